@@ -8,6 +8,16 @@ import { Drawn, RANGES, save } from './panel'
 
 const MOST_GROUPS = 2
 
+/** A time of one's own, as it stands in the address: `OWN` with a beginning and an end in seconds since 1970. */
+const OWN = 'own'
+const DAY_S = 86_400
+
+/** A time for a field that asks for one, in the reader's zone. */
+function fieldOf(seconds: number): string {
+  const date = new Date(seconds * 1000)
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
+
 /** `route:a|b status:500` */
 function readFilter(text: string): Record<string, string[]> {
   const pairs = text.split(/\s+/).filter(Boolean).map((part) => part.split(':'))
@@ -22,6 +32,7 @@ export default function Explorer() {
   const range = parameters.get('range') ?? '-1h'
   const filter = parameters.get('filter') ?? ''
   const isTable = parameters.get('as') === 'table'
+  const [from, to] = [parameters.get('from') ?? '', parameters.get('to') ?? '']
   const set = (name: string, value: string) =>
     setParameters(
       (old) => {
@@ -32,19 +43,35 @@ export default function Explorer() {
       },
       { replace: true },
     )
+  /** An own time begins with the last day. */
+  const setRange = (value: string) => {
+    const now = Math.floor(Date.now() / 1000)
+    setParameters(
+      (old) => {
+        const next = new URLSearchParams(old)
+        next.set('range', value)
+        for (const [name, at] of [['from', now - DAY_S], ['to', now]] as const) {
+          if (value === OWN) next.set(name, String(at))
+          else next.delete(name)
+        }
+        return next
+      },
+      { replace: true },
+    )
+  }
   const query = useMemo(
     (): Query => ({
       metrics,
-      from: range,
+      ...(range === OWN ? { from, to } : { from: range }),
       ...(isTable ? {} : { step: 'auto' }),
       ...(by.length > 0 ? { group_by: by } : {}),
       ...(filter === '' ? {} : { filter: readFilter(filter) }),
       limit: isTable ? 100 : 6,
     }),
     // The lists are made of these texts.
-    [parameters, isTable, range, filter],
+    [parameters, isTable, range, filter, from, to],
   )
-  const numbers = useNumbers(query)
+  const numbers = useNumbers(query, range !== OWN || (from !== '' && to !== ''))
   const chosen = definition.data?.metrics.filter((it) => metrics.includes(it.name)) ?? []
   const cubes = chosen.map((it) => it.cubes.map((cube) => cube.cube))
   const isKept = (dimension: string) =>
@@ -95,14 +122,28 @@ export default function Explorer() {
           ))}
           <div className="field">
             <label htmlFor="range">Time</label>
-            <select id="range" className="select" value={range} onChange={(event) => set('range', event.target.value)}>
+            <select id="range" className="select" value={range} onChange={(event) => setRange(event.target.value)}>
               {RANGES.map(([value, text]) => (
                 <option key={value} value={value}>
                   last {text}
                 </option>
               ))}
+              <option value={OWN}>from … to …</option>
             </select>
           </div>
+          {range === OWN &&
+            ([['from', 'From', from], ['to', 'To', to]] as const).map(([name, title, value]) => (
+              <div className="field" key={name}>
+                <label htmlFor={`range-${name}`}>{title}</label>
+                <input
+                  id={`range-${name}`}
+                  className="input"
+                  type="datetime-local"
+                  defaultValue={value === '' ? '' : fieldOf(Number(value))}
+                  onChange={(event) => event.target.value !== '' && set(name, String(Math.floor(new Date(event.target.value).getTime() / 1000)))}
+                />
+              </div>
+            ))}
           <div className="field">
             <label htmlFor="filter">Only</label>
             <input id="filter" className="input" defaultValue={filter} placeholder="route:orders class:5xx" onBlur={(event) => set('filter', event.target.value)} onKeyDown={(event) => event.key === 'Enter' && set('filter', event.currentTarget.value)} />
@@ -121,7 +162,7 @@ export default function Explorer() {
         </div>
       </section>
       <section className="card" aria-label="Answer">
-        {numbers.error ? <Failure error={numbers.error} onRetry={() => void numbers.refetch()} /> : numbers.data && <Drawn title={metrics.join(', ')} query={query} result={numbers.data} />}
+        {numbers.error ? <Failure error={numbers.error} onRetry={() => void numbers.refetch()} /> : numbers.data === undefined ? <div className="skeleton chart" aria-busy="true" /> : <Drawn title={metrics.join(', ')} query={query} result={numbers.data} />}
       </section>
     </Page>
   )

@@ -20,6 +20,8 @@ export const RANGES: [string, string][] = [
   ['-24h', '24 hours'],
   ['-7d', '7 days'],
   ['-30d', '30 days'],
+  ['-90d', '90 days'],
+  ['-365d', '12 months'],
 ]
 
 const listOf = (values: string | string[]): string[] => (Array.isArray(values) ? values : [values])

@@ -63,7 +63,11 @@ export default function Settings() {
             <dd>{head.data ? `r${head.data.revision}` : 'none'}</dd>
             <dt>API</dt>
             <dd>
-              <code>{location.origin}/api/v1</code>
+              <code>
+                {location.origin}
+                <wbr />
+                /api/v1
+              </code>
             </dd>
           </dl>
         </section>

@@ -80,7 +80,8 @@ export default function Chart({ label, times, lines, unit, marks = NO_MARKS, isA
         height: HEIGHT,
         cursor: { points: { size: 6 } },
         legend: { show: false },
-        padding: [12, 12, 0, 0],
+        // The last label of the time stands half beyond the end.
+        padding: [12, 28, 0, 0],
         scales: { y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : leastOf(unit)] } },
         axes: [axis, { ...axis, size: (_, texts) => 22 + LETTER * Math.max(2, ...(texts ?? []).map((it) => (it as string | null)?.length ?? 0)), values: (_, ticks) => distinct(ticks.map((it) => tick(it, unit))) }],
         series: [

@@ -8,7 +8,7 @@ import { useRight } from '../../api/rights'
 import type { Json } from '../../api/types'
 import { ConflictDialog } from '../../form/conflict'
 import { DiffTable } from '../../form/diff-table'
-import { Page } from '../../shell/page'
+import { Failure, Page } from '../../shell/page'
 import { useSegments } from '../../shell/segments'
 import { Act } from '../../ui/act'
 import { Button, ButtonLink } from '../../ui/button'
@@ -42,11 +42,17 @@ function DesignOf({ version, spec }: { version: VersionDetail; spec: string }) {
   const findings = useMemo(() => (broken ? findingsIn(broken) : shown.findings), [broken, shown])
   const title = `${api} ${name}`
   const cannotSave = refused ?? (!isChanged ? 'Nothing is changed.' : broken ? 'What is found as an error has to be mended first.' : checked.isChecking ? 'It is being checked.' : null)
+  const [error, setError] = useState<unknown>(null)
   const review = async () => {
-    const latest = await get<VersionDetail>(versionPath(api, name))
-    if (latest.hash === hash) return setAbove('save')
-    const text = latest.draft.spec === version.draft.spec ? spec : (await call<string>('GET', `${versionPath(api, name)}/spec`, { asText: true })).data
-    setAbove({ theirs: editedOf(latest, text), hash: latest.hash })
+    setError(null)
+    try {
+      const latest = await get<VersionDetail>(versionPath(api, name))
+      if (latest.hash === hash) return setAbove('save')
+      const text = latest.draft.spec === version.draft.spec ? spec : (await call<string>('GET', `${versionPath(api, name)}/spec`, { asText: true })).data
+      setAbove({ theirs: editedOf(latest, text), hash: latest.hash })
+    } catch (wrong) {
+      setError(wrong)
+    }
   }
   return (
     <Page
@@ -86,6 +92,7 @@ function DesignOf({ version, spec }: { version: VersionDetail; spec: string }) {
           <span>Somebody changed it since you began. Saving shows both side by side.</span>
         </div>
       )}
+      {error !== null && <Failure error={error} onRetry={() => void review()} />}
       {broken && findings.length === 0 && (
         <div className="note bad" role="alert">
           <strong>Weir would refuse this</strong>

@@ -116,7 +116,7 @@ export default function PublicationPage() {
                 </span>,
               ]),
               ['Subscriptions', <Link key="s" href={`/subscriptions?q=${encodeURIComponent(`publication:${api}/${name}/${environment}`)}`}>{countText(subscribers, 'subscription', 'subscriptions')}</Link>],
-              ['Calls', <Link key="a" href={`/analytics/explore?group=route&filter=service:${encodeURIComponent(`${environment}.${api}`)}`}>in the analytics</Link>],
+              ['Calls', <Link key="a" href={`/analytics/explore?metrics=calls&range=-24h&by=application&filter=${encodeURIComponent(`environment:${environment} api:${api} version:${name}`)}`}>in the analytics</Link>],
             ]}
           />
         </section>

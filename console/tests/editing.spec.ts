@@ -169,6 +169,8 @@ test('a deletion that something still needs is refused by name', async ({ page, 
   await open(page, filled, '/upstreams/orders')
   await page.getByRole('button', { name: 'Delete' }).click()
   const dialog = page.getByRole('dialog', { name: 'Delete orders?' })
+  // It is said before anybody tries.
+  await expect(dialog.getByRole('alert')).toContainText('422')
   await dialog.getByRole('button', { name: 'Delete' }).click()
   await expect(dialog.getByRole('alert')).toContainText('422')
   await page.keyboard.press('Escape')

@@ -1,4 +1,5 @@
 // The record of who called what: every write, and every call that was refused.
+import { Link } from 'wouter'
 import { useAudit } from '../api/hooks'
 import type { AuditEntry } from '../api/types'
 import { Empty, Failure, Page } from '../shell/page'
@@ -18,6 +19,20 @@ const columns: Column<AuditEntry>[] = [
     render: (it) => <span className={`badge ${it.status < 300 ? 'good' : it.status < 500 ? 'warn' : 'bad'}`}>{it.status}</span>,
     width: '4.5rem',
   },
+  {
+    id: 'commit',
+    title: 'Commit',
+    text: (it) => (it.revisions ?? []).map((revision) => `r${revision}`).join(', '),
+    render: (it) =>
+      (it.revisions ?? []).map((revision) => (
+        <Link key={revision} href={`/history/${revision}`}>
+          r{revision}
+          <span className="sr">: what it changed</span>{' '}
+        </Link>
+      )),
+    width: 'minmax(4rem, 0.4fr)',
+    from: 2,
+  },
   { id: 'door', title: 'API', text: (it) => it.dialect, from: 2, width: '6rem' },
   { id: 'from', title: 'From', text: (it) => it.from, from: 2, width: 'minmax(6rem, 0.8fr)' },
 ]
@@ -29,7 +44,7 @@ export default function Audit() {
   return (
     <Page
       title="Audit"
-      about="Who wrote what, from where, and what came of it. Calls that were refused are here too."
+      about="Who wrote what, from where, and what came of it. Calls that were refused are here too. A commit leads to what was there before and after."
       calls={[{ about: 'The latest entries', method: 'GET', path: `/api/v1/audit?limit=${MOST}` }]}
     >
       {audit.error && audit.data === undefined ? (

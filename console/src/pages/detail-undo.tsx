@@ -1,6 +1,6 @@
 // Deleting a document, and taking back a deletion or a change.
 import { useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { useLocation } from 'wouter'
 import { ApiError, call } from '../api/client'
 import { type Document, documentPath } from '../api/hooks'
@@ -26,6 +26,14 @@ export async function undo(kind: Kind, name: string, before: Fields | null, tag:
 export function Delete({ kind, name, document, onClose }: { kind: Kind; name: string; document: Document; onClose: () => void }) {
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
+  /** Why it would be refused, as a deletion that is only tried says; `null`: it would not; `undefined`: that is being asked. */
+  const [needed, setNeeded] = useState<unknown>(undefined)
+  useEffect(() => {
+    const abort = new AbortController()
+    const say = (refused: unknown) => !abort.signal.aborted && setNeeded(refused)
+    call('DELETE', documentPath(kind.path, name), { headers: { 'weir-dry-run': 'true' }, signal: abort.signal }).then(() => say(null), say)
+    return () => abort.abort()
+  }, [kind, name])
   const [, go] = useLocation()
   const client = useQueryClient()
   const remove = async () => {
@@ -55,8 +63,9 @@ export function Delete({ kind, name, document, onClose }: { kind: Kind; name: st
         </>
       }
     >
-      <p>Weir refuses if something still needs it, and names it. History keeps it: any revision can be brought back.</p>
-      {error !== null && <Failure error={error} />}
+      <p>{needed === null && 'Nothing needs it. '}History keeps it: any revision can be brought back.</p>
+      {needed !== null && needed !== undefined && error === null && <p className="muted">It is refused as long as something needs it:</p>}
+      {(error ?? needed ?? null) !== null && <Failure error={error ?? needed} />}
     </Dialog>
   )
 }

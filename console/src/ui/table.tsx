@@ -152,7 +152,7 @@ export function Table<Row>(props: Props<Row>) {
                 : `${countText(sorted.length, noun[0], noun[1])} of ${rows.length.toLocaleString()}`}
           </span>
           {place === undefined && (
-            <span>
+            <span className="hints">
               <kbd>/</kbd> search <kbd>j</kbd> <kbd>k</kbd> rows
             </span>
           )}

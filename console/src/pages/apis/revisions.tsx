@@ -40,7 +40,7 @@ export default function Revisions() {
         <>
           <section className="card flush" aria-label="Revisions">
             <div className="wide">
-              <table className="plain">
+              <table className="plain stacked">
                 <thead>
                   <tr>
                     <th scope="col">Revision</th>

@@ -1,7 +1,7 @@
 // A Weir for a test, and what pages are checked for. Ports are chosen by the system; nothing is mocked.
 import { type Locator, type Page, test as base, expect } from '@playwright/test'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
@@ -206,7 +206,10 @@ export async function pagesFromDist(page: Page) {
     if (route.request().resourceType() !== 'document') return route.fallback()
     const response = await route.fetch()
     const text = await response.text()
-    const body = text.replace(/\/ui\/assets\/([^"]+)-[\w-]{8}(\.\w+)/g, (path, name: string, ending: string) => current.get(`${name}${ending}`) ?? path)
+    const body = text
+      .replace(/\/ui\/assets\/([^"]+)-[\w-]{8}(\.\w+)/g, (path, name: string, ending: string) => current.get(`${name}${ending}`) ?? path)
+      // What the program was built with and dist has no more is not loaded ahead.
+      .replace(/<link rel="modulepreload"[^>]*href="\/ui\/([^"]+)"[^>]*>/g, (link, file: string) => (existsSync(join('dist', file)) ? link : ''))
     return route.fulfill({ response, body })
   })
 }

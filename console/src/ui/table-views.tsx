@@ -47,7 +47,7 @@ export function SavedViews({ label, current, onChoose }: { label: string; curren
   }
   return (
     <DialogTrigger>
-      <AriaButton className="button quiet" aria-label="Saved views">
+      <AriaButton className="button quiet" aria-label="Views">
         <Icon name="list" /> <span className="word">Views</span>
       </AriaButton>
       <Popover className="popover" placement="bottom end">

@@ -51,7 +51,8 @@ const MAX_MESSAGE: usize = 1_000;
 /// A message of bounded length.
 fn shortened(mut message: String) -> String {
     if message.len() > MAX_MESSAGE {
-        message.truncate(message.floor_char_boundary(MAX_MESSAGE));
+        let end = (0..=MAX_MESSAGE).rev().find(|end| message.is_char_boundary(*end));
+        message.truncate(end.unwrap_or_default());
         message.push('…');
     }
     message

@@ -37,7 +37,7 @@ pub(super) struct Message<'b> {
     pub(super) length: usize,
 }
 
-/// That what a directory sends is not a LDAP, or too long.
+/// That what a directory sends is not LDAP, or too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the directory's message cannot be read")]
 pub(super) struct Invalid;

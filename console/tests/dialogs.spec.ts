@@ -81,7 +81,7 @@ async function faultsOf(page: Page, dialog: Locator): Promise<string[]> {
 
 for (const [area, cases] of Object.entries({ 'the gateway': GATEWAY, APIs: APIS, people: PEOPLE })) {
   test(`53: dialogs of ${area} have no serious findings in both themes, fit a phone, and give the focus back`, async ({ page }) => {
-    test.setTimeout(420_000)
+    test.setTimeout(900_000)
     const company = await new Company().open()
     const { weir } = company
     await pagesFromDist(page)

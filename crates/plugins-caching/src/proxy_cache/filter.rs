@@ -197,7 +197,16 @@ impl CacheFilter {
 
     fn purge(&self, exchange: &mut Exchange) -> Outcome {
         let key = self.keys.of(exchange);
-        let was_here = self.zone.purge(&key);
+        // A disk says only that something may be there, until it has been read.
+        let has_read = exchange.filter_state.take::<_, DiskWaits>(self).is_some();
+        if !has_read && self.zone.is_perhaps_on_disk(&key) {
+            let now_ms = exchange.unix_ms();
+            if let Some(outcome) = self.load_from_disk(exchange, key, now_ms) {
+                return outcome;
+            }
+        }
+        let was_in_memory = self.zone.is_in_memory(&key);
+        let was_here = self.zone.purge(&key) && (was_in_memory || !has_read);
         let was_there = match (&self.redis, exchange.filter_state.take::<_, PurgeState>(self)) {
             (None, _) => was_here,
             (Some(redis), None) => {

@@ -223,7 +223,20 @@ impl Zone {
         }
     }
 
-    /// Forgets all responses to a key. Says whether there was one.
+    /// Whether something that can be told is in memory under a key.
+    pub(super) fn is_in_memory(&self, key: &Key) -> bool {
+        matches!(
+            self.shard(key).slots.get(key),
+            Some(Slot::Response { .. } | Slot::Vary { .. })
+        )
+    }
+
+    /// Whether nothing is in memory under a key, but perhaps on the disk.
+    pub(super) fn is_perhaps_on_disk(&self, key: &Key) -> bool {
+        !self.shard(key).slots.contains_key(key) && matches!(self.look_on_disk(*key), ZoneLookup::OnDisk(_))
+    }
+
+    /// Forgets all responses to a key. Says whether there was one, or may have been one on the disk.
     pub(super) fn purge(&self, key: &Key) -> bool {
         let was_on_disk = self.disk_cache().is_some_and(|disk_cache| {
             let was_there = disk_cache.may_have(key);

@@ -342,6 +342,9 @@ fn responses_that_are_kept_on_a_disk_outlive_the_process() {
     }
     assert_eq!(calls.try_iter().count(), 2);
     assert!(weir.call("PURGE", "/x/1").starts_with("HTTP/1.1 200"));
+    for path in ["/x/1", "/x/none"] {
+        assert!(weir.call("PURGE", path).starts_with("HTTP/1.1 404"), "{path}");
+    }
     until_files(&kept, 1);
     drop(weir);
     let weir = start();

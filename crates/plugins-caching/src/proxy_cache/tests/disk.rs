@@ -3,6 +3,7 @@
 use super::*;
 use std::collections::HashMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use weir_plugin::{DiskCache, DiskCacheKey, DiskCacheReader, DiskCaches};
 
 /// A disk in memory, which outlives the zones that use it. Reads are done when it is told to.
@@ -10,6 +11,8 @@ use weir_plugin::{DiskCache, DiskCacheKey, DiskCacheReader, DiskCaches};
 struct MemoryDisk {
     kept: Mutex<HashMap<DiskCacheKey, Vec<u8>>>,
     waiting: Mutex<Vec<(DiskCacheKey, DiskCacheReader)>>,
+    /// It does not know yet what it has.
+    is_opening: AtomicBool,
 }
 
 impl MemoryDisk {
@@ -26,7 +29,8 @@ struct Shared(Arc<MemoryDisk>);
 
 impl DiskCache for Shared {
     fn may_have(&self, key: &DiskCacheKey) -> bool {
-        self.0.kept.lock().expect("not poisoned").contains_key(key)
+        let is_opening = self.0.is_opening.load(Ordering::Relaxed);
+        is_opening || self.0.kept.lock().expect("not poisoned").contains_key(key)
     }
 
     fn read(&self, key: DiskCacheKey, then: DiskCacheReader) {
@@ -78,7 +82,9 @@ fn call_with(cache: &Cache, disk: &MemoryDisk, line: &str, request: &[(&str, &st
                 );
             }
             Outcome::Reply(reply) => {
-                let shared = reply.shared.expect("from the cache");
+                let Some(shared) = &reply.shared else {
+                    return format!("{} by the plugin", reply.status);
+                };
                 return format!("{} hit {}", reply.status, String::from_utf8_lossy(shared.part()));
             }
             other => return word(&other),
@@ -100,10 +106,32 @@ fn responses_outlive_the_process() {
     assert_eq!(call_with(&second, &disk, "GET /a", &[], "none"), "200 miss none");
     assert_eq!(call_with(&second, &disk, "GET /b", one, "b"), "200 miss b");
     let third = start(&disk);
-    let mut exchange = exchange();
-    prepare(&mut exchange, "PURGE /a", &[]);
-    assert_eq!(word(&third.on_request(&mut exchange)), "reply 200");
+    let purge = |path: &str| call_with(&third, &disk, &format!("PURGE {path}"), &[], "");
+    assert_eq!(purge("/a"), "200 by the plugin");
     assert_eq!(call_with(&third, &disk, "GET /a", one, "again"), "200 miss again");
+}
+
+#[test]
+fn purges_tell_whether_something_was_there() {
+    let disk = Arc::default();
+    let first = start(&disk);
+    for path in ["/a", "/b"] {
+        let line = format!("GET {path}");
+        assert_eq!(call_with(&first, &disk, &line, &[], "x"), "200 miss x");
+    }
+    drop(first);
+    let second = start(&disk);
+    disk.is_opening.store(true, Ordering::Relaxed);
+    for (path, expected) in [
+        ("/a", "200 by the plugin"),
+        ("/a", "answered 404"),
+        ("/none", "answered 404"),
+        ("/b", "200 by the plugin"),
+    ] {
+        let line = format!("PURGE {path}");
+        assert_eq!(call_with(&second, &disk, &line, &[], ""), expected, "{path}");
+        disk.is_opening.store(path != "/none", Ordering::Relaxed);
+    }
 }
 
 #[test]

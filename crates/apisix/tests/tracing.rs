@@ -173,3 +173,34 @@ fn what_is_wrong_is_told_in_the_originals_words() {
         );
     }
 }
+
+#[test]
+fn logins_at_wolf_servers_are_public_where_they_are_asked_for() {
+    let below = |name: &str| format!("/apisix/plugin/wolf-rbac/{name}");
+    for (config, expected) in [
+        (
+            json!({}),
+            json!([
+                {"serves": "login", "path": below("login")},
+                {"serves": "user-info", "path": below("user_info")},
+                {"serves": "change-password", "path": below("change_pwd")},
+            ]),
+        ),
+        (json!({"uri": below("login")}), json!([{"serves": "login"}])),
+        (
+            json!({"uri": below("change_pwd")}),
+            json!([{"serves": "change-password"}]),
+        ),
+        (json!({"uri": "/apisix/status"}), Value::Null),
+    ] {
+        let (model, told) = read("public-api", &config, None);
+        assert_eq!(told, [], "{config}");
+        let Some(PluginRef::Inline(instance)) = &model.routes[0].plugins[0].plugin else {
+            panic!("{config}");
+        };
+        let found = instance.config.get("wolf").cloned().unwrap_or_default();
+        assert_eq!(found, expected, "{config}");
+    }
+    let (_, told) = read("public-api", &json!({"uri": below("other")}), None);
+    assert_eq!(told.len(), 1, "{told:?}");
+}

@@ -1,5 +1,5 @@
-//! `public-api`: makes an internal interface public: the metrics, batches of calls, the node's status, and purges of
-//! `graphql-proxy-cache`. All are `metrics-endpoint` of the catalogue.
+//! `public-api`: makes an internal interface public: the metrics, batches of calls, the node's status, purges of
+//! `graphql-proxy-cache`, and the logins of `wolf-rbac`. All are `metrics-endpoint` of the catalogue.
 
 use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
 use crate::errors;
@@ -10,6 +10,7 @@ use serde_json::Value;
 use std::sync::LazyLock;
 use weir_plugins::batch_requests;
 use weir_plugins::prometheus::{EndpointConfig, EndpointText};
+use weir_plugins::wolf_rbac::{Endpoint, EndpointKind};
 
 /// The plugin.
 pub struct PublicApi;
@@ -22,6 +23,16 @@ const BATCHES: &str = "/apisix/batch-requests";
 
 /// Where the node's status is told.
 const STATUS: &str = "/apisix/status";
+
+/// Where users of wolf servers are served.
+const WOLF: [(&str, EndpointKind); 3] = [
+    ("/apisix/plugin/wolf-rbac/login", EndpointKind::Login),
+    ("/apisix/plugin/wolf-rbac/user_info", EndpointKind::UserInfo),
+    (
+        "/apisix/plugin/wolf-rbac/change_pwd",
+        EndpointKind::ChangePassword,
+    ),
+];
 
 /// The original's others.
 const INTERNAL: &str = "/apisix/plugin/";
@@ -77,7 +88,8 @@ impl PluginAdapter for PublicApi {
     ) -> Result<Value, serde_json::Error> {
         let metrics = context.settings.prometheus.export_uri.as_str();
         let uri = config.get("uri").and_then(Value::as_str);
-        if let Some(uri) = uri.filter(|uri| uri.starts_with(INTERNAL)) {
+        let is_wolf = |uri: &str| WOLF.iter().any(|(path, _)| *path == uri);
+        if let Some(uri) = uri.filter(|uri| uri.starts_with(INTERNAL) && !is_wolf(uri)) {
             notes.not_available("uri", &format!("the internal interface \"{uri}\""));
         }
         // With `uri`, all calls of the route are for that interface; without, each is for the one of its own path.
@@ -103,7 +115,14 @@ impl PluginAdapter for PublicApi {
             exposition: STATUS_EXPOSITION.to_owned(),
             content_type: "text/plain; charset=utf-8".to_owned(),
         });
+        let wolf = WOLF.into_iter().filter(|(path, _)| is_it(path));
         serde_json::to_value(EndpointConfig {
+            wolf: wolf
+                .map(|(path, serves)| Endpoint {
+                    serves,
+                    path: uri.is_none().then(|| path.to_owned()),
+                })
+                .collect(),
             exposition: EXPOSITION.to_owned(),
             path,
             batches: is_it(BATCHES).then_some(batches),

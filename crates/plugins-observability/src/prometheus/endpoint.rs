@@ -1,5 +1,5 @@
 //! `metrics-endpoint`: answers calls with an exposition of `prometheus`, and further interfaces of the gateway where they
-//! are asked for: purges of `proxy-cache`, batches, other texts.
+//! are asked for: purges of `proxy-cache`, batches, logins at wolf servers, other texts.
 //!
 //! ```yaml
 //! exposition: weir
@@ -22,6 +22,7 @@ use weir_plugin::{
     BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, Reply, Suspend,
     parse_config,
 };
+use weir_plugins_authentication::wolf_rbac;
 use weir_plugins_caching::proxy_cache::{Caches, Purged};
 
 /// The type of the text.
@@ -45,6 +46,9 @@ pub struct EndpointConfig {
     /// Batches of calls, as `batch-requests` answers them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batches: Option<batch_requests::Config>,
+    /// Endpoints at which users of wolf servers log in, for the credentials of `wolf-rbac`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub wolf: Vec<wolf_rbac::Endpoint>,
     /// Further texts, each at a path.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub texts: Vec<EndpointText>,
@@ -61,6 +65,7 @@ impl Default for EndpointConfig {
             path: None,
             purge_below: None,
             batches: None,
+            wolf: Vec::new(),
             texts: Vec::new(),
             not_found_body: "not found\n".into(),
             not_found_content_type: "text/plain; charset=utf-8".into(),
@@ -110,6 +115,7 @@ impl Plugin for MetricsEndpoint {
             caches: self.caches.clone(),
             dialect: context.dialect,
             batches: config.batches.clone().map(BatchFilter),
+            wolf: wolf_rbac::Endpoints::build(config.wolf.clone(), context),
             config,
         }))
     }
@@ -120,6 +126,7 @@ struct EndpointFilter {
     caches: Caches,
     dialect: DialectName,
     batches: Option<BatchFilter>,
+    wolf: wolf_rbac::Endpoints,
     config: EndpointConfig,
 }
 
@@ -202,6 +209,9 @@ impl Filter for EndpointFilter {
         }
         if let Some(batches) = self.batches.as_ref().filter(|batches| batches.takes(exchange)) {
             return batches.on_request(exchange);
+        }
+        if let Some(outcome) = self.wolf.answer(exchange) {
+            return outcome;
         }
         let is_it = |path: &String| path.as_bytes() == exchange.request.path;
         let reads = matches!(exchange.request.method.as_slice(), b"GET" | b"HEAD");

@@ -46,13 +46,15 @@ const LAYERS: [(&str, &[&str]); 33] = [
         ],
     ),
     ("weir-plugins-caching", FAMILY),
-    // Of telemetry, how the JSON of logs is written. Of caching, what the metrics endpoint purges.
+    // Of telemetry, how the JSON of logs is written. Of caching, what the metrics endpoint purges; of authentication, the
+    // logins that it serves.
     (
         "weir-plugins-observability",
         &[
             "weir-model",
             "weir-plugin",
             "weir-plugins-shared",
+            "weir-plugins-authentication",
             "weir-plugins-caching",
             "weir-telemetry",
         ],

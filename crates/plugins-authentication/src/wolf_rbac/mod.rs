@@ -10,6 +10,10 @@
 //!
 //! Security: a caller's own copies of these headers never get through. Calls are refused while the server gives no answer.
 
+mod endpoints;
+
+pub use endpoints::{Endpoint, EndpointKind, Endpoints};
+
 use crate::browser::refused;
 use crate::http_rules::HttpRules;
 use crate::identity::{self, Gate};
@@ -58,6 +62,8 @@ fn standard_prefix() -> String {
 }
 
 const NAME: &str = "wolf-rbac";
+/// What the server is told about what it is sent.
+const CONTENT_TYPE: (&str, &str) = ("Content-Type", "application/json; charset=utf-8");
 /// How often a server that fails is asked.
 const TRIES: u8 = 3;
 const PAUSE: Duration = Duration::from_millis(100);
@@ -67,7 +73,10 @@ pub struct WolfRbac;
 
 /// What is made of a credential.
 struct App {
-    server: HttpServer,
+    access_check: HttpServer,
+    login: HttpServer,
+    user_info: HttpServer,
+    change_password: HttpServer,
     prefix: String,
     verify_tls: bool,
 }
@@ -75,9 +84,12 @@ struct App {
 impl App {
     fn read(credential: &Value) -> Option<(Vec<u8>, Self)> {
         let credential = Credential::deserialize(credential).ok()?;
-        let address = format!("{}/wolf/rbac/access_check", credential.server);
+        let server = |name: &str| HttpServer::parse(&format!("{}/wolf/rbac/{name}", credential.server));
         let app = Self {
-            server: HttpServer::parse(&address)?,
+            access_check: server("access_check")?,
+            login: server("login.rest")?,
+            user_info: server("user_info")?,
+            change_password: server("change_pwd")?,
             prefix: credential.header_prefix,
             verify_tls: credential.verify_tls,
         };
@@ -219,13 +231,10 @@ impl RbacFilter {
         };
         let question = HttpRequest {
             query: &query,
-            headers: &[
-                ("x-rbac-token", token),
-                ("Content-Type", "application/json; charset=utf-8"),
-            ],
+            headers: &[("x-rbac-token", token), CONTENT_TYPE],
             ..HttpRequest::GET
         };
-        let asked = app.server.request(question, &rules);
+        let asked = app.access_check.request(question, &rules);
         exchange.filter_state.put(
             self,
             AccessCheck {
@@ -333,171 +342,4 @@ impl Filter for RbacFilter {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-    use weir_plugin::SubrequestResponse;
-    use weir_plugins_testkit::*;
-
-    fn filter() -> Arc<dyn Filter> {
-        let credential = json!({"app_id": "shop", "server": "http://wolf.test:12180"});
-        build_with(&WolfRbac, &json!({}), &[("alice", Some("c1"), credential)]).expect("valid")
-    }
-
-    /// A call; gives what the server was asked.
-    fn run(call: &mut Exchange, answers: &[Option<(u16, &str)>]) -> (String, Vec<String>) {
-        let filter = filter();
-        let mut asked = Vec::new();
-        loop {
-            match filter.on_request(call) {
-                Outcome::Subrequest(sent) => {
-                    let answer = answers[asked.len()];
-                    asked.push(String::from_utf8(sent.message).expect("text"));
-                    call.subrequest_response = Some(answer.map(|(status, body)| SubrequestResponse {
-                        status,
-                        body: body.as_bytes().to_vec(),
-                        ..SubrequestResponse::default()
-                    }));
-                }
-                Outcome::Suspend(_) => {}
-                Outcome::Refuse(refusal) => {
-                    return (
-                        format!("{} {}", refusal.status, refusal.message.unwrap_or_default()),
-                        asked,
-                    );
-                }
-                outcome => return (word(&outcome), asked),
-            }
-        }
-    }
-
-    const GOOD: &str = r#"{"ok": true, "data": {"userInfo": {"id": 7, "username": "ada", "nickname": "Ä"}}}"#;
-
-    #[test]
-    fn the_server_decides_and_its_user_is_told() {
-        let forged = [
-            ("X-UserId", "1"),
-            ("x_username", "root"),
-            ("Authorization", "V1#shop#t"),
-        ];
-        let mut call = exchange();
-        prepare(&mut call, "GET /a", &forged);
-        let (found, asked) = run(&mut call, &[Some((200, GOOD))]);
-        assert_eq!(found, "continue");
-        assert!(
-            asked[0].starts_with(
-                "GET /wolf/rbac/access_check?appID=shop&resName=%2Fa&action=GET&clientIP=10.0.0.1 HTTP/1.1\r\n"
-            ),
-            "{}",
-            asked[0]
-        );
-        assert!(asked[0].contains("\r\nx-rbac-token: t\r\n"));
-        let headers = lines(&call.request.headers);
-        for told in [
-            "X-UserId: 7",
-            "X-Username: ada",
-            "X-Nickname: %C3%84",
-            "X-Consumer-Username: ALICE",
-        ] {
-            assert!(headers.iter().any(|it| it == told), "{headers:?}");
-        }
-        assert!(!headers.iter().any(|it| it.contains("root")), "{headers:?}");
-        assert_eq!(call.response_headers.get(b"x-userid"), Some(&b"7"[..]));
-    }
-
-    #[test]
-    fn what_is_not_allowed_is_refused() {
-        let failed = Some((500, "x"));
-        for (target, answers, expected) in [
-            ("/a", vec![], "401 Missing rbac token in request"),
-            ("/a?rbac_token=x", vec![], "401 invalid rbac token: parse failed"),
-            (
-                "/a?rbac_token=V2%23shop%23t",
-                vec![],
-                "401 invalid rbac token: parse failed",
-            ),
-            (
-                "/a?rbac_token=V1%23other%23t",
-                vec![],
-                "401 Invalid appid in rbac token",
-            ),
-            (
-                "/a?rbac_token=V1%23shop%23t",
-                vec![None],
-                "500 request to wolf-server failed",
-            ),
-            (
-                "/a?rbac_token=V1%23shop%23t",
-                vec![failed, failed, failed],
-                "500 request to wolf-server failed, status:500",
-            ),
-            (
-                "/a?rbac_token=V1%23shop%23t",
-                vec![Some((401, r#"{"reason": "ERR_TOKEN_INVALID"}"#))],
-                "401 ERR_TOKEN_INVALID",
-            ),
-            ("/a?rbac_token=V1%23shop%23t", vec![Some((302, "{}"))], "403 "),
-            ("/a?rbac_token=V1%23shop%23t", vec![Some((200, "{}"))], "403 "),
-            (
-                "/a?rbac_token=V1%23shop%23t",
-                vec![Some((200, r#"{"data": {}}"#))],
-                "403 ",
-            ),
-            (
-                "/a?rbac_token=V1%23shop%23t",
-                vec![Some((200, r#"{"ok": false, "reason": "ERR_ACCESS_DENIED"}"#))],
-                "403 ERR_ACCESS_DENIED",
-            ),
-            (
-                "/a?rbac_token=V1%23shop%23t",
-                vec![Some((200, r#"{"ok": true}"#))],
-                "continue",
-            ),
-            (
-                "/a?rbac_token=V1%23shop%23t",
-                vec![Some((200, r#"{"data": {"userInfo": {}}}"#))],
-                "continue",
-            ),
-            (
-                "/a?rbac_token=V1%23shop%23t",
-                vec![Some((200, "rubbish"))],
-                "500 check permission failed! parse response json failed!",
-            ),
-            (
-                "/a?rbac_token=V1%23shop%23t",
-                vec![failed, Some((200, GOOD))],
-                "continue",
-            ),
-        ] {
-            let mut call = exchange();
-            prepare(&mut call, &format!("GET {target}"), &[("X-UserId", "1")]);
-            let (found, asked) = run(&mut call, &answers);
-            assert_eq!(
-                (found.as_str(), asked.len()),
-                (expected, answers.len()),
-                "{target}"
-            );
-            if expected != "continue" {
-                assert!(call.identity.is_none(), "{target}");
-            }
-        }
-    }
-
-    #[test]
-    fn bad_credentials_are_refused_at_their_place() {
-        for (credential, place) in [
-            (json!({"app_id": "a", "server": "x"}), "server"),
-            (
-                json!({"app_id": "a", "server": "http://a", "header_prefix": "a b"}),
-                "header_prefix",
-            ),
-        ] {
-            let found = check(&credential).expect_err("refused");
-            assert_eq!(found[0].path.to_string(), place, "{credential}");
-        }
-        assert_eq!(
-            refused_at(&WolfRbac, &json!({"http": {"timeout_ms": 0}})),
-            ["http.timeout_ms"]
-        );
-    }
-}
+mod tests;

@@ -78,6 +78,10 @@ pub struct ClientCertificate {
     /// Whether clients without one are let in too.
     #[serde(default, skip_serializing_if = "is_default")]
     pub optional: bool,
+    /// Regular expressions of paths. Clients without a certificate are let in, and calls of theirs to paths that match none of
+    /// these are refused with status 400. Stream routes have no paths: their clients must show one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exempt_paths: Vec<String>,
 }
 
 /// A version of TLS.

@@ -158,6 +158,10 @@ impl<'c> RequestContext<'c> {
             Ok(found) => found,
             Err(stop) => return (self.stop(stop, &Chain::default(), None).await, None),
         };
+        if snapshot.tls.asks_clients && self.lacks_certificate(&snapshot.tls) {
+            let refusal = RefusalKind::BadRequest("the client's certificate, which is missing").into();
+            return (self.stop(refusal, &Chain::default(), None).await, None);
+        }
         if self.head.connect_port.is_some() {
             return Box::pin(self.run_connect(found)).await;
         }
@@ -195,6 +199,24 @@ impl<'c> RequestContext<'c> {
             .as_ref()
             .is_some_and(|made| Arc::ptr_eq(made, wanted) || made.satisfies(wanted));
         !(is_for_host && has_shown)
+    }
+
+    /// Whether the client has shown no certificate, and the call's path is none that is exempt. The path is that of the route's
+    /// dialect: what is exempt and what is served are the same.
+    #[cold]
+    fn lacks_certificate(&self, tls: &ServerTls) -> bool {
+        let Some(agreed) = &self.client.tls else {
+            return false;
+        };
+        let request = &self.exchange.request;
+        let by_host = tls.find(std::str::from_utf8(&request.host).ok());
+        // A connection that was made for a name with exempt paths does not serve the others' by naming another host.
+        let mut wanted = agreed.presented.iter().chain(by_host);
+        agreed.certificates.is_none()
+            && wanted.any(|wanted| {
+                let exempt = wanted.exempt_paths.as_ref();
+                exempt.is_some_and(|exempt| !exempt.is_match(&request.path))
+            })
     }
 
     /// Looks into the route table of each dialect; the first that has a route for the call takes it.

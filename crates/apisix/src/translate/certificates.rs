@@ -1,10 +1,10 @@
 //! Certificates: what clients are shown, what they must show, and what upstreams are shown.
 
 use crate::document::{Documents, Ssl};
-use weir_model::{Certificate, ClientCertificate, Diagnostic, KeyPair, OcspStapling, TlsVersion};
+use weir_model::{Certificate, ClientCertificate, KeyPair, OcspStapling, TlsVersion};
 
 /// What clients are shown, of all documents that are on. References to secrets stay what they are.
-pub fn translate(documents: &Documents, diagnostics: &mut Vec<Diagnostic>) -> Vec<Certificate> {
+pub fn translate(documents: &Documents) -> Vec<Certificate> {
     let shown = documents
         .ssls
         .iter()
@@ -13,11 +13,6 @@ pub fn translate(documents: &Documents, diagnostics: &mut Vec<Diagnostic>) -> Ve
         .map(|item| {
             let ssl = &item.value;
             let client = ssl.client.as_ref();
-            if client.is_some_and(|client| !client.skip_mtls_uri_regex.is_empty()) {
-                let place = item.path.field("client").field("skip_mtls_uri_regex");
-                let message = "clients must show a certificate for these paths too";
-                diagnostics.push(Diagnostic::warning(place, message));
-            }
             Certificate {
                 names: ssl.names().cloned().collect(),
                 key_pairs: ssl
@@ -27,6 +22,7 @@ pub fn translate(documents: &Documents, diagnostics: &mut Vec<Diagnostic>) -> Ve
                 client: client.map(|client| ClientCertificate {
                     authorities: client.ca.clone(),
                     optional: false,
+                    exempt_paths: client.skip_mtls_uri_regex.clone(),
                 }),
                 min_version: min_version(ssl),
                 ocsp_stapling: ocsp_stapling(ssl),

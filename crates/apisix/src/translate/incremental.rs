@@ -131,7 +131,7 @@ impl TranslationCache {
         translation.use_upstreams();
         translation.add_plugin_upstreams(plugin_upstreams(documents, with_plugin_upstreams));
         translation.stream_routes();
-        translation.model.certificates = certificates::translate(documents, translation.diagnostics);
+        translation.model.certificates = certificates::translate(documents);
         self.instances = translation.instances.pause();
         self.upstreams = std::mem::take(&mut translation.upstreams_made);
         let mut model = translation.model;

@@ -274,3 +274,44 @@ fn a_plugin_asks_clients_of_its_own_names_only_and_takes_any_certificate() {
         );
     }
 }
+
+#[test]
+fn clients_without_a_certificate_get_to_exempt_paths_only() {
+    let (good, other) = (Made::signed_for("a.test"), Made::signed_for("a.test"));
+    let upstream = Upstream::bind();
+    let mut model = simple_model(upstream.address);
+    upstream.serve(|_| answer("ok"));
+    let client = json!({"authorities": good.authority, "exempt_paths": ["^/open/", "^/health$"]});
+    model["certificates"] = json!([
+        {"names": ["a.test"], "key_pairs": [good.pair()], "client": client},
+        {"names": ["b.test"], "key_pairs": [good.pair()]},
+    ]);
+    let behind = TestGateway::start(model);
+    for (host, path, shown, wanted) in [
+        ("a.test", "/open/a", None, 200),
+        ("a.test", "/health", None, 200),
+        ("a.test", "/healthy", None, 400),
+        ("a.test", "/closed", None, 400),
+        ("a.test", "/closed?/open/", None, 400),
+        ("a.test", "/open/../closed", None, 400),
+        ("a.test", "/open/%2e%2e/closed", None, 400),
+        ("a.test", "/closed", Some(&good), 200),
+        // Another host does not lead around it.
+        ("b.test", "/closed", None, 400),
+        ("b.test", "/open/a", None, 200),
+        // What is shown must be good for all paths.
+        ("a.test", "/open/a", Some(&other), 502),
+    ] {
+        let mut model = simple_model(behind.address);
+        model["services"][0]["url"] = json!(format!("https://{}", behind.address));
+        model["services"][0]["tls"] = json!({"verify": false, "server_name": "a.test"});
+        if let Some(shown) = shown {
+            model["services"][0]["tls"]["certificate"] = shown.pair();
+        }
+        model["routes"][0]["upstream_host"] = json!("client");
+        let gateway = TestGateway::start(model);
+        let mut client = gateway.connect();
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        assert_eq!(client.response().unwrap().status(), wanted, "{host} {path}");
+    }
+}

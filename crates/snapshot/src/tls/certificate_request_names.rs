@@ -109,6 +109,7 @@ mod tests {
                 let client = shown.starts_with('!').then(|| ClientCertificate {
                     authorities: made.cert.pem(),
                     optional: false,
+                    exempt_paths: Vec::new(),
                 });
                 Certificate {
                     names: vec![name],

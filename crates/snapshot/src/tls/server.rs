@@ -7,7 +7,8 @@ use super::staple::{Keys, NoStaple, ShownKey, Staple};
 use super::validity::{Validity, validity};
 use super::{UnusableKeyPair, authorities, certified_key, provider, read_pair};
 use crate::weak_map::WeakMap;
-use rustls::server::ProducesTickets;
+use regex::bytes::RegexSet;
+use rustls::server::{ProducesTickets, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ServerConfig, SupportedProtocolVersion};
@@ -105,6 +106,8 @@ pub struct ServerIdentity {
     pub asks_clients: bool,
     /// What is asked of the certificates of clients by the handshake itself.
     pub client: Option<ClientCertificate>,
+    /// Paths for which clients need no certificate; `None`: what the handshake asks for counts for all.
+    pub exempt_paths: Option<RegexSet>,
     /// How long each certificate is good, in the order of the key pairs.
     validities: Vec<Option<Validity>>,
     /// The key pairs that come with what their responders say.
@@ -368,6 +371,38 @@ fn present(
     }
     let validities = keys.iter().map(|key| validity(key.key().cert.first()?)).collect();
     let staples = keys.iter().filter_map(ShownKey::staple).collect();
+    let keys: Arc<dyn ResolvesServerCert> = Arc::new(Keys(keys));
+    let exempt_paths = exempt_paths(certificate.client.as_ref(), place)?;
+    let config_for =
+        |lets_in_all: bool| server_config(certificate, asks, lets_in_all, Arc::clone(&keys), place, state);
+    let mut config = config_for(exempt_paths.is_some())?;
+    // Stream routes have no paths that could be exempt.
+    let stream_config = match exempt_paths {
+        Some(_) => config_for(false)?,
+        None => config.clone(),
+    };
+    config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+    Ok(ServerIdentity {
+        config: Arc::new(config),
+        stream_config: Arc::new(stream_config),
+        asks_clients: asks || certificate.client.is_some(),
+        client: certificate.client.clone(),
+        exempt_paths,
+        validities,
+        staples,
+        unstapled,
+    })
+}
+
+/// For the handshake with clients of a certificate. With `lets_in_all`, also with those that show none.
+fn server_config(
+    certificate: &Certificate,
+    asks: bool,
+    lets_in_all: bool,
+    keys: Arc<dyn ResolvesServerCert>,
+    place: &DocPath,
+    state: &ServerTlsState,
+) -> Result<ServerConfig, Diagnostic> {
     let broken =
         |error: rustls::Error| Diagnostic::error(place.clone(), format!("cannot be served: {error}"));
     let builder = ServerConfig::builder_with_provider(provider())
@@ -380,14 +415,12 @@ fn present(
             let place = place.field("client").field("authorities");
             let refuse = |message: String| Diagnostic::error(place.clone(), message);
             let roots = authorities(&client.authorities).map_err(refuse)?;
-            let verifier = client_verifier(roots, client.optional).map_err(refuse)?;
+            let verifier = client_verifier(roots, client.optional || lets_in_all).map_err(refuse)?;
             builder.with_client_cert_verifier(verifier)
         }
     };
-    let mut config = builder.with_cert_resolver(Arc::new(Keys(keys)));
-    config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
-    let asks_clients = asks || certificate.client.is_some();
-    match asks_clients {
+    let mut config = builder.with_cert_resolver(keys);
+    match asks || certificate.client.is_some() {
         // What a ticket promises would outlive the authorities that it rests on.
         true => {
             config.send_tls13_tickets = 0;
@@ -395,17 +428,17 @@ fn present(
         }
         false => config.ticketer = state.tickets().map_err(broken)?,
     }
-    let mut stream_config = config.clone();
-    stream_config.alpn_protocols = Vec::new();
-    Ok(ServerIdentity {
-        config: Arc::new(config),
-        stream_config: Arc::new(stream_config),
-        asks_clients,
-        client: certificate.client.clone(),
-        validities,
-        staples,
-        unstapled,
-    })
+    Ok(config)
+}
+
+/// The paths for which clients need no certificate, if there are some.
+fn exempt_paths(client: Option<&ClientCertificate>, place: &DocPath) -> Result<Option<RegexSet>, Diagnostic> {
+    let Some(client) = client.filter(|client| !client.exempt_paths.is_empty()) else {
+        return Ok(None);
+    };
+    let place = place.field("client").field("exempt_paths");
+    let refuse = |error: regex::Error| Diagnostic::error(place, error.to_string());
+    RegexSet::new(&client.exempt_paths).map(Some).map_err(refuse)
 }
 
 /// For the handshake with those who check whose a name is. Their certificate has a critical extension (RFC 8737,

@@ -246,14 +246,19 @@ pub fn redact(kind: Kind, value: &Value, role: Role) -> Cow<'_, Value> {
         take_keys(&mut value);
     }
     if role == Role::Viewer {
-        each_secret(kind, &mut value, &|text| {
-            if !text.is_empty() {
-                *text = secrets::HIDDEN.to_owned();
-            }
-        });
-        secrets::hide(&mut value);
+        hide_secrets(kind, &mut value);
     }
     Cow::Owned(value)
+}
+
+/// Puts the sign of a hidden value in place of each secret of a document.
+pub fn hide_secrets(kind: Kind, value: &mut Value) {
+    each_secret(kind, value, &|text| {
+        if !text.is_empty() {
+            *text = secrets::HIDDEN.to_owned();
+        }
+    });
+    secrets::hide(value);
 }
 
 /// Takes the private keys out of a document, wherever they are in it.

@@ -31,6 +31,7 @@ mod token;
 mod validate;
 mod write;
 pub use encrypted_fields::Keyring;
+pub(crate) use encrypted_fields::hide_secrets;
 pub use key::{Key, Role, STOCK_KEYS};
 pub(crate) use kind::Kind;
 pub use opening::open;

@@ -13,6 +13,8 @@ use std::sync::LazyLock;
 #[derive(Debug, Deserialize)]
 pub struct Route {
     pub name: Option<String>,
+    pub desc: Option<String>,
+    pub labels: Option<Value>,
     pub uri: Option<String>,
     pub uris: Option<Vec<String>>,
     pub host: Option<String>,

@@ -5,12 +5,15 @@ use crate::schema::{
     Schema, array, boolean, host, id, label_map, long_text, object, short_text, text, timestamp,
 };
 use serde::Deserialize;
+use serde_json::Value;
 use std::sync::LazyLock;
 
 /// A service, with defaults filled in.
 #[derive(Debug, Deserialize)]
 pub struct Service {
     pub name: Option<String>,
+    pub desc: Option<String>,
+    pub labels: Option<Value>,
     pub hosts: Option<Vec<String>>,
     #[serde(default)]
     pub plugins: Plugins,

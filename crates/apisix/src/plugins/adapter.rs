@@ -69,6 +69,13 @@ pub trait PluginAdapter: Sync {
     /// Its name in Weir's catalogue.
     fn plugin(&self) -> &'static str;
 
+    /// Its configuration for a route, where that depends on what is written about the route and its service; `None`: it does
+    /// not.
+    fn of_route(&self, config: &Value, documents: &dyn Fn() -> AgentDocuments) -> Option<Value> {
+        let _ = (config, documents);
+        None
+    }
+
     /// The upstreams that its configuration brings or names, by the names that its translation gives their services.
     fn upstreams(&self, config: &Value) -> Vec<(String, PluginUpstreamRef)> {
         let _ = config;
@@ -86,6 +93,15 @@ pub trait PluginAdapter: Sync {
         context: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error>;
+}
+
+/// What policy agents are told about a route.
+#[derive(Debug)]
+pub struct AgentDocuments {
+    /// What is written about it, with the plugins of all resources that it is made of.
+    pub route: Value,
+    /// What is written about its service, if it has one.
+    pub service: Option<Value>,
 }
 
 /// An upstream to which a plugin sends calls.

@@ -87,8 +87,8 @@ mod zipkin;
 // End of the modules.
 
 pub use adapter::{
-    CredentialAdapter, FieldRemark, Phases, PluginAdapter, PluginContext, PluginLocation, PluginUpstreamRef,
-    Warnings,
+    AgentDocuments, CredentialAdapter, FieldRemark, Phases, PluginAdapter, PluginContext, PluginLocation,
+    PluginUpstreamRef, Warnings,
 };
 pub use catalogue::{is_known, mapping, spellings};
 pub use check::Checker;

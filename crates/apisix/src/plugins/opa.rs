@@ -1,7 +1,7 @@
 //! `opa`: APISIX's fields and defaults for `opa` of the catalogue.
 
 use super::printed_schemas::PrintedSchemas;
-use super::{Phases, PluginAdapter, PluginContext, Warnings, read};
+use super::{AgentDocuments, Phases, PluginAdapter, PluginContext, Warnings, read};
 use crate::schema::Schema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -27,6 +27,11 @@ struct Options {
     with_route: bool,
     with_service: bool,
     with_consumer: bool,
+    /// What is told about the route and its service; no document has these.
+    #[serde(default, rename = "$route")]
+    route: Option<Value>,
+    #[serde(default, rename = "$service")]
+    service: Option<Value>,
 }
 
 impl PluginAdapter for Opa {
@@ -53,6 +58,24 @@ impl PluginAdapter for Opa {
         "opa"
     }
 
+    fn of_route(&self, config: &Value, documents: &dyn Fn() -> AgentDocuments) -> Option<Value> {
+        let asks = |field: &str| config.get(field) == Some(&Value::Bool(true));
+        let (with_route, with_service) = (asks("with_route"), asks("with_service"));
+        if !with_route && !with_service {
+            return None;
+        }
+        let documents = documents();
+        let mut config = config.clone();
+        if with_route {
+            config["$route"] = documents.route;
+        }
+        if with_service {
+            config["with_service"] = documents.service.is_some().into();
+            config["$service"] = documents.service.unwrap_or_default();
+        }
+        Some(config)
+    }
+
     fn translate(
         &self,
         config: &Value,
@@ -64,6 +87,8 @@ impl PluginAdapter for Opa {
         serde_json::to_value(Config {
             route: options.with_route,
             service: options.with_service,
+            route_document: options.route.filter(|_| options.with_route),
+            service_document: options.service.filter(|_| options.with_service),
             consumer: options.with_consumer,
             upstream_headers: options.send_headers_upstream,
             failure_status: 403,

@@ -6,11 +6,13 @@
 //! only those work that the route lacks, after the route's own. Response work is one pass: global rules first, then
 //! by priority.
 
+use super::agent_documents;
 use super::consumers::{Consumers, REFUSED, table_id};
 use super::instances::{ConfiguredPlugin, Instances, PluginOwner, chain_step};
 use super::names::Names;
 use crate::document::{self, Item, Plugins};
 use crate::plugins::{self, PluginAdapter, is_skippable};
+use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use weir_model::{ChainStep, Diagnostic, PluginRef};
@@ -151,7 +153,10 @@ impl Chains {
             let meta = written.meta();
             let plugin = match meta.disable {
                 true => None,
-                false => instances.step(*written, names.fill(written.config), owner, diagnostics),
+                false => {
+                    let config = sources.config(mapping, names.fill(written.config), written.config, &merged);
+                    instances.step(*written, config, owner, diagnostics)
+                }
             };
             is_lacking |= plugin.is_none() && !meta.disable && !is_skippable(mapping.name());
             // What rewrites has done so before the consumer is known.
@@ -265,6 +270,23 @@ impl<'d> Sources<'d> {
             service_name: self.service.and_then(|service| service.value.name.as_deref()),
             service_id: self.service.map(|service| service.id.as_str()),
         }
+    }
+
+    /// The configuration of a plugin where it is the route's own: with names filled in, or what is told about the route.
+    fn config(
+        &self,
+        mapping: &dyn PluginAdapter,
+        filled: Option<Value>,
+        written: &Value,
+        merged: &[ConfiguredPlugin<'_>],
+    ) -> Option<Value> {
+        let documents = || {
+            let plugins = merged.iter();
+            let plugins = plugins.map(|it| (it.mapping.name().to_owned(), it.config.clone()));
+            agent_documents::of(self.route, plugins.collect(), self.service)
+        };
+        let told = mapping.of_route(filled.as_ref().unwrap_or(written), &documents);
+        told.or(filled)
     }
 
     /// The plugins that count: the route's own, then those of its plugin config, then those of its service.

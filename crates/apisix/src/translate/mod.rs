@@ -4,6 +4,7 @@
 //! route and its service, the plugins of a route, its plugin config, its service, the global rules and the
 //! consumers, and their order.
 
+mod agent_documents;
 mod blocked_items;
 mod certificates;
 mod chain;
@@ -156,7 +157,7 @@ impl<'d> Translation<'d> {
         self.add_plugin_upstreams(upstreams);
         self.stream_routes();
         self.assign_precedence();
-        self.model.certificates = certificates::translate(self.documents, self.diagnostics);
+        self.model.certificates = certificates::translate(self.documents);
         self.model.unmatched = chains.unmatched();
         self.model.consumers = consumers.consumers;
         self.model.consumer_tables = consumers.tables;

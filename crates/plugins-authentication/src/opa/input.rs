@@ -4,8 +4,8 @@ use super::{BodyForm, Config, InputForm};
 use aws_lc_rs::digest;
 use serde_json::{Map, Value, json};
 use std::net::IpAddr;
-use weir_plugin::Exchange;
 use weir_plugin::uri::{decode_form, query_pairs};
+use weir_plugin::{Exchange, RouteInfo};
 
 /// The document for a call.
 pub(super) fn of(config: &Config, exchange: &mut Exchange) -> Value {
@@ -30,16 +30,12 @@ pub(super) fn of(config: &Config, exchange: &mut Exchange) -> Value {
     }
     if let Some(route) = exchange.route.as_deref() {
         if config.route {
-            let labels = route
-                .labels
-                .iter()
-                .map(|(name, value)| (name.clone(), Value::from(value.as_str())));
-            let mut told: Map<String, Value> = labels.collect();
-            told.insert("name".to_owned(), route.name.as_str().into());
-            input["route"] = told.into();
+            let document = config.route_document.clone();
+            input["route"] = document.unwrap_or_else(|| named(route));
         }
-        if config.service && !route.service.is_empty() {
-            input["service"] = json!({"name": route.service});
+        if config.service && !(route.service.is_empty() && config.service_document.is_none()) {
+            let document = config.service_document.clone();
+            input["service"] = document.unwrap_or_else(|| json!({"name": route.service}));
         }
     }
     if let (true, Some(identity)) = (config.consumer, &exchange.identity) {
@@ -52,6 +48,17 @@ pub(super) fn of(config: &Config, exchange: &mut Exchange) -> Value {
         });
     }
     json!({ "input": input })
+}
+
+/// A route by its name and labels.
+fn named(route: &RouteInfo) -> Value {
+    let labels = route
+        .labels
+        .iter()
+        .map(|(name, value)| (name.clone(), Value::from(value.as_str())));
+    let mut told: Map<String, Value> = labels.collect();
+    told.insert("name".to_owned(), route.name.as_str().into());
+    told.into()
 }
 
 /// All that the document for a call depends on, but for the caller's port and the time: a key that shows none of it.

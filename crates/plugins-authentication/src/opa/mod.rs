@@ -50,6 +50,12 @@ pub struct Config {
     /// Whether it is told the service.
     #[serde(default)]
     pub service: bool,
+    /// What it is told about the route, in place of its name and labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route_document: Option<Value>,
+    /// What it is told about the service, in place of its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_document: Option<Value>,
     /// Whether it is told the consumer.
     #[serde(default)]
     pub consumer: bool,
@@ -86,6 +92,8 @@ impl Config {
             max_body_bytes: standard_body_limit(),
             route: false,
             service: false,
+            route_document: None,
+            service_document: None,
             consumer: false,
             cache_seconds: 0,
             upstream_headers: Vec::new(),

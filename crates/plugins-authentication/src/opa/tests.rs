@@ -60,6 +60,51 @@ fn the_agent_is_told_about_the_call() {
 }
 
 #[test]
+fn documents_stand_for_route_and_service() {
+    let route = RouteInfo {
+        name: "r1".into(),
+        service: "s1".into(),
+        labels: [("matched_uri".to_owned(), "/a".to_owned())].into(),
+        ..RouteInfo::default()
+    };
+    for (change, expected) in [
+        (
+            (|_| {}) as fn(&mut Config),
+            json!({"route": {"name": "r1", "matched_uri": "/a"}, "service": {"name": "s1"}}),
+        ),
+        (
+            |config| config.route_document = Some(json!({"id": "1", "plugins": {}})),
+            json!({"route": {"id": "1", "plugins": {}}, "service": {"name": "s1"}}),
+        ),
+        (
+            |config| config.service_document = Some(json!({"id": "2"})),
+            json!({"route": {"name": "r1", "matched_uri": "/a"}, "service": {"id": "2"}}),
+        ),
+        (
+            |config| {
+                (config.route, config.service) = (false, false);
+                config.route_document = Some(json!({"id": "1"}));
+                config.service_document = Some(json!({"id": "2"}));
+            },
+            json!({"route": null, "service": null}),
+        ),
+    ] {
+        let mut call = exchange();
+        call.route = Some(Arc::new(route.clone()));
+        let filter = filter(|config| {
+            (config.route, config.service) = (true, true);
+            change(config);
+        });
+        let input = &sent(&filter, &mut call)["input"];
+        let told = |field: &str| input.get(field).cloned().unwrap_or_default();
+        assert_eq!(
+            json!({"route": told("route"), "service": told("service")}),
+            expected
+        );
+    }
+}
+
+#[test]
 fn answers_decide() {
     let filter = filter(|config| {
         config.upstream_headers = vec!["X-User".into()];

@@ -38,7 +38,7 @@ pub use name::NAME;
 pub use plugins::{NAMES as PLUGIN_NAMES, is_known as is_known_plugin, spellings};
 pub use prepare::{prepare, prepare_for_look};
 pub use settings::{
-    AdminSettings, CacheDisk, CacheSettings, CacheZone, Keys, PrometheusSettings, RealIpSettings, Settings,
-    read as read_settings,
+    AdminSettings, CacheDisk, CacheSettings, CacheZone, Keys, PluginFiles, PrometheusSettings,
+    RealIpSettings, Settings, read as read_settings,
 };
 pub use translate::{Options, Router, translate};

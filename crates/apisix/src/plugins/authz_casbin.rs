@@ -1,4 +1,5 @@
-//! `authz-casbin`: `casbin` of the catalogue. Model and policy stand in the configuration, or in the plugin's metadata.
+//! `authz-casbin`: `casbin` of the catalogue. Model and policy stand in the configuration, in files that it names, or in the
+//! plugin's metadata.
 
 use super::printed_schemas::PrintedSchemas;
 use super::{Phases, PluginAdapter, PluginContext, Warnings, read};
@@ -16,6 +17,8 @@ static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/authz
 #[derive(Deserialize)]
 struct Options {
     username: String,
+    model_path: Option<String>,
+    policy_path: Option<String>,
     model: Option<String>,
     policy: Option<String>,
 }
@@ -57,10 +60,6 @@ impl PluginAdapter for AuthzCasbin {
 
     fn check(&self, config: &Map<String, Value>) -> Result<(), String> {
         let text = |field: &str| config.get(field).and_then(Value::as_str);
-        if text("model_path").is_some() {
-            let message = "model_path and policy_path are not available in this version of Weir";
-            return Err(format!("{message}: use model and policy"));
-        }
         match text("model").zip(text("policy")) {
             Some((model, policy)) => casbin::check(model, policy),
             None => Ok(()),
@@ -78,13 +77,22 @@ impl PluginAdapter for AuthzCasbin {
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
-        let own = options.model.zip(options.policy);
+        let files = &context.settings.files;
+        let mut file = |field: &'static str, name: &str| {
+            let text = files.text(name).map_err(|why| {
+                notes.warn(field, format!("{name} cannot be read: {why}: calls are refused"));
+            });
+            text.unwrap_or_default()
+        };
         let metadata = || {
             let found = context.metadata.get("authz-casbin")?;
             let rules = Rules::deserialize(found).ok()?;
             Some((rules.model, rules.policy))
         };
-        let found = own.or_else(metadata);
+        let found = match (options.model_path, options.policy_path) {
+            (Some(model), Some(policy)) => Some((file("model_path", &model), file("policy_path", &policy))),
+            _ => options.model.zip(options.policy).or_else(metadata),
+        };
         let usable = found.filter(|(model, policy)| casbin::check(model, policy).is_ok());
         let (model, policy) = usable.unwrap_or_else(|| {
             notes.warn("model", "there is no model that can be used: calls are refused");

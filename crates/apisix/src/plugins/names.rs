@@ -39,7 +39,9 @@ pub static NAMES: &[PluginName] = &[
     PluginName::served("attach-consumer-label"),
     PluginName::differs(
         "authz-casbin",
-        &["no files (`model_path`, `policy_path`); roles have no domains ([casbin](plugins/casbin.md))"],
+        &[
+            "files (`model_path`, `policy_path`) are below the folder of `--apisix-config`; roles have no domains ([casbin](plugins/casbin.md))",
+        ],
     ),
     PluginName::differs(
         "authz-casdoor",
@@ -128,7 +130,7 @@ pub static NAMES: &[PluginName] = &[
         "google-cloud-logging",
         &[
             LOGS,
-            "the account must be in `auth_config`: one in a file (`auth_file`) is refused",
+            "a file with the account (`auth_file`) is below the folder of `--apisix-config`",
         ],
     ),
     PluginName::differs(
@@ -227,7 +229,9 @@ pub static NAMES: &[PluginName] = &[
     ),
     PluginName::differs(
         "opa",
-        &["the agent gets the names and labels of route and service, and not their whole configuration"],
+        &[
+            "what the agent is told about route and service has `***` in place of secrets; with `with_route` and `with_service` of a global rule, it has their names and labels only; `with_consumer` tells names and group",
+        ],
     ),
     PluginName::served("openfunction"),
     PluginName::differs(
@@ -257,7 +261,7 @@ pub static NAMES: &[PluginName] = &[
             "responses with `Vary` are stored for each variant; `HEAD` stores nothing; concurrent calls share one fetch",
             "if a call has `Authorization` and no known consumer, its response is stored only for callers with the same value",
             "with `cache_control`, if a call has `Authorization` and no known consumer, its response is stored only if RFC 9111 (3.5) allows it",
-            "`cache_strategy: disk` uses the disk that [`--apisix-config`](apisix-config.md) names for the zone; without it, memory, with a warning; a `PURGE` that finds nothing leaves no trace",
+            "`cache_strategy: disk` uses the disk that [`--apisix-config`](apisix-config.md) names for the zone; without it, memory, with a warning",
         ],
     ),
     PluginName::served("proxy-control"),
@@ -329,7 +333,9 @@ pub static NAMES: &[PluginName] = &[
     PluginName::served("uri-blocker"),
     PluginName::differs(
         "wolf-rbac",
-        &["its endpoints (`login`, `change_pwd`, `user_info`) are not served: ask the wolf server"],
+        &[
+            "without `ok` or a user in its answer, a server has allowed nothing (403); its statuses from 300 to 399 let no call pass",
+        ],
     ),
     PluginName::served("workflow"),
     PluginName::differs("zipkin", &[TRACES]),

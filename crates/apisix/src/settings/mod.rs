@@ -3,6 +3,7 @@
 //! It is read once, when the process starts, as APISIX does. Of what it says about the server itself (addresses, workers,
 //! logs, etcd), nothing is used: those are flags of Weir's own.
 
+mod files;
 mod read;
 mod router;
 #[cfg(test)]
@@ -10,6 +11,7 @@ mod tests;
 mod units;
 mod values;
 
+pub use files::PluginFiles;
 pub use read::read;
 pub use router::Router;
 
@@ -56,6 +58,8 @@ pub struct Settings {
     pub id: Option<String>,
     /// `apisix.enable_server_tokens`: `Server` names the version, too.
     pub tells_version: bool,
+    /// The files that plugins may name.
+    pub files: PluginFiles,
 }
 
 /// Much of it is secret.
@@ -218,6 +222,7 @@ impl Default for Settings {
             https_port: None,
             id: None,
             tells_version: true,
+            files: PluginFiles::default(),
         }
     }
 }

@@ -19,6 +19,7 @@ const ENTRIES: &str = "https://logging.googleapis.com/v2/entries:write";
 #[derive(Deserialize)]
 struct Options {
     auth_config: Option<Account>,
+    auth_file: Option<String>,
     ssl_verify: bool,
     resource: Map<String, Value>,
     log_id: String,
@@ -29,10 +30,30 @@ struct Account {
     client_email: String,
     private_key: String,
     project_id: String,
+    #[serde(default = "token_uri")]
     token_uri: String,
     scope: Option<Vec<String>>,
     scopes: Option<Vec<String>>,
     entries_uri: Option<String>,
+}
+
+/// Where tokens are had, where a file says nothing else.
+fn token_uri() -> String {
+    "https://oauth2.googleapis.com/token".to_owned()
+}
+
+/// What a token is good for, where nothing else is asked for.
+const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
+
+/// The account in a file; `None`: it cannot be used, which has been told.
+fn in_file(name: &str, context: &PluginContext<'_>, notes: &mut Warnings) -> Option<Account> {
+    let text = context.settings.files.text(name);
+    let read = text.and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()));
+    let told = read.map_err(|why| {
+        let message = format!("{name} cannot be used: {why}: entries are not sent");
+        notes.error("auth_file", message);
+    });
+    told.ok()
 }
 
 impl PluginAdapter for GoogleCloudLogging {
@@ -46,8 +67,11 @@ impl PluginAdapter for GoogleCloudLogging {
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let base = base(self.name(), config, context, notes)?;
-        let Some(account) = options.auth_config else {
-            notes.not_available("auth_file", "an account in a file (give it in 'auth_config')");
+        let in_file = |name: &String| in_file(name, context, notes);
+        let Some(account) = options
+            .auth_config
+            .or_else(|| options.auth_file.as_ref().and_then(in_file))
+        else {
             return serde_json::to_value(base);
         };
         let own = ["route_id", "service_id"].map(str::to_owned);
@@ -60,7 +84,10 @@ impl PluginAdapter for GoogleCloudLogging {
                     email: account.client_email,
                     private_key: account.private_key,
                     token_url: account.token_uri,
-                    scopes: account.scopes.or(account.scope).unwrap_or_default(),
+                    scopes: account
+                        .scopes
+                        .or(account.scope)
+                        .unwrap_or_else(|| vec![SCOPE.to_owned()]),
                 })),
                 ..HttpTarget::default()
             }),

@@ -1,0 +1,173 @@
+//! What plugins are told besides their configurations: the files that it names, and the route and service that they work for.
+
+use serde_json::{Value, json};
+use weir_apisix::{Options, PluginFiles, Settings, translate};
+use weir_model::{Diagnostic, PluginRef};
+
+/// What a plugin of the first route is in the catalogue, by its name there, and what is said of the document.
+fn catalogue(document: &Value, name: &str, settings: Settings) -> (Value, Vec<Diagnostic>) {
+    let options = Options {
+        settings: Box::leak(Box::new(settings)),
+        ..Options::default()
+    };
+    let (model, told) = translate(document, &options).unwrap_or_else(|told| panic!("{told:?}"));
+    let plugins = model.routes[0].plugins.iter();
+    let config = plugins.filter_map(|step| match &step.plugin {
+        Some(PluginRef::Inline(instance)) if instance.name == name => Some(instance.config.clone()),
+        Some(PluginRef::Shared(id)) => {
+            let mut shared = model.plugins.iter();
+            let instance = shared.find(|it| it.id == *id && it.name == name)?;
+            Some(instance.config.clone())
+        }
+        _ => None,
+    });
+    (config.last().unwrap_or_default(), told)
+}
+
+#[test]
+fn agents_are_told_of_route_and_service_where_it_is_asked_for() {
+    let opa = |options: &Value| {
+        let mut opa = json!({"host": "http://127.0.0.1:8181", "policy": "p"});
+        let options = options.as_object().expect("a map").clone();
+        opa.as_object_mut().expect("a map").extend(options);
+        opa
+    };
+    let document = |on_service: &Value, on_route: &Value, service: Option<&str>| {
+        json!({
+            "services": [{
+                "id": "s", "name": "sn", "labels": {"team": "a"},
+                "plugins": {"csrf": {"key": "secret"}, "opa": on_service},
+            }],
+            "routes": [{
+                "id": "r", "name": "rn", "uri": "/", "desc": "d", "service_id": service,
+                "plugins": on_route, "upstream": {"nodes": {"a:1": 1}},
+            }],
+        })
+    };
+    let without = json!({});
+    for (options, place, service, route_document, service_document) in [
+        (json!({}), "service", Some("s"), false, None),
+        (json!({"with_route": true}), "service", Some("s"), true, None),
+        (
+            json!({"with_service": true}),
+            "service",
+            Some("s"),
+            false,
+            Some(true),
+        ),
+        (
+            json!({"with_route": true, "with_service": true}),
+            "route",
+            Some("s"),
+            true,
+            Some(true),
+        ),
+        (json!({"with_service": true}), "route", None, false, Some(false)),
+    ] {
+        let on_route = match place {
+            "route" => json!({"opa": opa(&options)}),
+            _ => json!({}),
+        };
+        let mut document = document(&opa(&options), &on_route, service);
+        let route = document["routes"][0].as_object_mut().expect("a map");
+        route.retain(|_, value| !value.is_null());
+        let (config, _) = catalogue(&document, "opa", Settings::default());
+        let told = config.get("route_document").unwrap_or(&without);
+        assert_eq!(told != &without, route_document, "{options} on the {place}");
+        if route_document {
+            assert_eq!(told["id"], json!("r"), "{options}");
+            assert_eq!(told["desc"], json!("d"));
+            assert_eq!(told["uri"], json!("/"));
+            assert_eq!(told["plugins"]["opa"]["with_route"], json!(true));
+            assert_eq!(told["plugins"]["csrf"]["key"], json!("***"));
+            assert_eq!(told.get("upstream"), None);
+        }
+        let told = config.get("service_document").unwrap_or(&without);
+        assert_eq!(
+            told != &without,
+            service_document == Some(true),
+            "{options} on the {place}"
+        );
+        assert_eq!(
+            config["service"],
+            json!(service_document == Some(true)),
+            "{options}"
+        );
+        if service_document == Some(true) {
+            assert_eq!(told["id"], json!("s"));
+            assert_eq!(told["labels"], json!({"team": "a"}));
+            assert_eq!(told["plugins"]["csrf"]["key"], json!("***"));
+        }
+    }
+}
+
+const MODEL: &str = "[request_definition]\nr = sub, obj, act\n[policy_definition]\np = sub, obj, act\n\
+                     [policy_effect]\ne = some(where (p.eft == allow))\n[matchers]\nm = r.sub == p.sub\n";
+
+fn files() -> Settings {
+    Settings {
+        files: PluginFiles::new(|name| match name {
+            "model.conf" => Ok(MODEL.to_owned()),
+            "policy.csv" => Ok("p, alice, *, *".to_owned()),
+            "auth.json" => Ok(json!({
+                "client_email": "a@b", "private_key": "k", "project_id": "p1",
+                "token_uri": "http://127.0.0.1:1/token", "entries_uri": "http://127.0.0.1:1/entries",
+            })
+            .to_string()),
+            _ => Err("no such file".to_owned()),
+        }),
+        ..Settings::default()
+    }
+}
+
+fn one_plugin(plugin: &str, config: &Value) -> Value {
+    json!({"routes": [{
+        "id": "r", "uri": "/", "plugins": {plugin: config}, "upstream": {"nodes": {"a:1": 1}},
+    }]})
+}
+
+#[test]
+fn policies_are_read_from_files() {
+    let config = |model: &str| {
+        let config = json!({"username": "user", "model_path": model, "policy_path": "policy.csv"});
+        one_plugin("authz-casbin", &config)
+    };
+    let (found, told) = catalogue(&config("model.conf"), "casbin", files());
+    assert_eq!(found["model"], json!(MODEL), "{told:?}");
+    assert_eq!(found["policy"], json!("p, alice, *, *"));
+    assert_eq!(told, []);
+    // Without a model, no call is allowed.
+    for (model, settings) in [("other.conf", files()), ("model.conf", Settings::default())] {
+        let (found, told) = catalogue(&config(model), "casbin", settings);
+        let model = found["model"].as_str().expect("a text");
+        assert!(model.contains("m = false"), "{model}");
+        let said = told.iter().map(|it| it.path.to_string());
+        let said: Vec<_> = said.filter(|path| path.ends_with("model_path")).collect();
+        assert_eq!(said, ["routes[0].plugins.authz-casbin.model_path"]);
+    }
+}
+
+#[test]
+fn accounts_are_read_from_files() {
+    let config = |file: &str| one_plugin("google-cloud-logging", &json!({"auth_file": file}));
+    let (found, told) = catalogue(&config("auth.json"), "logger", files());
+    assert_eq!(told, []);
+    let target = &found["target"]["http"];
+    assert_eq!(target["url"], json!("http://127.0.0.1:1/entries"), "{found}");
+    let account = &target["authorization"]["service_account"];
+    assert_eq!(account["email"], json!("a@b"), "{found}");
+    assert_eq!(account["token_url"], json!("http://127.0.0.1:1/token"));
+    assert_eq!(
+        account["scopes"],
+        json!(["https://www.googleapis.com/auth/cloud-platform"])
+    );
+    for file in ["none.json", "model.conf"] {
+        let options = Options {
+            settings: Box::leak(Box::new(files())),
+            ..Options::default()
+        };
+        let told = translate(&config(file), &options).expect_err("an error is reported");
+        let places: Vec<_> = told.iter().map(|it| it.path.to_string()).collect();
+        assert_eq!(places, ["routes[0].plugins.google-cloud-logging.auth_file"]);
+    }
+}

@@ -12,7 +12,7 @@ fn catalogue(document: &Value, name: &str, settings: Settings) -> (Value, Vec<Di
     };
     let (model, told) = translate(document, &options).unwrap_or_else(|told| panic!("{told:?}"));
     let plugins = model.routes[0].plugins.iter();
-    let config = plugins.filter_map(|step| match &step.plugin {
+    let mut config = plugins.filter_map(|step| match &step.plugin {
         Some(PluginRef::Inline(instance)) if instance.name == name => Some(instance.config.clone()),
         Some(PluginRef::Shared(id)) => {
             let mut shared = model.plugins.iter();
@@ -21,7 +21,7 @@ fn catalogue(document: &Value, name: &str, settings: Settings) -> (Value, Vec<Di
         }
         _ => None,
     });
-    (config.last().unwrap_or_default(), told)
+    (config.next_back().unwrap_or_default(), told)
 }
 
 #[test]

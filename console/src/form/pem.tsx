@@ -52,9 +52,10 @@ export function PemInput({ ids, title, value, isSecret, isDisabled, isBare, onCh
       <div className="row">
         {!isDisabled && (
           <label className="button small">
-            Choose a file<span className="sr"> for {title}</span>
+            Choose a file
             <input
               className="sr"
+              aria-label={`Choose a file for ${title}`}
               type="file"
               accept=".pem,.crt,.cer,.key,.txt"
               onChange={(event) => {

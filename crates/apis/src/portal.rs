@@ -282,7 +282,7 @@ mod tests {
             faults[1].0 == "theme.light.accent" && faults[1].1.contains("1.61"),
             "{faults:?}"
         );
-        assert!(theme_faults(&theme("red"))[0].1.contains("no colour"));
+        assert!(theme_faults(&theme("red"))[0].1.contains("not a valid colour"));
     }
 
     #[test]
@@ -297,14 +297,14 @@ mod tests {
             (portal("two", &["b.test"]), ""),
             (portal("one", &["a.test"]), ""),
             (portal("two", &["a.test"]), "the portal 'one' answers 'a.test'"),
-            (portal("two", &["A B"]), "no host"),
+            (portal("two", &["A B"]), "not a valid host"),
             (portal("two", &[]), "the portal 'all' answers all hosts"),
             (
                 Portal {
                     url: "example.com".to_owned(),
                     ..portal("one", &["a.test"])
                 },
-                "no URL",
+                "not a valid URL",
             ),
             (
                 Portal {
@@ -314,7 +314,7 @@ mod tests {
                     },
                     ..portal("one", &["a.test"])
                 },
-                "no domain",
+                "not a valid domain",
             ),
             (
                 Portal {
@@ -324,7 +324,7 @@ mod tests {
                     },
                     ..portal("one", &["a.test"])
                 },
-                "no mail address",
+                "not a valid mail address",
             ),
             (
                 Portal {
@@ -334,7 +334,7 @@ mod tests {
                     }],
                     ..portal("one", &["a.test"])
                 },
-                "no link",
+                "not a valid link",
             ),
         ] {
             let faults = portal_faults(&portal, &others);

@@ -229,7 +229,7 @@ mod tests {
                 json!({ "panels": [] }),
                 Some("panels: there must be 1 to 30 panels, not 0"),
             ),
-            (json!({ "to": "now" }), Some("to: it needs `from`")),
+            (json!({ "to": "now" }), Some("to: it also needs `from`")),
             (
                 json!({ "from": "yesterday" }),
                 Some("from: 'yesterday' is not a valid time"),

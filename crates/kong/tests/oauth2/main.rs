@@ -338,6 +338,8 @@ fn run(cases: &str, snapshot: &Snapshot) -> usize {
     let cases: Vec<Value> = serde_json::from_str(cases).expect("JSON");
     let mut failed = Vec::new();
     for case in &cases {
+        // Wrong secrets are checked so many times in a second: cases take no room from each other.
+        NOW_MS.set(NOW_MS.get() + 1_000);
         let mut table = Table {
             snapshot,
             got: HashMap::new(),

@@ -267,7 +267,7 @@ fn bad_configurations_are_refused_at_their_place() {
         (json!({"url": "f.example"}), vec!["url"]),
         (
             json!({"url": "http://f.example", "headers": {"a b": "c"}, "timeout_ms": 0, "failure_status": 1, "via": "a\nb"}),
-            vec!["headers[0]", "failure_status", "timeout_ms", "via"],
+            vec!["headers[0]", "via", "failure_status", "timeout_ms"],
         ),
     ] {
         assert_eq!(refused_at(&RemoteFunction, &config), places, "{config}");

@@ -173,7 +173,7 @@ fn what_is_not_kept_is_said() {
             "a query of its own",
         ),
         (&["calls"], &[], Some("90s"), "step", "whole number of minutes"),
-        (&["calls"], &[], Some("x"), "step", "no length of time"),
+        (&["calls"], &[], Some("x"), "step", "not a valid length of time"),
     ] {
         let error = plan(metrics, group_by, "-1h", step).expect_err(part);
         assert_eq!(error.field, field, "{error}");

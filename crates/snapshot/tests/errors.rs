@@ -160,7 +160,7 @@ fn other_errors_lead_to_their_place() {
         ),
         (
             json!({"services": [{"name": "s", "url": "http://x", "path": "/y"}]}),
-            "services[0].path: expected no path beside a url",
+            "services[0].path: expected no path together with a url",
         ),
         (
             json!({"upstreams": [{"name": "u", "targets": [{"host": "a/b", "port": 80}]}]}),

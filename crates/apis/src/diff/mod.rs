@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// The most changes that are told of one operation, and of all of them. Behind that, each operation tells one: one that breaks
+/// The most changes that are listed for one operation, and for all of them. After that, each operation lists one: one that breaks
 /// callers, if there is any.
 pub const MAX_CHANGES: usize = 5_000;
 

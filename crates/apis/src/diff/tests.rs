@@ -327,7 +327,7 @@ fn schemas_that_double_at_each_step_are_told_as_too_large() {
     assert_eq!(diff(&old, &old).operations, []);
 }
 
-/// A change of one schema that all operations share: what is told stays bounded, and that callers break is told of each.
+/// A change of one schema that all operations share: the list stays bounded, and says for each that callers break.
 #[test]
 fn a_change_that_is_in_all_operations_stays_bounded() {
     let field = |number: usize, kind: &str| (format!("f{number:03}"), json!({"type": kind}));

@@ -35,7 +35,9 @@ export function Named({ list, title, text, onChoose }: Props) {
   if (names.includes(text)) {
     return (
       <p className="about">
-        <Link href={`/${list}/${encodeURIComponent(text)}`}>Open {text}</Link>
+        <Link className="alone" href={`/${list}/${encodeURIComponent(text)}`}>
+          Open {text}
+        </Link>
       </p>
     )
   }

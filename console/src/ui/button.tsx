@@ -48,8 +48,17 @@ export function Button({ children, onPress, look = 'plain', small, refused, isBu
       </>
     )
   }
+  // The library's own `isPending` announces an element that is not there once the work is done.
   return (
-    <AriaButton className={classes(look, small)} onPress={onPress} isPending={isBusy === true} data-edit={isEdit || undefined}>
+    <AriaButton
+      className={classes(look, small)}
+      onPress={() => {
+        if (!isBusy) onPress()
+      }}
+      aria-disabled={isBusy ? 'true' : undefined}
+      data-pending={isBusy || undefined}
+      data-edit={isEdit || undefined}
+    >
       {inner}
     </AriaButton>
   )

@@ -8,7 +8,7 @@ import { Drawn, RANGES, save } from './panel'
 
 const MOST_GROUPS = 2
 
-/** A time of one's own, as it stands in the address: `OWN` with a beginning and an end in seconds since 1970. */
+/** A custom range, as it stands in the address: `OWN` with a beginning and an end in seconds since 1970. */
 const OWN = 'own'
 const DAY_S = 86_400
 

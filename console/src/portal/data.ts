@@ -27,6 +27,9 @@ export type Usage = Schemas['Usage']
 export type Calls = Schemas['CallList']
 export type Team = Schemas['TeamLine']
 export type TeamList = Schemas['TeamList']
+export type SecondFactor = Schemas['SecondFactorState']
+export type NewSecondFactor = Schemas['NewSecondFactor']
+export type RecoveryCodes = Schemas['RecoveryCodes']
 export type Sessions = Schemas['SessionList']
 export type Notices = Schemas['NoticeList']
 export type Webhook = Schemas['WebhookLine']
@@ -36,7 +39,7 @@ export const BASE = '/portal/v1'
 
 /** Who is signed in, among what was read. */
 const ME = ['portal', '/me', {}]
-const NOBODY: Me = { id: null, mail: '', name: '', has_password: false }
+const NOBODY: Me = { id: null, mail: '', name: '', has_password: false, has_second_factor: false }
 
 const listeners = new Set<() => void>()
 let hasEnded = false

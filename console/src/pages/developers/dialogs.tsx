@@ -73,7 +73,7 @@ const split = (text: string) =>
     .map((it) => it.trim())
     .filter((it) => it !== '')
 
-export function Edit({ portal, developer, refused, onDone, onRemove, onClose }: Common & { developer: Developer; refused: string | null; onRemove: () => void }) {
+export function Edit({ portal, developer, refused, onDone, onFactor, onRemove, onClose }: Common & { developer: Developer; refused: string | null; onFactor: () => void; onRemove: () => void }) {
   const [name, setName] = useState(developer.name)
   const [groups, setGroups] = useState(developer.groups.join(', '))
   return (
@@ -102,11 +102,36 @@ export function Edit({ portal, developer, refused, onDone, onRemove, onClose }: 
       <TextField label="Groups" value={groups} onChange={setGroups} placeholder="partners, beta" about="They decide which APIs, plans and pages this developer sees. Separate them with commas." />
       {developer.teams.length > 0 && <p className="muted">Teams: {developer.teams.map((it) => `${it.name} (${it.role})`).join(', ')}</p>}
       {developer.applications.length > 0 && <p className="muted">Applications: {developer.applications.join(', ')}</p>}
-      <div>
+      <div className="row">
+        {developer.has_second_factor && (
+          <Button look="quiet" refused={refused} onPress={onFactor}>
+            Turn off two-factor login
+          </Button>
+        )}
         <Button look="quiet" icon="trash" refused={refused} onPress={onRemove}>
           Remove this developer
         </Button>
       </div>
+    </Act>
+  )
+}
+
+/** Lets somebody in again who has lost app and recovery codes. */
+export function RemoveFactor({ portal, developer, onDone, onClose }: Common & { developer: Developer }) {
+  return (
+    <Act
+      title={`Turn off two-factor login of ${developer.name}?`}
+      action="Turn it off"
+      look="danger"
+      onClose={onClose}
+      run={async () => {
+        await call('DELETE', `${developerPath(portal, developer.id)}/second-factor`)
+        await onDone()
+        toast(`${developer.name} signs in with the password alone`)
+        onClose()
+      }}
+    >
+      <p>Be sure that it is {developer.name} who asks for it: the password alone is enough then. A mail says so.</p>
     </Act>
   )
 }

@@ -9,13 +9,13 @@ import { Button } from '../../ui/button'
 import { SelectField } from '../../ui/field'
 import { type Column, Table } from '../../ui/table'
 import { Time, countText } from '../../ui/time'
-import { Decide, type Decision, DECISIONS, Edit, Invite, Remove } from './dialogs'
+import { Decide, type Decision, DECISIONS, Edit, Invite, Remove, RemoveFactor } from './dialogs'
 
 /** States in words. */
 export const WORDS: Record<DeveloperState, string> = { registered: 'not confirmed', confirmed: 'waits', active: 'active', suspended: 'suspended', refused: 'refused' }
 const TONES: Record<DeveloperState, string> = { registered: '', confirmed: 'accent', active: 'good', suspended: 'warn', refused: 'bad' }
 
-type Above = { kind: 'decide'; decision: Decision; chosen: Developer[] } | { kind: 'edit' | 'remove'; developer: Developer } | { kind: 'invite' } | null
+type Above = { kind: 'decide'; decision: Decision; chosen: Developer[] } | { kind: 'edit' | 'factor' | 'remove'; developer: Developer } | { kind: 'invite' } | null
 
 const key = (it: Developer) => it.id
 const version = (it: Developer) => it.state
@@ -68,6 +68,7 @@ export default function Developers() {
         { about: 'List developers', method: 'GET', path: developersPath(name) },
         { about: 'Approve one', method: 'POST', path: `${developerPath(name, 'ID')}/approve`, body: {} },
         { about: 'Refuse one', method: 'POST', path: `${developerPath(name, 'ID')}/refuse`, body: { reason: 'no contract' } },
+        { about: 'Turn off a lost second factor', method: 'DELETE', path: `${developerPath(name, 'ID')}/second-factor` },
       ]}
       actions={invite}
     >
@@ -132,7 +133,8 @@ export default function Developers() {
         </p>
       )}
       {above?.kind === 'decide' && <Decide portal={name} decision={above.decision} chosen={above.chosen} onDone={changed} onClose={close} />}
-      {above?.kind === 'edit' && <Edit portal={name} developer={above.developer} refused={refused} onDone={changed} onRemove={() => setAbove({ kind: 'remove', developer: above.developer })} onClose={close} />}
+      {above?.kind === 'edit' && <Edit portal={name} developer={above.developer} refused={refused} onDone={changed} onFactor={() => setAbove({ kind: 'factor', developer: above.developer })} onRemove={() => setAbove({ kind: 'remove', developer: above.developer })} onClose={close} />}
+      {above?.kind === 'factor' && <RemoveFactor portal={name} developer={above.developer} onDone={changed} onClose={close} />}
       {above?.kind === 'remove' && <Remove portal={name} developer={above.developer} onDone={changed} onClose={close} />}
       {above?.kind === 'invite' && <Invite portal={name} onDone={changed} onClose={close} />}
     </Page>

@@ -1,4 +1,4 @@
-// One's account: name, password, sessions, data.
+// One's account: name, password, two-factor login, sessions, data.
 import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { Button } from '../../ui/button'
@@ -7,6 +7,7 @@ import { browserText } from '../../ui/browser-text'
 import { Time } from '../../ui/time'
 import { type Me, type Sessions, readAgain, useMe, useRead, useWrite } from '../data'
 import { Loading, Page, SignedIn } from '../frame'
+import { TwoFactor } from './account-factor'
 import { Field, Form, Said } from './entry'
 
 export default function Account() {
@@ -46,6 +47,7 @@ export default function Account() {
         <p className="note">You sign in through an identity provider. To have a password as well, ask for one at the page to sign in, under “I forgot my password”.</p>
       )}
       </div>
+      <TwoFactor me={me.data} />
       <section className="stack" aria-label="Sessions">
         <h2>Sessions</h2>
         <ul className="stack tight">

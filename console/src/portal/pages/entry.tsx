@@ -22,12 +22,12 @@ export function Said({ error, fields = [] }: { error: unknown; fields?: string[]
   )
 }
 
-export function Field({ label, name, value, onChange, type = 'text', about, error, autoComplete }: { label: string; name: string; value: string; onChange: (value: string) => void; type?: string; about?: string; error?: unknown; autoComplete?: string }) {
+export function Field({ label, name, value, onChange, type = 'text', about, error, autoComplete, autoFocus }: { label: string; name: string; value: string; onChange: (value: string) => void; type?: string; about?: string; error?: unknown; autoComplete?: string; autoFocus?: boolean }) {
   const wrong = error instanceof ApiError ? error.findings.find((it) => it.path === name)?.message : undefined
   return (
     <label className="field">
       <span className="label">{label}</span>
-      <input className="input" name={name} type={type} required value={value} autoComplete={autoComplete} aria-invalid={wrong !== undefined} aria-describedby={wrong ? `${name}-wrong` : undefined} onChange={(event) => onChange(event.target.value)} />
+      <input className="input" name={name} type={type} required value={value} autoComplete={autoComplete} autoFocus={autoFocus} aria-invalid={wrong !== undefined} aria-describedby={wrong ? `${name}-wrong` : undefined} onChange={(event) => onChange(event.target.value)} />
       {about && <span className="about">{about}</span>}
       {wrong && (
         <span className="wrong" id={`${name}-wrong`}>
@@ -75,8 +75,18 @@ const PASSWORD = 'At least 10 characters. A sentence is good.'
 export function SignIn({ to, onDone }: { to: string; onDone: (me: Me) => void }) {
   const [mail, typeMail] = useState('')
   const [password, typePassword] = useState('')
-  const signIn = useWrite<Me, { mail: string; password: string }>('POST', () => '/session', true)
+  const [code, typeCode] = useState<string | null>(null)
+  const signIn = useWrite<Me, { mail: string; password: string; code: string | null }>('POST', () => '/session', true)
   const portal = usePortal()
+  const isCodeNeeded = signIn.error instanceof ApiError && signIn.error.kind === 'code-needed'
+  const send = () =>
+    signIn.mutate(
+      { mail, password, code },
+      {
+        onSuccess: (me) => void readAgain().then(() => onDone(me)),
+        onError: (error) => error instanceof ApiError && error.kind === 'code-needed' && typeCode(''),
+      },
+    )
   return (
     <>
       {(portal.data?.providers.length ?? 0) > 0 && (
@@ -91,10 +101,11 @@ export function SignIn({ to, onDone }: { to: string; onDone: (me: Me) => void })
           ))}
         </ul>
       )}
-      <Form label="Sign in" onSubmit={() => signIn.mutate({ mail, password }, { onSuccess: (me) => void readAgain().then(() => onDone(me)) })} submit="Sign in" isBusy={signIn.isPending}>
+      <Form label="Sign in" onSubmit={send} submit="Sign in" isBusy={signIn.isPending}>
         <Field label="Mail address" name="mail" type="email" autoComplete="username" value={mail} onChange={typeMail} />
         <Field label="Password" name="password" type="password" autoComplete="current-password" value={password} onChange={typePassword} />
-        <Said error={signIn.error} />
+        {code !== null && <Field label="Code" name="code" autoComplete="one-time-code" about="Six digits of your authenticator app, or a recovery code." value={code} onChange={typeCode} autoFocus />}
+        <Said error={isCodeNeeded ? null : signIn.error} />
       </Form>
     </>
   )

@@ -18,6 +18,7 @@ mod role;
 mod scope;
 pub mod session;
 mod token;
+pub mod totp;
 mod users;
 
 pub use action::Action;

@@ -2,6 +2,7 @@
 //! making, changing and removing. What developers do themselves is answered by the portal (`weir-portal`).
 
 use super::apis::{ErasureSummary, erase};
+use super::developer_factor;
 use super::operation::Operation;
 use super::problem::Problem;
 use super::writing::tried;
@@ -94,6 +95,16 @@ pub fn operations() -> Vec<Operation> {
         )
         .headers(DRY_RUN)
         .answers::<ErasureSummary>(),
+        about(
+            Operation::delete(
+                "/api/v1/portals/{portal}/developers/{developer}/second-factor",
+                "removeDeveloperSecondFactor",
+                write,
+                developer_factor::remove,
+            ),
+            "Turns off the second factor of a developer who has lost it; a mail says so",
+        )
+        .headers(DRY_RUN),
         decided(
             step(
                 "/api/v1/portals/{portal}/developers/{developer}/approve",
@@ -163,6 +174,8 @@ pub struct DeveloperLine {
     name: String,
     /// How far the account has come: `confirmed` waits for approval.
     state: DeveloperState,
+    /// Whether a code of an authenticator app is asked for besides the password.
+    has_second_factor: bool,
     /// Groups that decide what is shown.
     groups: BTreeSet<String>,
     /// Groups that an identity provider said with the last login.
@@ -233,7 +246,7 @@ pub struct DeveloperChange {
 }
 
 /// A portal with what belongs to its developers.
-struct PortalContext<'a> {
+pub struct PortalContext<'a> {
     api: &'a Api,
     portal: Portal,
     hooks: Vec<Hook>,
@@ -241,7 +254,7 @@ struct PortalContext<'a> {
 }
 
 impl<'a> PortalContext<'a> {
-    async fn of(api: &'a Api, name: &str) -> Result<Self, Problem> {
+    pub async fn of(api: &'a Api, name: &str) -> Result<Self, Problem> {
         let library = api.library().await?;
         let portals: Vec<Portal> = library.list("apis/portals/")?;
         let is_first_day = portals.is_empty() && name == Portal::DEFAULT;
@@ -263,11 +276,11 @@ impl<'a> PortalContext<'a> {
         })
     }
 
-    fn people(&self) -> &People {
+    pub fn people(&self) -> &People {
         &self.api.developers
     }
 
-    fn notices(&self) -> Notices<'_> {
+    pub fn notices(&self) -> Notices<'_> {
         Notices {
             outbox: &self.api.options.outbox,
             hooks: self.hooks.clone(),
@@ -275,7 +288,7 @@ impl<'a> PortalContext<'a> {
         }
     }
 
-    async fn developer(&self, id: &str, now: SystemTime) -> Result<Developer, Problem> {
+    pub async fn developer(&self, id: &str, now: SystemTime) -> Result<Developer, Problem> {
         let found = self.people().developer(&self.portal.name, id, now).await?;
         found.ok_or_else(|| Problem::not_found(format_args!("the developer '{id}'")))
     }
@@ -298,6 +311,7 @@ impl<'a> PortalContext<'a> {
             mail: developer.mail,
             name: developer.name,
             state: developer.state,
+            has_second_factor: developer.second_factor.is_some(),
             groups: developer.groups,
             provided: developer.provided,
             created: developer.created,
@@ -413,6 +427,7 @@ async fn create(
         state: DeveloperState::Registered,
         groups: checked_groups(wanted.groups)?,
         provided: BTreeSet::new(),
+        second_factor: None,
         created: seconds(now),
         decided: Some(AdminDecision {
             by: caller.name(),

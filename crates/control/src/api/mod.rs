@@ -36,6 +36,7 @@ mod compiled_config;
 mod current_user;
 mod delegate;
 mod describe;
+mod developer_factor;
 mod developers;
 mod document_cache;
 mod draining;

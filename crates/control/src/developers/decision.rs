@@ -118,6 +118,7 @@ mod tests {
             state,
             groups: Default::default(),
             provided: Default::default(),
+            second_factor: None,
             created: 0,
             decided: None,
         }

@@ -11,6 +11,7 @@ mod links;
 mod names;
 mod notices;
 mod owners;
+mod second_factor;
 mod store;
 mod teams;
 
@@ -22,6 +23,7 @@ pub use links::{Link, Purpose, UnconfirmedCredential};
 pub use names::{MAX_NAME, checked_name, greeting};
 pub use notices::{Notices, WAITS, title_of, waits_at};
 pub use owners::Owners;
+pub use second_factor::{SecondFactor, wrong_code};
 pub use store::{
     AdminDecision, Developer, DeveloperState, People, SESSION, Session, failed, key, mail_of, random_id,
     seconds,

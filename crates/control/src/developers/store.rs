@@ -1,5 +1,6 @@
 //! Developers and their sessions in the operational store.
 
+use super::second_factor::SecondFactor;
 use crate::access::password::{PasswordHash, Passwords};
 use crate::access::{Attempts, Token, TokenHash};
 use crate::api::Problem;
@@ -47,6 +48,9 @@ pub struct Developer {
     /// The password's hash; `None`: the developer signs in otherwise, or has to set one first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<PasswordHash>,
+    /// What is asked for besides the password; `None`: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_factor: Option<SecondFactor>,
     /// How far the developer has come.
     pub state: DeveloperState,
     /// Groups that decide what is shown.
@@ -254,6 +258,7 @@ impl People {
             key(portal, &format!("mails/{}", hash(&developer.mail)))?,
             key(portal, &format!("developers/{}", developer.id))?,
             key(portal, &format!("read/{}", developer.id))?,
+            key(portal, &format!("new-factors/{}", developer.id))?,
         ];
         self.store.remove(keys, now).await.map_err(failed)
     }

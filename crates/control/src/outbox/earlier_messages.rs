@@ -214,6 +214,7 @@ mod tests {
             state: DeveloperState::Active,
             groups: Default::default(),
             provided: Default::default(),
+            second_factor: None,
             created: 0,
             decided: None,
         };

@@ -1,6 +1,6 @@
 //! What somebody reads and changes of their own account.
 
-use super::account_common::{again, busy, checked_name, shown, wrong};
+use super::account_common::{again, busy, checked_name, prove_password, shown, wrong};
 use super::account_shapes::{AccountChange, ProfileResponse, SessionLine, SessionList};
 use super::operation::{Operation, Shared};
 use super::signed_in::developer;
@@ -61,6 +61,7 @@ async fn me(
             mail,
             name,
             has_password: false,
+            has_second_factor: false,
         }));
     }
     Ok(Json(shown(
@@ -79,7 +80,7 @@ async fn change(
     let name = wanted.name.as_deref().map(checked_name).transpose()?;
     let is_new_password = wanted.new_password.is_some();
     let password = match wanted.new_password {
-        Some(password) => Some(new_password(&portals, &known, (wanted.old_password, password)).await?),
+        Some(password) => Some(new_password(&portals, &visit, &known, (wanted.old_password, password)).await?),
         None => None,
     };
     let edit = |it: &mut Developer| {
@@ -112,17 +113,16 @@ async fn change(
 /// The hash of a new password, if the old one is right.
 async fn new_password(
     portals: &Portals,
+    visit: &Visit,
     known: &Developer,
     (old, new): (Option<String>, String),
 ) -> Result<PasswordHash, Problem> {
-    let passwords = &portals.people.passwords;
-    let is_right = passwords.matches(old.unwrap_or_default(), known.password.clone());
-    if !is_right.await.map_err(|error| busy(&error))? {
-        return Err(wrong("old_password", "this is not your password"));
-    }
+    let old = ("old_password", old.unwrap_or_default());
+    prove_password(portals, visit, known, old, SystemTime::now()).await?;
     if let Some(fault) = fault_of(&new, &known.mail) {
         return Err(wrong("new_password", fault));
     }
+    let passwords = &portals.people.passwords;
     passwords.hash(new).await.map_err(|error| busy(&error))
 }
 

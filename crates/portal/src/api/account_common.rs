@@ -5,9 +5,10 @@ use crate::people::{Developer, seconds};
 use crate::state::{Portals, Visit};
 use axum::Json;
 use axum::http::StatusCode;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use weir_control::access::password::PasswordError;
 use weir_control::api::Problem;
+use weir_control::developers::wrong_code;
 
 pub fn busy(error: &PasswordError) -> Problem {
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
@@ -38,6 +39,62 @@ pub fn again() -> Problem {
     )
 }
 
+/// Under which names wrong passwords of an account are counted, and wrong codes. They are apart: a right password forgets the wrong
+/// passwords, and no wrong code.
+pub fn password_attempts(portal: &str, mail: &str) -> String {
+    format!("{portal} {mail}")
+}
+
+pub fn code_attempts(portal: &str, mail: &str) -> String {
+    format!("{portal} {mail} code")
+}
+
+/// What is said to somebody who guesses.
+pub fn too_many(what: &str, wait: Duration) -> Problem {
+    let seconds = wait.as_secs().max(1);
+    let detail = format!("too many wrong {what}; try again in {seconds} seconds");
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, detail)
+}
+
+/// Asks somebody who is signed in for the password. `field` is what the call names it. Guesses count with those of sign-ins.
+pub async fn prove_password(
+    portals: &Portals,
+    visit: &Visit,
+    developer: &Developer,
+    (field, password): (&str, String),
+    now: SystemTime,
+) -> Result<(), Problem> {
+    let people = &portals.people;
+    let name = password_attempts(&visit.portal.name, &developer.mail);
+    let begun = people.attempts.begin(&name, visit.address, now);
+    begun.map_err(|wait| too_many("passwords", wait))?;
+    let is_right = people.passwords.matches(password, developer.password.clone());
+    if !is_right.await.map_err(|error| busy(&error))? {
+        return Err(wrong(field, "this is not your password"));
+    }
+    people.attempts.succeeded(&name, visit.address, now);
+    Ok(())
+}
+
+/// Asks somebody who is signed in for a code of the second factor, which is used by it.
+pub async fn prove_code(
+    portals: &Portals,
+    visit: &Visit,
+    developer: &Developer,
+    code: &str,
+    now: SystemTime,
+) -> Result<(), Problem> {
+    let (people, portal) = (&portals.people, &visit.portal.name);
+    let name = code_attempts(portal, &developer.mail);
+    let begun = people.attempts.begin(&name, visit.address, now);
+    begun.map_err(|wait| too_many("codes", wait))?;
+    if !people.take_code(portal, &developer.id, code, now).await? {
+        return Err(wrong_code("code"));
+    }
+    people.attempts.succeeded(&name, visit.address, now);
+    Ok(())
+}
+
 /// Mails to one address in a minute that strangers cause.
 pub const MOST_MAILS: u32 = 3;
 /// Sign-ups and resets from one address in a minute.
@@ -58,6 +115,7 @@ pub fn shown(developer: &Developer) -> ProfileResponse {
         mail: developer.mail.clone(),
         name: developer.name.clone(),
         has_password: developer.password.is_some(),
+        has_second_factor: developer.second_factor.is_some(),
     }
 }
 

@@ -14,6 +14,70 @@ pub struct ProfileResponse {
     pub name: String,
     /// Whether there is a password: who signs in through an identity provider needs none.
     pub has_password: bool,
+    /// Whether a code of an authenticator app is asked for besides the password.
+    pub has_second_factor: bool,
+}
+
+/// A second factor.
+#[derive(Serialize, JsonSchema)]
+pub struct SecondFactorState {
+    /// Whether there is one.
+    pub is_on: bool,
+    /// Recovery codes that were not used.
+    pub recovery_codes_left: usize,
+}
+
+/// The password, for what is asked for it once more.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PasswordProof {
+    /// The password.
+    pub password: String,
+}
+
+/// What an authenticator app has to know.
+#[derive(Serialize, JsonSchema)]
+pub struct NewSecondFactor {
+    /// The secret, to type it.
+    pub secret: String,
+    /// The same as a link that apps open.
+    pub uri: String,
+    /// The link as a QR code.
+    pub qr: QrCode,
+}
+
+/// A QR code, to be drawn.
+#[derive(Serialize, JsonSchema)]
+pub struct QrCode {
+    /// Width and height, with the light margin.
+    pub size: u32,
+    /// Its dark parts, as the path of an SVG of that size.
+    pub path: String,
+}
+
+/// The first code of an app.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FirstCode {
+    /// Six digits.
+    pub code: String,
+}
+
+/// Password and code, for what is asked for both once more.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FactorProof {
+    /// The password.
+    pub password: String,
+    /// Six digits of the app, or a recovery code.
+    pub code: String,
+}
+
+/// Recovery codes. Each is good once.
+#[derive(Serialize, JsonSchema)]
+pub struct RecoveryCodes {
+    /// The codes.
+    pub codes: Vec<String>,
 }
 
 /// A sentence for people.
@@ -54,6 +118,9 @@ pub struct Credentials {
     pub mail: String,
     /// The password.
     pub password: String,
+    /// Six digits of the authenticator app, or a recovery code, where there is a second factor.
+    #[serde(default)]
+    pub code: Option<String>,
 }
 
 /// A mail address.

@@ -18,6 +18,7 @@ mod operation;
 mod own_data;
 mod reference;
 mod reset;
+mod second_factor;
 mod session;
 mod shapes;
 mod sign_up;
@@ -53,6 +54,7 @@ fn all() -> Vec<Operation> {
         sign_up::operations(),
         session::operations(),
         reset::operations(),
+        second_factor::operations(),
         openid::operations(),
         own_data::operations(),
         teams::operations(),

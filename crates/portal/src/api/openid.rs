@@ -342,6 +342,7 @@ async fn new_developer(
         state: DeveloperState::Registered,
         groups: BTreeSet::new(),
         provided: BTreeSet::new(),
+        second_factor: None,
         created: seconds(now),
         decided: None,
     };

@@ -1,6 +1,6 @@
-//! Signing in with a password, and signing out. Each login begins a session of its own, whatever cookie was sent.
+//! Signing in with a password and, where there is a second factor, a code; and signing out. Each login begins a session of its own, whatever cookie was sent.
 
-use super::account_common::{busy, shown};
+use super::account_common::{busy, code_attempts, password_attempts, shown, too_many};
 use super::account_shapes::{Credentials, ProfileResponse};
 use super::operation::{Operation, Shared};
 use crate::cookie;
@@ -10,7 +10,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use weir_control::access::AuditIdentity;
 use weir_control::api::Problem;
 
@@ -37,13 +37,9 @@ async fn sign_in(
 ) -> Result<Response, Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
     let mail = mail_of(&given.mail).unwrap_or_default();
-    let name = format!("{portal} {mail}");
+    let name = password_attempts(portal, &mail);
     if let Err(wait) = portals.people.attempts.begin(&name, visit.address, now) {
-        let seconds = wait.as_secs().max(1);
-        let detail = format!("too many wrong passwords; try again in {seconds} seconds");
-        let mut answer = Problem::new(StatusCode::TOO_MANY_REQUESTS, detail).into_response();
-        answer.headers_mut().insert(header::RETRY_AFTER, seconds.into());
-        return Ok(answer);
+        return Ok(slow_down("passwords", wait));
     }
     let known = portals.people.by_mail(portal, &mail, now).await?;
     let hash = known.as_ref().and_then(|it| it.password.clone());
@@ -57,23 +53,11 @@ async fn sign_in(
     };
     portals.people.attempts.succeeded(&name, visit.address, now);
     // The password was right: now it may be said.
-    match developer.state {
-        DeveloperState::Active => {}
-        DeveloperState::Registered => {
-            return Err(Problem::forbidden(
-                "confirm your mail address first: the link is in the mail",
-            ));
-        }
-        DeveloperState::Confirmed => {
-            return Err(Problem::forbidden(
-                "your account waits for somebody to approve it",
-            ));
-        }
-        DeveloperState::Suspended => {
-            return Err(refused("your account is suspended", &developer));
-        }
-        DeveloperState::Refused => {
-            return Err(refused("your account was not approved", &developer));
+    may_sign_in(&developer)?;
+    if developer.second_factor.is_some() {
+        let code = given.code.as_deref().unwrap_or_default();
+        if let Some(answer) = second_factor(&portals, &visit, &developer, code, now).await? {
+            return Ok(answer);
         }
     }
     let cookie = begin_session(&portals, &visit, &developer, &headers).await?;
@@ -81,6 +65,54 @@ async fn sign_in(
     let who = AuditIdentity(format!("developer {}", developer.mail));
     answer.extensions_mut().insert(who);
     Ok(answer)
+}
+
+/// Refuses a developer whose account is not active.
+fn may_sign_in(developer: &Developer) -> Result<(), Problem> {
+    match developer.state {
+        DeveloperState::Active => Ok(()),
+        DeveloperState::Registered => Err(Problem::forbidden(
+            "confirm your mail address first: the link is in the mail",
+        )),
+        DeveloperState::Confirmed => Err(Problem::forbidden(
+            "your account waits for somebody to approve it",
+        )),
+        DeveloperState::Suspended => Err(refused("your account is suspended", developer)),
+        DeveloperState::Refused => Err(refused("your account was not approved", developer)),
+    }
+}
+
+/// Asks for the code after the password. An answer: there were too many wrong ones.
+async fn second_factor(
+    portals: &Portals,
+    visit: &Visit,
+    developer: &Developer,
+    code: &str,
+    now: SystemTime,
+) -> Result<Option<Response>, Problem> {
+    let refused = |kind, detail| Err(Problem::new(StatusCode::UNAUTHORIZED, detail).of_type(kind));
+    if code.is_empty() {
+        return refused("code-needed", "type the code of your authenticator app");
+    }
+    let (people, portal) = (&portals.people, &visit.portal.name);
+    let name = code_attempts(portal, &developer.mail);
+    if let Err(wait) = people.attempts.begin(&name, visit.address, now) {
+        return Ok(Some(slow_down("codes", wait)));
+    }
+    if !people.take_code(portal, &developer.id, code, now).await? {
+        let detail = "this code is not right, or was used already: wait for the next one";
+        return refused("wrong-code", detail);
+    }
+    people.attempts.succeeded(&name, visit.address, now);
+    Ok(None)
+}
+
+/// What is said to somebody who guesses, with how long to wait.
+fn slow_down(what: &str, wait: Duration) -> Response {
+    let mut answer = too_many(what, wait).into_response();
+    let seconds = wait.as_secs().max(1);
+    answer.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+    answer
 }
 
 /// Begins a session. Gives the header that sets its cookie.

@@ -71,6 +71,7 @@ async fn sign_up(
         state: DeveloperState::Registered,
         groups: Default::default(),
         provided: Default::default(),
+        second_factor: None,
         created: seconds(now),
         decided: None,
     };

@@ -267,3 +267,44 @@ async fn administrators_make_change_and_remove_developers() {
     assert_eq!(portal.get("/me", &cookie).await.body["id"], Value::Null);
     assert_eq!(portal.developers("").await["total"], 0);
 }
+
+/// Who has lost app and recovery codes asks an administrator.
+#[tokio::test]
+async fn administrators_turn_a_lost_second_factor_off() {
+    let portal = Portal::with_approval().await;
+    let ann = portal.waiting("ann").await;
+    portal
+        .decide(everywhere(Role::Admin), &format!("{ann}/approve"), json!({}))
+        .await
+        .expect("approved");
+    let cookie = portal.sign_in("ann").await.expect(200).cookie();
+    let begun = json!({ "password": "correct horse" });
+    let begun = portal.post("/account/second-factor", &cookie, begun).await.expect(200);
+    let secret: TotpSecret = serde_json::from_value(begun.body["secret"].clone()).expect("a secret");
+    let code = json!({ "code": secret.code(std::time::SystemTime::now()) });
+    portal
+        .post("/account/second-factor/confirm", &cookie, code)
+        .await
+        .expect(200);
+    portal.sign_in("ann").await.expect(401);
+    let one = format!("{DEVELOPERS}/{ann}");
+    let shown = portal.provide(Method::GET, &one, json!({})).await;
+    assert_eq!(shown["has_second_factor"], true);
+    assert!(!shown.to_string().contains(&begun.text("secret")));
+    let path = format!("{one}/second-factor");
+    let viewer = Delegate::new(
+        &portal.api,
+        vec![Right {
+            role: Role::Viewer,
+            scope: Scope::Everything,
+        }],
+    );
+    let refused = viewer.call("vic", Method::DELETE, &path, None).await;
+    assert_eq!(refused.err().map(status_of), Some(403));
+    portal.provide(Method::DELETE, &path, json!({})).await;
+    let told = portal.mail("developer.second_factor").await;
+    assert!(told.contains("your password alone"), "{told}");
+    portal.sign_in("ann").await.expect(200);
+    let again = portal.provider.call("root", Method::DELETE, &path, None).await;
+    assert_eq!(again.err().map(status_of), Some(409));
+}

@@ -3,6 +3,7 @@
 
 mod administration;
 mod hostile;
+mod second_factor;
 
 use async_trait::async_trait;
 use axum::Router;

@@ -178,6 +178,7 @@ mod tests {
             state: DeveloperState::Active,
             groups: BTreeSet::new(),
             provided: BTreeSet::new(),
+            second_factor: None,
             created: 0,
             decided: None,
         };

@@ -236,6 +236,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("changeDeveloper", DEVELOPER_ADMINS),
     ("deleteDeveloper", DEVELOPER_ADMINS),
     ("eraseDeveloper", DEVELOPER_ADMINS),
+    ("removeDeveloperSecondFactor", DEVELOPER_ADMINS),
     ("approveDeveloper", DEVELOPER_ADMINS),
     ("refuseDeveloper", DEVELOPER_ADMINS),
     ("suspendDeveloper", DEVELOPER_ADMINS),

@@ -1,0 +1,80 @@
+// The account of a developer in a browser: two-factor login from the QR code to the day on which it is turned off.
+import { createHmac } from 'node:crypto'
+import type { Page } from '@playwright/test'
+import { type Shop, join, portalTest } from './shop'
+import { PASSWORD, expect, findings } from './weir'
+
+/** The code of an authenticator app (RFC 6238), some steps from now. */
+function codeOf(secret: string, steps = 0): string {
+  const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+  const bits = [...secret].map((it) => digits.indexOf(it).toString(2).padStart(5, '0')).join('')
+  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((it) => Number.parseInt(it, 2)))
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + steps))
+  const tag = createHmac('sha1', key).update(counter).digest()
+  const at = (tag.at(-1) ?? 0) & 15
+  return String((tag.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0')
+}
+
+async function signIn(page: Page, shop: Shop) {
+  await page.goto(`${shop.portal}/login`)
+  await page.getByLabel('Mail address').fill('ann@example.com')
+  await page.getByLabel('Password').fill(PASSWORD)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+}
+
+portalTest('two-factor login is set up with a QR code, asked for at the login, and turned off', async ({ page, shop }) => {
+  await join(page, shop)
+  await page.goto(`${shop.portal}/account`)
+  const section = page.getByRole('region', { name: 'Two-factor login' })
+  await section.getByRole('button', { name: 'Turn on two-factor login' }).click()
+  const first = page.getByRole('dialog', { name: 'Turn on two-factor login' })
+  await first.getByLabel('Password').fill('a wrong password')
+  await first.getByRole('button', { name: 'Go on' }).click()
+  await expect(first.getByRole('alert')).toContainText('this is not your password')
+  await first.getByLabel('Password').fill(PASSWORD)
+  await first.getByRole('button', { name: 'Go on' }).click()
+
+  const app = page.getByRole('dialog', { name: 'Add it to your app' })
+  await expect(app.getByRole('img', { name: 'QR code of the secret' })).toBeVisible()
+  expect(await findings(page)).toEqual([])
+  const secret = (await app.getByLabel('Secret').innerText()).replaceAll(/\s/g, '')
+  expect(secret).toMatch(/^[A-Z2-7]{32}$/)
+  await expect(app.getByRole('link', { name: 'Open in an app here' })).toHaveAttribute('href', new RegExp(`^otpauth://totp/.*secret=${secret}`))
+  await app.getByLabel('Code').fill(codeOf(secret))
+  await app.getByRole('button', { name: 'Turn it on' }).click()
+  const shown = page.getByRole('dialog', { name: 'Your recovery codes' })
+  const codes = (await shown.getByLabel('Recovery codes').innerText()).split('\n').filter((it) => it !== '')
+  expect(codes).toHaveLength(10)
+  expect(await findings(page)).toEqual([])
+  await shown.getByRole('button', { name: 'I have kept them' }).click()
+  await expect(section).toContainText('10 recovery codes left')
+  await page.reload()
+  await expect(section.getByText('on', { exact: true })).toBeVisible()
+  await expect(page.locator('body')).not.toContainText(codes[0] ?? 'codes')
+  await page.getByRole('button', { name: 'Sign out' }).click()
+
+  await signIn(page, shop)
+  const code = page.getByLabel('Code')
+  await expect(code).toBeFocused()
+  await expect(page.getByRole('alert')).toHaveCount(0)
+  await code.fill('12')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await expect(page.getByRole('alert')).toContainText('this code is not right')
+  expect(await findings(page)).toEqual([])
+  await code.fill(codeOf(secret, 1))
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await expect(page.getByRole('heading', { level: 1, name: 'Applications' })).toBeVisible()
+
+  await page.goto(`${shop.portal}/account`)
+  await section.getByRole('button', { name: 'Turn it off' }).click()
+  const off = page.getByRole('dialog', { name: 'Turn off two-factor login?' })
+  await off.getByLabel('Password').fill(PASSWORD)
+  await off.getByLabel('Code').fill(codes[0] ?? '')
+  await off.getByRole('button', { name: 'Turn it off' }).click()
+  await expect(section.getByRole('button', { name: 'Turn on two-factor login' })).toBeVisible()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await signIn(page, shop)
+  await expect(page.getByRole('heading', { level: 1, name: 'Applications' })).toBeVisible()
+  await expect.poll(() => shop.mail?.mails.filter((it) => it.text.includes('two-factor login is')).length).toBe(2)
+})

@@ -1,4 +1,5 @@
-// The account of a developer in a browser: two-factor login from the QR code to the day on which it is turned off.
+// The account of a developer in a browser: two-factor login from the QR code to the day on which it is turned off, and
+// personal tokens.
 import { createHmac } from 'node:crypto'
 import type { Page } from '@playwright/test'
 import { type Shop, join, portalTest } from './shop'
@@ -77,4 +78,35 @@ portalTest('two-factor login is set up with a QR code, asked for at the login, a
   await signIn(page, shop)
   await expect(page.getByRole('heading', { level: 1, name: 'Applications' })).toBeVisible()
   await expect.poll(() => shop.mail?.mails.filter((it) => it.text.includes('two-factor login is')).length).toBe(2)
+})
+
+portalTest('a personal token is shown once, works for a program, and is revoked', async ({ page, shop }) => {
+  await join(page, shop)
+  await page.goto(`${shop.portal}/account`)
+  const section = page.getByRole('region', { name: 'Personal tokens' })
+  await section.getByRole('button', { name: 'New token' }).click()
+  const make = page.getByRole('dialog', { name: 'New personal token' })
+  await make.getByLabel('What it is for').fill('nightly report')
+  await make.getByLabel('Good for').selectOption({ label: '90 days' })
+  await make.getByRole('button', { name: 'Make it' }).click()
+  const shown = page.getByRole('dialog', { name: 'Your token' })
+  const token = await shown.getByLabel('Token').innerText()
+  expect(token).toMatch(/^weir_[0-9a-f]{16}_[0-9a-f]{64}$/)
+  expect(await findings(page)).toEqual([])
+  await shown.getByRole('button', { name: 'I have kept it' }).click()
+  const tokens = section.getByRole('list', { name: 'Tokens' })
+  await expect(tokens).toContainText('nightly report')
+  await expect(tokens).toContainText('not used yet')
+
+  const program = (method: string, path: string, body?: unknown) => fetch(`${shop.portal}/portal/v1${path}`, { method, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
+  expect((await program('POST', '/apps', { title: 'By night' })).status).toBe(201)
+  expect((await program('PUT', '/account', { name: 'Eve' })).status).toBe(403)
+  await page.reload()
+  await expect(tokens).toContainText('last used')
+  await expect(page.locator('body')).not.toContainText(token)
+  expect(await findings(page)).toEqual([])
+  await section.getByRole('button', { name: 'Revoke nightly report' }).click()
+  await page.getByRole('dialog', { name: 'Revoke nightly report?' }).getByRole('button', { name: 'Revoke', exact: true }).click()
+  await expect(tokens).toHaveCount(0)
+  expect((await program('GET', '/apps')).status).toBe(401)
 })

@@ -1,4 +1,4 @@
-//! The way into a portal: which one is asked for, who asks, and whether a write comes from its own pages.
+//! The way into a portal: which one is asked for, who asks, and whether a write comes from its own pages or a program.
 
 use crate::people::Developer;
 use crate::state::{Listening, Portals, Visit};
@@ -47,7 +47,9 @@ async fn enter(
         return Problem::new(StatusCode::NOT_FOUND, detail).into_response();
     };
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
-    if !is_read && !is_from_here(request.headers(), &host, &portal) {
+    // No other site makes a browser send a token.
+    let token = bearer(request.headers());
+    if !is_read && token.is_none() && !is_from_here(request.headers(), &host, &portal) {
         let detail = "the call came from another site: its Origin is not this portal's";
         return Problem::forbidden(detail).into_response();
     }
@@ -56,18 +58,13 @@ async fn enter(
     let mut visit = Visit {
         portal: Arc::new(portal),
         viewer: Viewer::default(),
+        token: None,
         url,
         links,
         address: peer.ip(),
     };
-    if let Some(value) = cookie::get(request.headers(), visit.is_secure()) {
-        let known = portals
-            .people
-            .of_cookie(&visit.portal.name, &value, SystemTime::now());
-        match known.await {
-            Ok(known) => visit.viewer = known.map(viewer).unwrap_or_default(),
-            Err(problem) => return problem.into_response(),
-        }
+    if let Err(problem) = recognise(&portals, &mut visit, request.headers(), token).await {
+        return problem.into_response();
     }
     let entry = is_recorded(is_read, request.uri().path()).then(|| entry(&request, &visit));
     request.extensions_mut().insert(visit);
@@ -77,6 +74,35 @@ async fn enter(
         note(&portals, entry, &answer);
     }
     answer
+}
+
+/// The personal token that a program shows. Whoever shows one is nobody else, whatever cookie comes with it.
+fn bearer(headers: &HeaderMap) -> Option<String> {
+    let shown = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = shown.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
+}
+
+/// Finds out who asks. A token that is wrong or has ended is refused: its program is to hear of it.
+async fn recognise(
+    portals: &Portals,
+    visit: &mut Visit,
+    headers: &HeaderMap,
+    token: Option<String>,
+) -> Result<(), Problem> {
+    let (now, portal) = (SystemTime::now(), &visit.portal.name);
+    if let Some(token) = token {
+        let known = portals.people.of_token(portal, &token, now).await?;
+        let (developer, name) = known.ok_or_else(|| {
+            let detail = "this personal token is wrong, has ended or was revoked";
+            Problem::new(StatusCode::UNAUTHORIZED, detail).of_type("wrong-token")
+        })?;
+        (visit.viewer, visit.token) = (viewer(developer), Some(name));
+    } else if let Some(value) = cookie::get(headers, visit.is_secure()) {
+        let known = portals.people.of_cookie(portal, &value, now).await?;
+        visit.viewer = known.map(viewer).unwrap_or_default();
+    }
+    Ok(())
 }
 
 /// Whether the audit log has a call. One that is tried is in the analytics, and changes nothing here; one that takes a
@@ -98,7 +124,10 @@ fn entry(request: &Request, visit: &Visit) -> AuditRecord {
     AuditRecord {
         time: now.map_or(0, |it| it.as_millis() as u64),
         who,
-        from: visit.address.to_canonical().to_string(),
+        from: match &visit.token {
+            Some(token) => format!("{}, token {token}", visit.address.to_canonical()),
+            None => visit.address.to_canonical().to_string(),
+        },
         dialect: format!("portal {}", visit.portal.name),
         what: format!("{} {}", request.method(), request.uri().path()),
         status: 0,

@@ -117,6 +117,8 @@ struct CatalogueCache {
 pub(crate) struct Visit {
     pub portal: Arc<Portal>,
     pub viewer: Viewer,
+    /// What the personal token of the call is called; `None`: it has none.
+    pub token: Option<String>,
     /// The portal's URL as the browser has it, without a path.
     pub url: String,
     /// The URL for links in mails; `None`: it is not known.

@@ -1,4 +1,4 @@
-// One's account: name, password, two-factor login, sessions, data.
+// One's account: name, password, two-factor login, personal tokens, sessions, data.
 import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { Button } from '../../ui/button'
@@ -8,6 +8,7 @@ import { Time } from '../../ui/time'
 import { type Me, type Sessions, readAgain, useMe, useRead, useWrite } from '../data'
 import { Loading, Page, SignedIn } from '../frame'
 import { TwoFactor } from './account-factor'
+import { Tokens } from './account-tokens'
 import { Field, Form, Said } from './entry'
 
 export default function Account() {
@@ -48,6 +49,7 @@ export default function Account() {
       )}
       </div>
       <TwoFactor me={me.data} />
+      <Tokens />
       <section className="stack" aria-label="Sessions">
         <h2>Sessions</h2>
         <ul className="stack tight">

@@ -11,7 +11,7 @@ pub struct AuditRecord {
     pub time: u64,
     /// Who: a user's name, or `anonymous`.
     pub who: String,
-    /// From which address.
+    /// From which address; in a portal also by which personal token.
     pub from: String,
     /// Through which dialect.
     #[serde(alias = "door")]

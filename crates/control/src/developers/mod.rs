@@ -14,6 +14,7 @@ mod owners;
 mod second_factor;
 mod store;
 mod teams;
+mod tokens;
 
 pub use accounts::{Account, mark_of};
 pub use addresses::AddressBook;
@@ -29,6 +30,7 @@ pub use store::{
     seconds,
 };
 pub use teams::{Membership, Team, TeamRole};
+pub use tokens::{DeveloperToken, MAX_TOKEN_DAYS};
 
 /// The owner of the applications that belong to a developer alone, as applications name it.
 pub fn owner_name(developer: &str) -> String {

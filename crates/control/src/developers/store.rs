@@ -250,9 +250,10 @@ impl People {
         changed.await
     }
 
-    /// Removes a developer with all sessions.
+    /// Removes a developer with all sessions and personal tokens.
     pub async fn remove(&self, portal: &str, developer: &Developer, now: SystemTime) -> Result<(), Problem> {
         self.end_sessions(portal, &developer.id, |_| true, now).await?;
+        self.revoke_tokens(portal, &developer.id, |_| true, now).await?;
         self.remove_accounts(portal, &developer.id, |_| true, now).await?;
         let keys = [
             key(portal, &format!("mails/{}", hash(&developer.mail)))?,

@@ -24,7 +24,7 @@ pub fn operations() -> Vec<Operation> {
             ("changeAccount", "Changes name or password"),
             change,
         )
-        .personal()
+        .by_session()
         .body::<AccountChange>()
         .answers::<ProfileResponse>(),
         Operation::delete(
@@ -32,20 +32,20 @@ pub fn operations() -> Vec<Operation> {
             ("deleteAccount", "Removes the account"),
             delete,
         )
-        .personal(),
+        .by_session(),
         Operation::get(
             "/portal/v1/account/sessions",
             ("listSessions", "Lists your sessions"),
             sessions,
         )
-        .personal()
+        .by_session()
         .answers::<SessionList>(),
         Operation::delete(
             "/portal/v1/account/sessions/{id}",
             ("endSession", "Ends one of your sessions"),
             end_session,
         )
-        .personal(),
+        .by_session(),
     ];
     Operation::tagged("Account", operations)
 }

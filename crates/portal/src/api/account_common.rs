@@ -1,8 +1,8 @@
 //! What the calls about accounts share: words of refusals, turns, and how somebody is shown.
 
 use super::account_shapes::{MessageResponse, ProfileResponse};
-use crate::people::{Developer, seconds};
-use crate::state::{Portals, Visit};
+use crate::people::{Developer, greeting, seconds, title_of};
+use crate::state::{Mail, Portals, Visit};
 use axum::Json;
 use axum::http::StatusCode;
 use std::time::{Duration, SystemTime};
@@ -93,6 +93,22 @@ pub async fn prove_code(
     }
     people.attempts.succeeded(&name, visit.address, now);
     Ok(())
+}
+
+/// Tells a developer what was changed of the account, if the portal can send mails.
+pub async fn tell_of_change(portals: &Portals, visit: &Visit, developer: &Developer, what: &str) {
+    if portals.need_mail().is_err() {
+        return;
+    }
+    let text = format!(
+        "{}\n\nyour account of {} was changed: {what}.\n\nIf it was not you, set a new password, and tell the administrators of this portal.\n",
+        greeting(&developer.name),
+        title_of(&visit.portal)
+    );
+    let to = (visit.portal.name.as_str(), developer.mail.as_str());
+    if let Err(problem) = portals.send(Mail::new(to, "A change of your account", text)).await {
+        tracing::warn!(?problem, "a mail about a change of an account is not sent");
+    }
 }
 
 /// Mails to one address in a minute that strangers cause.

@@ -177,3 +177,37 @@ pub struct SessionLine {
     /// Whether it is the one that asks.
     pub is_current: bool,
 }
+
+/// A personal token to be made.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewToken {
+    /// What it is for.
+    pub name: String,
+    /// For how many days it is good, 1 to 366.
+    pub days: u16,
+}
+
+/// Personal tokens.
+#[derive(Serialize, JsonSchema)]
+pub struct TokenList {
+    /// The tokens, the latest first.
+    pub items: Vec<TokenLine>,
+}
+
+/// A personal token.
+#[derive(Serialize, JsonSchema)]
+pub struct TokenLine {
+    /// By what it is revoked.
+    pub id: String,
+    /// What it is for.
+    pub name: String,
+    /// Seconds since 1970.
+    pub created: u64,
+    /// Until when it is good, in seconds since 1970.
+    pub ends: u64,
+    /// When it was last used, to the hour, in seconds since 1970; `null`: never.
+    pub last_used: Option<u64>,
+    /// The token itself, right after it was made; `null` from then on.
+    pub token: Option<String>,
+}

@@ -42,6 +42,7 @@ pub fn document(operations: &[Operation]) -> Value {
         "paths": paths,
         "components": {
             "securitySchemes": {
+                "token": { "type": "http", "scheme": "bearer", "description": "A developer's personal token." },
                 "session": { "type": "apiKey", "in": "cookie", "name": "__Host-weir-portal", "description": "A developer's session; over cleartext its name is `weir-portal`." },
             },
             "responses": {
@@ -73,8 +74,10 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, queries: &mu
         "tags": [operation.tag],
         "summary": operation.summary,
     });
-    if operation.is_personal {
+    if operation.needs_session {
         described["security"] = json!([{ "session": [] }]);
+    } else if operation.is_personal {
+        described["security"] = json!([{ "session": [] }, { "token": [] }]);
     }
     let mut parameters: Vec<Value> = operation
         .path

@@ -24,6 +24,7 @@ mod shapes;
 mod sign_up;
 mod signed_in;
 mod teams;
+mod tokens;
 mod try_it;
 mod usage;
 mod versions;
@@ -56,6 +57,7 @@ fn all() -> Vec<Operation> {
         reset::operations(),
         second_factor::operations(),
         openid::operations(),
+        tokens::operations(),
         own_data::operations(),
         teams::operations(),
         apps::operations(),

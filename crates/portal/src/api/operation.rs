@@ -27,6 +27,8 @@ pub struct Operation {
     pub summary: &'static str,
     /// Whether the caller has to be signed in.
     pub is_personal: bool,
+    /// Whether a personal token is not enough.
+    pub needs_session: bool,
     pub query: Option<SchemaOf>,
     pub body: Option<SchemaOf>,
     /// The status of a good answer.
@@ -52,6 +54,7 @@ impl Operation {
             tag: "",
             summary,
             is_personal: false,
+            needs_session: false,
             query: None,
             body: None,
             status: StatusCode::OK,
@@ -120,6 +123,15 @@ impl Operation {
         }
     }
 
+    /// The caller has to be signed in in a browser: with a personal token alone, who has stolen it could stay.
+    #[must_use]
+    pub fn by_session(self) -> Self {
+        Self {
+            needs_session: true,
+            ..self.personal()
+        }
+    }
+
     /// The status of a good answer.
     #[must_use]
     pub fn status(self, status: StatusCode) -> Self {
@@ -152,9 +164,10 @@ impl Operation {
 
     /// Joins it with its path.
     pub fn into_route(self) -> (&'static str, MethodRouter<Arc<Portals>>) {
-        let handler = match self.is_personal {
-            true => self.handler.layer(middleware::from_fn(check)),
-            false => self.handler,
+        let handler = match (self.is_personal, self.needs_session) {
+            (_, true) => self.handler.layer(middleware::from_fn(check_session)),
+            (true, false) => self.handler.layer(middleware::from_fn(check)),
+            (false, false) => self.handler,
         };
         (self.path, handler)
     }
@@ -165,6 +178,17 @@ async fn check(Extension(visit): Extension<Visit>, request: Request, next: Next)
     match visit.viewer.developer {
         Some(_) => next.run(request).await,
         None => Problem::new(StatusCode::UNAUTHORIZED, "sign in first").into_response(),
+    }
+}
+
+/// The same, and refuses programs.
+async fn check_session(Extension(visit): Extension<Visit>, request: Request, next: Next) -> Response {
+    match visit.token {
+        Some(_) => {
+            let detail = "a personal token may not do this: sign in to the portal";
+            Problem::forbidden(detail).into_response()
+        }
+        None => check(Extension(visit), request, next).await,
     }
 }
 

@@ -3,11 +3,12 @@
 
 use super::account::session_lines;
 use super::account_common::shown;
-use super::account_shapes::{ProfileResponse, SessionLine};
+use super::account_shapes::{ProfileResponse, SessionLine, TokenLine};
 use super::app_shapes::OwnApp;
 use super::apps::own_apps;
 use super::authenticated_developer::AuthenticatedDeveloper;
 use super::operation::{Operation, Shared};
+use super::tokens::token_lines;
 use crate::people::{TeamRole, seconds};
 use crate::state::Visit;
 use axum::extract::State;
@@ -46,6 +47,8 @@ pub struct OwnData {
     teams: Vec<OwnTeam>,
     /// The sessions.
     sessions: Vec<SessionLine>,
+    /// The personal tokens, without the tokens themselves.
+    tokens: Vec<TokenLine>,
     /// The applications, one's own and those of the teams.
     applications: Vec<OwnApp>,
 }
@@ -74,6 +77,7 @@ async fn read(State(portals): Shared, Extension(visit): Extension<Visit>) -> Res
         groups: developer.groups.union(&developer.provided).cloned().collect(),
         teams: teams.collect(),
         sessions: session_lines(&portals, &visit, developer, now).await?,
+        tokens: token_lines(&portals, &visit, &developer.id, now).await?,
         applications: own_apps(&portals, &asker),
     };
     let kind = [(

@@ -128,10 +128,14 @@ async fn reset(
         .people
         .end_sessions(portal, &developer.id, |_| true, now)
         .await?;
+    portals
+        .people
+        .revoke_tokens(portal, &developer.id, |_| true, now)
+        .await?;
     Ok(said(match developer.state {
         DeveloperState::Confirmed => {
             "Your password is set. You can sign in as soon as somebody has approved your account."
         }
-        _ => "Your password is changed, and all sessions are ended. You can sign in now.",
+        _ => "Your password is changed, and all sessions and personal tokens are ended. You can sign in now.",
     }))
 }

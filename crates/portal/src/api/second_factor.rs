@@ -1,14 +1,14 @@
 //! The second factor of a developer: set up with an authenticator app, confirmed by its first code, and turned off with the
 //! password and a code. What an app has to know is in the answer that makes it, and nowhere else.
 
-use super::account_common::{prove_code, prove_password, shown};
+use super::account_common::{prove_code, prove_password, shown, tell_of_change};
 use super::account_shapes::{FactorProof, FirstCode, NewSecondFactor, PasswordProof, ProfileResponse, QrCode};
 use super::account_shapes::{RecoveryCodes, SecondFactorState};
 use super::operation::{Operation, Shared};
 use super::signed_in::developer;
 use crate::cookie;
-use crate::people::{Developer, Session, greeting, title_of};
-use crate::state::{Mail, Portals, Visit};
+use crate::people::{Developer, Session, title_of};
+use crate::state::{Portals, Visit};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
@@ -24,7 +24,7 @@ pub fn operations() -> Vec<Operation> {
             ("getSecondFactor", "Reads whether there is a second factor"),
             state,
         )
-        .personal()
+        .by_session()
         .answers::<SecondFactorState>(),
         Operation::post(
             "/portal/v1/account/second-factor",
@@ -34,7 +34,7 @@ pub fn operations() -> Vec<Operation> {
             ),
             begin,
         )
-        .personal()
+        .by_session()
         .body::<PasswordProof>()
         .answers::<NewSecondFactor>(),
         Operation::post(
@@ -45,7 +45,7 @@ pub fn operations() -> Vec<Operation> {
             ),
             confirm,
         )
-        .personal()
+        .by_session()
         .body::<FirstCode>()
         .answers::<RecoveryCodes>(),
         Operation::post(
@@ -56,7 +56,7 @@ pub fn operations() -> Vec<Operation> {
             ),
             renew,
         )
-        .personal()
+        .by_session()
         .body::<FactorProof>()
         .answers::<RecoveryCodes>(),
         Operation::post(
@@ -64,7 +64,7 @@ pub fn operations() -> Vec<Operation> {
             ("removeSecondFactor", "Turns the second factor off"),
             remove,
         )
-        .personal()
+        .by_session()
         .body::<FactorProof>()
         .answers::<ProfileResponse>(),
     ];
@@ -156,7 +156,7 @@ async fn confirm(
         .people
         .end_sessions(portal, &developer.id, is_other, now)
         .await?;
-    tell(&portals, &visit, &developer, "two-factor login is on").await;
+    tell_of_change(&portals, &visit, &developer, "two-factor login is on").await;
     Ok(Json(RecoveryCodes { codes }))
 }
 
@@ -171,7 +171,7 @@ async fn renew(
         .people
         .renew_recovery_codes(portal, &developer.id, now)
         .await?;
-    tell(&portals, &visit, &developer, "new recovery codes were made").await;
+    tell_of_change(&portals, &visit, &developer, "new recovery codes were made").await;
     Ok(Json(RecoveryCodes { codes }))
 }
 
@@ -186,7 +186,7 @@ async fn remove(
         .people
         .remove_second_factor(portal, &developer.id, now)
         .await?;
-    tell(&portals, &visit, &developer, "two-factor login is off").await;
+    tell_of_change(&portals, &visit, &developer, "two-factor login is off").await;
     Ok(Json(shown(&developer)))
 }
 
@@ -204,22 +204,6 @@ async fn proven(
     prove_password(portals, visit, &developer, ("password", given.password), now).await?;
     prove_code(portals, visit, &developer, &given.code, now).await?;
     Ok(developer)
-}
-
-/// Tells a developer what was changed, if the portal can send mails.
-async fn tell(portals: &Portals, visit: &Visit, developer: &Developer, what: &str) {
-    if portals.need_mail().is_err() {
-        return;
-    }
-    let text = format!(
-        "{}\n\nyour account of {} was changed: {what}.\n\nIf it was not you, set a new password, and tell the administrators of this portal.\n",
-        greeting(&developer.name),
-        title_of(&visit.portal)
-    );
-    let to = (visit.portal.name.as_str(), developer.mail.as_str());
-    if let Err(problem) = portals.send(Mail::new(to, "A change of your account", text)).await {
-        tracing::warn!(?problem, "a mail about a second factor is not sent");
-    }
 }
 
 #[cfg(test)]

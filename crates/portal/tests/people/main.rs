@@ -4,6 +4,7 @@
 mod administration;
 mod hostile;
 mod second_factor;
+mod tokens;
 
 use async_trait::async_trait;
 use axum::Router;

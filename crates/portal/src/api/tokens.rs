@@ -1,0 +1,117 @@
+//! Personal tokens of a developer: made, listed and revoked. A token is in the answer that makes it, and nowhere else. A call with
+//! a token may do none of it ([`super::operation::Operation::by_session`]).
+
+use super::account_common::{tell_of_change, wrong};
+use super::account_shapes::{NewToken, TokenLine, TokenList};
+use super::operation::{Operation, Shared};
+use super::signed_in::developer;
+use crate::people::{DeveloperToken, MAX_TOKEN_DAYS, checked_name, seconds};
+use crate::state::{Portals, Visit};
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::{Extension, Json};
+use std::time::SystemTime;
+use weir_control::api::Problem;
+
+/// The calls.
+pub fn operations() -> Vec<Operation> {
+    let operations = vec![
+        Operation::get(
+            "/portal/v1/account/tokens",
+            ("listTokens", "Lists your personal tokens"),
+            list,
+        )
+        .by_session()
+        .answers::<TokenList>(),
+        Operation::post(
+            "/portal/v1/account/tokens",
+            (
+                "makeToken",
+                "Makes a personal token for programs that call this API in your name; it is shown this once",
+            ),
+            make,
+        )
+        .by_session()
+        .body::<NewToken>()
+        .status(StatusCode::CREATED)
+        .answers::<TokenLine>(),
+        Operation::delete(
+            "/portal/v1/account/tokens/{id}",
+            ("revokeToken", "Revokes a personal token at once"),
+            revoke,
+        )
+        .by_session(),
+    ];
+    Operation::tagged("Account", operations)
+}
+
+/// A token as its developer sees it.
+fn line(token: DeveloperToken, ends: Option<SystemTime>, text: Option<String>) -> TokenLine {
+    TokenLine {
+        id: token.id,
+        name: token.name,
+        created: token.created,
+        last_used: token.last_used,
+        ends: ends.map_or(0, seconds),
+        token: text,
+    }
+}
+
+/// The personal tokens of a developer.
+pub async fn token_lines(
+    portals: &Portals,
+    visit: &Visit,
+    developer: &str,
+    now: SystemTime,
+) -> Result<Vec<TokenLine>, Problem> {
+    let found = portals
+        .people
+        .tokens(&visit.portal.name, developer, now)
+        .await?;
+    Ok(found.into_iter().map(|it| line(it.value, it.ends, None)).collect())
+}
+
+async fn list(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+) -> Result<Json<TokenList>, Problem> {
+    let now = SystemTime::now();
+    let developer = developer(&portals, &visit, now).await?;
+    let items = token_lines(&portals, &visit, &developer.id, now).await?;
+    Ok(Json(TokenList { items }))
+}
+
+async fn make(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+    Json(wanted): Json<NewToken>,
+) -> Result<(StatusCode, Json<TokenLine>), Problem> {
+    let now = SystemTime::now();
+    let developer = developer(&portals, &visit, now).await?;
+    let name = checked_name(&wanted.name).map_err(|expected| wrong("name", expected))?;
+    if !(1..=MAX_TOKEN_DAYS).contains(&wanted.days) {
+        return Err(wrong("days", format!("expected 1 to {MAX_TOKEN_DAYS} days")));
+    }
+    let (portal, about) = (&visit.portal.name, (name.as_str(), wanted.days));
+    let made = portals.people.make_token(portal, &developer.id, about, now);
+    let (text, token, ends) = made.await?;
+    let what = format!("the personal token {name} was made");
+    tell_of_change(&portals, &visit, &developer, &what).await;
+    Ok((StatusCode::CREATED, Json(line(token, Some(ends), Some(text)))))
+}
+
+async fn revoke(
+    State(portals): Shared,
+    Extension(visit): Extension<Visit>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
+    let (now, portal) = (SystemTime::now(), &visit.portal.name);
+    let developer = developer(&portals, &visit, now).await?;
+    let revoked = portals
+        .people
+        .revoke_tokens(portal, &developer.id, |it| it.id == id, now);
+    match revoked.await? {
+        0 => Err(Problem::not_found("this token")),
+        _ => Ok(StatusCode::NO_CONTENT),
+    }
+}

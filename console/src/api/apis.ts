@@ -272,6 +272,8 @@ export interface Credential {
   expires?: number
   revoked?: number
   replaces?: string
+  /** A key to try calls with, which ends by itself. */
+  trial?: boolean
   created: number
   /** The day of its last use, by its beginning in UTC. */
   last_used?: number

@@ -182,7 +182,8 @@ fn of_subscription(before: Option<&Subscription>, after: Option<&Subscription>) 
 }
 
 fn of_credential(before: Option<&Credential>, after: Option<&Credential>) -> Vec<Event> {
-    let Some(after) = after else {
+    // A key for a quarter of an hour is no news.
+    let Some(after) = after.filter(|it| !it.trial) else {
         return Vec::new();
     };
     let name = match before {

@@ -80,7 +80,9 @@ async fn enter(
 fn bearer(headers: &HeaderMap) -> Option<String> {
     let shown = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = shown.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then(|| token.trim().to_owned())
 }
 
 /// Finds out who asks. A token that is wrong or has ended is refused: its program is to hear of it.

@@ -130,6 +130,7 @@ function Keys({ subscription, hasTokens, refused, onAbove }: { subscription: Sub
                 <code>{it.prefix}…</code>
               )}{' '}
               {stateOf(it)}
+              {it.trial && <span className="badge">trial</span>}
               <span className="muted small">
                 made <Time at={it.created} />, {it.last_used === undefined ? 'not used yet' : `last used on ${dayText(it.last_used)}`}
                 {it.expires !== undefined && !it.revoked && (
@@ -146,7 +147,7 @@ function Keys({ subscription, hasTokens, refused, onAbove }: { subscription: Sub
             </span>
             {!isOver(it) && (
               <span className="row">
-                {!it.jwt && (
+                {!it.jwt && !it.trial && (
                   <Button small refused={cannot} onPress={() => onAbove({ kind: 'rotate', old: it })}>
                     Rotate<span className="sr"> {it.prefix}</span>
                   </Button>

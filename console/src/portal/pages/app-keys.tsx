@@ -151,7 +151,7 @@ function Keys({ keys, refused, onAbove }: { keys: Key[]; refused: string | null;
             return (
               <tr key={key.id}>
                 <td>
-                  <code>{key.prefix}…</code>
+                  <code>{key.prefix}…</code> {key.is_trial && <span className="badge">trial</span>}
                 </td>
                 <td>
                   <Time at={key.created} />
@@ -161,7 +161,7 @@ function Keys({ keys, refused, onAbove }: { keys: Key[]; refused: string | null;
                 <td>
                   {(state === 'good' || state === 'ends') && (
                     <span className="row">
-                      {state === 'good' && (
+                      {state === 'good' && !key.is_trial && (
                         <Button small refused={refused} onPress={() => onAbove({ kind: 'rotate', key })}>
                           Rotate<span className="sr"> {key.prefix}</span>
                         </Button>

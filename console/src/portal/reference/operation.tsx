@@ -116,7 +116,7 @@ function Shown({ version, operation }: { version: VersionDetail; operation: Oper
             <CallForm parameters={parameters} typed={typed} onType={type} content={content} form={form} />
             {place && (
               <Suspense fallback={<div className="loading" aria-busy="true" />}>
-                <Try publication={place.publication} operation={operation} parameters={parameters} typed={typed} schemas={schemas} form={form} needsKey={plan !== undefined} />
+                <Try publication={place.publication} operation={operation} parameters={parameters} typed={typed} schemas={schemas} form={form} needsKey={plan !== undefined} plans={`/apis/${encodeURIComponent(version.api)}/${encodeURIComponent(version.version)}/plans`} />
               </Suspense>
             )}
           </div>

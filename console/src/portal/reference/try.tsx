@@ -7,6 +7,7 @@ import { Button } from '../../ui/button'
 import { BASE, type OperationDetail } from '../data'
 import { type Parameter, type Typed, isForm, keyOf, partsOf } from './request'
 import type { Schemas } from './schema'
+import { TrialKeyOffer } from './trial-key'
 
 interface Answer {
   status: number
@@ -26,6 +27,8 @@ interface Props {
   schemas: Schemas
   form: { name: string; isFile: boolean }[]
   needsKey: boolean
+  /** Where the plans are. */
+  plans: string
 }
 
 /** The portal sets this header itself. */
@@ -33,11 +36,15 @@ const OWN = 'x-request-id'
 
 let key = ''
 
-export default function Try({ publication, operation, parameters, typed, schemas, form, needsKey }: Props) {
+export default function Try({ publication, operation, parameters, typed, schemas, form, needsKey, plans }: Props) {
   const [typedKey, typeKey] = useState(key)
   const [answer, show] = useState<Answer | null>(null)
   const [error, fail] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
+  const keep = (wanted: string) => {
+    key = wanted
+    typeKey(wanted)
+  }
   const missing = parameters.filter((it) => it.isRequired && it.name.toLowerCase() !== OWN && (typed.parameters[keyOf(it)] ?? '') === '').map((it) => it.name)
   const send = async () => {
     setBusy(true)
@@ -66,6 +73,7 @@ export default function Try({ publication, operation, parameters, typed, schemas
     <section aria-label="Try it">
       <h3>Try it</h3>
       {needsKey && (
+        <>
         <label className="field">
           <span className="label">API key</span>
           <input
@@ -73,13 +81,12 @@ export default function Try({ publication, operation, parameters, typed, schemas
             type="password"
             autoComplete="off"
             value={typedKey}
-            onChange={(event) => {
-              key = event.target.value
-              typeKey(key)
-            }}
+            onChange={(event) => keep(event.target.value)}
           />
           <span className="about">Sent as X-API-Key. It stays in this tab.</span>
         </label>
+        <TrialKeyOffer key={publication} publication={publication} plans={plans} onKey={keep} />
+        </>
       )}
       <div>
         <Button look="primary" onPress={() => void send()} isBusy={isBusy} refused={missing.length > 0 ? `Fill in ${missing.join(', ')}` : null}>

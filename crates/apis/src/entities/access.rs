@@ -308,6 +308,9 @@ pub struct Credential {
     /// When it was revoked, in seconds since 1970.
     #[serde(skip_serializing_if = "is_default")]
     pub revoked: Option<u64>,
+    /// Whether it is a key to try calls with, which ends soon.
+    #[serde(skip_serializing_if = "is_default")]
+    pub trial: bool,
     /// The credential that it takes the place of.
     #[serde(skip_serializing_if = "is_default")]
     pub replaces: Option<String>,

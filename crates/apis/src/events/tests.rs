@@ -87,6 +87,25 @@ fn changes_of_keys_approvals_plans_and_publications_become_events() {
             json!({"id": "c", "replaces": "b"}),
             vec!["credential.rotated"],
         ),
+        // A trial key is no news, nor is its end.
+        (
+            "apis/credentials/c",
+            Value::Null,
+            json!({"id": "c", "trial": true}),
+            vec![],
+        ),
+        (
+            "apis/credentials/c",
+            json!({"id": "c", "trial": true}),
+            json!({"id": "c", "trial": true, "revoked": 1}),
+            vec![],
+        ),
+        (
+            "apis/credentials/c",
+            json!({"id": "c", "trial": true}),
+            Value::Null,
+            vec![],
+        ),
         (
             "apis/credentials/c",
             json!({"id": "c"}),

@@ -83,7 +83,8 @@ impl TotpSecret {
 }
 
 fn step_of(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs() / STEP)
+    time.duration_since(UNIX_EPOCH)
+        .map_or(0, |it| it.as_secs() / STEP)
 }
 
 impl Serialize for TotpSecret {

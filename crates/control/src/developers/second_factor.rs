@@ -111,10 +111,7 @@ impl People {
         let secret = secret.ok_or_else(|| Problem::unreadable("the system yields no random bits"))?;
         let key = key(portal, &format!("new-factors/{}", developer.id))?;
         let ends = Some(now + SETTING_UP);
-        self.store
-            .put(&key, &secret, (ends, now))
-            .await
-            .map_err(failed)?;
+        self.store.put(&key, &secret, (ends, now)).await.map_err(failed)?;
         Ok(secret)
     }
 
@@ -247,6 +244,10 @@ mod tests {
         }
         assert_eq!(factor.recovery_codes_left(), RECOVERY_CODES - 2);
         let kept = serde_json::to_string(&factor).expect("JSON");
-        assert!(codes.iter().all(|it| it.len() == 19 && !kept.contains(it.as_str())));
+        assert!(
+            codes
+                .iter()
+                .all(|it| it.len() == 19 && !kept.contains(it.as_str()))
+        );
     }
 }

@@ -54,7 +54,8 @@ impl People {
         (name, days): (&str, u16),
         now: SystemTime,
     ) -> Result<(String, DeveloperToken, SystemTime), Problem> {
-        let random = Token::random().ok_or_else(|| Problem::unreadable("the system yields no random bits"))?;
+        let random =
+            Token::random().ok_or_else(|| Problem::unreadable("the system yields no random bits"))?;
         let secret = random.as_str().trim_start_matches(MARK);
         let text = format!("{MARK}{developer}_{secret}");
         let token = DeveloperToken {
@@ -86,7 +87,12 @@ impl People {
         let Some((developer, key)) = token_key(portal, token) else {
             return Ok(None);
         };
-        let Some(known) = self.store.read::<DeveloperToken>(&key, now).await.map_err(failed)? else {
+        let Some(known) = self
+            .store
+            .read::<DeveloperToken>(&key, now)
+            .await
+            .map_err(failed)?
+        else {
             return Ok(None);
         };
         let developer = self.developer(portal, &developer, now).await?;
@@ -167,7 +173,10 @@ mod tests {
     #[tokio::test]
     async fn a_token_is_its_developers_until_it_ends_or_is_revoked() {
         let people = people().await;
-        let (text, made, _) = people.make_token("main", ANN, ("ci", 1), at(0)).await.expect("made");
+        let (text, made, _) = people
+            .make_token("main", ANN, ("ci", 1), at(0))
+            .await
+            .expect("made");
         let kept = people.tokens("main", ANN, at(0)).await.expect("read");
         assert!(!kept[0].key.as_str().contains(&text) && text.starts_with("weir_0123456789abcdef_"));
         for (portal, token, now, expected) in [
@@ -183,17 +192,32 @@ mod tests {
             let found = people.of_token(portal, &token, at(now)).await.expect("read");
             assert_eq!(found.is_some(), expected, "{portal} {token} {now}");
         }
-        let revoked = people.revoke_tokens("main", ANN, |it| it.id == made.id, at(0)).await;
+        let revoked = people
+            .revoke_tokens("main", ANN, |it| it.id == made.id, at(0))
+            .await;
         assert_eq!(revoked.expect("revoked"), 1);
-        assert!(people.of_token("main", &text, at(0)).await.expect("read").is_none());
+        assert!(
+            people
+                .of_token("main", &text, at(0))
+                .await
+                .expect("read")
+                .is_none()
+        );
     }
 
     #[tokio::test]
     async fn its_use_is_written_down_once_an_hour_and_keeps_its_end() {
         let people = people().await;
-        let (text, _, ends) = people.make_token("main", ANN, ("ci", 9), at(0)).await.expect("made");
+        let (text, _, ends) = people
+            .make_token("main", ANN, ("ci", 9), at(0))
+            .await
+            .expect("made");
         for (now, expected) in [(10, 10), (3_609, 10), (3_610, 3_610)] {
-            people.of_token("main", &text, at(now)).await.expect("read").expect("there");
+            people
+                .of_token("main", &text, at(now))
+                .await
+                .expect("read")
+                .expect("there");
             let kept = people.tokens("main", ANN, at(now)).await.expect("read");
             assert_eq!(kept[0].value.last_used, Some(seconds(at(expected))), "{now}");
             assert_eq!(kept[0].ends, Some(ends), "{now}");
@@ -208,14 +232,32 @@ mod tests {
             let made = people.make_token("main", ANN, ("ci", 1), at(0)).await;
             last = made.expect("made").0;
         }
-        people.make_token("main", ANN, ("ci", 1), at(0)).await.expect_err("one too many");
-        assert!(people.of_token("main", &last, at(0)).await.expect("read").is_some());
+        people
+            .make_token("main", ANN, ("ci", 1), at(0))
+            .await
+            .expect_err("one too many");
+        assert!(
+            people
+                .of_token("main", &last, at(0))
+                .await
+                .expect("read")
+                .is_some()
+        );
         let suspend = |it: &mut Developer| {
             it.state = DeveloperState::Suspended;
             Ok(Vec::new())
         };
-        people.change("main", ANN, at(0), suspend).await.expect("suspended");
-        assert!(people.of_token("main", &last, at(0)).await.expect("read").is_none());
+        people
+            .change("main", ANN, at(0), suspend)
+            .await
+            .expect("suspended");
+        assert!(
+            people
+                .of_token("main", &last, at(0))
+                .await
+                .expect("read")
+                .is_none()
+        );
         let later = people.make_token("main", ANN, ("ci", 1), at(86_400)).await;
         later.expect("the others have ended");
     }

@@ -80,7 +80,9 @@ async fn change(
     let name = wanted.name.as_deref().map(checked_name).transpose()?;
     let is_new_password = wanted.new_password.is_some();
     let password = match wanted.new_password {
-        Some(password) => Some(new_password(&portals, &visit, &known, (wanted.old_password, password)).await?),
+        Some(password) => {
+            Some(new_password(&portals, &visit, &known, (wanted.old_password, password)).await?)
+        }
         None => None,
     };
     let edit = |it: &mut Developer| {

@@ -106,7 +106,10 @@ pub async fn tell_of_change(portals: &Portals, visit: &Visit, developer: &Develo
         title_of(&visit.portal)
     );
     let to = (visit.portal.name.as_str(), developer.mail.as_str());
-    if let Err(problem) = portals.send(Mail::new(to, "A change of your account", text)).await {
+    if let Err(problem) = portals
+        .send(Mail::new(to, "A change of your account", text))
+        .await
+    {
         tracing::warn!(?problem, "a mail about a change of an account is not sent");
     }
 }

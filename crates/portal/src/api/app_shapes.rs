@@ -86,6 +86,8 @@ pub struct KeyLine {
     pub created: u64,
     /// Until when it is good.
     pub expires: Option<u64>,
+    /// Whether it is a trial key. Those that have ended are left out.
+    pub is_trial: bool,
     /// When it was revoked.
     pub revoked: Option<u64>,
     /// The day on which it was used last, by its beginning in UTC. Only the page of the application tells it.
@@ -149,4 +151,35 @@ pub struct NewKey {
     /// For how many seconds the old one stays good; left out: as the plan says.
     #[serde(default)]
     pub overlap: Option<u64>,
+}
+
+/// Subscriptions that a trial key can be made of.
+#[derive(Serialize, JsonSchema)]
+pub struct TrialSubscriptions {
+    /// By the titles of their applications.
+    pub items: Vec<TrialSubscription>,
+}
+
+/// A subscription that a trial key can be made of.
+#[derive(Serialize, JsonSchema)]
+pub struct TrialSubscription {
+    /// The application.
+    pub app: String,
+    /// Its title.
+    pub app_title: String,
+    /// The subscription.
+    pub subscription: String,
+    /// The plan's title.
+    pub plan_title: String,
+}
+
+/// A trial key.
+#[derive(Serialize, JsonSchema)]
+pub struct TrialKey {
+    /// Its id.
+    pub id: String,
+    /// The key itself.
+    pub key: String,
+    /// Until when it is good, in seconds since 1970.
+    pub expires: u64,
 }

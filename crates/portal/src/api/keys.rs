@@ -91,9 +91,16 @@ pub fn plan_of(portals: &Portals, subscription: &Subscription) -> Option<Plan> {
     portals.documents.get(&key)
 }
 
+/// What the plan of a subscription is called.
+pub fn plan_title(plan: Option<Plan>, subscription: &Subscription) -> String {
+    let title = plan.map(|it| it.display_name).filter(|it| !it.is_empty());
+    title.unwrap_or_else(|| subscription.plan.clone())
+}
+
 pub fn subscription_line(portals: &Portals, subscription: &Subscription) -> SubscriptionLine {
     let mut keys: Vec<Credential> = portals.documents.list("apis/credentials/");
-    keys.retain(|it| it.subscription == subscription.id);
+    let now = crate::people::seconds(SystemTime::now());
+    keys.retain(|it| it.subscription == subscription.id && (!it.trial || it.is_good(now)));
     keys.sort_by_key(|it| std::cmp::Reverse(it.created));
     let plan = plan_of(portals, subscription);
     SubscriptionLine {
@@ -101,10 +108,7 @@ pub fn subscription_line(portals: &Portals, subscription: &Subscription) -> Subs
         publication: subscription.publication.clone(),
         product: subscription.product.clone(),
         plan: subscription.plan.clone(),
-        plan_title: plan
-            .map(|it| it.display_name)
-            .filter(|it| !it.is_empty())
-            .unwrap_or_else(|| subscription.plan.clone()),
+        plan_title: plan_title(plan, subscription),
         state: word(&subscription.state),
         reason: subscription.reason.clone(),
         created: subscription.created,
@@ -116,6 +120,7 @@ pub fn subscription_line(portals: &Portals, subscription: &Subscription) -> Subs
                 prefix: it.prefix,
                 created: it.created,
                 expires: it.expires,
+                is_trial: it.trial,
                 revoked: it.revoked,
                 last_used: None,
             })
@@ -183,7 +188,7 @@ async fn subscribe(
 }
 
 /// A subscription of an application.
-fn find(portals: &Portals, application: &str, id: &str) -> Result<Subscription, Problem> {
+pub fn find(portals: &Portals, application: &str, id: &str) -> Result<Subscription, Problem> {
     let found: Option<Subscription> = portals.documents.get(&format!("apis/subscriptions/{id}"));
     let found = found.filter(|it| it.application == application);
     found.ok_or_else(|| Problem::not_found("this subscription"))
@@ -218,7 +223,8 @@ async fn add_key(
         return Err(Problem::step("check", vec![("overlap".to_owned(), message)]));
     }
     let now = crate::people::seconds(SystemTime::now());
-    let is_good = |it: &&KeyLine| it.revoked.is_none() && it.expires.is_none_or(|end| now < end);
+    let is_good =
+        |it: &&KeyLine| !it.is_trial && it.revoked.is_none() && it.expires.is_none_or(|end| now < end);
     let good = subscription_line(&portals, &known)
         .keys
         .iter()

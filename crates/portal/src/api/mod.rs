@@ -25,6 +25,7 @@ mod sign_up;
 mod signed_in;
 mod teams;
 mod tokens;
+mod trials;
 mod try_it;
 mod usage;
 mod versions;
@@ -51,6 +52,7 @@ fn all() -> Vec<Operation> {
         catalogue::operations(),
         versions::operations(),
         try_it::operations(),
+        trials::operations(),
         account::operations(),
         sign_up::operations(),
         session::operations(),

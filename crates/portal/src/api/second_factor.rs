@@ -2,7 +2,9 @@
 //! password and a code. What an app has to know is in the answer that makes it, and nowhere else.
 
 use super::account_common::{prove_code, prove_password, shown, tell_of_change};
-use super::account_shapes::{FactorProof, FirstCode, NewSecondFactor, PasswordProof, ProfileResponse, QrCode};
+use super::account_shapes::{
+    FactorProof, FirstCode, NewSecondFactor, PasswordProof, ProfileResponse, QrCode,
+};
 use super::account_shapes::{RecoveryCodes, SecondFactorState};
 use super::operation::{Operation, Shared};
 use super::signed_in::developer;
@@ -212,7 +214,8 @@ mod tests {
 
     #[test]
     fn a_qr_code_is_drawn_of_runs_with_a_margin() {
-        let text = "otpauth://totp/Acme:ann%40example%2Ecom?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=Acme";
+        let text =
+            "otpauth://totp/Acme:ann%40example%2Ecom?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=Acme";
         let made = qr_code(text).expect("a code");
         // The first row of the pattern in the corner: seven dark modules after the margin, and a light one.
         assert!(made.path.starts_with("M4 4h7v1h-7z"), "{}", &made.path[..40]);

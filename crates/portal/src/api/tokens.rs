@@ -64,11 +64,11 @@ pub async fn token_lines(
     developer: &str,
     now: SystemTime,
 ) -> Result<Vec<TokenLine>, Problem> {
-    let found = portals
-        .people
-        .tokens(&visit.portal.name, developer, now)
-        .await?;
-    Ok(found.into_iter().map(|it| line(it.value, it.ends, None)).collect())
+    let found = portals.people.tokens(&visit.portal.name, developer, now).await?;
+    Ok(found
+        .into_iter()
+        .map(|it| line(it.value, it.ends, None))
+        .collect())
 }
 
 async fn list(

@@ -279,7 +279,10 @@ async fn administrators_turn_a_lost_second_factor_off() {
         .expect("approved");
     let cookie = portal.sign_in("ann").await.expect(200).cookie();
     let begun = json!({ "password": "correct horse" });
-    let begun = portal.post("/account/second-factor", &cookie, begun).await.expect(200);
+    let begun = portal
+        .post("/account/second-factor", &cookie, begun)
+        .await
+        .expect(200);
     let secret: TotpSecret = serde_json::from_value(begun.body["secret"].clone()).expect("a secret");
     let code = json!({ "code": secret.code(std::time::SystemTime::now()) });
     portal

@@ -5,6 +5,7 @@ mod administration;
 mod hostile;
 mod second_factor;
 mod tokens;
+mod trials;
 
 use async_trait::async_trait;
 use axum::Router;

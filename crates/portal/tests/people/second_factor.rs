@@ -50,7 +50,11 @@ impl Portal {
 }
 
 fn kind(said: &Said) -> String {
-    said.text("type").rsplit(':').next().unwrap_or_default().to_owned()
+    said.text("type")
+        .rsplit(':')
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 #[tokio::test]
@@ -66,7 +70,9 @@ async fn it_is_set_up_asked_for_and_turned_off() {
     portal.post(&confirm, &cookie, none).await.expect(409);
     let wrong = json!({ "password": "wrong password" });
     portal.post(FACTOR, &cookie, wrong).await.expect(422);
-    let begun = portal.post(FACTOR, &cookie, json!({ "password": PASSWORD })).await;
+    let begun = portal
+        .post(FACTOR, &cookie, json!({ "password": PASSWORD }))
+        .await;
     let begun = begun.expect(200);
     let text = begun.text("secret");
     let uri = begun.text("uri");
@@ -74,7 +80,11 @@ async fn it_is_set_up_asked_for_and_turned_off() {
         uri,
         format!("otpauth://totp/Plain:ann%40example%2Ecom?secret={text}&issuer=Plain")
     );
-    assert!(begun.body["qr"]["path"].as_str().is_some_and(|it| it.starts_with("M4 4h7v1h-7z")));
+    assert!(
+        begun.body["qr"]["path"]
+            .as_str()
+            .is_some_and(|it| it.starts_with("M4 4h7v1h-7z"))
+    );
     portal.sign_in_by(PASSWORD, None).await.expect(200);
     let secret: TotpSecret = serde_json::from_value(json!(text)).expect("a secret");
     let refused = portal.post(&confirm, &cookie, json!({ "code": "none" })).await;
@@ -85,23 +95,38 @@ async fn it_is_set_up_asked_for_and_turned_off() {
     let codes: Vec<String> = serde_json::from_value(done.body["codes"].clone()).expect("codes");
     assert_eq!(codes.len(), 10);
     portal.post(&confirm, &cookie, first).await.expect(409);
-    portal.post(FACTOR, &cookie, json!({ "password": PASSWORD })).await.expect(409);
+    portal
+        .post(FACTOR, &cookie, json!({ "password": PASSWORD }))
+        .await
+        .expect(409);
     assert_eq!(portal.count(), mails + 1, "the developer is told");
     // Other sessions were begun without it.
     assert_eq!(portal.get("/me", &other).await.body["id"], Value::Null);
     let me = portal.get("/me", &cookie).await;
     assert_eq!(me.body["has_second_factor"], true, "{}", me.body);
     let data = portal.get("/account/data", &cookie).await.body.to_string();
-    assert!(!data.contains(&text) && data.contains("\"has_second_factor\":true"), "{data}");
+    assert!(
+        !data.contains(&text) && data.contains("\"has_second_factor\":true"),
+        "{data}"
+    );
 
     let renew = format!("{FACTOR}/recovery-codes");
     let proof = |password: &str, code: &str| json!({ "password": password, "code": code });
     for path in [renew.as_str(), "/account/second-factor/remove"] {
-        let wrong_password = portal.post(path, &cookie, proof("wrong password", &codes[0])).await;
-        assert_eq!(wrong_password.expect(422).body["errors"][0]["path"], "password", "{path}");
+        let wrong_password = portal
+            .post(path, &cookie, proof("wrong password", &codes[0]))
+            .await;
+        assert_eq!(
+            wrong_password.expect(422).body["errors"][0]["path"],
+            "password",
+            "{path}"
+        );
         let wrong_code = portal.post(path, &cookie, proof(PASSWORD, "none")).await;
         assert_eq!(wrong_code.expect(422).body["errors"][0]["path"], "code", "{path}");
-        portal.post(path, "", proof(PASSWORD, &codes[0])).await.expect(401);
+        portal
+            .post(path, "", proof(PASSWORD, &codes[0]))
+            .await
+            .expect(401);
     }
     let renewed = portal.post(&renew, &cookie, proof(PASSWORD, &codes[0])).await;
     let renewed: Vec<String> =
@@ -112,7 +137,10 @@ async fn it_is_set_up_asked_for_and_turned_off() {
     let done = portal.post(&remove, &cookie, proof(PASSWORD, &renewed[0])).await;
     assert_eq!(done.expect(200).body["has_second_factor"], false);
     assert_eq!(portal.get(FACTOR, &cookie).await.body, off);
-    portal.post(&remove, &cookie, proof(PASSWORD, &renewed[1])).await.expect(409);
+    portal
+        .post(&remove, &cookie, proof(PASSWORD, &renewed[1]))
+        .await
+        .expect(409);
     portal.sign_in_by(PASSWORD, None).await.expect(200);
 }
 
@@ -189,6 +217,11 @@ async fn guesses_are_slowed_down() {
     for number in 0..6 {
         let change = json!({ "old_password": "wrong password", "new_password": "another sentence" });
         let said = portal.call(Method::PUT, "/account", &ann.cookie, change).await;
-        assert_eq!(said.status.as_u16(), if number < 5 { 422 } else { 429 }, "{}", said.body);
+        assert_eq!(
+            said.status.as_u16(),
+            if number < 5 { 422 } else { 429 },
+            "{}",
+            said.body
+        );
     }
 }

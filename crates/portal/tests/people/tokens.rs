@@ -50,15 +50,23 @@ async fn a_program_does_what_its_developer_may_and_nothing_to_the_account() {
     let me = by(Method::GET, "/me", Value::Null).await.expect(200);
     assert_eq!(me.text("mail"), "ann@example.com");
     by(Method::GET, "/apis/pets", Value::Null).await.expect(200);
-    let app = by(Method::POST, "/apps", json!({ "title": "Till" })).await.expect(201);
+    let app = by(Method::POST, "/apps", json!({ "title": "Till" }))
+        .await
+        .expect(201);
     let app = app.text("name");
     let wanted = json!({ "publication": "pets/1/default", "plan": "gold", "conditions_revision": 1 });
     let path = format!("/apps/{app}/subscriptions");
     let made = portal.call_by(&token, (Method::POST, &path), wanted).await;
-    assert_eq!(made.expect(201).body["key"]["key"].as_str().map(str::len), Some(64));
+    assert_eq!(
+        made.expect(201).body["key"]["key"].as_str().map(str::len),
+        Some(64)
+    );
     let other = portal.token_of(&eve).await;
     let path = format!("/apps/{app}");
-    portal.call_by(&other, (Method::GET, &path), Value::Null).await.expect(404);
+    portal
+        .call_by(&other, (Method::GET, &path), Value::Null)
+        .await
+        .expect(404);
 
     let factor = "/account/second-factor";
     let proof = json!({ "password": "correct horse", "code": "123456" });
@@ -76,8 +84,16 @@ async fn a_program_does_what_its_developer_may_and_nothing_to_the_account() {
         (Method::DELETE, "/account/sessions/x", Value::Null),
         (Method::GET, factor, Value::Null),
         (Method::POST, factor, json!({ "password": "correct horse" })),
-        (Method::POST, "/account/second-factor/confirm", json!({ "code": "123456" })),
-        (Method::POST, "/account/second-factor/recovery-codes", proof.clone()),
+        (
+            Method::POST,
+            "/account/second-factor/confirm",
+            json!({ "code": "123456" }),
+        ),
+        (
+            Method::POST,
+            "/account/second-factor/recovery-codes",
+            proof.clone(),
+        ),
         (Method::POST, "/account/second-factor/remove", proof),
         (Method::GET, TOKENS, Value::Null),
         (Method::POST, TOKENS, json!({ "name": "more", "days": 1 })),
@@ -103,13 +119,19 @@ async fn a_token_is_shown_once_and_ends_with_its_account() {
         let refused = portal.post(TOKENS, &ann, wanted).await.expect(422);
         assert_eq!(refused.body["errors"][0]["path"], field);
     }
-    portal.post(TOKENS, "", json!({ "name": "ci", "days": 1 })).await.expect(401);
+    portal
+        .post(TOKENS, "", json!({ "name": "ci", "days": 1 }))
+        .await
+        .expect(401);
     let mails = portal.count();
     let token = portal.token_of(&ann).await;
     assert_eq!(portal.count(), mails + 1, "the developer is told");
     let unused = portal.get(TOKENS, &ann).await;
     assert_eq!(unused.body["items"][0]["last_used"], Value::Null);
-    portal.call_by(&token, (Method::GET, "/apps"), Value::Null).await.expect(200);
+    portal
+        .call_by(&token, (Method::GET, "/apps"), Value::Null)
+        .await
+        .expect(200);
     let listed = portal.get(TOKENS, &ann).await.expect(200);
     let line = &listed.body["items"][0];
     assert!(line["last_used"].is_u64() && line["token"].is_null(), "{line}");
@@ -119,23 +141,47 @@ async fn a_token_is_shown_once_and_ends_with_its_account() {
     // Others do not see it, and cannot revoke it.
     let one = format!("{TOKENS}/{}", line["id"].as_str().expect("an id"));
     assert_eq!(portal.get(TOKENS, &eve).await.body["items"], json!([]));
-    portal.call(Method::DELETE, &one, &eve, Value::Null).await.expect(404);
+    portal
+        .call(Method::DELETE, &one, &eve, Value::Null)
+        .await
+        .expect(404);
     // A wrong token is told as such, and no cookie stands in for it.
     for wrong in ["", "weir_x", &token[..token.len() - 1]] {
-        let said = portal.call_by(wrong, (Method::GET, "/me"), Value::Null).await.expect(401);
+        let said = portal
+            .call_by(wrong, (Method::GET, "/me"), Value::Null)
+            .await
+            .expect(401);
         assert!(said.text("type").ends_with("wrong-token"), "{}", said.body);
     }
-    portal.call(Method::DELETE, &one, &ann, Value::Null).await.expect(204);
-    portal.call_by(&token, (Method::GET, "/apps"), Value::Null).await.expect(401);
+    portal
+        .call(Method::DELETE, &one, &ann, Value::Null)
+        .await
+        .expect(204);
+    portal
+        .call_by(&token, (Method::GET, "/apps"), Value::Null)
+        .await
+        .expect(401);
     // A new password by a mail ends the tokens, since somebody else may have made them; so does the end of the account.
     let token = portal.token_of(&ann).await;
     let count = portal.count();
-    portal.post("/reset", "", json!({ "mail": "ann@example.com" })).await.expect(202);
+    portal
+        .post("/reset", "", json!({ "mail": "ann@example.com" }))
+        .await
+        .expect(202);
     portal.until_mailed(count + 1).await;
     let fresh = json!({ "token": portal.secret("ann@example.com"), "password": "a new sentence" });
     portal.post("/reset/password", "", fresh).await.expect(200);
-    portal.call_by(&token, (Method::GET, "/apps"), Value::Null).await.expect(401);
+    portal
+        .call_by(&token, (Method::GET, "/apps"), Value::Null)
+        .await
+        .expect(401);
     let token = portal.token_of(&eve).await;
-    portal.call(Method::DELETE, "/account", &eve, Value::Null).await.expect(204);
-    portal.call_by(&token, (Method::GET, "/apps"), Value::Null).await.expect(401);
+    portal
+        .call(Method::DELETE, "/account", &eve, Value::Null)
+        .await
+        .expect(204);
+    portal
+        .call_by(&token, (Method::GET, "/apps"), Value::Null)
+        .await
+        .expect(401);
 }

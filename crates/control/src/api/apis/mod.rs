@@ -33,6 +33,7 @@ mod step;
 mod subscriptions;
 mod ticker;
 mod trial;
+mod trial_keys;
 mod versioned;
 mod versions;
 mod webhooks;

@@ -4,6 +4,7 @@ use super::access::affected;
 use super::commit::{WriteEffects, now};
 use super::entities::{body_of, parse};
 use super::library::{self, Library, PREFIX};
+use super::trial_keys;
 use crate::access::Caller;
 use crate::api::json_body::JsonBody;
 use crate::api::{Api, Problem};
@@ -283,6 +284,8 @@ pub struct NewCredential {
     overlap: Option<u64>,
     /// The public key with which tokens are checked: for plans with `jwt`, and for these only.
     jwt: Option<TokenKey>,
+    /// Whether it is a key to try calls with, which ends by itself after 15 minutes.
+    trial: bool,
 }
 
 /// A credential, and the key that is shown once if it has one.
@@ -340,6 +343,13 @@ pub async fn add(
     body: String,
 ) -> Result<Response, Problem> {
     let wanted: NewCredential = parse(&body_of(&body)?)?;
+    if wanted.trial && (wanted.replaces.is_some() || wanted.jwt.is_some()) {
+        let message = "a trial key replaces none, and is no public key";
+        return Err(Problem::step(
+            "read",
+            vec![("trial".to_owned(), message.to_owned())],
+        ));
+    }
     let written = api
         .manage(&caller, &headers, |library| {
             let subscription: Subscription = library.get(&library::subscription_key(&id))?;
@@ -352,6 +362,9 @@ pub async fn add(
             }
             let plan = plan_of(library, &subscription)?;
             let (key, mut credential) = made_for(library, (&id, &plan), wanted.jwt.as_ref())?;
+            if wanted.trial {
+                trial_keys::shorten(library, (&subscription, &plan), &mut credential)?;
+            }
             if let Some(old) = &wanted.replaces {
                 let mut old: Credential = library.get(&library::credential_key(old))?;
                 if old.subscription != id || !old.is_good(now()) {
@@ -371,7 +384,10 @@ pub async fn add(
                 answer["key"] = key.into();
             }
             Ok(WriteEffects {
-                note: format!("a key of subscription {id}"),
+                note: match wanted.trial {
+                    true => format!("a trial key of subscription {id}"),
+                    false => format!("a key of subscription {id}"),
+                },
                 publications: affected(library, &subscription.target())?,
                 answer,
             })

@@ -36,7 +36,7 @@ portalTest('32: search forgives typing errors', async ({ page, shop }) => {
   await expect(page.getByRole('heading', { name: 'Pays an order back' })).toBeVisible()
 })
 
-portalTest('31: choices, recursion, forms with files, and the same call in four languages', async ({ page, shop }) => {
+portalTest('31: choices, recursion, forms with files, and the same call in five languages', async ({ page, shop }) => {
   await page.goto(`${shop.portal}/apis/shop/1.0.0/operations/addOrder`)
   const body = page.getByRole('region', { name: 'Request body' })
   await expect(body.getByRole('group', { name: 'One of' })).toBeVisible()
@@ -45,7 +45,7 @@ portalTest('31: choices, recursion, forms with files, and the same call in four 
   await body.getByRole('button', { name: 'transfer', exact: true }).click()
   await expect(body).toContainText('iban')
   const samples = page.getByRole('region', { name: 'Code samples' })
-  for (const [language, part] of [['curl', 'curl -X POST'], ['JavaScript', 'await fetch('], ['Python', 'import requests'], ['Go', 'http.NewRequest']] as const) {
+  for (const [language, part] of [['curl', 'curl -X POST'], ['JavaScript', 'await fetch('], ['Python', 'import requests'], ['Go', 'http.NewRequest'], ['Rust', 'reqwest::blocking']] as const) {
     await samples.getByRole('button', { name: language }).click()
     await expect(samples).toContainText(part)
   }

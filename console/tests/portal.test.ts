@@ -81,6 +81,11 @@ describe('calls', () => {
       const text = sample(language, wire)
       for (const part of ['X-API-Key', 'X-Trace', 'POST']) expect(text, language).toContain(part)
     }
+    expect(sample('Rust', wire)).toContain('.body("{\\"a\\":1}")')
+    const lines = { ...wire, body: { media: 'application/json', text: '{\n  "a": "#1"\n}' } }
+    expect(sample('Rust', lines)).toContain('.body(r#"{\n  "a": "#1"\n}"#)')
+    const hostile = { ...wire, body: { media: 'text/plain', text: 'a\\"\u0007\n"#' } }
+    expect(sample('Rust', hostile)).toContain('.body("a\\\\\\"\\u{7}\\n\\"#")')
     expect(sample('curl', wire)).toContain(`'https://api.test/v1/th'\\''ings/`)
   })
   test('forms have fields and files', () => {
@@ -90,6 +95,7 @@ describe('calls', () => {
     const wire = wireOf({ method: 'POST', path: '/f', base: '', key: null }, [], { parameters: {}, media: 'multipart/form-data', body: '', form: { title: 't', file: 'a.png' } }, {}, fields)
     expect(sample('curl', wire)).toContain(`-F 'file=@a.png'`)
     expect(sample('Go', wire)).toContain('CreateFormFile("file", "a.png")')
+    expect(sample('Rust', wire)).toContain('.text("title", "t")\n        .file("file", "a.png")?;')
   })
   test('bodies have examples', () => {
     expect(contentsOf(operation.requestBody, {}, 'request')[0]?.examples[0]?.text).toBe('{\n  "a": 1\n}')

@@ -16,6 +16,8 @@ export type Plan = Schemas['PlanCard']
 export type Place = Schemas['DeploymentLine']
 export type TextNode = Schemas['TextNode']
 export type PageDetail = Schemas['PageDetail']
+export type PlaceStatus = Schemas['PlaceStatus']
+export type VersionStatus = Schemas['VersionStatus']
 export type VersionChanges = Schemas['VersionChanges']
 
 export type Me = Schemas['ProfileResponse']

@@ -1,5 +1,6 @@
 //! The portals of a process: what they share, which one answers a host, and what a call is about.
 
+use crate::api::StatusCache;
 use crate::catalogue::{Catalogue, Descriptions, GatewayLookup};
 use crate::documents::Documents;
 use crate::people::{Developer, Notices, People};
@@ -98,6 +99,7 @@ pub struct Portals {
     pub(crate) providers: Providers,
     /// What asks identity providers.
     pub(crate) openid: Client,
+    pub(crate) statuses: StatusCache,
     outbox: Outbox,
     post: Option<Post>,
     is_tls: bool,
@@ -169,6 +171,7 @@ impl Portals {
             audit: options.audit,
             providers: options.providers,
             openid: Client::default(),
+            statuses: StatusCache::default(),
             outbox: options.outbox,
             post: options.post,
             is_tls: options.is_tls,

@@ -4,10 +4,11 @@ import { Link, useLocation } from 'wouter'
 import { Failure } from '../../shell/page'
 import { decoded } from '../../shell/segments'
 import { exactTime } from '../../ui/time'
-import { type ApiDetail, type OperationLine, type VersionChanges, type VersionDetail, useApi, useOperation, useRead, useVersion, versionPath } from '../data'
+import { type ApiDetail, type OperationLine, type VersionChanges, type VersionDetail, type VersionStatus, useApi, useOperation, useRead, useVersion, versionPath } from '../data'
 import { Broken, Loading, Page } from '../frame'
 import { Logo } from '../cards'
 import { Plans, limitText } from '../plans'
+import { StatusLine } from '../status'
 import { Text } from '../text'
 
 const Operation = lazy(() => import('../reference/operation'))
@@ -114,6 +115,8 @@ function Notices({ version }: { version: VersionDetail }) {
 function Overview({ api, version }: { api: ApiDetail; version: VersionDetail }) {
   const about = version.description.length > 0 ? version.description : api.description
   const base = `/apis/${encodeURIComponent(api.name)}/${encodeURIComponent(version.version)}`
+  const status = useRead<VersionStatus>(`/apis/${encodeURIComponent(api.name)}/versions/${encodeURIComponent(version.version)}/status`)
+  const statusOf = (environment: string) => status.data?.items.filter((it) => it.environment === environment) ?? []
   return (
     <div className="two">
       <div className="stack loose">
@@ -135,6 +138,9 @@ function Overview({ api, version }: { api: ApiDetail; version: VersionDetail }) 
                   <span className={it.is_production ? 'badge good' : 'badge'}>{it.title}</span>
                 </span>
                 {it.base_url ? <code className="path">{it.base_url}</code> : <span className="muted">No address is given.</span>}
+                {statusOf(it.environment).map((now) => (
+                  <StatusLine key={now.environment} status={now} />
+                ))}
               </li>
             ))}
           </ul>

@@ -3,17 +3,19 @@ import { useLocation, useSearchParams } from 'wouter'
 import { Button } from '../../ui/button'
 import { countText } from '../../ui/time'
 import { Cards, securityText } from '../cards'
-import { type Cards as AllCards, useRead } from '../data'
-import { Broken, Loading, Page } from '../frame'
+import { type Cards as AllCards, useMe, useRead } from '../data'
+import { Loading, Page, SignedIn } from '../frame'
 
-const FILTERS = ['q', 'category', 'label', 'security', 'sort'] as const
+const FILTERS = ['q', 'category', 'label', 'security', 'mine', 'sort'] as const
 
 export default function Catalogue() {
   const [chosen, choose] = useSearchParams()
   const [, go] = useLocation()
-  const query = Object.fromEntries(FILTERS.map((it) => [it, chosen.get(it) ?? '']))
+  const me = useMe()
+  // What is not chosen is not sent.
+  const query = Object.fromEntries(FILTERS.map((it) => [it, chosen.get(it) ?? '']).filter(([, value]) => value !== ''))
   const all = useRead<AllCards>('/apis', query)
-  if (all.error) return <Broken error={all.error} onRetry={() => void all.refetch()} />
+  if (all.error) return <SignedIn error={all.error} onRetry={() => void all.refetch()} />
   const set = (name: string, value: string) =>
     choose(
       (known) => {
@@ -24,18 +26,23 @@ export default function Catalogue() {
       },
       { replace: true },
     )
-  const isFiltered = ['q', 'category', 'label', 'security'].some((it) => query[it] !== '')
+  const isFiltered = ['q', 'category', 'label', 'security', 'mine'].some((it) => query[it] !== undefined)
   return (
     <Page title="APIs" about={all.data && `${countText(all.data.items.length, 'API', 'APIs')}${isFiltered ? ' found' : ''}`}>
       <div className="tools" role="search" aria-label="Filter the catalogue">
-        <input className="input search" type="search" aria-label="Filter" placeholder="Filter by name or description" value={query['q']} onChange={(event) => set('q', event.target.value)} />
+        <input className="input search" type="search" aria-label="Filter" placeholder="Filter by name or description" value={query['q'] ?? ''} onChange={(event) => set('q', event.target.value)} />
         <Choice label="Category" value={query['category'] ?? ''} all={all.data?.categories} onChange={(value) => set('category', value)} />
         <Choice label="Label" value={query['label'] ?? ''} all={all.data?.labels} onChange={(value) => set('label', value)} />
         <Choice label="Security" value={query['security'] ?? ''} all={all.data?.security} text={securityText} onChange={(value) => set('security', value)} />
-        <select className="select narrow" aria-label="Order" value={query['sort']} onChange={(event) => set('sort', event.target.value)}>
+        <select className="select narrow" aria-label="Order" value={query['sort'] ?? ''} onChange={(event) => set('sort', event.target.value)}>
           <option value="">By name</option>
           <option value="newest">Newest first</option>
         </select>
+        {me.data?.id && (
+          <label className="choice">
+            <input type="checkbox" checked={query['mine'] === 'true'} onChange={(event) => set('mine', event.target.checked ? 'true' : '')} /> Mine only
+          </label>
+        )}
       </div>
       {all.data === undefined ? (
         <Loading />
@@ -44,7 +51,7 @@ export default function Catalogue() {
       ) : isFiltered ? (
         <div className="empty">
           <h2>Nothing fits</h2>
-          <p>No API has all of these. The search also looks into operations and forgives typing errors.</p>
+          <p>{query['mine'] ? 'None of those that your applications are subscribed to.' : 'No API has all of these.'} The search also looks into operations and forgives typing errors.</p>
           <div className="row">
             <Button onPress={() => go('/apis')}>Clear the filter</Button>
             <Button look="primary" onPress={() => go(`/search?q=${encodeURIComponent(query['q'] ?? '')}`)}>

@@ -1,7 +1,7 @@
 // A call in the languages that people call from.
 import type { Wire } from './request'
 
-export const LANGUAGES = ['curl', 'JavaScript', 'Python', 'Go'] as const
+export const LANGUAGES = ['curl', 'JavaScript', 'Python', 'Go', 'Rust'] as const
 export type Language = (typeof LANGUAGES)[number]
 
 const shell = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
@@ -89,7 +89,40 @@ function go({ method, url, headers, body }: Wire): string {
   return ['package main', '', 'import (', ...block, ')', '', 'func main() {', ...lines.map((it) => `\t${it}`), '}'].join('\n')
 }
 
+/** A text as Rust writes it: what has lines and quotes of its own stays as it is. */
+function rustText(text: string): string {
+  if (text.includes('\n') && !text.includes('"#') && !text.includes('\r')) return `r#"${text}"#`
+  const named: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
+  const escaped = text.replace(/[\\"]/g, '\\$&').replace(/[\p{Cc}]/gu, (it) => named[it] ?? `\\u{${it.charCodeAt(0).toString(16)}}`)
+  return `"${escaped}"`
+}
+
+function rust({ method, url, headers, body }: Wire): string {
+  const before: string[] = []
+  const isForm = body !== null && 'form' in body
+  const isMultipart = isForm && body.media.startsWith('multipart')
+  const chain = headers.filter(([name]) => !(name === 'Content-Type' && isForm)).map(([name, value]) => `.header(${rustText(name)}, ${rustText(value)})`)
+  if (isForm && isMultipart) {
+    before.push('let form = reqwest::blocking::multipart::Form::new()')
+    for (const [name, value, isFile] of body.form) before.push(`    .${isFile ? 'file' : 'text'}(${rustText(name)}, ${rustText(value)})${isFile ? '?' : ''}`)
+    before[before.length - 1] += ';'
+    chain.push('.multipart(form)')
+  } else if (isForm) chain.push(`.form(&[${body.form.map(([name, value]) => `(${rustText(name)}, ${rustText(value)})`).join(', ')}])`)
+  else if (body !== null) chain.push(`.body(${rustText(body.text)})`)
+  const lines = [
+    ...before,
+    'let response = reqwest::blocking::Client::new()',
+    `    .request(${rustText(method)}.parse()?, ${rustText(url)})`,
+    ...chain.map((it) => `    ${it}`),
+    '    .send()?;',
+    'println!("{} {}", response.status(), response.text()?);',
+    'Ok(())',
+  ]
+  const features = isMultipart ? '"blocking", "multipart"' : '"blocking"'
+  return [`// reqwest = { version = "0.12", features = [${features}] }`, 'fn main() -> Result<(), Box<dyn std::error::Error>> {', ...lines.map((it) => `    ${it}`), '}'].join('\n')
+}
+
 /** The call in a language. */
 export function sample(language: Language, wire: Wire): string {
-  return { curl, JavaScript: javascript, Python: python, Go: go }[language](wire)
+  return { curl, JavaScript: javascript, Python: python, Go: go, Rust: rust }[language](wire)
 }

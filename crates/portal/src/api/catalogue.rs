@@ -1,11 +1,13 @@
 //! What everybody may ask: the portal, its APIs, search, pages. What is hidden from the one who asks does not exist.
 
+use super::authenticated_developer::AuthenticatedDeveloper;
 use super::catalogue_entries::{about, card, logo_path, word};
 use super::operation::{Operation, Shared};
 use super::shapes::{
     ApiDetail, Card, Cards, List, PageDetail, PortalInfo, ProviderLine, SearchResponse, TitledLink,
     VersionLine,
 };
+use super::trials::own_apis;
 use super::versions::find_api;
 use crate::markdown;
 use crate::state::Visit;
@@ -76,6 +78,8 @@ pub struct Filter {
     label: String,
     /// How callers are recognised.
     security: String,
+    /// `true`: only those that one's own applications are subscribed to.
+    mine: bool,
     /// `title` (the default) or `newest`.
     sort: String,
 }
@@ -141,7 +145,14 @@ pub async fn list(
     State(portals): Shared,
     Extension(visit): Extension<Visit>,
     Query(filter): Query<Filter>,
-) -> Json<Cards> {
+) -> Result<Json<Cards>, Problem> {
+    let own = match filter.mine {
+        true => Some(own_apis(
+            &portals,
+            &AuthenticatedDeveloper::of(&portals, &visit).await?,
+        )),
+        false => None,
+    };
     let catalogue = portals.catalogue().await;
     let all: Vec<(Card, u64)> = catalogue
         .apis(&visit.portal, &visit.viewer)
@@ -169,17 +180,18 @@ pub async fn list(
             && (filter.category.is_empty() || card.category == filter.category)
             && (filter.label.is_empty() || labels(card).contains(&filter.label))
             && (filter.security.is_empty() || card.security.contains(&filter.security))
+            && own.as_ref().is_none_or(|it| it.contains(&card.name))
     };
     let mut items: Vec<(Card, u64)> = all.into_iter().filter(|(card, _)| fits(card)).collect();
     if filter.sort == "newest" {
         items.sort_by_key(|(_, created)| std::cmp::Reverse(*created));
     }
-    Json(Cards {
+    Ok(Json(Cards {
         items: items.into_iter().map(|(card, _)| card).collect(),
         categories,
         labels: known_labels,
         security: kinds,
-    })
+    }))
 }
 
 pub async fn search(

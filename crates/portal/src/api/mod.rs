@@ -23,6 +23,7 @@ mod session;
 mod shapes;
 mod sign_up;
 mod signed_in;
+mod status;
 mod teams;
 mod tokens;
 mod trials;
@@ -40,6 +41,8 @@ use serde_json::Value;
 use std::sync::{Arc, LazyLock};
 use weir_control::api::Problem;
 
+pub use status::StatusCache;
+
 /// The largest body of a call, in bytes. A call that is tried may carry 1 MiB, as text in JSON.
 const MAX_BODY: usize = 3 << 20;
 
@@ -51,6 +54,7 @@ fn all() -> Vec<Operation> {
     let groups = [
         catalogue::operations(),
         versions::operations(),
+        status::operations(),
         try_it::operations(),
         trials::operations(),
         account::operations(),

@@ -178,7 +178,8 @@ fn off() -> Problem {
     .of_type("analytics-off")
 }
 
-async fn ask(portals: &Portals, query: Analysis, now: u64) -> Result<QueryResponse, Problem> {
+/// What analytics answer.
+pub async fn ask(portals: &Portals, query: Analysis, now: u64) -> Result<QueryResponse, Problem> {
     let analytics = portals.analytics.as_ref().ok_or_else(off)?;
     let asked = analytics.with(move |kept| kept.store.query(&query, now));
     asked.await.map_err(|error| failed(&error))

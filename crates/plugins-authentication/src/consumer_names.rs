@@ -79,6 +79,11 @@ impl ConsumerNames {
     }
 }
 
+/// By what a credential is found that counts in one scope only.
+pub(crate) fn scoped_key(scope: &str, name: &str) -> Vec<u8> {
+    [scope.as_bytes(), b"\0", name.as_bytes()].concat()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

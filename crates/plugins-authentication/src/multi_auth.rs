@@ -40,6 +40,10 @@ pub struct Config {
 pub struct MultiAuth {
     /// What directories have told its ways.
     directories: crate::ldap_auth::LdapAuth,
+    /// What providers have told its ways.
+    providers: crate::openid_connect::OpenIdConnect,
+    /// What its ways have found about certificates.
+    certificates: crate::mtls_auth::MtlsAuth,
 }
 
 impl MultiAuth {
@@ -52,6 +56,8 @@ impl MultiAuth {
             "jwt" => &crate::jwt::Jwt,
             "key-auth" => &crate::key_auth::KeyAuth,
             "ldap-auth" => &self.directories,
+            "mtls-auth" => &self.certificates,
+            "openid-connect" => &self.providers,
             "wolf-rbac" => &crate::wolf_rbac::WolfRbac,
             _ => return None,
         })
@@ -74,10 +80,8 @@ impl Plugin for MultiAuth {
         for (index, plugins) in config.any_of.iter().enumerate() {
             for (name, config) in plugins {
                 let path = root.index(index).field(name.as_str());
-                // It would let calls without a token pass, and with them everybody.
-                if name == "jwe-decrypt" && config.get("required") == Some(&Value::Bool(false)) {
-                    let message = "expected a way that every caller has to prove something by";
-                    faults.push(Diagnostic::error(path.field("required"), message));
+                if let Some((field, message)) = unfit(name, config) {
+                    faults.push(Diagnostic::error(path.field(field), message));
                     continue;
                 }
                 let strip = config.get("strip").unwrap_or(&Value::Null);
@@ -102,6 +106,36 @@ impl Plugin for MultiAuth {
             false => Err(faults),
         }
     }
+}
+
+/// The field of a way that would let everybody pass, or that sends browsers away before the others were asked; and why.
+fn unfit(name: &str, config: &Value) -> Option<(&'static str, &'static str)> {
+    let proof = "expected a way that every caller has to prove something by";
+    match name {
+        "jwe-decrypt" if config.get("required") == Some(&Value::Bool(false)) => Some(("required", proof)),
+        "openid-connect" => {
+            let methods = config.get("methods").and_then(Value::as_array);
+            let is_of_tokens =
+                |it: &Value| matches!(it.as_str(), Some("bearer" | "introspection" | "userinfo"));
+            match (methods, config.get("unauthenticated").and_then(Value::as_str)) {
+                (_, Some("pass")) => Some(("unauthenticated", proof)),
+                (Some(methods), _) if methods.iter().all(is_of_tokens) => None,
+                _ => Some((
+                    "methods",
+                    "expected `bearer`, `introspection` or `userinfo` only: a login would begin before other ways are tried",
+                )),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// A call that waits for a server in one of its ways.
+struct WaitingCall {
+    /// The way that asks.
+    at: usize,
+    challenge: Option<String>,
+    shown: Option<CredentialSnapshot>,
 }
 
 /// An instance of `multi-auth`.
@@ -141,10 +175,22 @@ impl Filter for AnyOf {
         Phases::REQUEST
     }
 
+    fn asks_client_certificate(&self) -> bool {
+        self.ways.iter().any(|way| way.asks_client_certificate())
+    }
+
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        let mut challenge = None;
-        let shown = self.strips.then(|| CredentialSnapshot::of(&exchange.request));
-        for way in &self.ways {
+        let waiting = exchange.filter_state.take::<_, WaitingCall>(self);
+        let WaitingCall {
+            at,
+            mut challenge,
+            shown,
+        } = waiting.unwrap_or_else(|| WaitingCall {
+            at: 0,
+            challenge: None,
+            shown: self.strips.then(|| CredentialSnapshot::of(&exchange.request)),
+        });
+        for (at, way) in self.ways.iter().enumerate().skip(at) {
             match way.on_request(exchange) {
                 Outcome::Refuse(refusal) => {
                     challenge = refusal.challenge.or(challenge);
@@ -160,7 +206,13 @@ impl Filter for AnyOf {
                     }
                     return Outcome::Continue;
                 }
-                other => return other,
+                Outcome::Reply(reply) => return Outcome::Reply(reply),
+                // The way is called again, and not those before it: what came of the question is its own.
+                other => {
+                    let waiting = WaitingCall { at, challenge, shown };
+                    exchange.filter_state.put(self, waiting);
+                    return other;
+                }
             }
         }
         let mut refusal = Refusal::new(RefusalKind::Unauthenticated {

@@ -89,6 +89,7 @@ impl CredentialAdapter for BasicAuth {
         serde_json::to_value(Credential {
             username,
             password: Some(password),
+            password_sha256: None,
             password_sha1: None,
         })
     }

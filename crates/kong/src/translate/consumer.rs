@@ -175,6 +175,7 @@ fn password(credential: &BasicauthCredential, is_hashed: bool) -> basic_auth::Cr
     basic_auth::Credential {
         username: credential.username.clone(),
         password,
+        password_sha256: None,
         password_sha1,
     }
 }

@@ -14,7 +14,7 @@ mod read;
 
 use crate::identity::{self, Gate};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
-use aws_lc_rs::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
+use aws_lc_rs::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
 use data_encoding::HEXLOWER_PERMISSIVE;
 use read::{DecodeBuffer, read};
 use schemars::JsonSchema;
@@ -81,9 +81,13 @@ pub struct Credential {
     /// The user name; unique among the credentials of one dialect.
     #[schemars(length(min = 1))]
     pub username: String,
-    /// The password; either this or its hash.
+    /// The password; either this or one of its hashes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
+    /// In place of `password`: its SHA-256, as 64 hexadecimal digits. Fit for passwords that were made at random; one that
+    /// was chosen can be guessed from its hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password_sha256: Option<String>,
     /// The password's hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password_sha1: Option<Sha1>,
@@ -157,15 +161,26 @@ impl Plugin for BasicAuth {
 /// What a password is compared with.
 enum Verifier {
     Password(Vec<u8>),
+    Sha256([u8; 32]),
     Sha1 { hash: [u8; 20], salt: Vec<u8> },
 }
 
 impl Verifier {
     fn new(credential: Credential) -> Result<Self, Diagnostic> {
         let root = DocPath::root();
-        match (credential.password, credential.password_sha1) {
-            (Some(password), None) => Ok(Self::Password(password.into_bytes())),
-            (None, Some(Sha1 { hash, salt })) => {
+        let Credential {
+            password,
+            password_sha256,
+            password_sha1,
+            ..
+        } = credential;
+        match (password, password_sha256, password_sha1) {
+            (Some(password), None, None) => Ok(Self::Password(password.into_bytes())),
+            (None, Some(hash), None) => digits(&hash).map(Self::Sha256).ok_or_else(|| {
+                let path = root.field("password_sha256");
+                Diagnostic::error(path, "expected 64 hexadecimal digits")
+            }),
+            (None, None, Some(Sha1 { hash, salt })) => {
                 let hash = digits(&hash).ok_or_else(|| {
                     let path = root.field("password_sha1").field("hash");
                     Diagnostic::error(path, "expected 40 hexadecimal digits")
@@ -175,7 +190,7 @@ impl Verifier {
             }
             _ => Err(Diagnostic::error(
                 root,
-                "expected either password or password_sha1",
+                "expected one of password, password_sha256 and password_sha1",
             )),
         }
     }
@@ -183,6 +198,7 @@ impl Verifier {
     fn accepts(&self, password: &[u8]) -> bool {
         match self {
             Self::Password(known) => verify_slices_are_equal(known, password).is_ok(),
+            Self::Sha256(hash) => verify_slices_are_equal(hash, digest(&SHA256, password).as_ref()).is_ok(),
             Self::Sha1 { hash, salt } => {
                 let mut context = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
                 context.update(password);
@@ -193,7 +209,7 @@ impl Verifier {
     }
 }
 
-fn digits(text: &str) -> Option<[u8; 20]> {
+fn digits<const N: usize>(text: &str) -> Option<[u8; N]> {
     let bytes = HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?;
     bytes.try_into().ok()
 }

@@ -4,17 +4,19 @@ use super::*;
 use serde_json::json;
 use weir_plugins_testkit::*;
 
-/// `alice:secret`, `bob:secret` (by hash), with another password, and of an unknown user.
+/// `alice:secret`, `bob:secret` and `carol:secret` (by hashes), with another password, and of an unknown user.
 const ALICE: &str = "Basic YWxpY2U6c2VjcmV0";
 const BOB: &str = "basic Ym9iOnNlY3JldA==";
+const CAROL: &str = "Basic Y2Fyb2w6c2VjcmV0";
+const CAROL_WRONG: &str = "Basic Y2Fyb2w6d3Jvbmc=";
 const WRONG: &str = "Basic YWxpY2U6d3Jvbmc=";
 const NOBODY: &str = "Basic bm9ib2R5OnNlY3JldA==";
 
 fn filter(config: &Value) -> Arc<dyn Filter> {
     let mut context = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
     context.update(b"secretsalt");
-    let digest = context.finish();
-    let real: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha1 = context.finish();
+    let real: String = sha1.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     let credentials = [
         (
             "alice",
@@ -27,6 +29,9 @@ fn filter(config: &Value) -> Arc<dyn Filter> {
             json!({"username": "bob", "password_sha1": {"hash": real, "salt": "salt"}}),
         ),
     ];
+    let sha256 = HEXLOWER_PERMISSIVE.encode(digest(&SHA256, b"secret").as_ref());
+    let carol = json!({"username": "carol", "password_sha256": sha256});
+    let credentials = [&credentials[..], &[("bob", Some("c3"), carol)]].concat();
     build_with(&BasicAuth, config, &credentials).expect("valid")
 }
 
@@ -38,9 +43,11 @@ fn callers_are_recognised() {
     let own = "Authorization";
     let proxy = "Proxy-Authorization";
     type Call<'c> = (&'c Value, &'c [(&'c str, &'c str)], &'c str);
-    let cases: [Call<'_>; 12] = [
+    let cases: [Call<'_>; 14] = [
         (&standard, &[(own, ALICE)], "continue"),
         (&standard, &[(own, BOB)], "continue"),
+        (&standard, &[(own, CAROL)], "continue"),
+        (&standard, &[(own, CAROL_WRONG)], "Invalid"),
         (&standard, &[(own, WRONG)], "Invalid"),
         (&standard, &[(own, NOBODY)], "Invalid"),
         (&standard, &[(own, "Basic !!!")], "Malformed"),
@@ -108,6 +115,12 @@ fn bad_configurations_and_credentials_are_refused_at_their_place() {
         (json!({"username": "a"}), false),
         (
             json!({"username": "a", "password_sha1": {"hash": "00", "salt": ""}}),
+            false,
+        ),
+        (json!({"username": "a", "password_sha256": "00"}), false),
+        (json!({"username": "a", "password_sha256": "0a".repeat(32)}), true),
+        (
+            json!({"username": "a", "password": "p", "password_sha256": "0a".repeat(32)}),
             false,
         ),
     ] {

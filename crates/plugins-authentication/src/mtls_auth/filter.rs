@@ -1,10 +1,10 @@
 //! An instance of `mtls-auth` at work: judges the certificate of a call, and says who calls.
 
 use super::presented_certificates::{self, PresentedCertificates};
-use super::verify::{Authorities, List, read_list};
+use super::verify::{self, Authorities, List, read_list};
 use super::{CertificateGroup, Config, Revocation, Source};
 use crate::authenticated_groups;
-use crate::consumer_names::ConsumerNames;
+use crate::consumer_names::{ConsumerNames, scoped_key};
 use crate::identity::Gate;
 use crate::shared_fetch::{FetchRequest, FetchResult};
 use aws_lc_rs::digest;
@@ -12,7 +12,9 @@ use data_encoding::HEXLOWER;
 use std::sync::Arc;
 use weir_flow::expiring::{ExpiringMap, Lifetime};
 use weir_model::x509_details::CertificateDetails;
-use weir_plugin::{AuthFailure, ConsumerIdentity, Exchange, Filter, Identity, Outcome, Phases};
+use weir_plugin::{
+    AuthFailure, ConsumerIdentity, CredentialIndex, Exchange, Filter, Identity, Outcome, Phases,
+};
 use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules};
 
 /// How long a list that could not be had, or that says nothing about the certificate, is not fetched again.
@@ -40,6 +42,8 @@ pub(super) struct CertificateFilter {
     pub(super) config: Config,
     pub(super) gate: Gate,
     pub(super) authorities: Authorities,
+    /// The certificates that are good, where they are known one by one.
+    pub(super) registered: Option<Arc<CredentialIndex<()>>>,
     pub(super) names: Arc<ConsumerNames>,
     pub(super) default_consumer: Option<Arc<ConsumerIdentity>>,
     pub(super) verdicts: Arc<Verdicts>,
@@ -55,6 +59,7 @@ pub(super) fn key(config: &Config) -> Vec<u8> {
     let rules = (
         &config.authorities,
         config.partial_chain,
+        &config.registered,
         config.revocation,
         config.cache_seconds,
         &config.http,
@@ -75,7 +80,12 @@ impl CertificateFilter {
         if let Some(known) = self.verdicts.get(&key, now_ms) {
             return Ok(known);
         }
-        let holder = match self.authorities.accept(chain, now_ms) {
+        let is_pinned = self.registered.is_some() && self.config.authorities.is_empty();
+        let is_good = match is_pinned {
+            true => verify::is_current(chain, now_ms),
+            false => self.authorities.accept(chain, now_ms),
+        };
+        let holder = match is_good {
             false => None,
             true => self.holder(exchange, chain)?,
         };
@@ -106,7 +116,8 @@ impl CertificateFilter {
         let Some(details) = CertificateDetails::of_der(own) else {
             return Ok(None);
         };
-        if self.config.revocation != Revocation::Skip {
+        // Nobody has signed lists about certificates that are good by themselves.
+        if self.config.revocation != Revocation::Skip && !self.config.authorities.is_empty() {
             let list = self.list(exchange, chain, &details)?;
             let now_ms = exchange.unix_ms();
             let mode = self.config.revocation;
@@ -175,6 +186,13 @@ impl CertificateFilter {
 
     fn accept(&self, exchange: &mut Exchange, holder: &CertificateHolder) -> Outcome {
         let config = &self.config;
+        if let (Some(index), Some(scope)) = (&self.registered, &config.registered) {
+            exchange.add_fingerprint(holder.fingerprint.as_bytes());
+            return match index.get(&scoped_key(scope, &holder.fingerprint)) {
+                Some(entry) => self.gate.accept(exchange, &entry.identity),
+                None => self.gate.reject(exchange, AuthFailure::Invalid, None),
+            };
+        }
         let found = holder
             .names
             .iter()

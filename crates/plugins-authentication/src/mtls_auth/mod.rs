@@ -16,7 +16,7 @@ mod filter;
 mod presented_certificates;
 mod verify;
 
-use crate::consumer_names::{ConsumerName, ConsumerNames};
+use crate::consumer_names::{ConsumerName, ConsumerNames, scoped_key};
 use crate::http_rules::HttpRules;
 use crate::identity::{self, Gate};
 use filter::{CertificateFilter, Lists, Verdicts};
@@ -28,15 +28,20 @@ use std::sync::Arc;
 use verify::Authorities;
 use weir_flow::expiring::ExpiringMap;
 use weir_model::{Diagnostic, DocPath};
-use weir_plugin::{BuildContext, Filter, Plugin, parse_config};
+use weir_plugin::{BuildContext, CredentialKind, Filter, Plugin, parse_config};
 use weir_plugins_shared::config_checks::ConfigErrors;
 
 /// Configuration of `mtls-auth`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The authorities that may have signed the certificates, in PEM; empty: no certificate is good.
+    /// The authorities that may have signed the certificates, in PEM; empty: no certificate is good, unless `registered`
+    /// ones are.
     pub authorities: Vec<String>,
+    /// The scope of credentials for `mtls-auth`: only their certificates are good, whoever has signed them, and lead to
+    /// their consumers. With `authorities`, one of those must have signed them as well. Absent: names lead to consumers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registered: Option<String>,
     /// Whether an authority that another one has signed is enough by itself.
     #[serde(default)]
     pub partial_chain: bool,
@@ -131,6 +136,7 @@ impl Config {
     pub fn new(authorities: Vec<String>) -> Self {
         Self {
             authorities,
+            registered: None,
             partial_chain: false,
             source: Source::default(),
             consumer_by: standard_names(),
@@ -143,6 +149,18 @@ impl Config {
             identity: identity::Config::default(),
         }
     }
+}
+
+/// A credential of `mtls-auth`: a certificate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Credential {
+    /// The scope; instances with the same one in `registered` look at it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub scope: String,
+    /// SHA-256 of the certificate in DER, as 64 hexadecimal digits in small letters; unique in its scope.
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub fingerprint: String,
 }
 
 fn standard_names() -> Vec<ConsumerName> {
@@ -197,6 +215,12 @@ impl Plugin for MtlsAuth {
         {
             faults.add_at(&["source", "header", "name"], "expected a header name");
         }
+        let registered = config.registered.as_ref().map(|_| {
+            context.credential_index(NAME, |credential| {
+                let credential = Credential::deserialize(credential).ok()?;
+                Some((scoped_key(&credential.scope, &credential.fingerprint), ()))
+            })
+        });
         let names = ConsumerNames::of(context);
         let default_consumer = config.default_consumer.as_ref().map(|name| {
             let found = names.find(name, &[ConsumerName::Id, ConsumerName::Username]);
@@ -220,10 +244,28 @@ impl Plugin for MtlsAuth {
             verdicts: Arc::clone(&self.verdicts),
             lists: Arc::clone(&self.lists),
             authorities,
+            registered,
             names,
             rules,
             config,
         }))
+    }
+
+    fn credentials(&self) -> Option<CredentialKind> {
+        Some(CredentialKind {
+            // A certificate may be there once for each scope.
+            identities: &[],
+            schema: schemars::schema_for!(Credential),
+            check: |config| {
+                let credential: Credential = parse_config(config)?;
+                let mut faults = ConfigErrors::default();
+                let is_digit = |it: u8| it.is_ascii_digit() || (b'a'..=b'f').contains(&it);
+                if credential.fingerprint.len() != 64 || !credential.fingerprint.bytes().all(is_digit) {
+                    faults.add("fingerprint", "expected 64 hexadecimal digits in small letters");
+                }
+                faults.done()
+            },
+        })
     }
 
     fn warnings(&self, config: &Value, _: &BuildContext<'_>) -> Vec<Diagnostic> {

@@ -225,6 +225,52 @@ fn only_certificates_of_the_authority_are_good() {
     assert_eq!(judged(&filter_made, &[&forged, &leaf]).0, "Invalid");
 }
 
+/// Certificates that are known one by one need nobody's signature, but that of an authority where there is one.
+#[test]
+fn registered_certificates_are_good_in_their_scope() {
+    let (known, other) = (Authority::new("known", None), Authority::new("other", None));
+    let own = known.client("app", |_| {});
+    let elsewhere = other.client("app", |_| {});
+    let over = known.client("app", |it| it.not_after = date_time_ymd(2020, 1, 1));
+    let print = |der: &[u8]| -> String {
+        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, der);
+        digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    };
+    let credential = |der: &[u8]| json!({"scope": "gold", "fingerprint": print(der)});
+    let credentials = [
+        ("alice", Some("c1"), credential(&own)),
+        ("bob", Some("c2"), credential(&elsewhere)),
+        ("alice", Some("c3"), credential(&over)),
+    ];
+    let filter = |scope: &str, authorities: &[&str]| {
+        let config = json!({"registered": scope, "authorities": authorities});
+        build_with(&MtlsAuth::default(), &config, &credentials).expect("valid")
+    };
+    let unknown = known.client("app", |_| {});
+    for (scope, authorities, certificate, expected, who) in [
+        ("gold", &[][..], &own, "continue", Some("alice")),
+        ("gold", &[], &elsewhere, "continue", Some("bob")),
+        ("gold", &[known.pem.as_str()], &own, "continue", Some("alice")),
+        ("gold", &[known.pem.as_str()], &elsewhere, "Invalid", None),
+        ("gold", &[], &unknown, "Invalid", None),
+        ("gold", &[], &over, "Invalid", None),
+        ("silver", &[], &own, "Invalid", None),
+    ] {
+        let mut call = call(&[certificate]);
+        let outcome = word(&filter(scope, authorities).on_request(&mut call));
+        let found = call.identity.map(|it| it.consumer.id.clone());
+        assert_eq!(
+            (outcome.as_str(), found.as_deref()),
+            (expected, who),
+            "{scope} {authorities:?}"
+        );
+    }
+    assert!(filter("gold", &[]).asks_client_certificate());
+    let check = MtlsAuth::default().credentials().expect("has some").check;
+    assert!(check(&credential(&own)).is_ok());
+    assert!(check(&json!({"fingerprint": "AB"})).is_err());
+}
+
 #[test]
 fn chains_lead_over_others_to_a_root() {
     let root = Authority::new("root", None);

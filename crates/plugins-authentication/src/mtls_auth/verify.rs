@@ -9,6 +9,7 @@ use webpki::{
     BorrowedCertRevocationList, CertRevocationList, EndEntityCert, ExpirationPolicy, KeyUsage,
     RevocationCheckDepth, RevocationOptionsBuilder, UnknownStatusPolicy,
 };
+use weir_model::x509::Certificate;
 use weir_model::x509_details::CertificateDetails;
 
 /// A list of certificates that were taken back, in DER.
@@ -128,6 +129,14 @@ impl Authorities {
         )
         .map(|_| ())
     }
+}
+
+/// Whether the caller's own certificate is within its time. Nobody's signature is looked at: for certificates that are
+/// known one by one. That the caller has the private key is what the handshake shows.
+pub(super) fn is_current(chain: &[Vec<u8>], now_ms: u64) -> bool {
+    let own = chain.first().and_then(|own| Certificate::of_der(own));
+    let now = i64::try_from(now_ms / 1_000).unwrap_or(i64::MAX);
+    own.is_some_and(|own| own.not_before <= now && now <= own.not_after)
 }
 
 /// A list as servers send it: in DER, or in PEM.

@@ -124,6 +124,9 @@ pub struct Config {
     /// Which consumer calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consumer: Option<ConsumerRules>,
+    /// Whether the client that the token was made for has to be a consumer's, by its credential for `openid-connect`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<ClientRules>,
     /// The caller's groups, for `acl`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups: Option<GroupsClaim>,
@@ -197,6 +200,7 @@ impl Config {
             introspection_authorization: None,
             client_headers: Vec::new(),
             consumer: None,
+            client: None,
             groups: None,
             identity: identity::Config::default(),
             realm: None,
@@ -514,6 +518,34 @@ pub struct ConsumerRules {
     /// Whether calls of others go on without a consumer.
     #[serde(default)]
     pub optional: bool,
+}
+
+/// Which client calls. The first of the claims that a token has counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClientRules {
+    /// The scope of the credentials that count. Those of other scopes are not looked at.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub scope: String,
+    /// The claims that name the client.
+    #[serde(default = "standard_client_claims")]
+    pub claims: Vec<String>,
+}
+
+fn standard_client_claims() -> Vec<String> {
+    vec!["client_id".into(), "azp".into()]
+}
+
+/// A credential of `openid-connect`: a client at the provider.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClientCredential {
+    /// The scope; instances with the same one in `client` look at it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub scope: String,
+    /// The client's id; unique in its scope.
+    #[schemars(length(min = 1))]
+    pub client_id: String,
 }
 
 fn standard_names() -> Vec<ConsumerName> {

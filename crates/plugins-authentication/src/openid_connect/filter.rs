@@ -2,14 +2,14 @@
 
 use super::bearer::{BearerToken, TokenResult};
 use super::call_tokens::{CallTokens, InsufficientToken};
-use super::config::{ConsumerRules, Method, Unauthenticated};
+use super::config::{ClientRules, ConsumerRules, Method, Unauthenticated};
 use super::engine::{Engine, NAME, unavailable};
 use super::provider::Step;
-use crate::consumer_names::ConsumerNames;
+use crate::consumer_names::{ConsumerNames, scoped_key};
 use crate::identity::Gate;
 use crate::{authenticated_groups, user_headers};
 use std::sync::Arc;
-use weir_plugin::{AuthFailure, Exchange, Filter, Identity, Outcome, Phases};
+use weir_plugin::{AuthFailure, CredentialIndex, Exchange, Filter, Identity, Outcome, Phases};
 use weir_plugins_shared::json_schema::Schema;
 
 /// How often the engine may call this filter for one call.
@@ -21,6 +21,7 @@ pub(super) struct OpenIdFilter {
     pub(super) gate: Gate,
     pub(super) schema: Option<Schema>,
     pub(super) consumers: Option<(ConsumerRules, Arc<ConsumerNames>)>,
+    pub(super) clients: Option<(ClientRules, Arc<CredentialIndex<()>>)>,
 }
 
 /// What is known of a call from its first round on.
@@ -171,7 +172,19 @@ impl OpenIdFilter {
             }
         }
         let subject = ["sub".to_owned()];
-        if let Some((rules, names)) = &self.consumers {
+        if let Some((rules, index)) = &self.clients {
+            let mut claims = rules.claims.iter();
+            let client = claims.find_map(|claim| recognised.text(std::slice::from_ref(claim)));
+            match client.and_then(|it| index.get(&scoped_key(&rules.scope, &it))) {
+                Some(entry) => {
+                    self.gate.accept(exchange, &entry.identity);
+                }
+                None if self.gate.takes_anybody() => {
+                    return Box::new(self.gate.reject(exchange, AuthFailure::Invalid, None));
+                }
+                None => return engine.unauthorized(Some(("invalid_token", "the client is not known"))),
+            }
+        } else if let Some((rules, names)) = &self.consumers {
             let name = recognised.text(&rules.claim);
             match name.and_then(|name| names.find(&name, &rules.by).cloned()) {
                 Some(consumer) => {

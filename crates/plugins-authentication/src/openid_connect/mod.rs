@@ -29,11 +29,11 @@ mod provider;
 mod session;
 
 pub use config::{
-    ClientAssertion, ClientAuth, Config, ConsumerRules, GroupsClaim, Logout, Method, Pkce, PushedRequests,
-    RequiredClaims, TokenHeader, TokenSource, TokenValue, Unauthenticated,
+    ClientAssertion, ClientAuth, ClientCredential, ClientRules, Config, ConsumerRules, GroupsClaim, Logout,
+    Method, Pkce, PushedRequests, RequiredClaims, TokenHeader, TokenSource, TokenValue, Unauthenticated,
 };
 
-use crate::consumer_names::ConsumerNames;
+use crate::consumer_names::{ConsumerNames, scoped_key};
 use crate::identity::Gate;
 use crate::jose::KeySet;
 use crate::session_cookie::Sessions;
@@ -42,10 +42,11 @@ use client::Client;
 use engine::{Engine, NAME};
 use filter::OpenIdFilter;
 use provider::{Caches, Directory};
+use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
-use weir_plugin::{BuildContext, Filter, Plugin, SharedRecords, parse_config};
+use weir_plugin::{BuildContext, CredentialKind, Filter, Plugin, SharedRecords, parse_config};
 use weir_plugins_shared::config_checks::ConfigErrors;
 use weir_plugins_shared::cookie::SameSite;
 use weir_plugins_shared::http_request::HttpServer;
@@ -114,12 +115,21 @@ impl Plugin for OpenIdConnect {
             .consumer
             .clone()
             .map(|rules| (rules, ConsumerNames::of(context)));
+        let clients = config.client.clone().map(|rules| {
+            let index = context.credential_index(NAME, |credential| {
+                let credential = ClientCredential::deserialize(credential).ok()?;
+                Some((scoped_key(&credential.scope, &credential.client_id), ()))
+            });
+            (rules, index)
+        });
         let server = server.expect("invariant: its absence has been told");
         let told = config.groups.as_ref().and_then(|groups| groups.header.clone());
         config.cleared_headers.extend(told);
         let required = &config.required;
-        let reads_claims =
-            *required != RequiredClaims::default() || consumers.is_some() || config.groups.is_some();
+        let reads_claims = *required != RequiredClaims::default()
+            || consumers.is_some()
+            || clients.is_some()
+            || config.groups.is_some();
         Ok(Arc::new(OpenIdFilter {
             engine: Engine {
                 directory: Directory::new(server, config.http.rules(), &config, &self.caches),
@@ -137,6 +147,7 @@ impl Plugin for OpenIdConnect {
             gate,
             schema: schema.unwrap_or_default(),
             consumers,
+            clients,
         }))
     }
 
@@ -165,6 +176,22 @@ impl Plugin for OpenIdConnect {
         found
     }
 
+    fn credentials(&self) -> Option<CredentialKind> {
+        Some(CredentialKind {
+            // A client id may be there once for each scope.
+            identities: &[],
+            schema: schemars::schema_for!(ClientCredential),
+            check: |config| {
+                let credential: ClientCredential = parse_config(config)?;
+                let mut faults = ConfigErrors::default();
+                if credential.client_id.is_empty() {
+                    faults.add("client_id", "expected the client's id");
+                }
+                faults.done()
+            },
+        })
+    }
+
     fn shared_records(&self) -> Option<Arc<dyn SharedRecords>> {
         Some(Arc::new(MarkRecords(Arc::clone(&self.caches.ended))))
     }
@@ -174,6 +201,12 @@ impl Plugin for OpenIdConnect {
 fn check(config: &Config, faults: &mut ConfigErrors) {
     if config.client_id.is_empty() {
         faults.add("client_id", "expected the client's id");
+    }
+    if config.client.is_some() && config.consumer.is_some() {
+        faults.add("client", "expected either `client` or `consumer`");
+    }
+    if config.client.as_ref().is_some_and(|it| it.claims.is_empty()) {
+        faults.add_at(&["client", "claims"], "expected at least one claim");
     }
     if config.methods.is_empty() {
         faults.add("methods", "expected at least one method");

@@ -302,6 +302,103 @@ fn consumers_are_found_by_a_claim() {
     }
 }
 
+/// A client counts in the scope of its credential only, and the first claim that a token has names it.
+#[test]
+fn clients_are_found_by_their_credentials() {
+    let provider = FakeProvider::new();
+    let credential = |scope: &str, client: &str| json!({"scope": scope, "client_id": client});
+    let credentials = [
+        ("alice", Some("c1"), credential("gold", "app-1")),
+        ("bob", Some("c2"), credential("silver", "app-1")),
+    ];
+    let filter = |scope: &str, anonymous: bool| {
+        let mut config = serde_json::to_value(config(|config| {
+            config.methods = vec![Method::Bearer];
+            config.client = Some(ClientRules {
+                scope: scope.into(),
+                claims: vec!["client_id".into(), "azp".into()],
+            });
+        }))
+        .expect("JSON");
+        if anonymous {
+            config["identity"]["anonymous"] = "guest".into();
+        }
+        build_with(&OpenIdConnect::default(), &config, &credentials).expect("valid")
+    };
+    for (scope, anonymous, claims, expected, who) in [
+        (
+            "gold",
+            false,
+            json!({"client_id": "app-1"}),
+            "continue",
+            Some("alice"),
+        ),
+        ("silver", false, json!({"azp": "app-1"}), "continue", Some("bob")),
+        (
+            "gold",
+            false,
+            json!({"client_id": "app-2", "azp": "app-1"}),
+            "answered 401",
+            None,
+        ),
+        ("gold", false, json!({}), "answered 401", None),
+        ("iron", false, json!({"client_id": "app-1"}), "answered 401", None),
+        (
+            "iron",
+            true,
+            json!({"client_id": "app-1"}),
+            "continue",
+            Some("guest"),
+        ),
+    ] {
+        let token = format!("Bearer {}", provider.token(claims.clone()));
+        let mut bearer = call("GET /", &[("Authorization", &token)]);
+        let outcome = word(&provider.run(&filter(scope, anonymous), &mut bearer));
+        assert_eq!(outcome, expected, "{scope} {claims}");
+        let found = bearer.identity.map(|it| it.consumer.id.clone());
+        assert_eq!(found.as_deref(), who, "{scope} {claims}");
+    }
+}
+
+/// What comes of a question is the way's that has asked it: the one before it, which asks too, does not get it.
+#[test]
+fn ways_of_multi_auth_ask_one_after_the_other() {
+    let provider = FakeProvider::new();
+    let way = |name: &str| {
+        let mut way = serde_json::to_value(config(|config| {
+            config.methods = vec![Method::Introspection];
+            config.introspection_endpoint = Some(format!("https://id.example/{name}"));
+        }))
+        .expect("JSON");
+        way["unauthenticated"] = "refuse".into();
+        json!({"openid-connect": way})
+    };
+    let plugin = crate::multi_auth::MultiAuth::default();
+    let ways = json!({"any_of": [way("gone"), {"key-auth": {"strip": "found"}}, way("introspect")]});
+    let filter = build(&plugin, &ways).expect("valid");
+    let mut bearer = call("GET /", &[("Authorization", "Bearer opaque"), ("apikey", "k")]);
+    assert_eq!(word(&provider.run(&filter, &mut bearer)), "continue");
+    assert_eq!((provider.count("/gone"), provider.count("/introspect")), (1, 1));
+    assert!(
+        bearer.request.headers.contains(b"apikey"),
+        "the way that strips it does not know the caller"
+    );
+    for (change, place) in [
+        (json!({"methods": ["session", "authorization-code"]}), "methods"),
+        (
+            json!({"methods": ["bearer"], "unauthenticated": "pass"}),
+            "unauthenticated",
+        ),
+    ] {
+        let mut way = way("introspect");
+        for (name, value) in change.as_object().expect("fields") {
+            way["openid-connect"][name] = value.clone();
+        }
+        let refused = refused_at(&plugin, &json!({"any_of": [way]}));
+        assert_eq!(refused, [format!("any_of[0].openid-connect.{place}")]);
+    }
+}
+
 #[test]
 fn groups_of_a_claim_are_noted_and_told() {
     let provider = FakeProvider::new();

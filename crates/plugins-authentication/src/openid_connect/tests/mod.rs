@@ -257,6 +257,7 @@ fn bad_configurations_are_refused_at_their_place() {
             json!([{"name": "a b", "value": "id-token"}]),
             "upstream_headers[0]",
         ),
+        ("client", json!({"claims": []}), "client.claims"),
         ("http", json!({"proxy": "https://p"}), "http.proxy"),
         ("required", json!({"schema": {"type": 1}}), "required.schema"),
     ] {

@@ -216,7 +216,7 @@ export interface Outcome {
 
 export type PlanState = 'staging' | 'published' | 'deprecated' | 'closed'
 
-export type PlanSecurity = 'key' | 'jwt' | 'keyless'
+export type PlanSecurity = 'key' | 'jwt' | 'keyless' | 'basic' | 'hmac' | 'oauth2' | 'mtls'
 
 export interface Plan {
   api?: string
@@ -227,6 +227,12 @@ export interface Plan {
   display_name?: string
   description?: string
   security: PlanSecurity
+  /** Whose access tokens it takes, for `oauth2`. The secret is never read back; a write without it keeps it. */
+  oauth2?: { discovery: string; check?: 'jwks' | 'introspection'; client_id?: string; client_secret?: string; [more: string]: unknown }
+  /** What signatures must hold, for `hmac`. */
+  hmac?: Record<string, unknown>
+  /** Which certificates it takes, for `mtls`. */
+  mtls?: Record<string, unknown>
   limits?: { count: number; per: string }[]
   operations?: string[]
   validation: 'auto' | 'manual'

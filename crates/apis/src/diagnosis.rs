@@ -11,8 +11,12 @@ pub struct CallerInfo {
     pub has_key: bool,
     /// SHA-256 of the texts of the call that may be keys.
     pub hashes: Vec<String>,
+    /// The names that the call says for a password or a signature.
+    pub names: Vec<String>,
     /// The consumer that the call is taken for if it carries no good key.
     pub consumer: Option<String>,
+    /// The consumer that the gateway has recognised.
+    pub recognised: Option<String>,
     /// The operation that is called; empty: none that the document names.
     pub operation: String,
 }
@@ -113,13 +117,13 @@ fn judge<'i>(input: &Input<'i>, plan: &Plan) -> (PlanVerdict, String, Option<&'i
         return (Good, "it takes calls without a key".to_owned(), None);
     }
     let caller = input.caller;
-    let credential = input
-        .credentials
-        .iter()
-        .find(|it| caller.hashes.contains(&it.hash));
+    let mut credentials = input.credentials.iter();
+    let by_hash = credentials.clone().find(|it| caller.hashes.contains(&it.hash));
+    let credential = by_hash.or_else(|| credentials.find(|it| caller.names.contains(&it.name)));
     let named = |it: &&Subscription| {
-        let consumer = caller.consumer.as_deref();
-        consumer.is_some_and(|wanted| wanted == it.id || wanted == consumer_of(it))
+        let consumers = [&caller.consumer, &caller.recognised];
+        let mut consumers = consumers.into_iter().flatten();
+        consumers.any(|wanted| *wanted == it.id || *wanted == consumer_of(it))
     };
     let by_key = |it: &&Subscription| credential.is_some_and(|key| key.subscription == it.id);
     let subscription = match credential {
@@ -137,6 +141,10 @@ fn judge<'i>(input: &Input<'i>, plan: &Plan) -> (PlanVerdict, String, Option<&'i
         Some(key) if !key.is_good(input.now) => {
             (KeyExpired, format!("the time of the key {}… is over", key.prefix))
         }
+        Some(key) if by_hash.is_none() && !named(&subscription) => (
+            InvalidToken,
+            format!("the password or the signature of {} is wrong", key.name),
+        ),
         _ if subscription.publication != input.publication => (
             NoSubscription,
             format!("no subscription: the key is for {}", subscription.target()),
@@ -346,6 +354,44 @@ mod tests {
                 hashes: hash.map(str::to_owned).into_iter().collect(),
                 consumer: consumer.map(str::to_owned),
                 operation: operation.to_owned(),
+                ..CallerInfo::default()
+            };
+            let found = diagnose(&Input {
+                publication: "pets/1/test",
+                plans: &plans,
+                subscriptions: &subscriptions,
+                credentials: &[credential],
+                caller: &caller,
+                now: 150,
+            });
+            assert_eq!(found[0].verdict, expected, "{found:?}");
+        }
+    }
+
+    /// Of a name, only the gateway can say whether the password or the signature with it is right.
+    #[test]
+    fn names_are_judged_by_what_the_gateway_makes_of_them() {
+        let plans = [Plan {
+            name: "gold".into(),
+            state: PlanState::Published,
+            ..Plan::default()
+        }];
+        let subscriptions = [subscription("a", "pets/1/test", SubscriptionState::Accepted)];
+        for (name, recognised, revoked, expected) in [
+            ("u", Some("sub.a"), None, PlanVerdict::Good),
+            ("u", None, None, PlanVerdict::InvalidToken),
+            ("u", None, Some(1), PlanVerdict::Revoked),
+            ("v", None, None, PlanVerdict::InvalidToken),
+        ] {
+            let credential = Credential {
+                name: "u".into(),
+                ..key("a", None, revoked)
+            };
+            let caller = CallerInfo {
+                has_key: true,
+                names: vec![name.into()],
+                recognised: recognised.map(str::to_owned),
+                ..CallerInfo::default()
             };
             let found = diagnose(&Input {
                 publication: "pets/1/test",

@@ -1,7 +1,7 @@
-//! What is due by time alone: keys that expire, subscriptions that begin and end, notices before they end, enforced
-//! sunsets, later shares of canaries. Pure: the time is an argument, and what was done before shows in the entities.
+//! What is due by time alone: keys that expire, subscriptions that begin and end, notices before they end, plans that are
+//! closed at a date, enforced sunsets, later shares of canaries. Pure: the time is an argument, and what was done before shows in the entities.
 
-use crate::entities::{Credential, Plan, Publication, Subscription, SubscriptionState};
+use crate::entities::{Credential, Plan, PlanState, Publication, Subscription, SubscriptionState};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Seconds of a day.
@@ -16,6 +16,8 @@ pub enum DueAction {
     Ended(String),
     /// The application is to be told that the subscription of this id ends in so many days.
     Notice(String, u32),
+    /// The plan is closed.
+    ClosePlan,
     /// The publication's sunset has come, and is enforced.
     Sunset,
     /// The canary gets this share.
@@ -37,7 +39,15 @@ pub struct Input<'i> {
     pub credentials: &'i [Credential],
 }
 
-/// By publication, what is due at a time. What was rendered at `since` or before is not rendered again; `None`: it is
+/// What stands for a plan among what is due: the key of its document.
+fn plan_id(plan: &Plan) -> String {
+    match plan.product.as_str() {
+        "" => format!("apis/plans/{}/{}/{}", plan.api, plan.version, plan.name),
+        product => format!("apis/product-plans/{product}/{}", plan.name),
+    }
+}
+
+/// By publication, product or plan (by the key of its document), what is due at a time. What was rendered at `since` or before is not rendered again; `None`: it is
 /// not known what was.
 pub fn due(input: &Input<'_>, since: Option<u64>, now: u64) -> BTreeMap<String, BTreeSet<DueAction>> {
     let mut found: BTreeMap<String, BTreeSet<DueAction>> = BTreeMap::new();
@@ -52,6 +62,16 @@ pub fn due(input: &Input<'_>, since: Option<u64>, now: u64) -> BTreeMap<String, 
             add(DueAction::Share(share));
         }
     }
+    for plan in input
+        .plans
+        .iter()
+        .filter(|it| close_of(it).is_some_and(|at| at <= now))
+    {
+        found
+            .entry(plan_id(plan))
+            .or_default()
+            .insert(DueAction::ClosePlan);
+    }
     let mut of_subscription: BTreeMap<&str, &Subscription> = BTreeMap::new();
     for subscription in input.subscriptions {
         of_subscription.insert(&subscription.id, subscription);
@@ -61,7 +81,7 @@ pub fn due(input: &Input<'_>, since: Option<u64>, now: u64) -> BTreeMap<String, 
         if can_end(subscription) {
             if subscription.ends.is_some_and(|at| at <= now) {
                 add(DueAction::Ended(subscription.id.clone()));
-            } else if let Some(days) = notice(subscription, &notice_days(input.plans, subscription), now) {
+            } else if let Some(days) = notice(subscription, plan_of(input.plans, subscription), now) {
                 add(DueAction::Notice(subscription.id.clone(), days));
             }
         }
@@ -97,8 +117,9 @@ pub fn next(input: &Input<'_>, now: u64) -> Option<u64> {
         .iter()
         .filter(|it| can_end(it))
         .flat_map(|it| {
-            let days = notice_days(input.plans, it);
-            let notices = it.ends.into_iter().flat_map(move |end| {
+            let plan = plan_of(input.plans, it);
+            let days = notice_days(plan);
+            let notices = end_of(it, plan).into_iter().flat_map(move |end| {
                 days.clone()
                     .into_iter()
                     .map(move |days| end.saturating_sub(u64::from(days) * DAY))
@@ -111,6 +132,7 @@ pub fn next(input: &Input<'_>, now: u64) -> Option<u64> {
         .filter(|it| it.revoked.is_none())
         .filter_map(|it| it.expires);
     of_publications
+        .chain(input.plans.iter().filter_map(close_of))
         .chain(of_subscriptions)
         .chain(of_credentials)
         .filter(|at| *at > now)
@@ -138,7 +160,20 @@ fn can_end(subscription: &Subscription) -> bool {
     )
 }
 
-fn notice_days(plans: &[Plan], subscription: &Subscription) -> Vec<u32> {
+/// When a plan is closed by time.
+fn close_of(plan: &Plan) -> Option<u64> {
+    let closes = plan.closes.as_ref().filter(|_| plan.state != PlanState::Closed);
+    closes.map(|it| it.at)
+}
+
+/// When a subscription is over: at its own end, or with a plan that hands its subscriptions to no other.
+fn end_of(subscription: &Subscription, plan: Option<&Plan>) -> Option<u64> {
+    let is_moved = |plan: &&Plan| plan.closes.as_ref().is_some_and(|it| !it.move_to.is_empty());
+    let of_plan = plan.filter(|it| !is_moved(it)).and_then(close_of);
+    subscription.ends.into_iter().chain(of_plan).min()
+}
+
+fn plan_of<'p>(plans: &'p [Plan], subscription: &Subscription) -> Option<&'p Plan> {
     let mut parts = subscription.publication.split('/');
     let (api, version) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     let is_it = |it: &&Plan| {
@@ -148,15 +183,19 @@ fn notice_days(plans: &[Plan], subscription: &Subscription) -> Vec<u32> {
         };
         is_of && it.name == subscription.plan
     };
-    match plans.iter().find(is_it).and_then(|it| it.notice_days.clone()) {
+    plans.iter().find(is_it)
+}
+
+fn notice_days(plan: Option<&Plan>) -> Vec<u32> {
+    match plan.and_then(|it| it.notice_days.clone()) {
         Some(days) => days,
         None => NOTICE_DAYS.to_vec(),
     }
 }
 
 /// The notice that is due: that of the fewest days, if it was not given yet. Of several that were missed, one is given.
-fn notice(subscription: &Subscription, days: &[u32], now: u64) -> Option<u32> {
-    let ends = subscription.ends?;
+fn notice(subscription: &Subscription, plan: Option<&Plan>, now: u64) -> Option<u32> {
+    let (ends, days) = (end_of(subscription, plan)?, notice_days(plan));
     let reached = |days: &&u32| now >= ends.saturating_sub(u64::from(**days) * DAY);
     let days = *days.iter().filter(reached).min()?;
     subscription
@@ -222,6 +261,55 @@ mod tests {
             }
         }
         assert_eq!(told, [(86, 14), (97, 3), (100, 0)]);
+    }
+
+    /// Subscribers of a plan that is closed at a date hear of it as if their subscriptions ended then, unless another plan
+    /// gets them.
+    #[test]
+    fn plans_are_closed_at_their_date_and_subscribers_hear_of_it_before() {
+        let subscriptions = [Subscription {
+            ends: None,
+            ..subscription()
+        }];
+        let plan = |move_to: &str, state| Plan {
+            api: "pets".into(),
+            version: "1".into(),
+            name: "gold".into(),
+            state,
+            closes: Some(crate::entities::PlannedClose {
+                at: END,
+                move_to: move_to.into(),
+            }),
+            ..Plan::default()
+        };
+        for (move_to, state, now, expected, next_at) in [
+            (
+                "",
+                PlanState::Deprecated,
+                END - 5 * DAY,
+                vec![DueAction::Notice("s".into(), 7)],
+                Some(END - DAY),
+            ),
+            ("silver", PlanState::Deprecated, END - 5 * DAY, vec![], Some(END)),
+            (
+                "silver",
+                PlanState::Deprecated,
+                END,
+                vec![DueAction::ClosePlan],
+                None,
+            ),
+            ("", PlanState::Closed, END, vec![], None),
+        ] {
+            let plans = [plan(move_to, state)];
+            let input = Input {
+                publications: &[],
+                plans: &plans,
+                subscriptions: &subscriptions,
+                credentials: &[],
+            };
+            assert_eq!(of(&input, Some(now - 1), now), expected, "{move_to} {state:?}");
+            assert_eq!(next(&input, now), next_at, "{move_to} {state:?}");
+        }
     }
 
     #[test]

@@ -11,6 +11,18 @@ pub const KEY_SCHEME: &str = "weir_key";
 /// The name of the security scheme that stands for the plans' tokens.
 pub const TOKEN_SCHEME: &str = "weir_token";
 
+/// The name of the security scheme that stands for the plans' user names and passwords.
+pub const PASSWORD_SCHEME: &str = "weir_password";
+
+/// The name of the security scheme that stands for the plans' signatures.
+pub const SIGNATURE_SCHEME: &str = "weir_signature";
+
+/// The name of the security scheme that stands for the plans' authorization servers; further ones have a number behind it.
+pub const SERVER_SCHEME: &str = "weir_oauth";
+
+/// The name of the security scheme that stands for the plans' certificates.
+pub const CERTIFICATE_SCHEME: &str = "weir_certificate";
+
 /// The document. `base_urls` are what callers see of the environment.
 pub fn export(
     description: &Description,
@@ -19,13 +31,6 @@ pub fn export(
     plans: &[Plan],
     hidden: impl Fn(&str) -> bool,
 ) -> Value {
-    let is_active = |plan: &&Plan| matches!(plan.state, PlanState::Published | PlanState::Deprecated);
-    let asks_for = |security| {
-        plans
-            .iter()
-            .filter(is_active)
-            .any(|plan| plan.security == security)
-    };
     let mut paths: Map<String, Value> = Map::new();
     for operation in description.operations.iter().filter(|it| !hidden(&it.id)) {
         let mut value = operation.value.clone();
@@ -58,7 +63,26 @@ pub fn export(
             false => Value::Array(urls),
         };
     }
-    let schemes = [
+    let mut one_of: Vec<Value> = Vec::new();
+    for (name, scheme) in schemes(plans) {
+        one_of.push(json!({ name.as_str(): [] }));
+        components["securitySchemes"][name] = scheme;
+    }
+    if !one_of.is_empty() {
+        document["security"] = Value::Array(one_of);
+    }
+    if !description.tags.is_empty() {
+        document["tags"] = json!(description.tags);
+    }
+    document["components"] = components;
+    document
+}
+
+/// What the plans ask for, one after the other in a fixed order.
+fn schemes(plans: &[Plan]) -> Vec<(String, Value)> {
+    let is_active = |plan: &&Plan| matches!(plan.state, PlanState::Published | PlanState::Deprecated);
+    let active: Vec<&Plan> = plans.iter().filter(is_active).collect();
+    let fixed = [
         (
             PlanSecurity::Key,
             KEY_SCHEME,
@@ -69,22 +93,49 @@ pub fn export(
             TOKEN_SCHEME,
             json!({ "type": "http", "scheme": "bearer", "bearerFormat": "JWT" }),
         ),
+        (
+            PlanSecurity::Basic,
+            PASSWORD_SCHEME,
+            json!({ "type": "http", "scheme": "basic" }),
+        ),
+        (
+            PlanSecurity::Hmac,
+            SIGNATURE_SCHEME,
+            json!({ "type": "http", "scheme": "hmac" }),
+        ),
+        (
+            PlanSecurity::Mtls,
+            CERTIFICATE_SCHEME,
+            json!({ "type": "mutualTLS" }),
+        ),
     ];
-    let mut one_of: Vec<Value> = Vec::new();
-    for (security, name, scheme) in schemes {
-        if asks_for(security) {
-            components["securitySchemes"][name] = scheme;
-            one_of.push(json!({ name: [] }));
+    let asks_for = |security| active.iter().any(|plan| plan.security == security);
+    let mut found: Vec<(String, Value)> = Vec::new();
+    for (_, name, scheme) in fixed.into_iter().filter(|(security, ..)| asks_for(*security)) {
+        found.push((name.to_owned(), scheme));
+    }
+    let mut servers: Vec<String> = Vec::new();
+    for plan in active.iter().filter(|it| it.security == PlanSecurity::Oauth2) {
+        let settings = plan.oauth2.clone().unwrap_or_default();
+        let url = match settings.discovery.contains("/.well-known/") {
+            true => settings.discovery,
+            false => format!(
+                "{}/.well-known/openid-configuration",
+                settings.discovery.trim_end_matches('/')
+            ),
+        };
+        if !servers.contains(&url) {
+            servers.push(url);
         }
     }
-    if !one_of.is_empty() {
-        document["security"] = Value::Array(one_of);
+    for (index, url) in servers.into_iter().enumerate() {
+        let name = match index {
+            0 => SERVER_SCHEME.to_owned(),
+            index => format!("{SERVER_SCHEME}_{}", index + 1),
+        };
+        found.push((name, json!({ "type": "openIdConnect", "openIdConnectUrl": url })));
     }
-    if !description.tags.is_empty() {
-        document["tags"] = json!(description.tags);
-    }
-    document["components"] = components;
-    document
+    found
 }
 
 #[cfg(test)]
@@ -121,6 +172,35 @@ mod tests {
         assert_eq!(made["servers"], json!([{"url": "https://api.example.com/v1"}]));
         assert_eq!(made["security"], json!([{KEY_SCHEME: []}]));
         assert!(!made.to_string().contains("internal"), "{made}");
+        let plan = |security, discovery: &str| Plan {
+            security,
+            oauth2: Some(crate::entities::OauthSettings {
+                discovery: discovery.to_owned(),
+                ..Default::default()
+            }),
+            state: PlanState::Published,
+            ..Plan::default()
+        };
+        let kinds = [
+            plan(PlanSecurity::Oauth2, "https://one/"),
+            plan(PlanSecurity::Mtls, ""),
+            plan(
+                PlanSecurity::Oauth2,
+                "https://two/.well-known/openid-configuration",
+            ),
+            plan(PlanSecurity::Oauth2, "https://one"),
+            plan(PlanSecurity::Basic, ""),
+        ];
+        let other = export(&description, &[], None, &kinds, |_| false);
+        assert_eq!(
+            other["components"]["securitySchemes"],
+            json!({
+                PASSWORD_SCHEME: {"type": "http", "scheme": "basic"},
+                CERTIFICATE_SCHEME: {"type": "mutualTLS"},
+                "weir_oauth": {"type": "openIdConnect", "openIdConnectUrl": "https://one/.well-known/openid-configuration"},
+                "weir_oauth_2": {"type": "openIdConnect", "openIdConnectUrl": "https://two/.well-known/openid-configuration"},
+            })
+        );
         assert!(made["paths"]["/pets"].get("delete").is_none());
         let again = from_value(made).expect("a document");
         assert_eq!(again.operations[0].id, "list");

@@ -13,6 +13,7 @@
 //! | [`events`] | what a change of an entity means to people and their programs |
 //! | [`states`] | which state may follow which, and why another one may not |
 //! | [`import`] | an OpenAPI document again: what people have added to its operations stays |
+//! | [`plans`] | whether a plan is good, and whether a subscriber has said what it asks |
 //! | [`portal`] | whether a developer portal and its pages are good |
 //! | [`quota`] | where the limits of a subscription count, and what its developers hear about them |
 //! | [`render`](mod@render) | from a publication to the native documents that a gateway serves |
@@ -33,6 +34,7 @@ pub mod import;
 pub mod lint;
 pub mod logo;
 pub mod naming;
+pub mod plans;
 pub mod portal;
 pub mod postman;
 pub mod quota;

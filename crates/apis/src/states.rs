@@ -266,6 +266,18 @@ pub fn can_subscribe(
     if plan.security == PlanSecurity::Keyless {
         return refuse("a keyless plan needs no subscription".to_owned());
     }
+    if plan.security == PlanSecurity::Oauth2 && application.client_id.is_empty() {
+        return refuse(format!(
+            "the plan '{}' knows applications by their client id: give '{}' its 'client_id' first",
+            plan.name, application.name
+        ));
+    }
+    if plan.security == PlanSecurity::Mtls && application.certificates.is_empty() {
+        return refuse(format!(
+            "the plan '{}' knows applications by their certificates: give '{}' one in 'certificates' first",
+            plan.name, application.name
+        ));
+    }
     if application.archived {
         return refuse(format!("the application '{}' is archived", application.name));
     }
@@ -404,12 +416,19 @@ mod tests {
             conditions_revision: 2,
             ..plan(PlanState::Published)
         };
-        let app = Application::default();
+        let app = Application {
+            name: "a".into(),
+            ..Application::default()
+        };
         assert_eq!(can_subscribe(&good, &app, 2), Ok(()));
         let archived = Application {
             archived: true,
             name: "a".into(),
             ..Application::default()
+        };
+        let of = |security| Plan {
+            security,
+            ..plan(PlanState::Published)
         };
         let keyless = Plan {
             security: crate::entities::PlanSecurity::Keyless,
@@ -421,6 +440,16 @@ mod tests {
             (&plan(PlanState::Deprecated), &app, "takes no new"),
             (&plan(PlanState::Closed), &app, "is closed"),
             (&keyless, &app, "needs no subscription"),
+            (
+                &of(crate::entities::PlanSecurity::Oauth2),
+                &app,
+                "give 'a' its 'client_id' first",
+            ),
+            (
+                &of(crate::entities::PlanSecurity::Mtls),
+                &app,
+                "one in 'certificates' first",
+            ),
             (&plan(PlanState::Published), &archived, "'a' is archived"),
         ] {
             let refused = can_subscribe(plan, application, 1).expect_err(part);

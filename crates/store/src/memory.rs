@@ -162,6 +162,10 @@ impl MemoryState {
 
 #[async_trait]
 impl Store for MemoryStore {
+    fn is_sealed(&self) -> bool {
+        true
+    }
+
     async fn read(&self, prefix: &str) -> Result<(Vec<Document>, Revision), StoreError> {
         let state = self.0.state();
         let below = state

@@ -19,6 +19,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// The store cannot be reached or read.
     async fn read(&self, prefix: &str) -> Result<(Vec<Document>, Revision), StoreError>;
 
+    /// Whether values cannot be read where they lie: they are encrypted there, or lie in memory only.
+    fn is_sealed(&self) -> bool {
+        false
+    }
+
     /// Follows the changes below a prefix that come after a revision.
     ///
     /// # Errors

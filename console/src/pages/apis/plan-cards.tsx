@@ -29,7 +29,15 @@ const ABOUT: Record<PlanState, string> = {
   closed: 'over',
 }
 
-const SHOWN: Record<PlanSecurity, string> = { key: 'an API key', jwt: 'a token that they sign', keyless: 'nothing' }
+const SHOWN: Record<PlanSecurity, string> = {
+  key: 'an API key',
+  jwt: 'a token that they sign',
+  keyless: 'nothing',
+  basic: 'a user name and a password',
+  hmac: 'a signature',
+  oauth2: 'a token of an authorization server',
+  mtls: 'a client certificate',
+}
 
 interface Props {
   plans: Plan[]

@@ -27,12 +27,37 @@ interface Props {
 const SECURITIES: Record<PlanSecurity, { text: string; about: string }> = {
   key: { text: 'An API key', about: 'One for each subscription. Weir makes it and shows it once.' },
   jwt: { text: 'A token that they sign', about: 'A JSON Web Token. The subscriber gives Weir the public key; Weir keeps no secret.' },
+  basic: { text: 'A user name and a password', about: 'One pair for each subscription. Weir makes it and shows the password once.' },
+  hmac: { text: 'A signature', about: 'Made with a secret that Weir makes and shows once. It has to be kept, so the store must be sealed (--store-key).' },
+  oauth2: { text: 'A token of an authorization server', about: 'The subscriber is the application with the token’s client id.' },
+  mtls: { text: 'A client certificate', about: 'The subscriber is the application that has the certificate.' },
   keyless: { text: 'Nothing', about: 'Everybody may call.' },
 }
 
 /** The revision of the conditions is counted by the server. */
 function bodyOf({ conditions_revision: _, ...rest }: Plan) {
   return compact(rest)
+}
+
+/** Whose tokens a plan takes. What this does not show stays as it is. */
+function OauthFields({ settings, onChange, isKept }: { settings: NonNullable<Plan['oauth2']>; onChange: (settings: NonNullable<Plan['oauth2']>) => void; isKept: boolean }) {
+  const asks = settings.check === 'introspection'
+  return (
+    <>
+      <TextField label="Authorization server" value={settings.discovery} onChange={(discovery) => onChange({ ...settings, discovery })} placeholder="https://id.example.com" isRequired />
+      <ChoiceField
+        label="Tokens are checked"
+        value={settings.check ?? 'jwks'}
+        onChange={(check) => onChange({ ...settings, check })}
+        options={[
+          { value: 'jwks', text: 'By the server’s keys' },
+          { value: 'introspection', text: 'By asking the server' },
+        ]}
+      />
+      {asks && <TextField label="Client id of the gateway" value={settings.client_id ?? ''} onChange={(client_id) => onChange({ ...settings, client_id })} isRequired />}
+      {asks && <TextField label="Secret of the gateway" value={settings.client_secret ?? ''} onChange={(client_secret) => onChange({ ...settings, client_secret })} about={isKept ? 'Left empty, it stays as it is.' : undefined} />}
+    </>
+  )
 }
 
 export function EditPlan({ pathOf, operations, securities, plan, known, onClose }: Props) {
@@ -73,9 +98,10 @@ export function EditPlan({ pathOf, operations, securities, plan, known, onClose 
           <ChoiceField
             label="Callers show"
             value={fields.security}
-            onChange={(value) => set('security', value)}
+            onChange={(value) => setFields({ ...fields, security: value, oauth2: value === 'oauth2' ? { discovery: '' } : undefined, hmac: undefined, mtls: undefined })}
             options={securities.map((value) => ({ value, ...SECURITIES[value] }))}
           />
+          {fields.security === 'oauth2' && <OauthFields settings={fields.oauth2 ?? { discovery: '' }} onChange={(value) => set('oauth2', value)} isKept={plan?.oauth2?.check === 'introspection'} />}
           {plan === null && (
             <ChoiceField
               label="State"

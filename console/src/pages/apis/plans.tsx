@@ -63,7 +63,7 @@ export default function Plans() {
           onMove={(it, to, text) => setAbove({ kind: 'move', plan: it, to, text })}
         />
       )}
-      {above?.kind === 'edit' && <EditPlan pathOf={(plan) => planPath(api, name, plan)} operations={version.data.operations} securities={['key', 'jwt', 'keyless']} plan={above.plan} known={all} onClose={() => setAbove(null)} />}
+      {above?.kind === 'edit' && <EditPlan pathOf={(plan) => planPath(api, name, plan)} operations={version.data.operations} securities={['key', 'basic', 'hmac', 'jwt', 'oauth2', 'mtls', 'keyless']} plan={above.plan} known={all} onClose={() => setAbove(null)} />}
       {above?.kind === 'move' && <MovePlan api={api} version={name} {...above} plans={all} count={subscribers(above.plan).length} onClose={() => setAbove(null)} />}
     </Page>
   )

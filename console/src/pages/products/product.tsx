@@ -108,7 +108,7 @@ export default function ProductPage() {
           onMove={(plan, to, text) => setAbove({ kind: 'move', plan, to, text })}
         />
       )}
-      {above?.kind === 'plan' && <EditPlan pathOf={(plan) => productPlanPath(name, plan)} operations={[]} securities={['key', 'jwt']} plan={above.plan} known={all} onClose={close} />}
+      {above?.kind === 'plan' && <EditPlan pathOf={(plan) => productPlanPath(name, plan)} operations={[]} securities={['key', 'basic', 'hmac', 'jwt', 'oauth2', 'mtls']} plan={above.plan} known={all} onClose={close} />}
       {above?.kind === 'move' && <MovePlan product={name} {...above} count={own.filter((one) => one.plan === above.plan.name).length} onClose={close} />}
       {above?.kind === 'state' && <Offer product={it} count={own.length} onClose={close} />}
       {above?.kind === 'delete' && <DeleteProduct name={name} count={own.length} onClose={close} />}

@@ -4,19 +4,21 @@
 //! (a publication of a revision in an environment). Addresses of backends belong to the place.
 
 mod access;
+mod approval;
 mod call_test;
 mod common;
 mod definition;
 mod environment;
 mod hook;
+mod plan;
 mod portal;
 mod product;
 mod publication;
 
 pub use access::{
-    Application, Approval, ApprovalKind, ApprovalState, Credential, CredentialKind, KeyMode, Limit, Period,
-    Plan, PlanSecurity, PlanState, Subscription, SubscriptionState, TokenKey, Validation,
+    Application, Credential, CredentialKind, KeyMode, Subscription, SubscriptionState, TokenKey, fingerprint,
 };
+pub use approval::{Approval, ApprovalKind, ApprovalState};
 pub use call_test::{CallTest, Expected, TestRequest};
 pub use common::{Labels, is_default, parse};
 pub use definition::{
@@ -25,6 +27,10 @@ pub use definition::{
 };
 pub use environment::{Environment, EnvironmentKind};
 pub use hook::Hook;
+pub use plan::{
+    CertificateSettings, Comment, HmacSettings, Limit, OauthSettings, Period, Plan, PlanSecurity, PlanState,
+    PlannedClose, TokenCheck, Validation,
+};
 pub use portal::{
     Colours, Font, GroupTeam, Link, Page, Portal, RoleInTeam, SignInProvider, SignUp, SignUpMode, Theme,
 };

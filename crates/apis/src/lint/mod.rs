@@ -1,7 +1,7 @@
 //! Lint: rules over a description. Rules that Spectral's `oas` set has, too, have its names, so that people's
 //! `.spectral.yaml` files hold here; rules of the gateway begin with `weir-`.
 
-mod check_schema;
+pub(crate) mod check_schema;
 mod examples;
 mod formats;
 mod functions;

@@ -1,5 +1,6 @@
 //! Who may call: key authentication, consumer tables, limits, and consumers.
 
+use super::ways::{credential, scope_of};
 use super::{Renderer, active};
 use crate::entities::{Credential, Deprecation, Plan, PlanSecurity, Subscription, SubscriptionState};
 use serde_json::{Map, Value, json};
@@ -118,15 +119,9 @@ impl Renderer<'_> {
     fn identify(&mut self, head: &mut Head, plans: &[&Plan], is_keyless: bool) {
         let mut ways: Vec<(&str, Value)> = Vec::new();
         for plan in plans {
-            let (name, config) = match plan.security {
-                PlanSecurity::Jwt => ("jwt", json!({ "required_claims": ["exp"] })),
-                _ => (
-                    "key-auth",
-                    json!({ "locations": self.key_places(), "strip": "found" }),
-                ),
-            };
-            if !ways.iter().any(|(known, _)| *known == name) {
-                ways.push((name, config));
+            let way = self.way(plan);
+            if !ways.contains(&way) {
+                ways.push(way);
             }
         }
         // A caller that no way knows is the anonymous one: the last way says so.
@@ -150,7 +145,7 @@ impl Renderer<'_> {
     }
 
     /// Keys may stand where the document says, and in the common places.
-    fn key_places(&self) -> Vec<Value> {
+    pub(super) fn key_places(&self) -> Vec<Value> {
         let mut places: Vec<Value> = Vec::new();
         for scheme in self.input.stable.description.security_schemes.values() {
             let text = |field: &str| scheme.get(field).and_then(Value::as_str);
@@ -329,7 +324,8 @@ pub(super) fn consumer(subscription: &Subscription, credentials: &[Credential], 
     let of_it = |it: &&Credential| it.subscription == subscription.id && it.is_good(now);
     let mut good: Vec<&Credential> = credentials.iter().filter(of_it).collect();
     good.sort_by(|one, other| (one.created, &one.id).cmp(&(other.created, &other.id)));
-    let credentials: Vec<Value> = good.into_iter().map(credential).collect();
+    let scope = scope_of(subscription);
+    let credentials: Vec<Value> = good.into_iter().map(|it| credential(it, &scope)).collect();
     let id = consumer_of(subscription);
     let mut labels = json!({ "application": subscription.application, "plan": subscription.plan });
     for (name, value) in [
@@ -347,16 +343,6 @@ pub(super) fn consumer(subscription: &Subscription, credentials: &[Credential], 
         "credentials": credentials,
     });
     (id, consumer)
-}
-
-fn credential(known: &Credential) -> Value {
-    match &known.jwt {
-        None => json!({ "id": known.id, "key-auth": { "key_sha256": known.hash } }),
-        Some(jwt) => json!({
-            "id": known.id,
-            "jwt": { "key": jwt.issuer, "algorithm": jwt.algorithm, "public_key": jwt.public_key },
-        }),
-    }
 }
 
 /// What becomes of a subscriber's calls: they pass (`Some(None)`), they are refused for a reason, or the subscriber is

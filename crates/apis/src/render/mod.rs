@@ -12,6 +12,7 @@ mod backends;
 mod limits;
 mod products;
 mod routes;
+mod ways;
 
 pub use access::consumer_of;
 pub use products::{Offer, as_of_publication, limit_id as limit_of_product, product};

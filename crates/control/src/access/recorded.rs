@@ -50,6 +50,10 @@ fn note(has_changes: bool, made: Result<Revision, CommitError>) -> Result<Revisi
 
 #[async_trait]
 impl Store for Recording {
+    fn is_sealed(&self) -> bool {
+        self.0.is_sealed()
+    }
+
     async fn read(&self, prefix: &str) -> Result<(Vec<Document>, Revision), StoreError> {
         self.0.read(prefix).await
     }

@@ -48,6 +48,10 @@ impl Sealed {
 
 #[async_trait]
 impl Store for Sealed {
+    fn is_sealed(&self) -> bool {
+        true
+    }
+
     async fn read(&self, prefix: &str) -> Result<(Vec<Document>, Revision), StoreError> {
         let (mut documents, revision) = self.store.read(prefix).await?;
         for document in &mut documents {

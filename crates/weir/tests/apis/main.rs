@@ -8,11 +8,15 @@ mod commands;
 mod erasing;
 mod events;
 mod explaining;
+mod kinds;
 mod lifecycle;
 mod multi_cluster;
 mod notifications;
 mod pages;
+mod plans;
 mod products;
+#[path = "../support/provider.rs"]
+mod provider;
 mod subscribing;
 #[path = "../managed/support.rs"]
 #[allow(dead_code, reason = "no test asks for all of it")]

@@ -2,8 +2,8 @@
 
 use super::library::{self, Library, PREFIX};
 use crate::api::Problem;
-use std::collections::{BTreeSet, HashSet};
-use weir_apis::entities::{Credential, PRODUCTS, Plan, Product, Subscription};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use weir_apis::entities::{Application, Credential, PRODUCTS, Plan, Product, Subscription};
 use weir_apis::render::{self, Document, Offer};
 
 /// Plans, subscriptions and credentials.
@@ -21,6 +21,7 @@ impl Access {
         let (api, version) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
         let mut access = Self::of_subscriptions(library, |it| it.publication == publication)?;
         access.plans = library.plans(api, version)?;
+        access.add_of_applications(library)?;
         let products: Vec<Product> = library.list(&library::product_key(""))?;
         for product in products
             .iter()
@@ -39,7 +40,25 @@ impl Access {
     fn of_product(library: &Library, product: &Product) -> Result<Self, Problem> {
         let mut access = Self::of_subscriptions(library, |it| it.product == product.name)?;
         access.plans = library.list(&library::product_plan_key(&product.name, ""))?;
+        access.add_of_applications(library)?;
         Ok(access)
+    }
+
+    /// Adds what plans know of applications: client ids and certificates. No two documents have to agree on them.
+    fn add_of_applications(&mut self, library: &Library) -> Result<(), Problem> {
+        let plans = self.plans.iter().filter(|it| it.is_of_application());
+        let plans: BTreeMap<&str, &Plan> = plans.map(|it| (it.name.as_str(), it)).collect();
+        for subscription in &self.subscriptions {
+            let Some(plan) = plans.get(subscription.plan.as_str()) else {
+                continue;
+            };
+            let application = library::application_key(&subscription.application);
+            if let Some(application) = library.find::<Application>(&application)? {
+                let own = Credential::of_application(subscription, plan, &application);
+                self.credentials.extend(own);
+            }
+        }
+        Ok(())
     }
 
     fn of_subscriptions(library: &Library, holds: impl Fn(&Subscription) -> bool) -> Result<Self, Problem> {

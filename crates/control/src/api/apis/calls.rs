@@ -1,8 +1,8 @@
 //! The calls of API management, for the table of all calls.
 
 use super::{
-    adopting, approvals, call_tests, entities, fetching, hooks, lifecycle, products, publish, reading,
-    subscriptions, versions,
+    adopting, approvals, call_tests, credentials, entities, fetching, hooks, lifecycle, plans, products,
+    publish, reading, subscriptions, versions,
 };
 use crate::access::Action;
 use crate::api::operation::{Operation, WRITES};
@@ -272,7 +272,7 @@ fn of_adoption() -> Vec<Operation> {
 }
 
 fn of_plans() -> Vec<Operation> {
-    use entities::plans::{NewState, list, put, read, state};
+    use plans::{NewState, list, put, read, state};
     let (see, write) = (Action::ApisRead, Action::ApisWrite);
     vec![
         Operation::get(
@@ -412,7 +412,7 @@ fn of_subscribers() -> Vec<Operation> {
         written(Operation::post(ALL, "subscribe", write, subscriptions::create))
             .about("Subscriptions", "Subscribes an application to a plan")
             .description(
-                "The key of a subscription that is accepted at once is in the answer, and nowhere else.",
+                "The key, password or secret of a subscription that is accepted at once is in the answer, and nowhere else.",
             )
             .status(StatusCode::CREATED),
         Operation::get(SUBSCRIPTION, "getSubscription", see, subscriptions::read)
@@ -431,26 +431,26 @@ fn of_subscribers() -> Vec<Operation> {
         .headers(DRY_RUN)
         .body::<subscriptions::NewState>()
         .answers::<Resource>(),
-        Operation::get(CREDENTIALS, "listCredentials", see, subscriptions::credentials)
+        Operation::get(CREDENTIALS, "listCredentials", see, credentials::list)
             .about(
                 "Subscriptions",
-                "Lists the keys of a subscription by how they begin",
+                "Lists the credentials of a subscription, without what is secret in them",
             )
             .answers::<List<Resource>>(),
-        Operation::post(CREDENTIALS, "addCredential", write, subscriptions::add)
+        Operation::post(CREDENTIALS, "addCredential", write, credentials::add)
             .about(
                 "Subscriptions",
-                "Makes a key, or one that replaces another; it is shown once",
+                "Makes a credential, or one that replaces another; what is secret in it is shown once, as `key`",
             )
             .headers(DRY_RUN)
-            .body::<subscriptions::NewCredential>()
+            .body::<credentials::NewCredential>()
             .status(StatusCode::CREATED)
             .answers::<Resource>(),
         Operation::delete(
             "/api/v1/subscriptions/{id}/credentials/{credential}",
             "revokeCredential",
             write,
-            subscriptions::revoke,
+            credentials::revoke,
         )
         .about("Subscriptions", "Revokes a key at once")
         .headers(DRY_RUN),
@@ -479,7 +479,7 @@ fn of_products() -> Vec<Operation> {
             "/api/v1/products/{product}/plans",
             "listProductPlans",
             see,
-            products::plans,
+            products::list_plans,
         )
         .about("Products", "Lists the plans of a product")
         .answers::<List<Resource>>(),
@@ -490,6 +490,19 @@ fn of_products() -> Vec<Operation> {
             "Products",
             "Makes or changes a plan of a product; one that is closed closes its subscriptions",
         ),
+        Operation::post(
+            "/api/v1/products/{product}/plans/{plan}/state",
+            "setProductPlanState",
+            write,
+            products::plan_state,
+        )
+        .about(
+            "Products",
+            "Publishes, deprecates or closes a plan of a product, and says what becomes of its subscriptions",
+        )
+        .headers(DRY_RUN)
+        .body::<plans::NewState>()
+        .answers::<Resource>(),
     ]
 }
 

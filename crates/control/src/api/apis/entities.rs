@@ -1,10 +1,10 @@
-//! Environments, APIs, plans, applications and products as documents: read, written, removed.
+//! Environments, APIs and applications as documents: read, written, removed.
 
+use super::access::affected;
 use super::commit::WriteEffects;
 use super::library;
 use super::library::{Library, PREFIX};
 use crate::access::Caller;
-use crate::api::json_body::JsonBody;
 use crate::api::precondition::tagged;
 use crate::api::{Api, Problem};
 use axum::extract::{Path, State};
@@ -16,11 +16,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use weir_apis::entities::{
-    self, Api as ApiEntity, Application, Environment, KeyMode, Plan, PlanState, Subscription,
-};
+use weir_apis::entities::{self, Api as ApiEntity, Application, Environment, KeyMode, Subscription};
 use weir_apis::naming;
-use weir_apis::states;
 
 /// Reads the body of a call as an entity.
 pub fn parse<T: DeserializeOwned>(body: &Value) -> Result<T, Problem> {
@@ -201,20 +198,62 @@ documents!(
     |library, name| first_below(library, &format!("{PREFIX}versions/{name}/"), |_| true),
     nothing_below
 );
+/// The most certificates of an application, and the most characters of one.
+const MAX_CERTIFICATES: usize = 10;
+const MAX_CERTIFICATE: usize = 16 << 10;
+
+/// Says what is wrong with an application, or which publications and products know it by what it has.
+fn applications_of(library: &Library, entity: &Application) -> Result<BTreeSet<String>, Problem> {
+    let mut wrong = Vec::new();
+    let mut add = |place: &str, message: &str| wrong.push((place.to_owned(), message.to_owned()));
+    if entity.key_mode == KeyMode::Shared {
+        let message = "an application has a key for each subscription; one key for several APIs is what a product gives";
+        add("key_mode", message);
+    }
+    if entity.client_id.len() > 256 || entity.client_id.contains(char::is_control) {
+        add("client_id", "expected at most 256 characters");
+    }
+    if entity.certificates.len() > MAX_CERTIFICATES {
+        add(
+            "certificates",
+            &format!("expected at most {MAX_CERTIFICATES} certificates"),
+        );
+    }
+    let all: Vec<Application> = library.list(&library::application_key(""))?;
+    let others = || all.iter().filter(|it| it.name != entity.name);
+    if !entity.client_id.is_empty() && others().any(|it| it.client_id == entity.client_id) {
+        add("client_id", "another application has it: expected one of its own");
+    }
+    let mut known: BTreeSet<String> = others()
+        .flat_map(|it| &it.certificates)
+        .filter_map(|it| entities::fingerprint(it))
+        .collect();
+    for (index, pem) in entity.certificates.iter().enumerate() {
+        let place = format!("certificates[{index}]");
+        let print = entities::fingerprint(pem);
+        let print = print.filter(|_| pem.len() <= MAX_CERTIFICATE && !pem.contains("PRIVATE KEY"));
+        match print.map(|it| known.insert(it)) {
+            None => add(&place, "expected one certificate in PEM, and no private key"),
+            Some(false) => add(&place, "it is there already, here or in another application"),
+            Some(true) => {}
+        }
+    }
+    if !wrong.is_empty() {
+        return Err(Problem::step("check", wrong));
+    }
+    let subscriptions: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
+    let mut targets = BTreeSet::new();
+    for subscription in subscriptions.iter().filter(|it| it.application == entity.name) {
+        targets.extend(affected(library, &subscription.target())?);
+    }
+    Ok(targets)
+}
+
 documents!(
     applications,
     "applications",
     Application,
-    |_, entity| match entity.key_mode {
-        KeyMode::PerSubscription => Ok(BTreeSet::new()),
-        KeyMode::Shared => {
-            let message = "an application has a key for each subscription; one key for several APIs is what a product gives";
-            Err(Problem::step(
-                "check",
-                vec![("key_mode".to_owned(), message.to_owned())],
-            ))
-        }
-    },
+    applications_of,
     |library, name| {
         let subscriptions: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/")).ok()?;
         subscriptions
@@ -224,144 +263,3 @@ documents!(
     },
     library::webhooks_of
 );
-
-/// Plans of a version.
-pub mod plans {
-    use super::*;
-    use serde::Deserialize;
-    use weir_apis::entities::SubscriptionState;
-
-    /// The change of a plan's state, and what becomes of the subscriptions to a plan that is closed.
-    #[derive(Deserialize, schemars::JsonSchema)]
-    #[serde(deny_unknown_fields)]
-    pub struct NewState {
-        /// `published`, `deprecated` or `closed`.
-        state: String,
-        /// The plan that gets the subscriptions; left out: they are closed, too.
-        move_to: Option<String>,
-    }
-
-    pub async fn list(
-        State(api): State<Arc<Api>>,
-        Path((name, version)): Path<(String, String)>,
-    ) -> Result<Json<Value>, Problem> {
-        listed(&api, &format!("plans/{name}/{version}")).await
-    }
-
-    pub async fn read(
-        State(api): State<Arc<Api>>,
-        Path((name, version, plan)): Path<(String, String, String)>,
-    ) -> Result<Response, Problem> {
-        shown(&api, &library::plan_key(&name, &version, &plan)).await
-    }
-
-    pub async fn put(
-        State(api): State<Arc<Api>>,
-        Extension(caller): Extension<Caller>,
-        Path((name, version, plan)): Path<(String, String, String)>,
-        headers: HeaderMap,
-        body: String,
-    ) -> Result<Response, Problem> {
-        check_name(&plan)?;
-        let mut body = body_of(&body)?;
-        for (field, value) in [("api", &name), ("version", &version), ("name", &plan)] {
-            body[field] = value.as_str().into();
-        }
-        let entity: Plan = parse(&body)?;
-        let key = library::plan_key(&name, &version, &plan);
-        let stored = api
-            .manage_document(&caller, &headers, &key, |library| {
-                library.version(&name, &version)?;
-                let mut entity = entity.clone();
-                let before: Option<Plan> = library.find(&key)?;
-                if let Some(before) = before.as_ref().filter(|it| it.state != entity.state) {
-                    states::plan(before.state, entity.state)?;
-                }
-                entity.conditions_revision = states::conditions_revision(before.as_ref(), &entity);
-                if before.as_ref().is_some_and(|it| it.state != PlanState::Closed)
-                    && entity.state == PlanState::Closed
-                {
-                    return Err(Problem::bad(
-                        "to close a plan, say what becomes of its subscriptions: POST …/state",
-                    ));
-                }
-                library.put(&key, &entity)?;
-                Ok(WriteEffects {
-                    note: format!("PUT plan {plan} of {name} {version}"),
-                    publications: library.publications(|it| it.api == name && it.version == version)?,
-                    answer: (before.is_none(), entity),
-                })
-            })
-            .await?;
-        Ok(stored.tagged(answered(stored.answer.0, &stored.answer.1)))
-    }
-
-    pub async fn state(
-        State(api): State<Arc<Api>>,
-        Extension(caller): Extension<Caller>,
-        Path((name, version, plan)): Path<(String, String, String)>,
-        headers: HeaderMap,
-        JsonBody(wanted): JsonBody<NewState>,
-    ) -> Result<Json<Value>, Problem> {
-        let to: PlanState = parse(&Value::from(wanted.state.as_str()))?;
-        let written = api
-            .manage(&caller, &headers, |library| {
-                let key = library::plan_key(&name, &version, &plan);
-                let mut entity: Plan = library.get(&key)?;
-                entity.state = states::plan(entity.state, to)?;
-                library.put(&key, &entity)?;
-                let publications = library.publications(|it| it.api == name && it.version == version)?;
-                if to == PlanState::Closed {
-                    resettle(library, &publications, &plan, wanted.move_to.as_deref())?;
-                }
-                Ok(WriteEffects {
-                    note: format!("plan {plan} of {name} {version}: {}", wanted.state),
-                    publications,
-                    answer: entity,
-                })
-            })
-            .await?;
-        Ok(Json(json!(written.answer)))
-    }
-
-    /// Closes the subscriptions to a plan, or moves them to another.
-    fn resettle(
-        library: &mut Library,
-        publications: &BTreeSet<String>,
-        plan: &str,
-        to: Option<&str>,
-    ) -> Result<(), Problem> {
-        let mut subscriptions: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
-        subscriptions.retain(|it| it.plan == plan && publications.contains(&it.publication));
-        for mut subscription in subscriptions {
-            match to {
-                Some(to) => {
-                    let mut parts = subscription.publication.split('/');
-                    let (name, version) =
-                        (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-                    let target: Plan = library.get(&library::plan_key(name, version, to))?;
-                    if target.state != PlanState::Published {
-                        return Err(Problem::new(
-                            StatusCode::CONFLICT,
-                            format!("the plan '{to}' is not published"),
-                        ));
-                    }
-                    to.clone_into(&mut subscription.plan);
-                }
-                None if matches!(
-                    subscription.state,
-                    SubscriptionState::Rejected | SubscriptionState::Closed
-                ) =>
-                {
-                    continue;
-                }
-                None => {
-                    subscription.state = SubscriptionState::Closed;
-                    subscription.reason = format!("the plan '{plan}' was closed");
-                }
-            }
-            library.put(&library::subscription_key(&subscription.id), &subscription)?;
-        }
-        Ok(())
-    }
-}

@@ -4,14 +4,15 @@ use super::access::affected;
 use super::commit::WriteEffects;
 use super::entities::{answered, body_of, check_name, listed, parse, shown};
 use super::library::{self, Library, PREFIX};
-use super::specs;
+use super::{plans, specs};
 use crate::access::Caller;
+use crate::api::json_body::JsonBody;
 use crate::api::{Api, Problem};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::{Extension, Json};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use weir_apis::entities::{Plan, PlanState, Product, Subscription, SubscriptionState};
@@ -117,15 +118,18 @@ pub async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub async fn plans(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
-    listed(&api, &format!("product-plans/{name}")).await
+pub async fn list_plans(
+    State(api): State<Arc<Api>>,
+    Path(name): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    plans::listed(&api, &library::product_plan_key(&name, "")).await
 }
 
 pub async fn read_plan(
     State(api): State<Arc<Api>>,
     Path((name, plan)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
-    shown(&api, &library::product_plan_key(&name, &plan)).await
+    plans::one(&api, &library::product_plan_key(&name, &plan)).await
 }
 
 /// Makes or changes a plan of a product. A plan that is closed closes its subscriptions.
@@ -142,18 +146,16 @@ pub async fn put_plan(
         body[field] = value.as_str().into();
     }
     let entity: Plan = parse(&body)?;
+    let is_sealed = api.store.is_sealed();
     let key = library::product_plan_key(&name, &plan);
     let stored = api
         .manage_document(&caller, &headers, &key, |library| {
             let product: Product = library.get(&library::product_key(&name))?;
-            let (before, mut entity): (Option<Plan>, Plan) = (library.find(&key)?, entity.clone());
-            entity.conditions_revision = states::conditions_revision(before.as_ref(), &entity);
-            if let Some(before) = before.as_ref().filter(|it| it.state != entity.state) {
-                states::plan(before.state, entity.state)?;
-            }
-            library.put(&key, &entity)?;
-            if entity.state == PlanState::Closed {
-                close(library, &name, &plan)?;
+            let before: Option<Plan> = library.find(&key)?;
+            let mut entity = plans::ready(library, before.as_ref(), entity.clone(), is_sealed)?;
+            match entity.state {
+                PlanState::Closed => plans::close_now(library, &key, &mut entity)?,
+                _ => library.put(&key, &entity)?,
             }
             Ok(WriteEffects {
                 note: format!("PUT plan {plan} of the product {name}"),
@@ -162,20 +164,18 @@ pub async fn put_plan(
             })
         })
         .await?;
-    Ok(stored.tagged(answered(stored.answer.0, &stored.answer.1)))
+    let (is_new, entity) = &stored.answer;
+    Ok(stored.tagged(answered(*is_new, &plans::shown(json!(entity)))))
 }
 
-fn close(library: &mut Library, product: &str, plan: &str) -> Result<(), Problem> {
-    let subscriptions: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
-    for mut subscription in subscriptions
-        .into_iter()
-        .filter(|it| it.product == product && it.plan == plan)
-    {
-        if subscription.state != SubscriptionState::Rejected {
-            subscription.state = SubscriptionState::Closed;
-            subscription.reason = format!("the plan '{plan}' was closed");
-            library.put(&library::subscription_key(&subscription.id), &subscription)?;
-        }
-    }
-    Ok(())
+/// Publishes, deprecates or closes a plan of a product.
+pub async fn plan_state(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((name, plan)): Path<(String, String)>,
+    headers: HeaderMap,
+    JsonBody(wanted): JsonBody<plans::NewState>,
+) -> Result<Json<Value>, Problem> {
+    let key = library::product_plan_key(&name, &plan);
+    plans::set_state(&api, (&caller, &headers), &key, &wanted).await
 }

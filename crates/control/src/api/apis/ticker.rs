@@ -1,4 +1,4 @@
-//! What acts by time: keys expire, subscriptions end and are announced before, sunsets are enforced, canaries get their
+//! What acts by time: keys expire, subscriptions end and are announced before, plans are closed, sunsets are enforced, canaries get their
 //! next share or are taken back by a guard. Each change of a publication is one commit in the name of `weir`.
 //!
 //! One control plane at a time does this, by a lease. What is due shows in the documents themselves, and each commit
@@ -8,6 +8,7 @@ use super::access::affected;
 use super::commit::WriteEffects;
 use super::guards::{self, GuardViolation};
 use super::library::{self, Library, PREFIX};
+use super::plans;
 use crate::api::{Api, Problem};
 use crate::lease;
 use std::collections::{BTreeMap, BTreeSet};
@@ -175,7 +176,7 @@ impl Ticker {
                 let notes = apply(library, id, &due, now)?;
                 Ok(WriteEffects {
                     note: format!("by time: {}", notes.join("; ")),
-                    publications: affected(library, id)?,
+                    publications: targets(library, id)?,
                     answer: (),
                 })
             })
@@ -248,6 +249,14 @@ impl Ticker {
     }
 }
 
+/// What is rendered when something that is due is done.
+fn targets(library: &Library, id: &str) -> Result<BTreeSet<String>, Problem> {
+    match library.find::<Plan>(id)? {
+        Some(plan) => plans::targets(library, &plan),
+        None => affected(library, id),
+    }
+}
+
 fn note(publication: &mut Publication, action: &str, note: &str, now: u64) {
     publication.note(HistoryItem {
         action: action.to_owned(),
@@ -291,6 +300,7 @@ fn apply(
                     subscription.application
                 ));
             }
+            DueAction::ClosePlan => notes.push(plans::close_by_time(library, id)?),
             DueAction::Sunset => {
                 let mut publication = library.publication(id)?;
                 publication.retired = true;

@@ -3,6 +3,8 @@
 use crate::api::Problem;
 use crate::api::apis::{self, CallerInfo, PlanDiagnosis};
 use crate::explain::{ExplainedCall, Explanation};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use weir_apis::hash;
 use weir_plugin::{AuthFailure, Request, uri};
 use weir_store::Document;
@@ -30,7 +32,9 @@ pub fn of(
     let caller = CallerInfo {
         has_key,
         hashes: candidates(call),
+        names: names(call),
         consumer: call.consumer.clone(),
+        recognised: explanation.consumer.clone(),
         operation: label("operation").unwrap_or_default().to_owned(),
     };
     let plans = apis::diagnose_plans(documents, &publication, &caller)?;
@@ -49,5 +53,24 @@ fn candidates(call: &ExplainedCall) -> Vec<String> {
         .chain(in_headers)
         .take(MAX_CANDIDATES)
         .map(|it| hash::of_bytes(&it))
+        .collect()
+}
+
+/// The names in `Authorization` that stand beside a password or a signature.
+fn names(call: &ExplainedCall) -> Vec<String> {
+    let is_it = |name: &str| name.eq_ignore_ascii_case("authorization");
+    let values = call.headers.iter().filter(|(name, _)| is_it(name));
+    let name = |value: &str| {
+        let (scheme, rest) = value.trim().split_once(' ')?;
+        if scheme.eq_ignore_ascii_case("basic") {
+            let pair = String::from_utf8(STANDARD.decode(rest.trim()).ok()?).ok()?;
+            return pair.split_once(':').map(|(name, _)| name.to_owned());
+        }
+        let rest = rest.split_once("username=\"")?.1;
+        rest.split_once('"').map(|(name, _)| name.to_owned())
+    };
+    values
+        .filter_map(|(_, value)| name(value))
+        .filter(|it| !it.is_empty())
         .collect()
 }

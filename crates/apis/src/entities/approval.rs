@@ -1,0 +1,72 @@
+//! Approvals: the agreement of a second person to one exact content.
+
+use super::{Runtime, is_default};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// What somebody has to agree to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ApprovalKind {
+    /// A publish of a revision.
+    #[default]
+    Publish,
+    /// A revision's way into the next environment.
+    Promotion,
+}
+
+/// What has come of an approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ApprovalState {
+    /// It is not decided.
+    #[default]
+    Open,
+    /// Granted.
+    Granted,
+    /// Refused.
+    Refused,
+    /// The person who asked for it no longer does.
+    Withdrawn,
+    /// What it was asked for has changed.
+    Outdated,
+}
+
+/// Somebody's agreement to one exact content.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Approval {
+    /// Its name; made by the gateway's API.
+    pub id: String,
+    /// What it is about.
+    pub kind: ApprovalKind,
+    /// The publication, as `API/VERSION/ENVIRONMENT`.
+    pub publication: String,
+    /// The hash that it is for.
+    pub hash: String,
+    /// The runtime that it is for; absent: the one that the publication has.
+    #[serde(skip_serializing_if = "is_default")]
+    pub runtime: Option<Runtime>,
+    /// What has come of it.
+    pub state: ApprovalState,
+    /// Who asks.
+    pub requested_by: String,
+    /// Who has made what is to be approved: all changes since the revision that is published there.
+    #[serde(skip_serializing_if = "is_default")]
+    pub authors: BTreeSet<String>,
+    /// Why.
+    #[serde(skip_serializing_if = "is_default")]
+    pub reason: String,
+    /// Who decided.
+    #[serde(skip_serializing_if = "is_default")]
+    pub decided_by: String,
+    /// Why so.
+    #[serde(skip_serializing_if = "is_default")]
+    pub decision: String,
+    /// What it would change.
+    #[serde(skip_serializing_if = "is_default")]
+    pub diff: Option<Value>,
+    /// Seconds since 1970.
+    pub created: u64,
+}

@@ -1,0 +1,303 @@
+//! Plans: how callers are recognised, how much they may call, and what subscribers are asked.
+
+use super::{Labels, is_default};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// How callers of a plan are recognised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlanSecurity {
+    /// Not at all: calls need no key.
+    Keyless,
+    /// By an API key.
+    #[default]
+    Key,
+    /// By a JSON Web Token that the subscriber signs; the gateway has the public key.
+    Jwt,
+    /// By a user name and a password.
+    Basic,
+    /// By a signature over the call, made with a secret that both sides know.
+    Hmac,
+    /// By an access token of an authorization server: the client that it was made for is the application's.
+    Oauth2,
+    /// By a client certificate of the application, in the TLS handshake.
+    Mtls,
+}
+
+/// How it is found out whether an access token is good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TokenCheck {
+    /// By its signature and the server's keys.
+    #[default]
+    Jwks,
+    /// The server is asked (RFC 7662).
+    Introspection,
+}
+
+/// Whose access tokens a plan takes.
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OauthSettings {
+    /// The authorization server: its issuer, or the address of its discovery document.
+    pub discovery: String,
+    /// How it is found out whether a token is good.
+    pub check: TokenCheck,
+    /// The gateway's own client id there, for an introspection.
+    #[serde(skip_serializing_if = "is_default")]
+    pub client_id: String,
+    /// Its secret. Reads leave it out; a write without it keeps it.
+    #[serde(skip_serializing_if = "is_default")]
+    pub client_secret: String,
+    /// The introspection endpoint; left out: the one that the server's document names.
+    #[serde(skip_serializing_if = "is_default")]
+    pub introspection_endpoint: String,
+    /// Audiences, of which a token must have one; empty: any will do.
+    #[serde(skip_serializing_if = "is_default")]
+    pub audiences: Vec<String>,
+    /// Scopes that a token must have, all of them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub scopes: Vec<String>,
+    /// The claims that may name the client, the first that a token has counts; empty: `client_id`, then `azp`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub client_claims: Vec<String>,
+}
+
+/// The secret is left out.
+impl std::fmt::Debug for OauthSettings {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("OauthSettings")
+            .field("discovery", &self.discovery)
+            .field("client_id", &self.client_id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What signatures of a plan's subscribers must hold.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HmacSettings {
+    /// Headers that must be signed beside `date` and `@request-target`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub headers: Vec<String>,
+    /// Whether the header `Digest` must be signed and hold the body's SHA-256.
+    #[serde(skip_serializing_if = "is_default")]
+    pub check_body: bool,
+}
+
+/// Which certificates a plan takes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CertificateSettings {
+    /// Authorities in PEM, of which one must have signed the application's certificate; empty: it is good by itself.
+    pub authorities: Vec<String>,
+}
+
+/// Whether subscribers say something about what they want.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Comment {
+    /// They cannot.
+    None,
+    /// They may.
+    #[default]
+    Asked,
+    /// They must.
+    Required,
+}
+
+/// The end of a plan at a date.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PlannedClose {
+    /// When, in seconds since 1970.
+    pub at: u64,
+    /// The plan that gets its subscriptions then; empty: they are closed.
+    #[serde(skip_serializing_if = "is_default")]
+    pub move_to: String,
+}
+
+/// How far a plan's life has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlanState {
+    /// It takes no subscriptions yet.
+    #[default]
+    Staging,
+    /// It is offered.
+    Published,
+    /// It serves its subscribers and takes no new ones.
+    Deprecated,
+    /// It is over.
+    Closed,
+}
+
+/// Whether somebody has to accept subscriptions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Validation {
+    /// They are accepted at once.
+    #[default]
+    Auto,
+    /// Somebody decides.
+    Manual,
+}
+
+/// A window of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Period {
+    /// The second of the clock.
+    Second,
+    /// The minute of the clock.
+    Minute,
+    /// The hour of the clock.
+    Hour,
+    /// The day, in UTC.
+    Day,
+    /// Seven days.
+    Week,
+    /// The calendar month.
+    Month,
+}
+
+/// How many calls a subscriber may make in a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limit {
+    /// Calls.
+    pub count: u64,
+    /// The window.
+    pub per: Period,
+}
+
+impl Limit {
+    /// Whether it is a quota: calls of a day, a week or a month. What is used up in a shorter time is over before somebody reads
+    /// of it.
+    pub fn is_quota(&self) -> bool {
+        self.count > 0 && matches!(self.per, Period::Day | Period::Week | Period::Month)
+    }
+}
+
+impl Plan {
+    /// Whether its subscribers are known by what their application has: a client id, or certificates. Others have
+    /// credentials of their own.
+    pub fn is_of_application(&self) -> bool {
+        matches!(self.security, PlanSecurity::Oauth2 | PlanSecurity::Mtls)
+    }
+
+    /// Whether gateways count a subscriber's calls together, those of its shorter limits, too: they do for a quota.
+    pub fn is_shared(&self) -> bool {
+        self.limits.iter().any(Limit::is_quota)
+    }
+}
+
+/// A way to call a version of an API.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Plan {
+    /// The API.
+    pub api: String,
+    /// The version.
+    pub version: String,
+    /// The product, for a plan of one; it has no API and no version then.
+    #[serde(skip_serializing_if = "is_default")]
+    pub product: String,
+    /// Its name.
+    pub name: String,
+    /// Its name for people.
+    #[serde(skip_serializing_if = "is_default")]
+    pub display_name: String,
+    /// What it offers.
+    #[serde(skip_serializing_if = "is_default")]
+    pub description: String,
+    /// Free labels.
+    #[serde(skip_serializing_if = "is_default")]
+    pub labels: Labels,
+    /// How callers are recognised.
+    pub security: PlanSecurity,
+    /// Whose access tokens it takes, for `oauth2`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub oauth2: Option<OauthSettings>,
+    /// What signatures must hold, for `hmac`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub hmac: Option<HmacSettings>,
+    /// Which certificates it takes, for `mtls`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub mtls: Option<CertificateSettings>,
+    /// How many calls a subscriber may make. All have to allow a call.
+    #[serde(skip_serializing_if = "is_default")]
+    pub limits: Vec<Limit>,
+    /// Limits of single operations, by their ids, beside those of the plan: both have to allow a call.
+    #[serde(skip_serializing_if = "is_default")]
+    pub operation_limits: BTreeMap<String, Vec<Limit>>,
+    /// The operations that it opens, by their ids; empty: all.
+    #[serde(skip_serializing_if = "is_default")]
+    pub operations: Vec<String>,
+    /// Whether somebody accepts subscriptions.
+    pub validation: Validation,
+    /// The conditions that subscribers agree to.
+    #[serde(skip_serializing_if = "is_default")]
+    pub conditions: String,
+    /// Grows with each change of the conditions.
+    #[serde(skip_serializing_if = "is_default")]
+    pub conditions_revision: u32,
+    /// Whether subscribers say what they want it for, in `request`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub comment: Comment,
+    /// Questions that subscribers answer: a JSON Schema of a map with texts, numbers and truth values.
+    #[serde(skip_serializing_if = "is_default")]
+    pub form: Option<Value>,
+    /// Groups that see it; empty: all people.
+    #[serde(skip_serializing_if = "is_default")]
+    pub visible_to: Vec<String>,
+    /// Which plan goes first for a call that could use several, lowest first.
+    pub order: u32,
+    /// Seconds that a key is good for; absent: until it is revoked.
+    #[serde(skip_serializing_if = "is_default")]
+    pub key_lifetime: Option<u64>,
+    /// Seconds that the old key stays good after a rotation; absent: two hours.
+    #[serde(skip_serializing_if = "is_default")]
+    pub overlap: Option<u64>,
+    /// Days before a subscription ends on which its application is told; absent: 30, 7 and 1.
+    #[serde(skip_serializing_if = "is_default")]
+    pub notice_days: Option<Vec<u32>>,
+    /// What it costs, as a text for people.
+    #[serde(skip_serializing_if = "is_default")]
+    pub price: String,
+    /// How far its life has come.
+    pub state: PlanState,
+    /// When it will be closed. Set with its state.
+    #[serde(skip_serializing_if = "is_default")]
+    pub closes: Option<PlannedClose>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gateways_count_together_if_one_limit_is_a_quota() {
+        for (limits, expected) in [
+            (vec![], false),
+            (vec![(9, Period::Minute), (99, Period::Hour)], false),
+            (vec![(9, Period::Minute), (99, Period::Day)], true),
+            (vec![(9, Period::Week)], true),
+            (vec![(9, Period::Month)], true),
+            (vec![(0, Period::Month)], false),
+        ] {
+            let limits: Vec<Limit> = limits
+                .into_iter()
+                .map(|(count, per)| Limit { count, per })
+                .collect();
+            let plan = Plan {
+                limits,
+                ..Plan::default()
+            };
+            assert_eq!(plan.is_shared(), expected, "{plan:?}");
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The credentials of subscriptions. A key, a password or a secret is shown once, in the answer that made it. Of keys and
+//! passwords the store holds hashes; secrets that calls are signed with have to be kept, in a store that is sealed.
+
+use super::access::affected;
+use super::commit::{WriteEffects, now};
+use super::entities::{body_of, parse};
+use super::library::{self, Library, PREFIX};
+use super::subscriptions::plan_of;
+use super::trial_keys;
+use crate::access::Caller;
+use crate::api::{Api, Problem};
+use crate::last_use::last_uses;
+use aws_lc_rs::rand;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use data_encoding::HEXLOWER;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::SystemTime;
+use weir_apis::entities::{
+    Application, Credential, CredentialKind, Plan, PlanSecurity, Subscription, SubscriptionState, TokenKey,
+};
+use weir_apis::hash;
+
+/// How long the old key stays good after a rotation, in seconds, where a plan says nothing.
+const OVERLAP: u64 = 2 * 3600;
+/// Characters of a key by which people recognise it.
+const SHOWN: usize = 8;
+
+pub fn random(bytes: usize) -> Result<String, Problem> {
+    let mut bits = vec![0; bytes];
+    rand::fill(&mut bits).map_err(|_| Problem::unreadable("the system yields no random bits"))?;
+    Ok(HEXLOWER.encode(&bits))
+}
+
+/// Whether subscribers of a plan have credentials that are made here.
+pub fn are_made(plan: &Plan) -> bool {
+    matches!(
+        plan.security,
+        PlanSecurity::Key | PlanSecurity::Basic | PlanSecurity::Hmac
+    )
+}
+
+fn blank(subscription: &str, plan: &Plan) -> Result<Credential, Problem> {
+    Ok(Credential {
+        id: random(8)?,
+        subscription: subscription.to_owned(),
+        expires: plan.key_lifetime.map(|it| now() + it),
+        created: now(),
+        ..Credential::default()
+    })
+}
+
+/// A key, a password or a secret, and what is kept of it.
+pub fn made(subscription: &str, plan: &Plan, is_sealed: bool) -> Result<(String, Credential), Problem> {
+    let key = random(32)?;
+    let mut credential = blank(subscription, plan)?;
+    credential.prefix = key.chars().take(SHOWN).collect();
+    match plan.security {
+        PlanSecurity::Hmac if !is_sealed => {
+            let detail = "signatures are checked with secrets, which this store would keep in plain text: start Weir with --store-key";
+            return Err(Problem::new(StatusCode::CONFLICT, detail));
+        }
+        PlanSecurity::Hmac => {
+            (credential.kind, credential.name) = (CredentialKind::Hmac, credential.id.clone());
+            credential.secret.clone_from(&key);
+        }
+        PlanSecurity::Basic => {
+            (credential.kind, credential.name) = (CredentialKind::Basic, credential.id.clone());
+            credential.hash = hash::of_bytes(key.as_bytes());
+        }
+        _ => credential.hash = hash::of_bytes(key.as_bytes()),
+    }
+    Ok((key, credential))
+}
+
+/// A credential as it is shown: without its hash and its secret.
+pub fn shown(credential: &Credential) -> Value {
+    let mut value = json!(credential);
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("hash");
+        fields.remove("secret");
+    }
+    value
+}
+
+fn of_subscription(library: &Library, id: &str) -> Result<Vec<Credential>, Problem> {
+    let mut all: Vec<Credential> = library.list(&format!("{PREFIX}credentials/"))?;
+    all.retain(|it| it.subscription == id);
+    Ok(all)
+}
+
+/// What the application of a subscription brings to its plan.
+fn of_application(library: &Library, subscription: &Subscription) -> Result<Vec<Credential>, Problem> {
+    let application: Option<Application> =
+        library.find(&library::application_key(&subscription.application))?;
+    let plan = plan_of(library, subscription)?;
+    Ok(application.map_or_else(Vec::new, |it| {
+        Credential::of_application(subscription, &plan, &it)
+    }))
+}
+
+pub async fn list(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Json<Value>, Problem> {
+    let library = api.library().await?;
+    let subscription: Subscription = library.get(&library::subscription_key(&id))?;
+    let mut known = of_subscription(&library, &id)?;
+    known.extend(of_application(&library, &subscription)?);
+    let ids: Vec<String> = known.iter().map(|it| it.id.clone()).collect();
+    let used = last_uses(&api.options.operational, &ids, SystemTime::now()).await?;
+    let one = |it: &Credential| {
+        let mut item = shown(it);
+        if let Some(day) = used.get(&it.id) {
+            item["last_used"] = (*day).into();
+        }
+        item
+    };
+    let items: Vec<Value> = known.iter().map(one).collect();
+    Ok(Json(json!({ "items": items })))
+}
+
+/// A further key, or one that takes the place of another.
+#[derive(Deserialize, Default, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct NewCredential {
+    /// The credential that it replaces.
+    replaces: Option<String>,
+    /// For how many seconds the one that it replaces stays good; left out: as the plan says.
+    overlap: Option<u64>,
+    /// The public key with which tokens are checked: for plans with `jwt`, and for these only.
+    jwt: Option<TokenKey>,
+    /// Whether it is a key to try calls with, which ends by itself after 15 minutes.
+    trial: bool,
+}
+
+/// A credential, and the key that is shown once if it has one.
+fn made_for(
+    library: &Library,
+    (subscription, plan): (&str, &Plan),
+    jwt: Option<&TokenKey>,
+    is_sealed: bool,
+) -> Result<(Option<String>, Credential), Problem> {
+    let refuse = |message: &str| {
+        Err(Problem::step(
+            "read",
+            vec![("jwt".to_owned(), message.to_owned())],
+        ))
+    };
+    if plan.is_of_application() {
+        let what = match plan.security {
+            PlanSecurity::Mtls => "'certificates'",
+            _ => "'client_id'",
+        };
+        let detail = format!(
+            "the plan '{}' knows the application by its {what}: there are no credentials beside that",
+            plan.name
+        );
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
+    let Some(jwt) = jwt else {
+        return match plan.security {
+            PlanSecurity::Jwt => refuse("expected the public key that tokens are checked with"),
+            _ => made(subscription, plan, is_sealed).map(|(key, credential)| (Some(key), credential)),
+        };
+    };
+    if plan.security != PlanSecurity::Jwt {
+        return refuse("the plan does not ask for tokens that the subscriber signs");
+    }
+    of_tokens(library, subscription, plan, jwt).map(|it| (None, it))
+}
+
+/// The credential of somebody who signs tokens.
+fn of_tokens(
+    library: &Library,
+    subscription: &str,
+    plan: &Plan,
+    jwt: &TokenKey,
+) -> Result<Credential, Problem> {
+    // A shared secret would have to be kept.
+    if jwt.algorithm.starts_with("HS") {
+        let message = "expected an algorithm with a public key, such as RS256, ES256 or EdDSA";
+        return Err(Problem::step(
+            "read",
+            vec![("jwt".to_owned(), message.to_owned())],
+        ));
+    }
+    let mut credential = blank(subscription, plan)?;
+    let mut jwt = jwt.clone();
+    if jwt.issuer.is_empty() {
+        jwt.issuer.clone_from(&credential.id);
+    }
+    let others: Vec<Credential> = library.list(&format!("{PREFIX}credentials/"))?;
+    let has_it = |it: &&Credential| {
+        it.is_good(now()) && it.jwt.as_ref().is_some_and(|known| known.issuer == jwt.issuer)
+    };
+    if others.iter().any(|it| has_it(&it)) {
+        let detail = format!(
+            "another credential has the issuer '{}': choose another one",
+            jwt.issuer
+        );
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
+    credential.kind = CredentialKind::Jwt;
+    credential.jwt = Some(jwt);
+    Ok(credential)
+}
+
+pub async fn add(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Response, Problem> {
+    let wanted: NewCredential = parse(&body_of(&body)?)?;
+    if wanted.trial && (wanted.replaces.is_some() || wanted.jwt.is_some()) {
+        let message = "a trial key replaces none, and is no public key";
+        return Err(Problem::step(
+            "read",
+            vec![("trial".to_owned(), message.to_owned())],
+        ));
+    }
+    let is_sealed = api.store.is_sealed();
+    let written = api
+        .manage(&caller, &headers, |library| {
+            let subscription: Subscription = library.get(&library::subscription_key(&id))?;
+            if matches!(
+                subscription.state,
+                SubscriptionState::Pending | SubscriptionState::Rejected | SubscriptionState::Closed
+            ) {
+                let detail = "there are keys for a subscription that is accepted only";
+                return Err(Problem::new(StatusCode::CONFLICT, detail));
+            }
+            let plan = plan_of(library, &subscription)?;
+            let (key, mut credential) = made_for(library, (&id, &plan), wanted.jwt.as_ref(), is_sealed)?;
+            if wanted.trial {
+                trial_keys::shorten(library, (&subscription, &plan), &mut credential)?;
+            }
+            if let Some(old) = &wanted.replaces {
+                let mut old: Credential = library.get(&library::credential_key(old))?;
+                if old.subscription != id || !old.is_good(now()) {
+                    return Err(Problem::new(
+                        StatusCode::CONFLICT,
+                        format!("{} is not a good key of this subscription", old.id),
+                    ));
+                }
+                let end = now() + wanted.overlap.or(plan.overlap).unwrap_or(OVERLAP);
+                old.expires = Some(old.expires.map_or(end, |known| known.min(end)));
+                library.put(&library::credential_key(&old.id), &old)?;
+                credential.replaces = Some(old.id);
+            }
+            library.put(&library::credential_key(&credential.id), &credential)?;
+            let mut answer = shown(&credential);
+            if let Some(key) = key {
+                answer["key"] = key.into();
+            }
+            Ok(WriteEffects {
+                note: match wanted.trial {
+                    true => format!("a trial key of subscription {id}"),
+                    false => format!("a key of subscription {id}"),
+                },
+                publications: affected(library, &subscription.target())?,
+                answer,
+            })
+        })
+        .await?;
+    Ok((StatusCode::CREATED, Json(written.answer)).into_response())
+}
+
+pub async fn revoke(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((id, credential)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Problem> {
+    api.manage(&caller, &headers, |library| {
+        let subscription: Subscription = library.get(&library::subscription_key(&id))?;
+        let mut known: Credential = library.get(&library::credential_key(&credential))?;
+        if known.subscription != id {
+            return Err(Problem::not_found(format_args!(
+                "the credential {credential} of this subscription"
+            )));
+        }
+        known.revoked.get_or_insert(now());
+        library.put(&library::credential_key(&credential), &known)?;
+        Ok(WriteEffects {
+            note: format!("revoke a key of subscription {id}"),
+            publications: affected(library, &subscription.target())?,
+            answer: (),
+        })
+    })
+    .await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,325 @@
+//! Plans of a version, as calls; and what writes of plans share, those of products too.
+
+use super::access::affected;
+use super::commit::{WriteEffects, now};
+use super::entities::{answered, body_of, check_name, parse};
+use super::library::{self, Library, PREFIX};
+use crate::access::Caller;
+use crate::api::json_body::JsonBody;
+use crate::api::precondition::tagged;
+use crate::api::{Api, Problem};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use weir_apis::entities::{
+    PRODUCTS, Plan, PlanSecurity, PlanState, PlannedClose, Subscription, SubscriptionState,
+};
+use weir_apis::{plans, states};
+
+/// The change of a plan's state, and what becomes of the subscriptions to a plan that is closed.
+#[derive(Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewState {
+    /// `published`, `deprecated` or `closed`.
+    state: String,
+    /// The plan that gets the subscriptions, of the same security; left out: they are closed, too.
+    move_to: Option<String>,
+    /// When the plan is closed, in seconds since 1970: until then it serves its subscribers and takes no new ones. Left
+    /// out: at once.
+    at: Option<u64>,
+}
+
+/// A plan as it is shown: without the secret of its authorization server.
+pub fn shown(mut plan: Value) -> Value {
+    if let Some(settings) = plan.get_mut("oauth2").and_then(Value::as_object_mut) {
+        settings.remove("client_secret");
+    }
+    plan
+}
+
+/// The plans below a key.
+pub async fn listed(api: &Api, prefix: &str) -> Result<Json<Value>, Problem> {
+    let library = api.library().await?;
+    let plans: Vec<Value> = library.list(prefix)?;
+    let items: Vec<Value> = plans.into_iter().map(shown).collect();
+    Ok(Json(json!({ "items": items })))
+}
+
+/// The plan under a key, with its version.
+pub async fn one(api: &Api, key: &str) -> Result<Response, Problem> {
+    let library = api.library().await?;
+    let plan: Value = library.get(key)?;
+    Ok(tagged(Json(shown(plan)).into_response(), library.version_of(key)))
+}
+
+/// The open subscriptions to a plan.
+fn open(library: &Library, plan: &Plan) -> Result<Vec<Subscription>, Problem> {
+    let mut all: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
+    let of_version = format!("{}/{}/", plan.api, plan.version);
+    all.retain(|it| {
+        let is_of = match plan.product.as_str() {
+            "" => it.publication.starts_with(&of_version),
+            product => it.product == product,
+        };
+        let is_over = matches!(it.state, SubscriptionState::Closed | SubscriptionState::Rejected);
+        is_of && it.plan == plan.name && !is_over
+    });
+    Ok(all)
+}
+
+/// A plan as it is to be stored: what calls cannot set is as it was, and what is wrong is told.
+pub fn ready(
+    library: &Library,
+    before: Option<&Plan>,
+    mut plan: Plan,
+    is_sealed: bool,
+) -> Result<Plan, Problem> {
+    if let Some(before) = before.filter(|it| it.state != plan.state) {
+        states::plan(before.state, plan.state)?;
+    }
+    plan.conditions_revision = states::conditions_revision(before, &plan);
+    plan.closes = before
+        .filter(|it| it.state == plan.state)
+        .and_then(|it| it.closes.clone());
+    let kept = before.and_then(|it| it.oauth2.clone());
+    if let (Some(settings), Some(kept)) = (&mut plan.oauth2, kept)
+        && settings.client_secret.is_empty()
+        // A secret goes to nobody but the server that it was given for.
+        && (&settings.discovery, &settings.introspection_endpoint) == (&kept.discovery, &kept.introspection_endpoint)
+    {
+        settings.client_secret = kept.client_secret;
+    }
+    let mut wrong = plans::check(&plan);
+    if plan.security == PlanSecurity::Hmac && !is_sealed {
+        let message = "signatures are checked with secrets, which this store would keep in plain text: start Weir with --store-key";
+        wrong.push(("security".to_owned(), message.to_owned()));
+    }
+    if !wrong.is_empty() {
+        return Err(Problem::step("check", wrong));
+    }
+    if let Some(before) = before.filter(|it| it.security != plan.security) {
+        let known = open(library, before)?;
+        if !known.is_empty() {
+            let detail = format!(
+                "the plan '{}' has {} subscriptions whose credentials are of another kind: make a plan of its own for the new one",
+                plan.name,
+                known.len()
+            );
+            return Err(Problem::new(StatusCode::CONFLICT, detail));
+        }
+    }
+    Ok(plan)
+}
+
+pub async fn list(
+    State(api): State<Arc<Api>>,
+    Path((name, version)): Path<(String, String)>,
+) -> Result<Json<Value>, Problem> {
+    listed(&api, &library::plan_key(&name, &version, "")).await
+}
+
+pub async fn read(
+    State(api): State<Arc<Api>>,
+    Path((name, version, plan)): Path<(String, String, String)>,
+) -> Result<Response, Problem> {
+    one(&api, &library::plan_key(&name, &version, &plan)).await
+}
+
+pub async fn put(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((name, version, plan)): Path<(String, String, String)>,
+    headers: HeaderMap,
+    body: String,
+) -> Result<Response, Problem> {
+    check_name(&plan)?;
+    let mut body = body_of(&body)?;
+    for (field, value) in [("api", &name), ("version", &version), ("name", &plan)] {
+        body[field] = value.as_str().into();
+    }
+    let entity: Plan = parse(&body)?;
+    let key = library::plan_key(&name, &version, &plan);
+    let is_sealed = api.store.is_sealed();
+    let stored = api
+        .manage_document(&caller, &headers, &key, |library| {
+            library.version(&name, &version)?;
+            let before: Option<Plan> = library.find(&key)?;
+            if before.as_ref().is_some_and(|it| it.state != PlanState::Closed)
+                && entity.state == PlanState::Closed
+            {
+                return Err(Problem::bad(
+                    "to close a plan, say what becomes of its subscriptions: POST …/state",
+                ));
+            }
+            let entity = ready(library, before.as_ref(), entity.clone(), is_sealed)?;
+            library.put(&key, &entity)?;
+            Ok(WriteEffects {
+                note: format!("PUT plan {plan} of {name} {version}"),
+                publications: library.publications(|it| it.api == name && it.version == version)?,
+                answer: (before.is_none(), entity),
+            })
+        })
+        .await?;
+    let (is_new, entity) = &stored.answer;
+    Ok(stored.tagged(answered(*is_new, &shown(json!(entity)))))
+}
+
+pub async fn state(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((name, version, plan)): Path<(String, String, String)>,
+    headers: HeaderMap,
+    JsonBody(wanted): JsonBody<NewState>,
+) -> Result<Json<Value>, Problem> {
+    let key = library::plan_key(&name, &version, &plan);
+    set_state(&api, (&caller, &headers), &key, &wanted).await
+}
+
+/// Changes the state of the plan under a key.
+pub async fn set_state(
+    api: &Arc<Api>,
+    (caller, headers): (&Caller, &HeaderMap),
+    key: &str,
+    wanted: &NewState,
+) -> Result<Json<Value>, Problem> {
+    let to: PlanState = parse(&Value::from(wanted.state.as_str()))?;
+    let written = api
+        .manage(caller, headers, |library| {
+            let mut entity: Plan = library.get(key)?;
+            let publications = targets(library, &entity)?;
+            let next = states::plan(entity.state, to)?;
+            match (to, wanted.at) {
+                (PlanState::Closed, Some(at)) => {
+                    plan_close(library, &mut entity, at, wanted.move_to.as_deref())?;
+                    library.put(key, &entity)?;
+                }
+                (_, Some(_)) => {
+                    let message = "expected it with the state 'closed' only".to_owned();
+                    return Err(Problem::step("read", vec![("at".to_owned(), message)]));
+                }
+                (PlanState::Closed, None) => close(library, key, &mut entity, wanted.move_to.as_deref())?,
+                (_, None) => {
+                    (entity.state, entity.closes) = (next, None);
+                    library.put(key, &entity)?;
+                }
+            }
+            let when = wanted.at.map(|at| format!(" at {at}")).unwrap_or_default();
+            Ok(WriteEffects {
+                note: format!("plan {} of {}: {}{when}", entity.name, of(&entity), wanted.state),
+                publications,
+                answer: entity,
+            })
+        })
+        .await?;
+    Ok(Json(shown(json!(written.answer))))
+}
+
+/// Whose plan it is, in words.
+pub fn of(plan: &Plan) -> String {
+    match plan.product.as_str() {
+        "" => format!("{} {}", plan.api, plan.version),
+        product => format!("the product {product}"),
+    }
+}
+
+/// What is rendered when a plan changes.
+pub fn targets(library: &Library, plan: &Plan) -> Result<BTreeSet<String>, Problem> {
+    match plan.product.as_str() {
+        "" => library.publications(|it| it.api == plan.api && it.version == plan.version),
+        product => affected(library, &format!("{PRODUCTS}{product}")),
+    }
+}
+
+/// The plan beside this one that may get its subscriptions.
+fn successor(library: &Library, plan: &Plan, to: &str) -> Result<Plan, Problem> {
+    let key = match plan.product.as_str() {
+        "" => library::plan_key(&plan.api, &plan.version, to),
+        product => library::product_plan_key(product, to),
+    };
+    let found: Plan = library.get(&key)?;
+    let refuse = |detail: String| Err(Problem::new(StatusCode::CONFLICT, detail));
+    if found.name == plan.name {
+        return refuse(format!("expected another plan than '{to}' in 'move_to'"));
+    }
+    if found.state != PlanState::Published {
+        return refuse(format!("the plan '{to}' is not published"));
+    }
+    if found.security != plan.security {
+        return refuse(format!(
+            "the plan '{to}' knows its subscribers by something else: their credentials would no longer be good"
+        ));
+    }
+    Ok(found)
+}
+
+/// Notes that a plan is closed at a time. Until then it takes no new subscriptions.
+fn plan_close(library: &Library, plan: &mut Plan, at: u64, to: Option<&str>) -> Result<(), Problem> {
+    if at <= now() {
+        let message = "expected a time that lies ahead".to_owned();
+        return Err(Problem::step("read", vec![("at".to_owned(), message)]));
+    }
+    if plan.state == PlanState::Staging {
+        let detail = format!("the plan '{}' was never published: close it at once", plan.name);
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
+    if let Some(to) = to {
+        successor(library, plan, to)?;
+    }
+    plan.state = PlanState::Deprecated;
+    plan.closes = Some(PlannedClose {
+        at,
+        move_to: to.unwrap_or_default().to_owned(),
+    });
+    Ok(())
+}
+
+/// Closes a plan, and closes its subscriptions or moves them to another.
+fn close(library: &mut Library, key: &str, plan: &mut Plan, to: Option<&str>) -> Result<(), Problem> {
+    let to = to.map(|to| successor(library, plan, to)).transpose()?;
+    let taken: BTreeSet<(String, String)> = match &to {
+        Some(to) => open(library, to)?
+            .iter()
+            .map(|it| (it.application.clone(), it.target()))
+            .collect(),
+        None => BTreeSet::new(),
+    };
+    for mut subscription in open(library, plan)? {
+        let place = (subscription.application.clone(), subscription.target());
+        match &to {
+            // What an application has leads to one subscription of a plan: the one that is there goes on.
+            Some(to) if !(to.is_of_application() && taken.contains(&place)) => {
+                subscription.plan.clone_from(&to.name);
+            }
+            _ => {
+                subscription.state = SubscriptionState::Closed;
+                subscription.reason = format!("the plan '{}' was closed", plan.name);
+            }
+        }
+        library.put(&library::subscription_key(&subscription.id), &subscription)?;
+    }
+    (plan.state, plan.closes) = (PlanState::Closed, None);
+    library.put(key, &*plan)
+}
+
+/// Closes the plan under a key whose time has come. A plan that was to get the subscriptions and cannot any more gets none.
+pub fn close_by_time(library: &mut Library, key: &str) -> Result<String, Problem> {
+    let mut plan: Plan = library.get(key)?;
+    let to = plan
+        .closes
+        .clone()
+        .map(|it| it.move_to)
+        .filter(|it| !it.is_empty());
+    let to = to.filter(|to| successor(library, &plan, to).is_ok());
+    close(library, key, &mut plan, to.as_deref())?;
+    Ok(format!("the plan {} of {} is closed", plan.name, of(&plan)))
+}
+
+/// Closes a plan of a product with its subscriptions, at once.
+pub fn close_now(library: &mut Library, key: &str, plan: &mut Plan) -> Result<(), Problem> {
+    close(library, key, plan, None)
+}

@@ -6,7 +6,7 @@ use crate::follow::{DialectModels, compile_reduced};
 use schemars::JsonSchema;
 use serde::Serialize;
 use weir_dialect::{DialectSet, SkippedDocument};
-use weir_model::{Model, document};
+use weir_model::{DialectName, Model, document};
 use weir_plugin::Registry;
 use weir_snapshot::{PersistentState, Snapshot};
 use weir_store::Document;
@@ -47,10 +47,20 @@ impl CompiledConfig {
 
     /// Compiles what models say.
     pub fn of_models(api: &Api, dialects: &DialectSet, models: &mut DialectModels) -> Result<Self, Problem> {
-        let registry = (api.options.registry)();
         let (model, skipped) = models.model(|_, _| Vec::new());
-        let mut left_out: Vec<UnservedDocument> = skipped.into_iter().map(UnservedDocument::of).collect();
-        let (model, snapshot, more) = compile_reduced(&model, &registry, &PersistentState::default())
+        let left_out = skipped.into_iter().map(UnservedDocument::of).collect();
+        Self::of_model(api, dialects, &model, left_out)
+    }
+
+    /// Compiles a model.
+    pub fn of_model(
+        api: &Api,
+        dialects: &DialectSet,
+        model: &Model,
+        mut left_out: Vec<UnservedDocument>,
+    ) -> Result<Self, Problem> {
+        let registry = (api.options.registry)();
+        let (model, snapshot, more) = compile_reduced(model, &registry, &PersistentState::default())
             .map_err(|found| Problem::invalid(&found))?;
         left_out.extend(more.into_iter().map(|it| UnservedDocument {
             document: it.name,
@@ -65,8 +75,19 @@ impl CompiledConfig {
         })
     }
 
+    /// The routes that could take a call, by their names and with their dialects. The one that takes it is the first.
+    pub fn takers(&self, call: &ExplainedCall) -> Vec<(DialectName, &str)> {
+        let positions = self.explainer().takers(call);
+        let routes = positions.into_iter().map(|at| &self.model.routes[at]);
+        routes.map(|it| (it.dialect, it.name.as_str())).collect()
+    }
+
     /// What would happen to a call.
     pub fn explain(&self, call: &ExplainedCall) -> Explanation {
+        self.explainer().explain(call)
+    }
+
+    fn explainer(&self) -> Explainer<'_> {
         Explainer {
             model: &self.model,
             snapshot: &self.snapshot,
@@ -74,7 +95,6 @@ impl CompiledConfig {
             registry: &self.registry,
             place: &|_| None,
         }
-        .explain(call)
     }
 }
 

@@ -8,6 +8,7 @@ mod call;
 mod chain;
 mod conditions;
 mod explanation;
+mod takers;
 mod verdict;
 
 pub use call::ExplainedCall;

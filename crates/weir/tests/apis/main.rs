@@ -8,6 +8,7 @@ mod commands;
 mod erasing;
 mod events;
 mod explaining;
+mod foreign_routes;
 mod kinds;
 mod lifecycle;
 mod multi_cluster;

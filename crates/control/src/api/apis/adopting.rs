@@ -3,7 +3,7 @@
 //! Adopting writes the version and nothing else: its routes stay as they are, whichever dialect or file they are in.
 
 use super::commit::{WriteEffects, now};
-use super::conflicts::Conflict;
+use super::conflicts::{Conflict, ConflictEffect};
 use super::entities::{body_of, parse};
 use super::library::{self, Library};
 use super::{specs, versions};
@@ -208,6 +208,7 @@ pub fn conflicts(library: &Library, version: &Version, known: &[Conflict]) -> Ve
     let conflict = |with: &String| Conflict {
         with: with.clone(),
         route: source.service.clone(),
+        effect: ConflictEffect::Loses,
         example: "the calls that it was adopted for: 'take_over' removes it".to_owned(),
     };
     let all = in_store.chain(&source.files).map(conflict);

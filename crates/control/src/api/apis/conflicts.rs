@@ -1,4 +1,4 @@
-//! Routes of others that would take calls of a publication, or lose calls to it.
+//! Native routes of others that would take calls of a publication. Those of other dialects: `foreign_conflicts`.
 
 use super::library::Library;
 use serde::Serialize;
@@ -15,6 +15,32 @@ pub struct Conflict {
     pub route: String,
     /// A call that both take.
     pub example: String,
+    /// What becomes of that call.
+    pub effect: ConflictEffect,
+}
+
+/// What becomes of a call that two would take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConflictEffect {
+    /// The other route takes it, or it cannot be told which one does.
+    Takes,
+    /// The other route has taken it so far, and loses it to the publication.
+    Loses,
+}
+
+impl Conflict {
+    /// In words.
+    pub fn told(&self) -> String {
+        let verb = match self.effect {
+            ConflictEffect::Takes => "which takes",
+            ConflictEffect::Loses => "which would lose",
+        };
+        format!(
+            "{} has the route {}, {verb} {}",
+            self.with, self.route, self.example
+        )
+    }
 }
 
 /// What a route takes: hosts (none: all), the path without the names of parameters, and a method.
@@ -113,6 +139,7 @@ pub fn find(library: &Library, environment: &str, owner: &str, own: &[Value]) ->
                 conflicts.push(Conflict {
                     with: with.to_owned(),
                     route: other.name.clone(),
+                    effect: ConflictEffect::Takes,
                     example: format!(
                         "{method} {host}{}",
                         path.trim_start_matches('=').replace("{}", "1")

@@ -19,6 +19,7 @@ mod erasing_messages;
 mod erasing_names;
 mod explaining;
 mod fetching;
+mod foreign_conflicts;
 mod guards;
 mod hooks;
 mod library;

@@ -4,6 +4,7 @@
 use super::adopting;
 use super::commit::{CommitResult, WriteEffects, memmem, now};
 use super::conflicts::{self, Conflict};
+use super::foreign_conflicts;
 use super::library::{self, Library};
 use super::step::Step;
 use super::trial::{self, Trial};
@@ -233,7 +234,7 @@ async fn run(
                 is_stale = *first.get_or_insert(before) != before || !precondition.holds(before);
                 match is_stale {
                     true => Err(Problem::precondition("another version", None)),
-                    false => steps(library, &step.caller, &wanted),
+                    false => steps(&step.api, library, &step.caller, &wanted),
                 }
             },
             (trial, judge),
@@ -306,10 +307,7 @@ fn text_of(
         diff::plans_in_lines(plans)
     );
     for it in conflicts {
-        text.push_str(&format!(
-            "! {} has the route {}, which takes {}\n",
-            it.with, it.route, it.example
-        ));
+        text.push_str(&format!("! {}\n", it.told()));
     }
     for document in documents {
         let sign = match (document["before"].is_null(), document["after"].is_null()) {
@@ -326,6 +324,7 @@ fn text_of(
 }
 
 fn steps(
+    api: &Api,
     library: &mut Library,
     caller: &Caller,
     wanted: &PublicationChange<'_>,
@@ -374,7 +373,7 @@ fn steps(
         }
         adopting::take_over(library, &mut entity, wanted.environment)?;
     }
-    let conflicts = clashes(library, &publication, &entity)?;
+    let conflicts = clashes(api, library, &publication, &entity)?;
     if !conflicts.is_empty() {
         let told = told_of(&conflicts);
         if !request.force {
@@ -434,13 +433,7 @@ fn broken_by(diff: &Diff) -> Vec<String> {
 
 /// Conflicts in words.
 fn told_of(conflicts: &[Conflict]) -> Vec<String> {
-    let told = conflicts.iter().map(|it| {
-        format!(
-            "{} has the route {}, which takes {}",
-            it.with, it.route, it.example
-        )
-    });
-    told.collect()
+    conflicts.iter().map(Conflict::told).collect()
 }
 
 fn refused(kind: &'static str, what: &str, told: &[String]) -> Problem {
@@ -574,18 +567,17 @@ fn plan_changes(
 }
 
 fn clashes(
+    api: &Api,
     library: &Library,
     publication: &Publication,
     version: &Version,
 ) -> Result<Vec<Conflict>, Problem> {
     let documents = super::commit::documents(library, publication, now())?;
-    let services: Vec<Value> = documents
-        .into_iter()
-        .filter(|it| it.kind == "services")
-        .map(|it| it.value)
-        .collect();
+    let services = documents.iter().filter(|it| it.kind == "services");
+    let services: Vec<Value> = services.map(|it| it.value.clone()).collect();
     let owner = render::owner(publication);
     let mut found = conflicts::find(library, &publication.environment, &owner, &services);
+    found.extend(foreign_conflicts::find(api, library, publication, &documents)?);
     found.extend(adopting::conflicts(library, version, &found));
     Ok(found)
 }

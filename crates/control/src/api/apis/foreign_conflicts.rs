@@ -1,0 +1,307 @@
+//! Routes of other dialects that serve in an environment and would take calls of a publication, or lose calls to it. Whether
+//! two routes have a call in common is told by a call that both take: it is made up, and explained.
+
+use super::conflicts::{Conflict, ConflictEffect};
+use super::library::Library;
+use crate::api::compiled_config::{CompiledConfig, files};
+use crate::api::{Api, Problem};
+use crate::explain::ExplainedCall;
+use crate::follow::DialectModels;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use weir_apis::entities::Publication;
+use weir_apis::naming;
+use weir_apis::render::Document;
+use weir_dialect::DialectSet;
+use weir_model::{
+    DialectName, HostPattern, Model, PathPattern, Route, RouteMatch, RouteTarget, TemplatePart,
+};
+
+/// The most conflicts that are told.
+const MAX_CONFLICTS: usize = 100;
+/// The most routes of the publication that are looked at for one other route, and the most calls that are made up for both.
+const MAX_OWN: usize = 20;
+const MAX_CALLS: usize = 60;
+/// What parameters of paths are filled with.
+const FILLINGS: [&str; 3] = ["1", "a", "a1"];
+
+/// The conflicts of a publication, whose documents these are.
+pub fn find(
+    api: &Api,
+    library: &Library,
+    publication: &Publication,
+    documents: &[Document],
+) -> Result<Vec<Conflict>, Problem> {
+    let environment = &publication.environment;
+    let dialects: DialectSet = api
+        .options
+        .dialects
+        .clone()
+        .in_environments(vec![environment.clone()]);
+    let foreign: Vec<&str> = dialects
+        .followed()
+        .filter(|it| it.name() != DialectName::NATIVE)
+        .map(|it| it.prefix())
+        .collect();
+    let is_foreign = |key: &str| foreign.iter().any(|prefix| key.starts_with(prefix));
+    // What goes in the same commit takes no calls.
+    let known: Vec<_> = library
+        .documents()
+        .filter(|(key, _)| is_foreign(key.as_str()) && library.bytes(key.as_str()).is_some())
+        .collect();
+    let of_files = files(api, &dialects, &mut Vec::new());
+    if known.is_empty() && of_files.is_none() {
+        return Ok(Vec::new());
+    }
+    let mut models = DialectModels::new(&dialects);
+    if let Some(model) = of_files {
+        models.set_files(model);
+    }
+    for (key, value) in known {
+        models.apply(key.as_str(), Some(value));
+    }
+    for document in documents {
+        models.apply(
+            &document.key(environment),
+            Some(document.value.to_string().as_bytes()),
+        );
+    }
+    let (model, _) = models.model(|_, _| Vec::new());
+    let name = naming::publication(environment, &publication.api, &publication.version);
+    let is_own = |route: &Route| {
+        route.dialect == DialectName::NATIVE
+            && route
+                .name
+                .strip_prefix(&name)
+                .is_some_and(|rest| rest.starts_with('.'))
+    };
+    let own: Vec<&Arc<Route>> = model.routes.iter().filter(|it| is_own(it)).collect();
+    let others = model.routes.iter().filter(|it| it.dialect != DialectName::NATIVE);
+    let mut found = Vec::new();
+    for other in others {
+        let near: Vec<&Arc<Route>> = own
+            .iter()
+            .copied()
+            .filter(|it| may_meet(it, other))
+            .take(MAX_OWN)
+            .collect();
+        if near.is_empty() {
+            continue;
+        }
+        found.extend(meeting(api, &dialects, &model, (&near, other))?);
+        if found.len() >= MAX_CONFLICTS {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+fn may_meet(one: &Route, other: &Route) -> bool {
+    let pairs = one
+        .matches
+        .iter()
+        .flat_map(|it| other.matches.iter().map(move |other| (it, other)));
+    pairs
+        .into_iter()
+        .any(|(one, other)| one.may_overlap(other, false))
+}
+
+/// A route as far as it takes calls.
+fn bare(route: &Route) -> Arc<Route> {
+    Arc::new(Route {
+        target: RouteTarget::respond_before_plugins(404),
+        plugins: Vec::new(),
+        ..route.clone()
+    })
+}
+
+/// The conflict of another route with some of the publication's, if there is a call that both take.
+fn meeting(
+    api: &Api,
+    dialects: &DialectSet,
+    model: &Model,
+    (own, other): (&[&Arc<Route>], &Route),
+) -> Result<Option<Conflict>, Problem> {
+    let small = Model {
+        dialect: model.dialect,
+        dialect_settings: model.dialect_settings.clone(),
+        routes: own.iter().map(|it| bare(it)).chain([bare(other)]).collect(),
+        ..Model::default()
+    };
+    let compiled = CompiledConfig::of_model(api, dialects, &small, Vec::new())?;
+    let is_other = |taker: &(DialectName, &str)| *taker == (other.dialect, other.name.as_str());
+    for call in calls(own, other).into_iter().take(MAX_CALLS) {
+        let takers = compiled.takers(&call);
+        if !takers.iter().any(is_other) || takers.iter().all(is_other) {
+            continue;
+        }
+        let effect = match takers.first().is_some_and(is_other) {
+            true => ConflictEffect::Takes,
+            false => ConflictEffect::Loses,
+        };
+        return Ok(Some(Conflict {
+            with: other.dialect.to_string(),
+            route: other.name.clone(),
+            example: told(&call),
+            effect,
+        }));
+    }
+    Ok(None)
+}
+
+/// A call in a line.
+fn told(call: &ExplainedCall) -> String {
+    let headers: Vec<String> = call
+        .headers
+        .iter()
+        .map(|(name, value)| format!("{name}: {value}"))
+        .collect();
+    let headers = match headers.is_empty() {
+        true => String::new(),
+        false => format!(" with {}", headers.join(", ")),
+    };
+    format!("{} {}{}{headers}", call.method, call.authority, call.target)
+}
+
+/// Calls that both may take: made of what the one asks for and what the other does.
+fn calls(own: &[&Arc<Route>], other: &Route) -> Vec<ExplainedCall> {
+    let own = own.iter().flat_map(|it| &it.matches);
+    let pairs = own.flat_map(|one| other.matches.iter().map(move |other| (one, other)));
+    let pairs = pairs.filter(|(one, other)| one.may_overlap(other, false));
+    pairs.flat_map(|(one, other)| calls_of(one, other)).collect()
+}
+
+fn calls_of(one: &RouteMatch, other: &RouteMatch) -> Vec<ExplainedCall> {
+    let method = common_method(&one.methods, &other.methods);
+    let authority = [&one.hosts, &other.hosts].map(|it| it.as_slice());
+    let authority = common_host(authority);
+    let headers = other.headers.iter().chain(&one.headers);
+    let headers = headers.filter_map(|it| Some((it.name.clone(), it.values.first()?.clone())));
+    let headers: Vec<(String, String)> = headers.collect();
+    let networks = other.remote_addrs.first().or(one.remote_addrs.first());
+    let client = networks.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |it| it.addr());
+    let is_tls = !one.snis.is_empty() || !other.snis.is_empty();
+    let sni = other
+        .snis
+        .first()
+        .or(one.snis.first())
+        .map(|it| it.replace('*', "a"));
+    let mut targets: Vec<String> = Vec::new();
+    for filling in FILLINGS {
+        for pattern in [&one.path, &other.path] {
+            let target = filled(pattern, filling);
+            if !targets.contains(&target) {
+                targets.push(target);
+            }
+        }
+    }
+    let call = |target: String| ExplainedCall {
+        method: method.clone(),
+        is_tls,
+        authority: authority.clone(),
+        target,
+        headers: headers.clone(),
+        client,
+        sni: sni.clone(),
+        body: String::new(),
+        consumer: None,
+    };
+    targets.into_iter().map(call).collect()
+}
+
+fn common_method(one: &[String], other: &[String]) -> String {
+    let shared = one
+        .iter()
+        .find(|it| other.is_empty() || other.iter().any(|other| other.eq_ignore_ascii_case(it)));
+    let method = shared.or(other.first()).map_or("GET", String::as_str);
+    method.to_ascii_uppercase()
+}
+
+/// A host that fits both lists, if there is one to be seen.
+fn common_host(lists: [&[HostPattern]; 2]) -> String {
+    let fits = |host: &HostPattern, list: &[HostPattern]| {
+        list.is_empty() || list.iter().any(|it| it.may_overlap(host))
+    };
+    let all = lists.into_iter().flatten().filter(|it| **it != HostPattern::Any);
+    let told = all.map(|pattern| match pattern {
+        HostPattern::Any => (String::new(), None),
+        HostPattern::Exact { host, port } => (host.clone(), *port),
+        HostPattern::Suffix { suffix, port } => (format!("a{suffix}"), *port),
+        HostPattern::Prefix { prefix, port } => (format!("{prefix}test"), *port),
+    });
+    for (host, port) in told {
+        let exact = HostPattern::Exact {
+            host: host.clone(),
+            port,
+        };
+        if lists.iter().all(|list| fits(&exact, list)) {
+            return match port {
+                Some(port) => format!("{host}:{port}"),
+                None => host,
+            };
+        }
+    }
+    String::new()
+}
+
+/// A path that fits a pattern. Of a regular expression, only what all of its paths begin with is known.
+fn filled(pattern: &PathPattern, filling: &str) -> String {
+    let path = match pattern {
+        PathPattern::Template(parts) => parts
+            .iter()
+            .map(|part| match part {
+                TemplatePart::Literal(text) => text.as_str(),
+                TemplatePart::Parameter(_) | TemplatePart::Rest(_) => filling,
+            })
+            .collect(),
+        PathPattern::Regex(_) => format!("{}{filling}", pattern.begin()),
+        other => other.begin().into_owned(),
+    };
+    match path.starts_with('/') {
+        true => path,
+        false => format!("/{path}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn made_up_calls_fit_both() {
+        let route_match = |hosts: &[&str], path: &str, methods: &[&str]| RouteMatch {
+            hosts: hosts
+                .iter()
+                .map(|it| HostPattern::parse(it).expect("a host"))
+                .collect(),
+            path: PathPattern::parse(path).expect("a path"),
+            methods: methods.iter().map(|it| (*it).to_owned()).collect(),
+            ..RouteMatch::default()
+        };
+        for (one, other, first) in [
+            (
+                route_match(&[], "/v1/pets/{id}", &["GET"]),
+                route_match(&[], "/v1*", &[]),
+                "GET /v1/pets/1",
+            ),
+            (
+                route_match(&[], "=/v1/pets", &["POST"]),
+                route_match(&["a.test"], "/*", &["GET", "POST"]),
+                "POST a.test/v1/pets",
+            ),
+            (
+                route_match(&["*.test"], "=/a", &[]),
+                route_match(&["x.test:81"], "=/a", &[]),
+                "GET x.test:81/a",
+            ),
+            (
+                route_match(&["*.a.test"], "=/a", &[]),
+                route_match(&["*.test"], "=/a", &["PUT"]),
+                "PUT a.a.test/a",
+            ),
+        ] {
+            let calls = calls_of(&one, &other);
+            assert_eq!(told(&calls[0]), first);
+        }
+    }
+}

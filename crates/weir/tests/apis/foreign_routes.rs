@@ -1,0 +1,148 @@
+//! Conflicts of a publish with routes that were written in the words of Kong and APISIX, in a store or in a file.
+
+use crate::support::{Call, STOCK_KEY, until, upstream};
+use crate::{Plane, petstore, runtime};
+use serde_json::{Value, json};
+
+const FLAGS: [&str; 6] = [
+    "--environment",
+    "test",
+    "--kong-admin",
+    "127.0.0.1:0",
+    "--apisix-admin",
+    "127.0.0.1:0",
+];
+
+fn post_kong(plane: &Plane, path: &str, body: Value) {
+    let call = Call::new("POST", &plane.weir.kong(), path).body(&body.to_string());
+    call.make().expect(201);
+}
+
+fn put_apisix(plane: &Plane, path: &str, body: Value) {
+    let call = Call::new("PUT", &plane.weir.apisix(), &format!("/apisix/admin{path}"));
+    let answer = call.header("X-API-KEY", STOCK_KEY).body(&body.to_string()).make();
+    assert!(answer.status < 300, "{answer:?}");
+}
+
+/// What a publish would meet: whose route, which, a call, and what becomes of it.
+fn conflicts(plane: &Plane, force: bool) -> (u16, Vec<[String; 4]>, String) {
+    let body = json!({"force": force, "runtime": runtime(upstream("pets"))});
+    let call = plane.call("POST", "/api/v1/publications/pets/1.0.0/test", &body);
+    let answer = call.header("Weir-Dry-Run", "true").make();
+    if answer.status != 200 {
+        return (answer.status, Vec::new(), answer.body);
+    }
+    let body = answer.json();
+    let of = |it: &Value| {
+        ["with", "route", "example", "effect"].map(|field| it[field].as_str().unwrap_or_default().to_owned())
+    };
+    let found = body["conflicts"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(of)
+        .collect();
+    (200, found, body["text"].as_str().unwrap_or_default().to_owned())
+}
+
+/// 5, for the routes of other dialects.
+#[test]
+fn routes_of_kong_and_apisix_are_conflicts_with_a_call_that_both_take() {
+    let plane = Plane::with(&FLAGS);
+    plane.version(&petstore());
+    assert_eq!(conflicts(&plane, false).1, Vec::<[String; 4]>::new());
+    let there = upstream("kong").to_string();
+    let (host, port) = there.split_once(':').expect("an address");
+    post_kong(
+        &plane,
+        "/services",
+        json!({"name": "old", "host": host, "port": port.parse::<u16>().expect("a port")}),
+    );
+    let route = |name: &str, fields: Value| {
+        let mut fields = fields;
+        fields["name"] = name.into();
+        post_kong(&plane, "/services/old/routes", fields);
+    };
+    // None of these has a call in common with the publication.
+    route("elsewhere", json!({"paths": ["/v2"]}));
+    route(
+        "other-method",
+        json!({"paths": ["/v1/pets"], "methods": ["PATCH"]}),
+    );
+    route("other-pattern", json!({"paths": ["~/v1/cats/\\d+$"]}));
+    assert_eq!(
+        conflicts(&plane, false),
+        (200, Vec::new(), conflicts(&plane, false).2)
+    );
+    route(
+        "by-pattern",
+        json!({"paths": ["~/v1/pets/\\d+$"], "methods": ["GET"]}),
+    );
+    route(
+        "by-header",
+        json!({"paths": ["/v1/pets"], "headers": {"x-tenant": ["blue"]}, "hosts": ["a.test"]}),
+    );
+    put_apisix(
+        &plane,
+        "/routes/all",
+        json!({"uri": "/v1/*", "methods": ["POST"], "upstream": {"nodes": {(there.as_str()): 1}}}),
+    );
+    let (status, _, told) = conflicts(&plane, false);
+    assert_eq!(status, 409, "{told}");
+    for part in [
+        "conflicts",
+        "by-pattern",
+        "by-header",
+        "GET /v1/pets/1",
+        "a.test/v1/pets with x-tenant: blue",
+        "POST /v1/pets",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let (_, found, text) = conflicts(&plane, true);
+    let names: Vec<(&str, &str)> = found.iter().map(|it| (it[0].as_str(), it[2].as_str())).collect();
+    assert_eq!(names.len(), 3, "{found:?}");
+    for expected in [
+        ("kong", "GET /v1/pets/1"),
+        ("kong", "a.test/v1/pets with x-tenant: blue"),
+        ("apisix", "POST /v1/pets"),
+    ] {
+        let is_it = |it: &(&str, &str)| it.0 == expected.0 && it.1.ends_with(expected.1);
+        assert!(names.iter().any(is_it), "{expected:?} {found:?}");
+    }
+    // What is said of a call is what becomes of it.
+    let published = json!({"force": true, "runtime": runtime(upstream("pets"))});
+    plane
+        .post("/api/v1/publications/pets/1.0.0/test", published)
+        .expect(200);
+    let forced = plane.get("/api/v1/publications/pets/1.0.0/test").json()["history"][0]["forced"].to_string();
+    assert!(forced.contains("by-pattern"), "{forced}");
+    let effect = found
+        .iter()
+        .find(|it| it[2] == "GET /v1/pets/1")
+        .map(|it| it[3].clone());
+    let by = match effect.as_deref() {
+        Some("takes") => "kong",
+        Some("loses") => "pets",
+        other => panic!("{other:?} {text}"),
+    };
+    until("the call goes where it was said to", || {
+        let answer = Call::get(&plane.weir.proxy(), "/v1/pets/1").attempt();
+        answer.is_some_and(|it| it.status == 200 && it.body == by)
+    });
+}
+
+#[test]
+fn routes_in_a_file_are_conflicts_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("kong.yml");
+    let text = "_format_version: '3.0'\nservices:\n- name: s\n  url: http://127.0.0.1:9\n  routes:\n  - name: of-a-file\n    paths: [/v1/pets]\n    methods: [GET]\n";
+    std::fs::write(&file, text).expect("written");
+    let plane = Plane::with(&["--environment", "test", "-c", file.to_str().expect("a text")]);
+    plane.version(&petstore());
+    let (status, _, told) = conflicts(&plane, false);
+    assert!(
+        status == 409 && told.contains("of-a-file") && told.contains("GET /v1/pets"),
+        "{status} {told}"
+    );
+}

@@ -94,8 +94,10 @@ pub fn line(from: LineState, to: LineState) -> Result<LineState, Refusal> {
 }
 
 /// The steps of a draft.
-pub const DRAFT: [(DraftState, DraftState); 12] = [
+pub const DRAFT: [(DraftState, DraftState); 13] = [
     (DraftState::Clean, DraftState::Changed),
+    // What was published to a first environment may still be looked at.
+    (DraftState::Clean, DraftState::InReview),
     (DraftState::Changed, DraftState::Changed),
     (DraftState::Changed, DraftState::InReview),
     (DraftState::Changed, DraftState::Clean),
@@ -368,7 +370,7 @@ mod tests {
             ),
             (
                 draft(DraftState::Clean, DraftState::Approved).map(|_| ()),
-                "a draft that is clean cannot become approved: expected changed",
+                "a draft that is clean cannot become approved: expected changed or in review",
             ),
             (
                 subscription(

@@ -18,6 +18,7 @@ mod upstreams;
 pub use analytics::{AnalyticsArgs, AnalyticsLocation};
 pub use api::{
     ApiArgs, ApiCommand, LevelArg, LintArgs, LintOutput, OnServer, Output, PublicationArgs, StepArgs,
+    VersionArgs,
 };
 pub use apisix::ApisixConfig;
 pub use http3::Http3Args;

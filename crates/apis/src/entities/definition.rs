@@ -157,6 +157,33 @@ pub struct Draft {
     /// Who has changed it since the last revision.
     #[serde(skip_serializing_if = "is_default")]
     pub authors: BTreeSet<String>,
+    /// The last review, for as long as it is about what the draft holds.
+    #[serde(skip_serializing_if = "is_default")]
+    pub review: Option<Review>,
+}
+
+/// Another person's look at a draft.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Review {
+    /// The hash of the draft that is looked at.
+    pub hash: String,
+    /// Who asks.
+    pub requested_by: String,
+    /// What for.
+    #[serde(skip_serializing_if = "is_default")]
+    pub reason: String,
+    /// When, in seconds since 1970.
+    pub requested: u64,
+    /// Who has looked.
+    #[serde(skip_serializing_if = "is_default")]
+    pub decided_by: String,
+    /// Why so, or what is to be changed.
+    #[serde(skip_serializing_if = "is_default")]
+    pub decision: String,
+    /// When, in seconds since 1970.
+    #[serde(skip_serializing_if = "is_default")]
+    pub decided: u64,
 }
 
 /// A group of operations with one backend and one chain.
@@ -243,6 +270,9 @@ pub struct Revision {
     /// Who has changed the draft that it was made of, since the revision before.
     #[serde(skip_serializing_if = "is_default")]
     pub authors: BTreeSet<String>,
+    /// Who has approved the draft that it was made of, in a review.
+    #[serde(skip_serializing_if = "is_default")]
+    pub reviewed_by: String,
     /// Why.
     #[serde(skip_serializing_if = "is_default")]
     pub note: String,
@@ -251,10 +281,19 @@ pub struct Revision {
 }
 
 impl Draft {
-    /// Notes that somebody has changed it.
+    /// Notes that somebody has changed it. What was said about it before is no longer about what it holds.
     pub fn changed_by(&mut self, author: &str) {
         self.state = DraftState::Changed;
+        self.review = None;
         self.authors.insert(author.to_owned());
+    }
+
+    /// Notes that a revision holds what it holds. A review that is under way goes on: its content is the same.
+    pub fn frozen(&mut self) {
+        self.authors.clear();
+        if matches!(self.state, DraftState::Changed | DraftState::Approved) {
+            (self.state, self.review) = (DraftState::Clean, None);
+        }
     }
 
     /// SHA-256 of what a revision of this draft would hold.
@@ -279,6 +318,10 @@ impl Draft {
             operations: self.operations.clone(),
             chain: self.chain.clone(),
             authors: self.authors.clone(),
+            reviewed_by: match (self.state, &self.review) {
+                (DraftState::Approved, Some(review)) => review.decided_by.clone(),
+                _ => String::new(),
+            },
             ..Revision::default()
         }
     }

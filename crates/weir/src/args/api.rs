@@ -11,6 +11,8 @@ Examples:
   weir api new pets petstore.yaml
   weir api lint petstore.yaml --output junit > lint.xml
   weir api diff pets 1.0.0 --file petstore.yaml
+  weir api review pets 1.0.0 --reason 'paging of lists'
+  weir api review pets 1.0.0 --approve
   weir api publish pets 1.0.0 test --runtime test.json --dry-run
   weir api test pets 1.0.0 test --output junit > tests.xml
   weir api promote pets 1.0.0 test --to prod --note 'release 12'
@@ -58,6 +60,27 @@ pub enum ApiCommand {
         /// A document to compare with the draft instead.
         #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "to"])]
         file: Option<PathBuf>,
+        /// How and where.
+        #[command(flatten)]
+        on: OnServer,
+    },
+    /// Ask another person to look at a draft, or say what came of it. Exit status 1 if that is refused.
+    Review {
+        /// The API and its version.
+        #[command(flatten)]
+        of: VersionArgs,
+        /// Approve what the draft holds.
+        #[arg(long, conflicts_with_all = ["ask_changes", "withdraw"])]
+        approve: bool,
+        /// Ask for changes; --reason says for which.
+        #[arg(long, requires = "reason", conflicts_with = "withdraw")]
+        ask_changes: bool,
+        /// Take back that you have asked.
+        #[arg(long)]
+        withdraw: bool,
+        /// What it is about, or why.
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
         /// How and where.
         #[command(flatten)]
         on: OnServer,

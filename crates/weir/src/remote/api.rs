@@ -3,7 +3,7 @@
 use super::{address, encoded, make};
 use crate::args::{
     ApiArgs, ApiCommand, LevelArg, LintArgs, LintOutput, OnServer, Output, PublicationArgs, RemoteArgs,
-    StepArgs,
+    StepArgs, VersionArgs,
 };
 use crate::outcome::CommandOutput;
 use serde_json::{Map, Value, json};
@@ -36,6 +36,22 @@ pub fn api(args: &ApiArgs) -> CommandOutput {
                 encoded(&of.version)
             );
             diff(&version, (*from, *to), file.as_deref(), on)
+        }
+        ApiCommand::Review {
+            of,
+            approve,
+            ask_changes,
+            withdraw,
+            reason,
+            on,
+        } => {
+            let step = match (approve, ask_changes, withdraw) {
+                (true, ..) => ReviewStep::Decide("approved"),
+                (_, true, _) => ReviewStep::Decide("changes-asked"),
+                (.., true) => ReviewStep::Withdraw,
+                _ => ReviewStep::Ask,
+            };
+            review(of, step, reason.as_deref().unwrap_or_default(), on)
         }
         ApiCommand::Test {
             of,
@@ -137,6 +153,49 @@ fn call(
         true => call.header("weir-dry-run", "true"),
         false => call,
     }
+}
+
+/// What somebody does about a review.
+enum ReviewStep {
+    Ask,
+    /// With this state.
+    Decide(&'static str),
+    Withdraw,
+}
+
+fn review(of: &VersionArgs, step: ReviewStep, reason: &str, on: &OnServer) -> CommandResult {
+    let (api, version) = (&of.api, &of.version);
+    let path = format!(
+        "/api/v1/apis/{}/versions/{}/review",
+        encoded(api),
+        encoded(version)
+    );
+    let remote = &on.remote;
+    let asked = match step {
+        ReviewStep::Ask => call(
+            remote,
+            Method::POST,
+            &path,
+            Some(&json!({ "reason": reason })),
+            false,
+        ),
+        ReviewStep::Decide(state) => {
+            let body = json!({ "state": state, "reason": reason });
+            call(
+                remote,
+                Method::POST,
+                &format!("{path}/decision"),
+                Some(&body),
+                false,
+            )
+        }
+        ReviewStep::Withdraw => call(remote, Method::DELETE, &path, None, false),
+    };
+    let body = make(remote, asked)?;
+    Ok(CommandOutput::succeeded(printed(on, &body, |answer| {
+        let state = answer["state"].as_str().unwrap_or("no longer in review");
+        format!("draft of {api} {version}: {}\n", state.replace('-', " "))
+    })))
 }
 
 /// What is printed of a good answer: the answer as it came, or a text made of it.

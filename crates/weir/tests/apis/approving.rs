@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 const APPROVALS: &str = "/api/v1/approvals";
 
 /// People with their tokens.
-struct People<'p> {
+pub(super) struct People<'p> {
     plane: &'p Plane,
     root: String,
 }
 
 impl<'p> People<'p> {
-    fn of(plane: &'p Plane) -> Self {
+    pub(super) fn of(plane: &'p Plane) -> Self {
         let made = plane.post("/api/v1/users/root", json!({"rights": [{"role": "admin"}]}));
         let root = token(&made.expect(201));
         Self { plane, root }
     }
 
-    fn add(&self, name: &str, rights: Value) -> String {
+    pub(super) fn add(&self, name: &str, rights: Value) -> String {
         let path = format!("/api/v1/users/{name}");
         token(
             &self
@@ -29,7 +29,7 @@ impl<'p> People<'p> {
         )
     }
 
-    fn ask(&self, token: &str, method: &str, path: &str, body: Value) -> Answer {
+    pub(super) fn ask(&self, token: &str, method: &str, path: &str, body: Value) -> Answer {
         let call = self.plane.call(method, path, &body);
         call.header("Authorization", &format!("Bearer {token}")).make()
     }
@@ -41,7 +41,7 @@ impl<'p> People<'p> {
         format!("{APPROVALS}/{}", approval["id"].as_str().expect("an id"))
     }
 
-    fn decide(&self, token: &str, approval: &str, state: &str) -> Answer {
+    pub(super) fn decide(&self, token: &str, approval: &str, state: &str) -> Answer {
         let path = format!("{approval}/decision");
         self.ask(token, "POST", &path, json!({"state": state}))
     }

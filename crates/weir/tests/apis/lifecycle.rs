@@ -654,6 +654,21 @@ fn approvals_are_for_one_hash_and_not_for_ones_own() {
         json!({"chain": []}),
     )
     .expect(200);
+    // The draft holds again what it held. Nobody has agreed to that since.
+    ask(&owner, "POST", PROD, with(&approval["id"])).expect(409);
+    let approval = ask(
+        &owner,
+        "POST",
+        "/api/v1/approvals",
+        json!({"publication": "pets/1.0.0/prod"}),
+    )
+    .expect(201)
+    .json();
+    let decision = format!(
+        "/api/v1/approvals/{}/decision",
+        approval["id"].as_str().expect("an id")
+    );
+    ask(&approver, "POST", &decision, json!({"state": "granted"})).expect(200);
     ask(&owner, "POST", PROD, with(&approval["id"])).expect(200);
     only_what_was_approved(&ask, (&owner, &approver), &approval, with(&approval["id"]));
 }

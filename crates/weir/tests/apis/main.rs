@@ -18,6 +18,7 @@ mod plans;
 mod products;
 #[path = "../support/provider.rs"]
 mod provider;
+mod reviewing;
 mod subscribing;
 #[path = "../managed/support.rs"]
 #[allow(dead_code, reason = "no test asks for all of it")]

@@ -2,7 +2,7 @@
 
 use super::{
     adopting, approvals, call_tests, credentials, entities, fetching, hooks, lifecycle, plans, products,
-    publish, reading, subscriptions, versions,
+    publish, reading, reviews, subscriptions, versions,
 };
 use crate::access::Action;
 use crate::api::operation::{Operation, WRITES};
@@ -29,6 +29,7 @@ pub fn operations() -> Vec<Operation> {
         of_apis(),
         of_documents(),
         of_versions(),
+        of_reviews(),
         of_tests(),
         of_adoption(),
         of_plans(),
@@ -210,6 +211,34 @@ fn of_versions() -> Vec<Operation> {
             "Exports a version as OpenAPI, with the gateway's servers and security",
         )
         .query::<versions::ExportQuery>()
+        .answers::<Resource>(),
+    ]
+}
+
+fn of_reviews() -> Vec<Operation> {
+    const REVIEW: &str = "/api/v1/apis/{api}/versions/{version}/review";
+    vec![
+        Operation::get(REVIEW, "getReview", Action::ApisRead, reviews::read)
+            .about("APIs", "Reads how a draft stands, and what was said about it")
+            .answers::<Resource>(),
+        Operation::post(REVIEW, "requestReview", Action::ApisWrite, reviews::ask)
+            .about("APIs", "Asks another person to look at what a draft holds")
+            .headers(DRY_RUN)
+            .body::<reviews::ReviewRequest>()
+            .answers::<Resource>(),
+        Operation::delete(REVIEW, "withdrawReview", Action::ApisWrite, reviews::withdraw)
+            .about("APIs", "Takes back that one has asked for a review")
+            .headers(DRY_RUN),
+        Operation::post(
+            "/api/v1/apis/{api}/versions/{version}/review/decision",
+            "decideReview",
+            Action::ApprovalsDecide,
+            reviews::decide,
+        )
+        .about("APIs", "Approves what a draft holds, or asks for changes with a reason")
+        .description("Who has made a part of the draft, or asks for the review, cannot approve it. A later edit starts again.")
+        .headers(DRY_RUN)
+        .body::<reviews::ReviewDecision>()
         .answers::<Resource>(),
     ]
 }

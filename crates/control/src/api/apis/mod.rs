@@ -31,6 +31,7 @@ mod portals;
 mod products;
 mod publish;
 mod reading;
+mod reviews;
 mod specs;
 mod step;
 mod subscriptions;

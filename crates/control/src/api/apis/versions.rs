@@ -3,7 +3,7 @@
 use super::commit::{WriteEffects, now};
 use super::entities::{body_of, parse};
 use super::library::{Library, PREFIX};
-use super::{library, specs};
+use super::{library, reviews, specs};
 use crate::access::Caller;
 use crate::api::{Api, Problem};
 use axum::extract::{Path, Query, State};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
 use weir_apis::entities::{
-    Api as ApiEntity, Component, DraftState, LineState, LintSummary, Revision as ApiRevision, Version,
+    Api as ApiEntity, Component, LineState, LintSummary, Revision as ApiRevision, Version,
 };
 use weir_apis::lint::{self, Options, Ruleset};
 use weir_apis::openapi::{self, Description};
@@ -291,6 +291,7 @@ pub async fn put(
             let description = fresh.clone().unwrap_or_else(|| Arc::clone(&before));
             check(&entity, &description)?;
             if entity.draft.hash() != hash {
+                reviews::outdate(library, (&name, &version), &hash, &caller.name())?;
                 entity.draft.changed_by(&caller.name());
                 entity.modified = now();
             }
@@ -416,8 +417,7 @@ pub fn freeze(
         ..entity.draft.revision(name, version, entity.last_revision + 1)
     };
     entity.last_revision = revision.number;
-    entity.draft.state = DraftState::Clean;
-    entity.draft.authors.clear();
+    entity.draft.frozen();
     library.put(&library::revision_key(name, version, revision.number), &revision)?;
     library.put(&library::version_key(name, version), &entity)?;
     Ok(revision)

@@ -59,7 +59,9 @@ fn open_part(location: &str, part: StoreKind) -> Result<Arc<dyn Store>, StoreErr
         }
     };
     if folder.is_empty() || folder.contains("://") {
-        return Err(StoreError::Failed("no such kind of store".into()));
+        return Err(StoreError::Failed(
+            "expected sqlite:FOLDER, etcd://HOST:PORT, etcds://HOST:PORT or memory: as its place".into(),
+        ));
     }
     let options = Options {
         durability,

@@ -49,7 +49,7 @@ impl QueryError {
 
 /// One value, or several of which any may hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a text or a list of texts")]
 pub enum OneOrMany {
     /// One.
     One(String),
@@ -69,7 +69,10 @@ impl OneOrMany {
 
 /// A point in time: seconds since the Unix epoch, or a text such as `now`, `-1h`, or one of RFC 3339.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected a time: whole seconds since 1970, or a text such as 'now' or '-1h'"
+)]
 pub enum TimePoint {
     /// Seconds since the Unix epoch.
     Unix(u64),
@@ -79,7 +82,10 @@ pub enum TimePoint {
 
 /// A length of time: seconds, or a text such as `5m`, `1d`, `1w`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected a length of time: whole seconds, or a text such as '5m'"
+)]
 pub enum Length {
     /// Seconds.
     Seconds(u64),

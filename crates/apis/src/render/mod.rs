@@ -155,6 +155,9 @@ pub fn render(input: Input<'_>) -> Result<Vec<Document>, Vec<RenderError>> {
         faults: Vec::new(),
     };
     if publication.state == PublicationState::Live {
+        if let Some(message) = routes::base_path_fault(&publication.runtime.base_path) {
+            renderer.fault("runtime.base_path", message);
+        }
         let upstreams = renderer.backends();
         let head = renderer.head();
         renderer.services(&input.stable, &upstreams, &head, None);

@@ -8,6 +8,7 @@ use crate::naming::slug;
 use crate::openapi::{Operation, UniqueNames};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
+use std::fmt::Write as _;
 
 impl Renderer<'_> {
     /// The service documents of a revision. Those of a canary stand beside the others, under a condition.
@@ -94,7 +95,7 @@ impl Renderer<'_> {
         {
             return Some(id);
         }
-        let pattern = format!("^{}/?", regex::escape(base));
+        let pattern = format!("^{}/?", regex::escape(&encoded(base)));
         let config = json!({ "path_patterns": [{ "pattern": pattern, "replacement": format!("{path}/") }] });
         Some(self.plugin(&suffix, "request-rewrite", config))
     }
@@ -114,7 +115,7 @@ struct Routes<'r> {
 impl Routes<'_> {
     fn all(&mut self, renderer: &mut Renderer<'_>, is_first: bool) {
         if let Some(prefix) = &self.component.prefix {
-            let path = joined(&renderer.input.publication.runtime.base_path, prefix);
+            let path = encoded(&joined(&renderer.input.publication.runtime.base_path, prefix));
             let methods: Vec<&str> = self.component.methods.iter().map(String::as_str).collect();
             self.add(renderer, "all".to_owned(), &path, &methods, None, &[]);
             return;
@@ -239,13 +240,59 @@ fn path_of(upstream: &Map<String, Value>) -> &str {
     path.trim_end_matches('/')
 }
 
+/// Why no call could begin with a base path.
+pub(super) fn base_path_fault(base: &str) -> Option<String> {
+    let is_ambiguous = |segment: &str| {
+        let upper = segment.to_ascii_uppercase();
+        matches!(segment, "" | "." | "..") || upper.contains("%2F") || upper.contains("%5C")
+    };
+    let whole = base.trim_end_matches('/');
+    if whole.is_empty() {
+        return None;
+    }
+    let wrong = match whole.strip_prefix('/') {
+        None => "that begins with '/'",
+        Some(rest) if rest.contains(|it: char| it.is_control() || "?#\\".contains(it)) => {
+            "without '?', '#', '\\' and control characters"
+        }
+        Some(rest) if rest.split('/').any(is_ambiguous) => {
+            "without empty segments, '.', '..', '%2F' and '%5C'"
+        }
+        Some(_) => return None,
+    };
+    Some(format!("expected a path {wrong}, found '{base}'"))
+}
+
 /// The base path with a path behind it.
 fn joined(base: &str, path: &str) -> String {
     format!("{}{path}", base.trim_end_matches('/'))
 }
 
+/// A path as callers send it: a document may have characters as they are that a call has only encoded.
+fn encoded(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    let mut bytes = path.bytes().peekable();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'%' => {
+                out.push('%');
+                for _ in 0..2 {
+                    let digit = bytes.next_if(u8::is_ascii_hexdigit);
+                    out.extend(digit.map(|it| char::from(it.to_ascii_uppercase())));
+                }
+            }
+            b' ' | b'"' | b'<' | b'>' | b'^' | b'`' | b'|' | 0x7f.. => {
+                let _ = write!(out, "%{byte:02X}");
+            }
+            _ => out.push(byte.into()),
+        }
+    }
+    out
+}
+
 /// A path of OpenAPI as a route matches it: a parameter takes one segment; all else is taken as it stands.
 fn pattern(path: &str) -> String {
+    let path = &*encoded(path);
     if !path.contains(['{', '}']) {
         return format!("={path}");
     }
@@ -289,6 +336,18 @@ mod tests {
     }
 
     #[test]
+    fn base_paths_are_such_that_calls_can_have_them() {
+        for base in ["", "/", "/v1", "/v1/", "/old files/ü", "/{tenant}/v1", "/v1.2/~x"] {
+            assert_eq!(base_path_fault(base), None, "{base}");
+        }
+        for base in [
+            "v1", "/v1?x", "/v1#x", "/a//b", "//a", "/a/../b", "/./a", "/a%2fb", "/a\\b", "/a\nb",
+        ] {
+            assert!(base_path_fault(base).is_some(), "{base}");
+        }
+    }
+
+    #[test]
     fn paths_become_patterns() {
         for (path, expected) in [
             ("/pets", "=/pets"),
@@ -296,6 +355,9 @@ mod tests {
             ("/files/{name}.json", "/files/{namejson}"),
             ("/a/{x-y}/{x-y}", "/a/{xy}/{xy3}"),
             ("/{}", "/{1}"),
+            ("/old files/ü", "=/old%20files/%C3%BC"),
+            ("/%c3%bc/{id}/a|b", "/%C3%BC/{id}/a%7Cb"),
+            ("/100%/%e", "=/100%/%E"),
         ] {
             assert_eq!(pattern(path), expected, "{path}");
         }

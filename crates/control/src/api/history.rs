@@ -23,6 +23,11 @@ const BATCH: usize = 1000;
 /// Changes that are looked through at most.
 const MAX_CHANGES: usize = 200_000;
 
+/// Texts of OpenAPI documents, in parts. They never change: versions name others.
+const SPECS: &str = "apis/specs/";
+/// Where no document is: who reads it learns which revision is the newest.
+const NOTHING: &str = "weir/nothing/";
+
 /// A document before and after.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
@@ -199,8 +204,17 @@ pub async fn diff(
     Extension(caller): Extension<Caller>,
     Query(between): Query<DiffQuery>,
 ) -> Result<Json<Value>, Problem> {
-    let to = Revision(between.to.unwrap_or(u64::MAX));
-    let differences = difference(&*api.store, &api.options.dialects, Revision(between.from), to).await?;
+    let to = between.to.map(Revision);
+    if let Some(to) = to
+        && to > api.store.read(NOTHING).await?.1
+    {
+        return Err(Problem::not_found(format_args!("revision {to}")));
+    }
+    let of_dialects = api.options.dialects.prefixes();
+    let prefixes: Vec<&str> = of_dialects.chain(["apis/", ENVIRONMENTS]).collect();
+    let between = (Revision(between.from), to.unwrap_or(Revision(u64::MAX)));
+    let mut differences = difference_within(&*api.store, &prefixes, between, MAX_CHANGES).await?;
+    differences.retain(|key, _| !key.as_str().starts_with(SPECS));
     let mut items = told(&differences);
     if !caller.can(Action::HistorySecrets, &Scope::Everything) {
         items.iter_mut().for_each(redact);

@@ -1,11 +1,12 @@
 //! Whether what a write makes of a configuration could be served.
 
 use crate::follow::name_of;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;
 use weir_model::diagnostic::PathStep;
 use weir_model::{Consumer, Diagnostic, DialectName, DocPath, Model, Severity};
-use weir_native::incremental::IncrementalModel;
+use weir_native::incremental::{self, IncrementalModel};
 use weir_plugin::{Plugin, Registry};
 use weir_snapshot::{CompileCache, PersistentState};
 
@@ -39,6 +40,43 @@ impl Identity {
             message: fault.message.clone(),
         }
     }
+}
+
+/// The finding at its place in the document that a write is about; as it is, if it is about none of them.
+fn located(resource: &str, fault: Diagnostic, changes: &[(&str, Option<&[u8]>)]) -> Diagnostic {
+    let mut documents = changes.iter();
+    let found = documents.find_map(|(key, text)| place_in(key, (*text)?, resource, &fault));
+    found.unwrap_or(fault)
+}
+
+/// The finding in a document that has the resource; `None`: it has none.
+fn place_in(key: &str, text: &[u8], resource: &str, fault: &Diagnostic) -> Option<Diagnostic> {
+    let (kind, name) = key.split_once('/')?;
+    let value: Value = serde_json::from_slice(text).ok()?;
+    let (model, _) = incremental::resource(kind, name, &value).ok()?;
+    let mut own = fault.clone();
+    let mut index = 0;
+    loop {
+        let Some(PathStep::Index(position)) = own.path.0.get_mut(1) else {
+            return None;
+        };
+        *position = index;
+        let found = name_of(&own, &model);
+        if found == resource {
+            break;
+        }
+        if found == own.path.to_string() {
+            return None;
+        }
+        index += 1;
+    }
+    let mut found = weir_native::locate(&json!({ kind: [value] }), own);
+    if let [PathStep::Field(list), PathStep::Index(0), ..] = found.path.0.as_slice()
+        && list == kind
+    {
+        found.path.0.drain(..2);
+    }
+    Some(found)
 }
 
 impl Checker {
@@ -99,7 +137,8 @@ impl Checker {
                 }
                 _ => true,
             });
-        new.map(|(_, fault)| fault).collect()
+        new.map(|(identity, fault)| located(&identity.resource, fault, changes))
+            .collect()
     }
 
     fn faults(&mut self, model: &Model) -> Vec<Diagnostic> {
@@ -180,7 +219,11 @@ mod tests {
         let gone = |name: &str| json!({"name": name, "upstream": "gone"});
         let wrong = |name: &str| json!({"id": name, "rate-limit": {"limits": "x"}});
         let good = |name: &str| json!({"name": name, "url": "http://127.0.0.1:1"});
-        let cases: [(&str, Option<Value>, &[&str]); 9] = [
+        let with_route = |name: &str| {
+            json!({"name": name, "url": "http://127.0.0.1:1", "routes": [
+                {"name": name, "paths": ["/"], "plugins": [{"cors": {}}, {"rate-limit": {"limits": "x"}}]}]})
+        };
+        let cases: [(&str, Option<Value>, &[&str]); 10] = [
             // What was wrong before is not, whether it comes to stand elsewhere or not.
             ("services/a", Some(good("a")), &[]),
             ("services/z", Some(good("z")), &[]),
@@ -189,9 +232,14 @@ mod tests {
             ("services/m", Some(good("m")), &[]),
             ("services/m", Some(gone("m")), &[]),
             // The same words as before, about another resource.
-            ("services/a", Some(gone("a")), &["services[0].upstream"]),
-            ("services/z", Some(gone("z")), &["services[2].upstream"]),
-            ("plugins/a", Some(wrong("a")), &["plugins[0]"]),
+            ("services/a", Some(gone("a")), &["upstream"]),
+            ("services/z", Some(gone("z")), &["upstream"]),
+            ("plugins/a", Some(wrong("a")), &["rate-limit"]),
+            (
+                "services/a",
+                Some(with_route("a")),
+                &["routes[0].plugins[1].rate-limit"],
+            ),
         ];
         for (key, value, expected) in cases {
             let mut checker = Checker::new(weir_plugins::registry());

@@ -1,6 +1,7 @@
 //! Bodies of calls, and refusals of what is no good call: they are problems as all others.
 
 use super::problem::Problem;
+use super::unique_fields::UniqueFields;
 use axum::body::{Body, to_bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::StatusCode;
@@ -27,12 +28,21 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     }
 }
 
-/// A body that may be empty, as a value. What does not fit is told with its place.
+/// A body that may be empty, as what it describes. What does not fit is told with its place.
 fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
+    weir_apis::entities::parse(&object(text)?).map_err(|found| Problem::step("read", vec![found]))
+}
+
+/// The object of a body; an empty body is an empty object. Whoever fills in fields may rely on it. A field that is there twice is
+/// refused: one of the two would be lost without a trace.
+pub fn object(text: &str) -> Result<Value, Problem> {
     let text = if text.trim().is_empty() { "{}" } else { text };
-    let value: Value =
-        serde_json::from_str(text).map_err(|error| Problem::bad(format!("not JSON: {error}")))?;
-    weir_apis::entities::parse(&value).map_err(|found| Problem::step("read", vec![found]))
+    match serde_json::from_str(text) {
+        Ok(UniqueFields(Value::Object(fields))) => Ok(Value::Object(fields)),
+        Ok(_) => Err(Problem::bad("expected an object, such as {}")),
+        Err(error) if error.is_data() => Err(Problem::bad(error.to_string())),
+        Err(error) => Err(Problem::bad(format!("not JSON: {error}"))),
+    }
 }
 
 /// A refusal of the framework (a query that is not understood, a body that is too long) as a problem with the same status.
@@ -62,6 +72,42 @@ pub async fn as_problem(answer: Response) -> Response {
 mod tests {
     use super::*;
     use axum::Json;
+
+    #[test]
+    fn only_objects_whose_fields_are_there_once_are_read() {
+        for (text, expected) in [
+            ("", "{}"),
+            (" \n", "{}"),
+            (
+                r#"{"a": [{"b": 1.5, "c": -1}, {"b": null}], "d": "\u00fc"}"#,
+                r#"{"a":[{"b":1.5,"c":-1},{"b":null}],"d":"ü"}"#,
+            ),
+        ] {
+            let read = object(text).map(|value| value.to_string());
+            assert_eq!(read.ok().as_deref(), Some(expected), "{text}");
+        }
+        for (text, expected) in [
+            ("[]", "expected an object"),
+            ("5", "expected an object"),
+            ("null", "expected an object"),
+            ("\"x\"", "expected an object"),
+            ("[1", "not JSON: EOF"),
+            (
+                r#"{"a": 1, "a": 2}"#,
+                "the field 'a' is here a second time at line 1 column",
+            ),
+            (
+                "{\"a\": [{\"b\": 1,\n\"b\": 2}]}",
+                "the field 'b' is here a second time at line 2",
+            ),
+        ] {
+            let refused = object(text).err().map(|problem| problem.to_string());
+            assert!(
+                refused.as_deref().is_some_and(|it| it.contains(expected)),
+                "{text}: {refused:?}"
+            );
+        }
+    }
 
     #[tokio::test]
     async fn refusals_of_the_framework_become_problems() {

@@ -68,6 +68,7 @@ mod shapes;
 mod statistics;
 mod sync;
 mod table;
+mod unique_fields;
 mod view;
 mod writing;
 

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::SystemTime;
-use weir_model::{document, secrets};
+use weir_model::{Diagnostic, document, secrets};
 use weir_native::incremental::{KINDS, current_kind};
 use weir_store::{Change, Document, Key, Transaction};
 
@@ -107,10 +107,21 @@ pub fn key_of(kind: &str, name: &str) -> Result<Key, Problem> {
 }
 
 fn parse(body: &str) -> Result<Map<String, Value>, Problem> {
-    match document::parse(body) {
-        Ok(Value::Object(fields)) => Ok(fields),
+    match document::parse_noting_repeats(body) {
+        Ok((Value::Object(fields), repeats)) => match repeats.first() {
+            None => Ok(fields),
+            Some(repeat) => Err(unread(repeat)),
+        },
         Ok(_) => Err(Problem::bad("expected a map")),
-        Err(found) => Err(Problem::bad(found.message)),
+        Err(found) => Err(unread(&found)),
+    }
+}
+
+/// What a text is refused for, with its line.
+fn unread(found: &Diagnostic) -> Problem {
+    match found.line {
+        Some(line) => Problem::bad(format!("line {line}: {}", found.message)),
+        None => Problem::bad(&*found.message),
     }
 }
 

@@ -5,6 +5,7 @@ use super::commit::WriteEffects;
 use super::library;
 use super::library::{Library, PREFIX};
 use crate::access::Caller;
+use crate::api::json_body;
 use crate::api::precondition::tagged;
 use crate::api::{Api, Problem};
 use axum::extract::{Path, State};
@@ -24,12 +25,9 @@ pub fn parse<T: DeserializeOwned>(body: &Value) -> Result<T, Problem> {
     entities::parse(body).map_err(|(place, message)| Problem::step("read", vec![(place, message)]))
 }
 
-/// Reads a body that may be empty, as JSON.
+/// Reads a body that may be empty, as an object.
 pub fn body_of(text: &str) -> Result<Value, Problem> {
-    match text.trim() {
-        "" => Ok(json!({})),
-        text => serde_json::from_str(text).map_err(|error| Problem::bad(format!("not JSON: {error}"))),
-    }
+    json_body::object(text)
 }
 
 pub fn check_name(name: &str) -> Result<(), Problem> {
@@ -182,7 +180,11 @@ documents!(
     environments,
     "environments",
     Environment,
-    |library, entity| library.publications(|it| it.environment == entity.name),
+    |library, entity| {
+        crate::api::apis::versions::ruleset(entity.lint_rules.as_deref())
+            .map_err(|it| it.about("lint_rules"))?;
+        library.publications(|it| it.environment == entity.name)
+    },
     |library, name| first_below(library, &format!("{PREFIX}publications/"), |it| it
         .ends_with(&format!("/{name}"))),
     nothing_below

@@ -155,7 +155,15 @@ pub async fn decide(
     headers: HeaderMap,
     JsonBody(decision): JsonBody<Decision>,
 ) -> Result<Json<Value>, Problem> {
-    let to: ApprovalState = parse(&Value::from(decision.state.as_str()))?;
+    let to = match decision.state.as_str() {
+        "granted" => ApprovalState::Granted,
+        "refused" => ApprovalState::Refused,
+        "withdrawn" => ApprovalState::Withdrawn,
+        other => {
+            let message = format!("expected granted, refused or withdrawn, found '{other}'");
+            return Err(Problem::step("read", vec![("state".to_owned(), message)]));
+        }
+    };
     let written = api
         .manage(&caller, &headers, |library| {
             let mut approval: Approval = library.get(&library::approval_key(&id))?;

@@ -8,7 +8,7 @@ use axum::Json;
 use axum::http::StatusCode;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use weir_apis::entities::{Canary, Deprecation, LineState, Publication, PublicationState};
+use weir_apis::entities::{Canary, CanaryKey, Deprecation, LineState, Publication, PublicationState};
 use weir_apis::states;
 
 type JsonResult = Result<Json<Value>, Problem>;
@@ -16,13 +16,7 @@ type JsonResult = Result<Json<Value>, Problem>;
 pub async fn deprecate(mut step: Step) -> JsonResult {
     let note = step.take_note();
     let deprecation: Deprecation = step.parse()?;
-    if deprecation
-        .sunset
-        .is_some_and(|sunset| sunset < deprecation.since)
-    {
-        let message = "expected a time that is not before 'since'".to_owned();
-        return Err(Problem::step("read", vec![("sunset".to_owned(), message)]));
-    }
+    check_deprecation(&deprecation)?;
     step.body["note"] = note.into();
     step.change("deprecate", |publication, version| {
         version.line = states::line(version.line, LineState::Deprecated)?;
@@ -30,6 +24,41 @@ pub async fn deprecate(mut step: Step) -> JsonResult {
         Ok(())
     })
     .await
+}
+
+/// Says what is wrong with times and links. Links stand in a header of every answer, and browsers follow them.
+fn check_deprecation(deprecation: &Deprecation) -> Result<(), Problem> {
+    let mut wrong = Vec::new();
+    if deprecation
+        .sunset
+        .is_some_and(|sunset| sunset < deprecation.since)
+    {
+        wrong.push(("sunset", "expected a time that is not before 'since'"));
+    }
+    for (field, link) in [("link", &deprecation.link), ("successor", &deprecation.successor)] {
+        let is_link = |link: &String| {
+            ["https://", "http://", "/"]
+                .iter()
+                .any(|begin| link.starts_with(begin))
+                && !link.contains(|it: char| it.is_whitespace() || it.is_control() || "<>\"".contains(it))
+        };
+        if !link.as_ref().is_none_or(is_link) {
+            wrong.push((
+                field,
+                "expected an address such as https://example.com/news, or a path",
+            ));
+        }
+    }
+    match wrong.is_empty() {
+        true => Ok(()),
+        false => Err(Problem::step(
+            "read",
+            wrong
+                .into_iter()
+                .map(|(place, message)| (place.to_owned(), message.to_owned()))
+                .collect(),
+        )),
+    }
 }
 
 /// Takes a deprecation back: people err.
@@ -94,6 +123,12 @@ fn check_canary(canary: &Canary) -> Result<(), Problem> {
             let message = "expected a share in hundredths of a percent, 0 to 10000".to_owned();
             wrong.push((place, message));
         }
+    }
+    if let CanaryKey::Header(name) | CanaryKey::Cookie(name) = &canary.by
+        && !weir_plugin::headers::is_name(name.as_bytes())
+    {
+        let message = "expected a name of letters, digits and hyphens; no call has another one".to_owned();
+        wrong.push(("by".to_owned(), message));
     }
     for (index, guard) in canary.guards.iter().enumerate() {
         if let Err(error) = super::guards::rule(&Publication::default(), Vec::new(), guard).check() {

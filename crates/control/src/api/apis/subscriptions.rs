@@ -58,6 +58,7 @@ pub(super) fn plan_of(library: &Library, subscription: &Subscription) -> Result<
 /// Whether there is what an application wants to subscribe to, and it is offered.
 fn check_target(library: &Library, subscription: &Subscription) -> Result<(), Problem> {
     match (subscription.publication.as_str(), subscription.product.as_str()) {
+        ("", "") => Err(Problem::bad("expected either 'publication' or 'product'")),
         (publication, "") => library.publication(publication).map(|_| ()),
         ("", product) => {
             let known: Product = library.get(&library::product_key(product))?;

@@ -4,6 +4,7 @@
 mod acceptance;
 mod adopting;
 mod approving;
+mod bad_input;
 mod commands;
 mod erasing;
 mod events;

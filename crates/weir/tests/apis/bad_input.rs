@@ -1,0 +1,219 @@
+//! Bad input to Weir's own API: what is refused says why, nothing of it is stored, and no body ends the process.
+
+use crate::support::{Answer, Call, until, upstream};
+use crate::{Plane, petstore};
+use serde_json::{Value, json};
+
+const PUBLICATION: &str = "/api/v1/publications/pets/1.0.0/test";
+
+/// Bodies that are no objects, and one that has a field twice.
+const BODIES: [&str; 5] = ["[]", "5", "\"x\"", "null", r#"{"name": "a", "name": "b"}"#];
+
+/// A call without its parameters: names of what is there, and any others.
+fn filled(path: &str) -> String {
+    let known = [
+        ("{kind}", "services"),
+        ("{list}", "routes"),
+        ("{api}", "pets"),
+        ("{version}", "1.0.0"),
+        ("{environment}", "test"),
+    ];
+    let path = known
+        .iter()
+        .fold(path.to_owned(), |path, (name, value)| path.replace(name, value));
+    let segments = path
+        .split('/')
+        .map(|it| if it.starts_with('{') { "x" } else { it });
+    segments.collect::<Vec<&str>>().join("/")
+}
+
+#[test]
+fn no_body_of_any_call_ends_the_process() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    let description = plane.get("/api/v1/openapi.json").expect(200).json();
+    let paths = description["paths"].as_object().expect("paths");
+    for (path, operations) in paths {
+        for method in ["post", "put"] {
+            if operations.get(method).is_none() {
+                continue;
+            }
+            for body in BODIES {
+                let call = Call::new(&method.to_uppercase(), &plane.weir.console(), &filled(path));
+                let answer = call.body(body).attempt();
+                assert!(
+                    answer.as_ref().is_some_and(|it| it.status < 500),
+                    "{method} {path} {body}: {answer:?}"
+                );
+            }
+        }
+    }
+    plane.get("/api/v1/state").expect(200);
+}
+
+#[test]
+fn fields_that_are_there_twice_are_refused_with_their_line() {
+    let plane = Plane::start();
+    for (path, body, told) in [
+        (
+            "/api/v1/environments/other",
+            "{\"kind\": \"production\",\n \"kind\": \"non-production\"}",
+            "the field 'kind' is here a second time at line 2",
+        ),
+        ("/api/v1/environments/other", "[]", "expected an object"),
+        (
+            "/api/v1/resources/services/other",
+            "url: http://127.0.0.1:1\nurl: http://127.0.0.1:2\n",
+            "line 2: the key 'url' is here a second time",
+        ),
+    ] {
+        let call = Call::new("PUT", &plane.weir.console(), path);
+        let answer = call.body(body).make().expect(400);
+        assert!(answer.body.contains(told), "{path}: {}", answer.body);
+        plane.get(path).expect(404);
+    }
+}
+
+/// What is wrong is told at its place in the document that was sent, not in the configuration of all documents.
+#[test]
+fn faults_are_told_at_their_place_in_the_document() {
+    let plane = Plane::start();
+    let service = |plugins: Value| {
+        json!({"url": "http://127.0.0.1:1", "routes": [
+            {"name": "first", "paths": ["/first"]}, {"name": "second", "paths": ["/second"], "plugins": plugins}]})
+    };
+    let path = |name: &str| format!("/api/v1/resources/services/{name}");
+    plane
+        .put(&path("a"), json!({"url": "http://127.0.0.1:1"}))
+        .expect(201);
+    let wrong = json!([{"cors": {}}, {"rate-limit": {"limits": "x"}}]);
+    let refused = plane.put(&path("b"), service(wrong)).expect(422).json();
+    assert_eq!(
+        refused["errors"][0]["path"], "routes[1].plugins[1].rate-limit.limits",
+        "{refused}"
+    );
+}
+
+fn published(plane: &Plane, base_path: &str) -> Answer {
+    let runtime = json!({"base_path": base_path, "backends": {"main": {"url": format!("http://{}", upstream("pets"))}}});
+    plane.post(PUBLICATION, json!({ "runtime": runtime }))
+}
+
+/// A document may have characters in its paths that calls have only encoded.
+#[test]
+fn paths_with_any_characters_are_served_and_base_paths_are_such_that_calls_can_have_them() {
+    let plane = Plane::start();
+    let answers = json!({"responses": {"200": {"description": "ok"}}});
+    let mut document = petstore();
+    for path in ["/old files/größe", "/a|b/c"] {
+        document["paths"][path] = json!({ "get": answers });
+    }
+    document["paths"]["/%c3%bc/{id}"] = json!({"get": {"responses": {"200": {"description": "ok"}},
+        "parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "string"}}]}});
+    plane.version(&document);
+    for base_path in ["v1", "/v1?x=1", "/a/../b", "/a//b", "/a%2Fb"] {
+        let refused = published(&plane, base_path).expect(422);
+        assert!(
+            refused
+                .body
+                .contains("render: runtime.base_path: expected a path"),
+            "{base_path}: {}",
+            refused.body
+        );
+    }
+    published(&plane, "/shop ü").expect(200);
+    for path in ["/old%20files/gr%C3%B6%C3%9Fe", "/a%7Cb/c", "/%C3%BC/7", "/pets"] {
+        let whole = format!("/shop%20%C3%BC{path}");
+        until("it is served", || plane.status(&whole, None) == Some(200));
+    }
+}
+
+/// Links stand in a header of every answer, and in the portal; a canary by what no call has would reach nobody.
+#[test]
+fn what_would_have_no_effect_or_a_bad_one_is_refused() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    for (step, body, told) in [
+        (
+            "deprecation",
+            json!({"since": 1, "link": "javascript:alert(1)"}),
+            "link: ",
+        ),
+        ("deprecation", json!({"since": 1, "link": "not a link"}), "link: "),
+        (
+            "deprecation",
+            json!({"since": 1, "successor": "https://a.test/>; rel=\"x"}),
+            "successor: ",
+        ),
+        (
+            "canary",
+            json!({"revision": 1, "share": 100, "by": {"header": "two words"}}),
+            "by: ",
+        ),
+        (
+            "canary",
+            json!({"revision": 1, "share": 100, "by": {"cookie": ""}}),
+            "by: ",
+        ),
+    ] {
+        let refused = plane
+            .put(&format!("{PUBLICATION}/{step}"), body.clone())
+            .expect(422);
+        assert!(
+            refused.body.contains(&format!("read: {told}")),
+            "{body}: {}",
+            refused.body
+        );
+    }
+    let link = json!({"since": 1, "link": "/news#end", "successor": "https://a.test/v2"});
+    plane.put(&format!("{PUBLICATION}/deprecation"), link).expect(200);
+    let rules = plane.put("/api/v1/environments/other", json!({"lint_rules": ": : x"}));
+    assert!(rules.expect(422).body.contains("lint_rules"));
+    plane.put("/api/v1/applications/shop", json!({})).expect(201);
+    let subscription = plane.post(
+        "/api/v1/subscriptions",
+        json!({"application": "shop", "plan": "b"}),
+    );
+    assert!(
+        subscription
+            .expect(400)
+            .body
+            .contains("either 'publication' or 'product'"),
+        "it names neither"
+    );
+    let asked = json!({"publication": "pets/1.0.0/prod", "revision": 1});
+    let approval = plane.post("/api/v1/approvals", asked).expect(201).json();
+    let decision = format!(
+        "/api/v1/approvals/{}/decision",
+        approval["id"].as_str().expect("an id")
+    );
+    for state in ["outdated", "open", "maybe"] {
+        let refused = plane.post(&decision, json!({ "state": state })).expect(422);
+        assert!(
+            refused.body.contains("expected granted, refused or withdrawn"),
+            "{state}"
+        );
+    }
+}
+
+/// A commit that the history lists has a difference.
+#[test]
+fn the_difference_of_two_revisions_has_what_the_history_says() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    let history = plane.get("/api/v1/history?limit=1").expect(200).json();
+    let revision = history["items"][0]["revision"].as_u64().expect("a number");
+    let listed = history["items"][0]["changes"].as_array().expect("changes").len();
+    let path = |from: u64, to: u64| format!("/api/v1/diff?from={from}&to={to}");
+    let diff = plane.get(&path(revision - 1, revision)).expect(200).json();
+    assert_eq!(
+        diff["items"].as_array().map(Vec::len),
+        Some(listed),
+        "{history} {diff}"
+    );
+    let ahead = plane.get(&path(revision, revision + 1000)).expect(404);
+    assert!(ahead.body.contains("does not exist"), "{ahead:?}");
+}

@@ -127,6 +127,27 @@ fn one_plugin(plugin: &str, config: &Value) -> Value {
 }
 
 #[test]
+fn metadata_complete_policies() {
+    let mut document = one_plugin("authz-casbin", &json!({"username": "user"}));
+    document["plugin_metadata"] = json!([{"id": "authz-casbin", "model": MODEL, "policy": "p, alice, *, *"}]);
+    let (found, told) = catalogue(&document, "casbin", Settings::default());
+    assert_eq!(
+        (&found["model"], &found["policy"]),
+        (&json!(MODEL), &json!("p, alice, *, *"))
+    );
+    assert_eq!(told, []);
+    // Without them, no call is allowed.
+    document["plugin_metadata"] = json!([]);
+    let (found, told) = catalogue(&document, "casbin", Settings::default());
+    assert!(
+        found["model"]
+            .as_str()
+            .is_some_and(|model| model.contains("m = false"))
+    );
+    assert_eq!(told.len(), 1, "{told:?}");
+}
+
+#[test]
 fn policies_are_read_from_files() {
     let config = |model: &str| {
         let config = json!({"username": "user", "model_path": model, "policy_path": "policy.csv"});

@@ -32,6 +32,13 @@ pub trait PluginAdapter: Sync {
         None
     }
 
+    /// Whether what it lacks may stand in the plugin's metadata, which are not at hand when a document is read. Then a
+    /// document is not refused for it; calls that cannot be decided are.
+    fn is_completed_by_metadata(&self, config: &Map<String, Value>) -> bool {
+        let _ = config;
+        false
+    }
+
     /// The words for a violation of the shape, where the plugin has better ones.
     fn explain(&self, config: &Value, error: String) -> String {
         let _ = config;

@@ -58,6 +58,10 @@ impl PluginAdapter for AuthzCasbin {
         Some(&SHAPE)
     }
 
+    fn is_completed_by_metadata(&self, config: &Map<String, Value>) -> bool {
+        config.contains_key("username")
+    }
+
     fn check(&self, config: &Map<String, Value>) -> Result<(), String> {
         let text = |field: &str| config.get(field).and_then(Value::as_str);
         match text("model").zip(text("policy")) {

@@ -4,7 +4,7 @@ use super::skippable::serves_without;
 use super::{PluginLocation, is_known, mapping, meta::Meta, names, unserved};
 use crate::settings::Settings;
 use crate::translate::vars;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::HashMap;
 use weir_dialect::Support;
 use weir_plugins::lua_syntax;
@@ -42,7 +42,7 @@ impl Checker {
     /// In APISIX's words.
     pub fn check(&mut self, name: &str, config: &mut Value, side: PluginLocation) -> Result<(), String> {
         if matches!(config, Value::Array(items) if items.is_empty()) {
-            *config = Value::Object(serde_json::Map::new());
+            *config = Value::Object(Map::new());
         }
         if !config.is_object() {
             // Unlike APISIX without the value, which may be a key in the wrong place.
@@ -88,10 +88,15 @@ impl Checker {
                 .as_object()
                 .map_or(Ok(()), |config| credentials.check(config));
         }
-        mapping
-            .shape()
-            .check(config)
-            .map_err(|error| mapping.explain(config, error))?;
+        if let Err(error) = mapping.shape().check(config) {
+            let may_be_completed = config
+                .as_object()
+                .is_some_and(|config| mapping.is_completed_by_metadata(config));
+            return match may_be_completed && !self.checks_unserved {
+                true => Ok(()),
+                false => Err(mapping.explain(config, error)),
+            };
+        }
         match config.as_object() {
             Some(config) => {
                 mapping.check(config)?;

@@ -2,7 +2,6 @@
 
 use super::CheckContext;
 use crate::admin::references::identities_of;
-use crate::admin::state::AdminState;
 use crate::plugins::loggers::NO_PATH;
 use crate::plugins::{Checker, PluginLocation, is_known, mapping, unserved};
 use serde_json::{Map, Value};
@@ -66,10 +65,11 @@ fn each(document: &Value, side: PluginLocation, around: CheckContext<'_>) -> Res
     Ok(())
 }
 
-/// `authz-casbin` takes its model and policy from its metadata where it has none.
+/// Whether what a plugin lacks is in its metadata.
 fn is_completed(name: &str, config: &Value, around: CheckContext<'_>) -> bool {
-    let has_metadata = |state: &AdminState| state.get("plugin_metadata/authz-casbin").is_some();
-    name == "authz-casbin" && config.get("username").is_some() && around.state.is_some_and(has_metadata)
+    let may_be = || Some(mapping(name)?.is_completed_by_metadata(config.as_object()?));
+    let metadata = || around.state?.get(&format!("plugin_metadata/{name}"));
+    may_be() == Some(true) && metadata().is_some()
 }
 
 /// `file-logger` needs a file, named by itself or by its metadata.

@@ -118,6 +118,38 @@ pub fn is_known(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::pattern::{CHECKED_ELSEWHERE, compiled};
+
+    /// A pattern that Weir cannot compile would let all texts through.
+    #[test]
+    fn patterns_of_plugins_can_be_checked() {
+        let mut shapes: Vec<serde_json::Value> = BUILT.iter().map(|it| it.shape().to_json_schema()).collect();
+        shapes.extend(
+            BUILT
+                .iter()
+                .filter_map(|it| Some(it.metadata_shape()?.to_json_schema())),
+        );
+        let credentials = BUILT.iter().filter_map(|it| it.credentials());
+        shapes.extend(credentials.map(|it| it.shape().to_json_schema()));
+        let mut looked_at = 0;
+        while let Some(shape) = shapes.pop() {
+            if let Some(pattern) = shape.get("pattern").and_then(serde_json::Value::as_str) {
+                looked_at += 1;
+                assert!(
+                    compiled(pattern).is_some() || CHECKED_ELSEWHERE.contains(&pattern),
+                    "{pattern}"
+                );
+            }
+            match shape {
+                serde_json::Value::Object(fields) => {
+                    shapes.extend(fields.into_iter().map(|(_, shape)| shape))
+                }
+                serde_json::Value::Array(items) => shapes.extend(items),
+                _ => {}
+            }
+        }
+        assert!(looked_at > 20, "{looked_at}");
+    }
 
     #[test]
     fn plugins_are_known_by_their_names() {

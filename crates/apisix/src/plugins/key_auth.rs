@@ -101,5 +101,5 @@ impl CredentialAdapter for KeyAuth {
 
 /// The realm of a challenge.
 pub fn realm(default: &'static str) -> Schema {
-    text().length(1, 128).pattern(r"^[ -!#-\[\]-~]+$").or(default)
+    text().length(1, 128).pattern(r"^[ -!#-[\]-~]+$").or(default)
 }

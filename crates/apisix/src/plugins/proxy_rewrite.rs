@@ -50,7 +50,7 @@ impl PluginAdapter for ProxyRewrite {
                 ),
                 ("uri", text().length(1, 4096).pattern(r"^\/.*")),
                 ("regex_uri", array(text()).min_items(2)),
-                ("host", text().pattern(r"^[0-9a-zA-Z.-]+(:\d{1,5})?$")),
+                ("host", text().pattern(r"^[0-9a-zA-Z-.]+(:\d{1,5})?$")),
                 ("headers", header_changes()),
                 ("use_real_request_uri_unsafe", boolean().or(false)),
                 ("_meta", meta::shape()),

@@ -8,6 +8,7 @@
 
 mod check;
 mod common;
+pub(crate) mod pattern;
 mod print;
 mod read;
 mod violation;
@@ -15,9 +16,8 @@ mod violation;
 pub use check::kind_of;
 pub use common::{address, host, id, label_map, long_text, method, methods, short_text, timeout, timestamp};
 
-use regex::Regex;
+use pattern::Pattern;
 use serde_json::Value;
-use std::sync::OnceLock;
 
 /// A type of JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,28 +73,6 @@ pub struct Schema {
     one_of: Vec<Schema>,
     not: Option<Box<Schema>>,
     condition: Option<Box<(Schema, Schema, Schema)>>,
-}
-
-/// A regular expression of a shape, compiled when it is first needed.
-#[derive(Debug)]
-struct Pattern {
-    text: &'static str,
-    compiled: OnceLock<Option<Regex>>,
-}
-
-impl Pattern {
-    fn new(text: &'static str) -> Self {
-        Self {
-            text,
-            compiled: OnceLock::new(),
-        }
-    }
-
-    fn matches(&self, value: &str) -> bool {
-        // What only the original's dialect has is checked where the plugin is.
-        let compiled = self.compiled.get_or_init(|| Regex::new(self.text).ok());
-        compiled.as_ref().is_none_or(|regex| regex.is_match(value))
-    }
 }
 
 /// Whether a text stands for a secret that is kept elsewhere.

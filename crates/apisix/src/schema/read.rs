@@ -1,6 +1,7 @@
 //! Shapes read from JSON Schema: of what Weir checks, but does not work with itself.
 
-use super::{Kind, Pattern, Schema};
+use super::pattern::Pattern;
+use super::{Kind, Schema};
 use serde_json::{Map, Value};
 
 impl Schema {

@@ -45,7 +45,7 @@ impl Default for Metadata {
 fn constant_tags() -> Schema {
     array(
         text()
-            .pattern(r"^\p{L}([\p{L}\p{N}_.:/-]*[\p{L}\p{N}_./-])?$")
+            .pattern(r"^[\p{L}][\p{L}\p{N}_.:/-]*(?<!:)$")
             .length(1, 200),
     )
 }

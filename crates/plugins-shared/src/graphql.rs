@@ -42,11 +42,23 @@ impl From<QueryFault> for GraphqlError {
     }
 }
 
+/// The longest body that is read, where nothing else is said.
+pub const DEFAULT_MAX_BODY_BYTES: usize = 1 << 20;
+
+/// Whether it is that length.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+pub fn is_default_max_body(bytes: &usize) -> bool {
+    *bytes == DEFAULT_MAX_BODY_BYTES
+}
+
 const NO_BODY: &str = "Invalid graphql request: can't get graphql request body";
 
 /// The query of a request: the argument `query` of a GET, the member `query` of a POST's JSON, or the body of another
 /// POST. `Ok(None)`: the body is not at hand yet.
-pub fn query(request: &Request) -> Result<Option<Cow<'_, str>>, GraphqlError> {
+///
+/// # Errors
+/// There is none, or it stands in a body of more than `max_bytes`.
+pub fn query(request: &Request, max_bytes: usize) -> Result<Option<Cow<'_, str>>, GraphqlError> {
     let invalid = |what: &str| GraphqlError::Invalid(format!("invalid graphql request, {what}"));
     match request.method.as_slice() {
         b"GET" => {
@@ -59,6 +71,11 @@ pub fn query(request: &Request) -> Result<Option<Cow<'_, str>>, GraphqlError> {
             Ok(Some(Cow::Owned(String::from_utf8_lossy(&query).into_owned())))
         }
         b"POST" => {
+            let declared = request.headers.get(b"content-length").and_then(decimal);
+            let length = request.body.as_ref().map(Vec::len).or(declared);
+            if length.is_some_and(|length| length > max_bytes) {
+                return Err(GraphqlError::Invalid(NO_BODY.to_owned()));
+            }
             let Some(body) = request.body.as_deref() else {
                 return match request.has_body {
                     true => Ok(None),
@@ -90,6 +107,11 @@ pub fn query(request: &Request) -> Result<Option<Cow<'_, str>>, GraphqlError> {
         }
         _ => Err(GraphqlError::Method),
     }
+}
+
+/// A length, as headers tell it.
+fn decimal(value: &[u8]) -> Option<usize> {
+    std::str::from_utf8(value).ok()?.trim().parse().ok()
 }
 
 /// What stands beside the query of a request.
@@ -330,7 +352,8 @@ mod tests {
             let mut exchange = exchange();
             prepare(&mut exchange, call, &[("Content-Type", content_type)]);
             exchange.request.body = body.map(|body| body.as_bytes().to_vec());
-            let found = query(&exchange.request).map(|query| query.map(Cow::into_owned));
+            let found =
+                query(&exchange.request, DEFAULT_MAX_BODY_BYTES).map(|query| query.map(Cow::into_owned));
             let expected = expected
                 .map(|query| query.map(str::to_owned))
                 .map_err(|it| GraphqlError::Invalid(it.to_owned()));
@@ -338,9 +361,31 @@ mod tests {
         }
         let mut exchange = exchange();
         prepare(&mut exchange, "PUT /", &[]);
-        assert_eq!(query(&exchange.request), Err(GraphqlError::Method));
+        let query = |exchange: &weir_plugin::Exchange| match query(&exchange.request, 3) {
+            Ok(found) => Ok(found.map(Cow::into_owned)),
+            Err(error) => Err(error),
+        };
+        assert_eq!(query(&exchange), Err(GraphqlError::Method));
         prepare(&mut exchange, "POST /", &[]);
         exchange.request.has_body = true;
-        assert_eq!(query(&exchange.request), Ok(None));
+        assert_eq!(query(&exchange), Ok(None));
+        // A body that is too long is none, whether it is at hand or only announced.
+        let too_long = Err(GraphqlError::Invalid(NO_BODY.to_owned()));
+        prepare(
+            &mut exchange,
+            "POST /",
+            &[("Content-Type", "application/graphql"), ("Content-Length", "4")],
+        );
+        exchange.request.has_body = true;
+        assert_eq!(query(&exchange), too_long);
+        for (body, expected) in [("{ab}", too_long), ("{a}", Ok(Some("{a}".to_owned())))] {
+            prepare(
+                &mut exchange,
+                "POST /",
+                &[("Content-Type", "application/graphql")],
+            );
+            exchange.request.body = Some(body.as_bytes().to_vec());
+            assert_eq!(query(&exchange), expected, "{body}");
+        }
     }
 }

@@ -74,6 +74,9 @@ pub struct Config {
     /// What one query may cost; one that costs more is counted, and refused with status 403.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<u64>,
+    /// The longest body in which a query is looked for; a longer one is refused with status 400.
+    #[serde(skip_serializing_if = "graphql::is_default_max_body")]
+    pub max_body_bytes: usize,
 }
 
 impl Default for Config {
@@ -94,6 +97,7 @@ impl Default for Config {
             cost_offset: 0.0,
             fields: None,
             max_cost: None,
+            max_body_bytes: graphql::DEFAULT_MAX_BODY_BYTES,
         }
     }
 }
@@ -107,8 +111,6 @@ const NAME: &str = "graphql-limit";
 const NO_SCHEMA: &str = "Invalid graphql request: failed to introspect the upstream graphql schema";
 /// Counters that are held at most, for all instances together.
 const MAX_COUNTERS: usize = 1 << 18;
-/// The longest body that is read.
-const MAX_BODY: usize = 1 << 20;
 
 /// The plugin; it owns the counters, and the schemas that services have told.
 pub struct GraphqlLimit {
@@ -224,12 +226,13 @@ impl CostFilter {
     /// What a call costs, or what becomes of it before that is known.
     fn cost(&self, exchange: &mut Exchange) -> Result<u64, Outcome> {
         let fault = |fault: GraphqlError| fault.outcome(NAME);
+        let max_bytes = self.config.max_body_bytes;
         let sum = match &self.fields {
-            None => match graphql::query(&exchange.request).map_err(fault)? {
+            None => match graphql::query(&exchange.request, max_bytes).map_err(fault)? {
                 Some(query) => Query::read(&query).map_err(|it| fault(it.into()))?.depth as f64,
-                None => return Err(Outcome::NeedBody { max_bytes: MAX_BODY }),
+                None => return Err(Outcome::NeedBody { max_bytes }),
             },
-            Some(fields) => match fields.of(exchange) {
+            Some(fields) => match fields.of(exchange, max_bytes) {
                 FieldSum::This(sum) => sum,
                 FieldSum::Otherwise(outcome) => return Err(outcome),
                 FieldSum::NoSchema => return Err(fault(GraphqlError::Invalid(NO_SCHEMA.to_owned()))),

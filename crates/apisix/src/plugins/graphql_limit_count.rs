@@ -226,6 +226,7 @@ impl PluginAdapter for GraphqlLimitCount {
             cost_offset: fields.as_ref().map_or(0.0, |_| OFFSET),
             fields,
             max_cost,
+            max_body_bytes: context.settings.graphql_max_bytes,
         })
     }
 }

@@ -241,6 +241,7 @@ impl PluginAdapter for GraphqlProxyCache {
             statuses: vec![200],
             methods: ["GET", "POST"].map(str::to_owned).to_vec(),
             graphql: true,
+            graphql_max_body_bytes: context.settings.graphql_max_bytes,
             key_header: Some("APISIX-Cache-Key".to_owned()),
             ..common(config, context.settings, notes)?
         })

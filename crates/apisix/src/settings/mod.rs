@@ -54,6 +54,8 @@ pub struct Settings {
     pub mirror_timeout_ms: Option<u64>,
     /// `plugin_attr.redirect.https_port`, or the first port of `apisix.ssl.listen`.
     pub https_port: Option<u16>,
+    /// `graphql.max_size`: the longest body in which plugins look for a query.
+    pub graphql_max_bytes: usize,
     /// `apisix.id`: what the gateway calls itself in `/apisix/status`, where it is given.
     pub id: Option<String>,
     /// `apisix.enable_server_tokens`: `Server` names the version, too.
@@ -220,6 +222,7 @@ impl Default for Settings {
             skywalking: None,
             mirror_timeout_ms: None,
             https_port: None,
+            graphql_max_bytes: 1 << 20,
             id: None,
             tells_version: true,
             files: PluginFiles::default(),

@@ -1,8 +1,8 @@
 //! Reading the text of a `config.yaml`, and what in it is not used. What the settings mean stands elsewhere.
 
 use super::values::{
-    addresses, admin_keys, buckets, cache_zone, export_uri, extra_labels, first_port, header_name, keyring,
-    metric_prefix, node_id,
+    addresses, admin_keys, buckets, cache_zone, export_uri, extra_labels, first_port, graphql_bytes,
+    header_name, keyring, metric_prefix, node_id,
 };
 use super::{Router, Settings, units};
 use crate::plugins::{mapping, skywalking};
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use weir_model::{Diagnostic, DocPath, document};
 
 /// Maps in which Weir looks for what it uses; everything else in them is reported by its own name.
-const LOOKED_INTO: [&[&str]; 14] = [
+const LOOKED_INTO: [&[&str]; 15] = [
     &["apisix"],
     &["apisix", "data_encryption"],
     &["apisix", "proxy_cache"],
@@ -19,6 +19,7 @@ const LOOKED_INTO: [&[&str]; 14] = [
     &["apisix", "ssl"],
     &["deployment"],
     &["deployment", "admin"],
+    &["graphql"],
     &["nginx_config"],
     &["nginx_config", "http"],
     &["plugin_attr"],
@@ -269,6 +270,11 @@ impl Reader {
             let times = times.as_object()?.values().map(units::milliseconds);
             times.sum::<Option<u64>>().map(|sum| sum.clamp(1, 3_600_000))
         })?;
+        let size = ["graphql", "max_size"];
+        let expected = "a number of bytes, from 1 to 67108864";
+        if let Some(bytes) = self.take_as(&size, expected, graphql_bytes)? {
+            settings.graphql_max_bytes = bytes;
+        }
         // These variables are there anyway.
         self.flag(&["plugin_attr", "zipkin", "set_ngx_var"])?;
         let path = ["plugin_attr", "opentelemetry"];

@@ -43,6 +43,7 @@ nginx_config:
     real_ip_from: [127.0.0.1, '::1', 'unix:']
 plugin_attr:
   redirect: {https_port: '${{PORT}}'}
+graphql: {max_size: 100}
 "
     .replace("'${{PORT}}'", "${{PORT}}")
     .as_str());
@@ -57,7 +58,10 @@ plugin_attr:
     );
     assert!(!settings.encrypts_fields);
     assert_eq!(settings.keyring, Some(Keys(vec!["edd1c9f0985e76a2".into()])));
-    assert_eq!(settings.https_port, Some(8443));
+    assert_eq!(
+        (settings.https_port, settings.graphql_max_bytes),
+        (Some(8443), 100)
+    );
     assert_eq!(settings.cache.ttl_seconds, 60);
     let disk = CacheDisk {
         path: Some("/var/cache/one".into()),

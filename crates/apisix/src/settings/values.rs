@@ -153,3 +153,14 @@ pub fn node_id(value: &Value) -> Option<String> {
         .filter(|id| (1..=64).contains(&id.len()) && id.chars().all(is_good));
     id.map(str::to_owned)
 }
+
+/// The longest body with a query: a number, or text with one in it.
+pub fn graphql_bytes(value: &Value) -> Option<usize> {
+    let bytes = match value {
+        Value::String(text) => text.trim().parse().ok()?,
+        other => other.as_u64()?,
+    };
+    usize::try_from(bytes)
+        .ok()
+        .filter(|bytes| (1..=64 << 20).contains(bytes))
+}

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weir_plugins_shared::graphql;
 use weir_plugins_shared::redis::Redis;
 
 /// Configuration of `proxy-cache`.
@@ -59,6 +60,9 @@ pub struct Config {
     pub hide_cache_headers: bool,
     /// Calls are GraphQL queries: their body is in the key, and calls with mutations are passed on.
     pub graphql: bool,
+    /// With `graphql`: the longest body in which a query is looked for; a longer one is refused with status 400.
+    #[serde(skip_serializing_if = "graphql::is_default_max_body")]
+    pub graphql_max_body_bytes: usize,
     /// The method `PURGE` makes the cache forget the response.
     pub purge: bool,
     /// What calls to an endpoint for purges name that make the cache forget the response under a key.
@@ -221,6 +225,7 @@ impl Default for Config {
             no_store: Vec::new(),
             hide_cache_headers: false,
             graphql: false,
+            graphql_max_body_bytes: graphql::DEFAULT_MAX_BODY_BYTES,
             purged_as: None,
             purge: false,
             status_header: Some("X-Cache-Status".into()),

@@ -18,8 +18,6 @@ use weir_plugin::{
 };
 use weir_plugins_shared::graphql;
 
-/// The longest body that is read for a key.
-const MAX_BODY: usize = 1 << 20;
 /// How often a call waits for the disk at most: for the list of headers by which responses differ, and for one of them.
 const MAX_DISK_WAITS: u8 = 3;
 /// Methods that change nothing (RFC 9110, 9.2.1).
@@ -319,9 +317,9 @@ fn answered(status: u16) -> Outcome {
 }
 
 /// What is known of a GraphQL call: `None`, that it is one to be kept, or what becomes of it.
-fn graphql_outcome(exchange: &Exchange) -> Option<Result<CacheStatus, Outcome>> {
-    match graphql::query(&exchange.request) {
-        Ok(None) => Some(Err(Outcome::NeedBody { max_bytes: MAX_BODY })),
+fn graphql_outcome(exchange: &Exchange, max_bytes: usize) -> Option<Result<CacheStatus, Outcome>> {
+    match graphql::query(&exchange.request, max_bytes) {
+        Ok(None) => Some(Err(Outcome::NeedBody { max_bytes })),
         Ok(Some(query)) => match graphql::Query::read(&query) {
             Ok(query) if query.has_mutation => Some(Ok(CacheStatus::Bypass)),
             Ok(_) => None,
@@ -347,7 +345,7 @@ impl Filter for CacheFilter {
             return self.purge(exchange);
         }
         if self.config.graphql {
-            match graphql_outcome(exchange) {
+            match graphql_outcome(exchange, self.config.graphql_max_body_bytes) {
                 None => {}
                 Some(Ok(status)) => return self.pass_on(exchange, status),
                 Some(Err(outcome)) => return outcome,

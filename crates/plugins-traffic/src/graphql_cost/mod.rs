@@ -166,8 +166,6 @@ const MAX_WEIGHTS: usize = 10_000;
 const MAX_NAMES: usize = 16;
 /// Arguments that add to a weight, or multiply it, at most.
 const MAX_ARGUMENTS: usize = 16;
-/// The longest body that is read.
-const MAX_BODY: usize = 1 << 20;
 
 /// Schemas that all instances have asked for.
 #[derive(Clone)]
@@ -403,7 +401,7 @@ impl CompiledFields {
     }
 
     /// What the fields of a call cost, or what the engine has to do first.
-    pub(crate) fn of(&self, exchange: &mut Exchange) -> FieldSum {
+    pub(crate) fn of(&self, exchange: &mut Exchange, max_bytes: usize) -> FieldSum {
         let weights = self.weights(exchange);
         let mut types = None;
         if let Some(Weights {
@@ -421,9 +419,9 @@ impl CompiledFields {
             let message = "Invalid graphql request: its address and its body both ask".to_owned();
             return FieldSum::Otherwise(GraphqlError::Invalid(message).outcome(self.plugin));
         }
-        let query = match graphql::query(&exchange.request) {
+        let query = match graphql::query(&exchange.request, max_bytes) {
             Ok(Some(query)) => query,
-            Ok(None) => return FieldSum::Otherwise(Outcome::NeedBody { max_bytes: MAX_BODY }),
+            Ok(None) => return FieldSum::Otherwise(Outcome::NeedBody { max_bytes }),
             Err(fault) => return FieldSum::Otherwise(fault.outcome(self.plugin)),
         };
         match self.sum(&query, tree, types.as_deref(), exchange) {
@@ -483,7 +481,7 @@ impl CompiledCost {
 
     /// What a call costs, or what the engine has to do first.
     pub(crate) fn of(&self, exchange: &mut Exchange) -> Costs {
-        match self.fields.of(exchange) {
+        match self.fields.of(exchange, graphql::DEFAULT_MAX_BODY_BYTES) {
             FieldSum::This(sum) => self.bound(countable(sum * self.factor), exchange),
             FieldSum::NoSchema => Costs::Otherwise(self.refuse_without_schema()),
             FieldSum::Otherwise(outcome) => Costs::Otherwise(outcome),

@@ -1,10 +1,12 @@
 //! The parts of a call by which a gateway learns who calls, as its configuration says: `real_ip` of a dialect, and plugins that
-//! take an address or a certificate from a header, an argument, a cookie or the body. Calls that Weir sends for somebody must
-//! not have them: it sends them from an address of its own, which the gateway may trust.
+//! take an address or a certificate from a header, an argument, a cookie, the body, the host, the whole query or a part of the
+//! path. Calls that Weir sends for somebody must not have them: it sends them from an address of its own, which the gateway may
+//! trust.
 //!
-//! **What it is not**: it does not look at which peers the gateway trusts, and captures of a path are no part here.
+//! **What it is not**: it does not look at which peers the gateway trusts, nor at what other plugins make of a call before.
 
 use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
 use weir_model::{ChainStep, Model, PluginInstance, PluginRef};
 use weir_plugin::Variable;
 use weir_plugin::uri::{decode_form, query_pairs};
@@ -25,6 +27,12 @@ pub struct IdentitySources {
     pub cookies: BTreeSet<Vec<u8>>,
     /// Whether a body says so.
     pub body: bool,
+    /// Whether the host does, if it is an address.
+    pub host: bool,
+    /// Whether the whole query does, if it is an address.
+    pub query: bool,
+    /// Whether a part of the path does.
+    pub path: bool,
 }
 
 impl IdentitySources {
@@ -52,6 +60,9 @@ impl IdentitySources {
                 Variable::Arg(name) => drop(self.arguments.insert(name)),
                 Variable::Cookie(name) => drop(self.cookies.insert(name)),
                 Variable::FormField(_) | Variable::PostArg(_) => self.body = true,
+                Variable::Host | Variable::HttpHost => self.host = true,
+                Variable::Args => self.query = true,
+                Variable::Capture(_) => self.path = true,
                 _ => {}
             },
             CERTIFICATE => text("/source/header/name")
@@ -68,6 +79,21 @@ impl IdentitySources {
     /// Whether a header says who calls.
     pub fn has_header(&self, name: &str) -> bool {
         self.headers.contains(&plain(name))
+    }
+
+    /// Whether a host says who calls.
+    pub fn takes_host(&self, host: &str) -> bool {
+        self.host && is_address(host)
+    }
+
+    /// Whether a query says who calls as a whole.
+    pub fn takes_query(&self, query: &str) -> bool {
+        self.query && is_address(query)
+    }
+
+    /// Whether a path has an address in it, which a capture may take out, where one says who calls.
+    pub fn takes_path(&self, path: &str) -> bool {
+        self.path && has_address(&decode_form(path.as_bytes()))
     }
 
     /// The argument of a query that says who calls.
@@ -91,6 +117,21 @@ impl IdentitySources {
 /// A header's name as [`IdentitySources`] has it.
 pub fn plain(header: &str) -> String {
     header.to_ascii_lowercase().replace('_', "-")
+}
+
+/// Whether a text is an address, with a port or without, in brackets or not.
+fn is_address(text: &str) -> bool {
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    bare.unwrap_or(text).parse::<IpAddr>().is_ok() || text.parse::<SocketAddr>().is_ok()
+}
+
+/// Whether there may be an address within a text: patterns take out any part of it, so what only looks like one counts.
+fn has_address(text: &[u8]) -> bool {
+    let mut runs = text.split(|byte| !(byte.is_ascii_hexdigit() || matches!(byte, b'.' | b':')));
+    runs.any(|run| {
+        let count = |wanted: u8| run.iter().filter(|byte| **byte == wanted).count();
+        count(b'.') >= 3 || count(b':') >= 2
+    })
 }
 
 /// The instance that is written in a step.
@@ -135,8 +176,51 @@ mod tests {
             (found.arguments.len(), found.cookies.len(), found.body),
             (1, 1, false)
         );
-        let body = json!({"plugins": [{"id": "a", "name": "real-ip", "config": {"from": "post_arg_ip"}}]});
-        assert!(IdentitySources::of(&serde_json::from_value(body).expect("a model")).body);
+    }
+
+    #[test]
+    fn hosts_queries_paths_and_bodies_say_it_too() {
+        let of = |from: &str| {
+            let model = json!({"plugins": [{"id": "a", "name": "real-ip", "config": {"from": from}}]});
+            IdentitySources::of(&serde_json::from_value(model).expect("a model"))
+        };
+        assert!(of("post_arg_ip").body);
+        for (from, taken) in [
+            ("host", "h"),
+            ("http_host", "h"),
+            ("args", "q"),
+            ("query_string", "q"),
+        ] {
+            let sources = of(from);
+            for (text, is_address) in [
+                ("10.0.0.1", true),
+                ("10.0.0.1:80", true),
+                ("[2001:db8::1]", true),
+                ("[2001:db8::1]:80", true),
+                ("2001:db8::1", true),
+                ("api.example.com:80", false),
+                ("a=10.0.0.1", false),
+                ("", false),
+            ] {
+                let is_taken = (sources.takes_host(text), sources.takes_query(text));
+                let expected = (taken == "h" && is_address, taken == "q" && is_address);
+                assert_eq!(is_taken, expected, "{from} {text}");
+            }
+        }
+        let sources = of("uri_param_client");
+        for (path, expected) in [
+            ("/of/10.0.0.1/x", true),
+            ("/of/x-10.0.0.1", true),
+            ("/of/110.0.0.15x", true),
+            ("/of/10%2e0.0%2E1", true),
+            ("/of/2001:db8::1", true),
+            ("/of/%5B%3A%3A1%5D", true),
+            ("/v1.2.3/pets/7", false),
+            ("/a:b/c", false),
+        ] {
+            assert_eq!(sources.takes_path(path), expected, "{path}");
+            assert!(!of("remote_addr").takes_path(path), "{path}");
+        }
     }
 
     #[test]

@@ -87,6 +87,10 @@ const SAYS_WHO: &str = "it says who calls, and this call comes from the gateway'
 pub struct CallParts<'c> {
     /// Its headers.
     pub headers: &'c [(String, String)],
+    /// Its host, if somebody has named it.
+    pub host: Option<&'c str>,
+    /// Its path, without the query.
+    pub path: &'c str,
     /// Its query, without the `?`.
     pub query: &'c str,
     /// Whether it has a body.
@@ -132,6 +136,15 @@ pub fn check(call: &CallParts<'_>, sources: &IdentitySources) -> Result<(), Prob
         {
             return refuse(&format!("cookie '{cookie}'"), SAYS_WHO);
         }
+    }
+    if call.host.is_some_and(|host| sources.takes_host(host)) {
+        return refuse("host", SAYS_WHO);
+    }
+    if sources.takes_path(call.path) {
+        return refuse("path", SAYS_WHO);
+    }
+    if sources.takes_query(call.query) {
+        return refuse("query", SAYS_WHO);
     }
     if let Some(argument) = sources.argument_of(call.query) {
         return refuse(&format!("argument '{argument}'"), SAYS_WHO);

@@ -153,9 +153,12 @@ fn prepared(call: &TryCallRequest, sources: &IdentitySources) -> Result<ValidCal
             return Err(Problem::bad(format!("headers: '{name}' is not a valid host")));
         }
     }
+    let (bare, query) = path.split_once('?').unwrap_or((path.as_str(), ""));
     let parts = CallParts {
         headers: &others,
-        query: path.split_once('?').map_or("", |(_, query)| query),
+        host: named.as_deref().or(host.as_deref()),
+        path: bare,
+        query,
         has_body: !call.body.is_empty(),
     };
     try_it::check(&parts, sources)?;
@@ -212,6 +215,9 @@ mod tests {
             arguments: [b"ip".to_vec()].into(),
             cookies: [b"ip".to_vec()].into(),
             body: true,
+            host: true,
+            query: true,
+            path: true,
         };
         for (method, header, expected) in [
             ("GET", ("X-Trace", "1"), Some("a")),
@@ -236,6 +242,8 @@ mod tests {
             ("GET", ("Weir-Console-Try", "no"), None),
             ("GET", ("Weir-Anything", "no"), None),
             ("GET", ("X", "a\r\nHost: b"), None),
+            ("GET", ("Host", "127.0.0.1"), None),
+            ("GET", ("Host", "[::1]:80"), None),
         ] {
             let found = prepared(&call(method, header), &sources).ok();
             let found = found.and_then(|it| it.host);

@@ -120,6 +120,8 @@ fn headers(
     }
     let parts = CallParts {
         headers: &call.headers,
+        host: None,
+        path: &call.path,
         query,
         has_body,
     };
@@ -314,6 +316,23 @@ mod tests {
             let tried = call(serde_json::json!({"path": "/", "headers": [header]}));
             let found = headers(&tried, ("", false), &sources);
             assert_eq!(found.is_ok(), is_good, "{header:?}");
+        }
+        let sources = IdentitySources {
+            path: true,
+            query: true,
+            ..IdentitySources::default()
+        };
+        for (path, query, is_good) in [
+            ("/pets/7", "a=b", true),
+            ("/pets/127.0.0.1", "", false),
+            ("/pets/7", "127.0.0.1", false),
+        ] {
+            let tried = call(serde_json::json!({"path": path}));
+            assert_eq!(
+                headers(&tried, (query, false), &sources).is_ok(),
+                is_good,
+                "{path}?{query}"
+            );
         }
         let other =
             serde_json::from_value::<TryItRequest>(serde_json::json!({"path": "/", "url": "http://x"}));

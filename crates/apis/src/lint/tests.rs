@@ -473,3 +473,25 @@ fn reports_for_build_servers_are_well_formed() {
     );
     assert!(junit("a", &[], Level::Warn).contains("<testcase name=\"lint\""));
 }
+
+#[test]
+fn places_that_take_too_long_are_told_and_not_looked_for() {
+    // Maps within maps, so that many ways lead to each value.
+    let nested = "{a: {a: {a: {a: {a: ".repeat(12);
+    let text = format!(
+        "openapi: 3.1.0\ninfo: {{title: T, version: '1'}}\npaths: {{}}\nx-deep: {nested}1{}\n",
+        "}".repeat(60)
+    );
+    let rules = "rules:\n  costly:\n    given: '$..*..*..*..*..*..*..*..*'\n    then: {function: truthy}\n  cheap:\n    given: $.info\n    then: {field: contact, function: truthy}\n";
+    let description = read(&text).expect("readable");
+    let ruleset = Ruleset::parse(rules).expect("good");
+    let found = run(&text, &description, &ruleset, Options::default());
+    let told: Vec<_> = found.iter().map(|it| (it.rule.as_str(), it.level)).collect();
+    assert_eq!(told.len(), 2, "{found:?}");
+    assert!(told.contains(&("cheap", Level::Warn)), "{told:?}");
+    let costly = found.iter().find(|it| it.rule == "costly").expect("told");
+    assert!(
+        costly.level == Level::Error && costly.message.contains("not checked at"),
+        "{costly:?}"
+    );
+}

@@ -7,6 +7,7 @@
 //! missing without a word.
 
 mod reader;
+mod steps;
 
 use super::functions::Function;
 use super::shortened;
@@ -16,11 +17,15 @@ use reader::Reader;
 use serde_json::Value;
 use serde_json_path::{JsonPath, PathElement};
 use std::collections::BTreeMap;
+use steps::{DocumentShape, PathCost};
 use weir_model::diagnostic::PathStep;
 use weir_model::{DocPath, document};
 
 /// The rule under which faults of a severities file are told.
 pub const UNREADABLE_RULES: &str = "invalid-ruleset";
+
+/// Steps that the JSONPaths of all custom rules together may take in a description.
+const MAX_STEPS: u64 = 20_000_000;
 
 /// Which of the built-in rules count where nothing is said about one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -61,6 +66,7 @@ struct CustomRule {
 #[derive(Debug, Clone)]
 struct RuleTarget {
     path: JsonPath,
+    cost: PathCost,
     /// The names of the values, in place of the values.
     is_of_names: bool,
 }
@@ -109,9 +115,21 @@ impl Ruleset {
     pub(super) fn run_custom(&self, description: &Description, findings: &mut Vec<Finding>) {
         let is_for =
             |rule: &&CustomRule| rule.formats.is_empty() || rule.formats.contains(&description.format);
+        if self.custom.is_empty() {
+            return;
+        }
         let document = &description.source;
+        let shape = DocumentShape::of(document);
+        let mut steps_left = MAX_STEPS;
         for rule in self.custom.iter().filter(is_for) {
             for given in &rule.given {
+                match steps_left.checked_sub(given.cost.steps(&shape)) {
+                    Some(left) => steps_left = left,
+                    None => {
+                        findings.push(rule.unchecked(&given.path));
+                        continue;
+                    }
+                }
                 for node in given.path.query_located(document).iter() {
                     let path = path_of(node.location().iter());
                     match (given.is_of_names, path.0.last()) {
@@ -132,6 +150,15 @@ impl Ruleset {
 }
 
 impl CustomRule {
+    /// What is told of a place that is not looked for, as that could take too long.
+    fn unchecked(&self, path: &JsonPath) -> Finding {
+        let message = format!(
+            "not checked at {path}: the places of all rules together may take {MAX_STEPS} steps in a description, and this \
+             one would take more than are left; name it more closely, with fewer '..'"
+        );
+        Finding::error(&self.name, DocPath::root(), shortened(message))
+    }
+
     /// What a value stands for.
     fn end<'v>(&self, document: &'v Value, value: &'v Value) -> &'v Value {
         match self.is_resolved {

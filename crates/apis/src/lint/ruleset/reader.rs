@@ -1,5 +1,6 @@
 //! Reading a severities file: each fault at its place.
 
+use super::steps::PathCost;
 use super::{CustomRule, Mode, RuleAction, RuleTarget, Ruleset, UNREADABLE_RULES};
 use crate::finding::{Finding, Level};
 use crate::lint::functions::Function;
@@ -132,9 +133,11 @@ impl Reader {
             };
             for path in all {
                 let names = path.strip_suffix('~');
-                match JsonPath::parse(names.unwrap_or(&path)) {
+                let text = names.unwrap_or(&path);
+                match JsonPath::parse(text) {
                     Ok(path) => given.push(RuleTarget {
                         path,
+                        cost: PathCost::of(text),
                         is_of_names: names.is_some(),
                     }),
                     Err(error) => {

@@ -46,7 +46,6 @@ impl From<QueryFault> for GraphqlError {
 pub const DEFAULT_MAX_BODY_BYTES: usize = 1 << 20;
 
 /// Whether it is that length.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
 pub fn is_default_max_body(bytes: &usize) -> bool {
     *bytes == DEFAULT_MAX_BODY_BYTES
 }

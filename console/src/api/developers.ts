@@ -9,6 +9,7 @@ export interface Developer {
   mail: string
   name: string
   state: DeveloperState
+  has_second_factor: boolean
   groups: string[]
   created: number
   decided: { by: string; at: number; reason: string } | null

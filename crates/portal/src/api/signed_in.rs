@@ -8,7 +8,8 @@ use weir_control::api::Problem;
 
 /// The one who is signed in.
 pub async fn developer(portals: &Portals, visit: &Visit, now: SystemTime) -> Result<Developer, Problem> {
-    let id = visit.viewer.developer.as_deref().unwrap_or_default();
+    let nobody = || Problem::new(StatusCode::UNAUTHORIZED, "sign in first");
+    let id = visit.viewer.developer.as_deref().ok_or_else(nobody)?;
     let found = portals.people.developer(&visit.portal.name, id, now).await?;
-    found.ok_or_else(|| Problem::new(StatusCode::UNAUTHORIZED, "sign in first"))
+    found.ok_or_else(nobody)
 }

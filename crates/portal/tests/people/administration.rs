@@ -5,6 +5,7 @@ use axum::http::Method;
 use axum::response::IntoResponse;
 use serde_json::{Value, json};
 use std::time::SystemTime;
+use weir_control::access::totp::TotpSecret;
 use weir_control::access::{Right, Role, Scope};
 use weir_control::api::{Delegate, Problem};
 use weir_control::outbox::Message;

@@ -153,6 +153,25 @@ async fn a_subscription_that_is_stopped_gives_none() {
     }
 }
 
+#[tokio::test]
+async fn the_catalogue_tells_ones_own_apis_apart() {
+    const MINE: &str = "/apis?mine=true";
+    let portal = Portal::start().await;
+    portal.publish().await;
+    let (ann, eve) = (portal.join("ann").await, portal.join("eve").await);
+    portal.get(MINE, "").await.expect(401);
+    let (_, path) = subscribed(&portal, &ann).await;
+    assert_eq!(portal.get(MINE, &ann).await.body["items"][0]["name"], "pets");
+    assert_eq!(portal.get(MINE, &eve).await.body["items"], json!([]));
+    assert_eq!(portal.get("/apis", &eve).await.body["items"][0]["name"], "pets");
+    let closed = json!({ "state": "closed" });
+    portal
+        .post(&format!("{path}/state"), &ann, closed)
+        .await
+        .expect(200);
+    assert_eq!(portal.get(MINE, &ann).await.body["items"], json!([]));
+}
+
 /// Eleven in a minute are one too many, whatever becomes of them.
 #[tokio::test]
 async fn trial_keys_are_made_a_few_times_a_minute() {

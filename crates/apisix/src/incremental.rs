@@ -382,7 +382,7 @@ fn one<T: DeserializeOwned>(
         map.insert("id".to_owned(), Value::String(id));
     }
     read_one(&mut Checker::new(settings), &map, &place(key), shape, side, check)
-        .map_err(|(path, message)| told(&path, &message))
+        .map_err(|(path, message)| message_at(&path, &message))
 }
 
 fn put<T>(items: &mut Vec<Item<T>>, key: &str, id: &str, value: T) {
@@ -403,14 +403,14 @@ fn take<T>(items: &mut Vec<Item<T>>, id: &str) {
 fn broken(diagnostic: &Diagnostic) -> Option<(String, String)> {
     match (diagnostic.severity, diagnostic.path.0.first()) {
         (Severity::Error | Severity::Dropped, Some(PathStep::Field(key))) => {
-            Some((key.clone(), told(&diagnostic.path, &diagnostic.message)))
+            Some((key.clone(), message_at(&diagnostic.path, &diagnostic.message)))
         }
         _ => None,
     }
 }
 
 /// A message with its place inside of the document.
-fn told(path: &DocPath, message: &str) -> String {
+fn message_at(path: &DocPath, message: &str) -> String {
     match path.0.get(1..) {
         Some(inside) if !inside.is_empty() => format!("{}: {message}", DocPath(inside.to_vec())),
         _ => message.to_owned(),

@@ -80,7 +80,7 @@ pub struct Commits(mpsc::Sender<Changes>);
 
 impl Commits {
     /// Takes over a commit. If too many wait, it is not told: clients ask for the history anyway.
-    pub fn tell(&self, changes: &Changes) {
+    pub fn send(&self, changes: &Changes) {
         if let Err(mpsc::error::TrySendError::Full(_)) = self.0.try_send(changes.clone()) {
             tracing::debug!(revision = %changes.revision, "a commit is not told to browsers");
         }
@@ -129,7 +129,7 @@ impl Events {
     }
 
     /// Tells what has happened.
-    pub fn tell(&self, event: Event) {
+    pub fn send(&self, event: Event) {
         let newest = {
             let mut log = self.log();
             if log.events.len() == MAX_EVENTS {
@@ -234,7 +234,7 @@ mod tests {
         let events = Events::new("e");
         assert_eq!(events.after(0).events, []);
         for number in 1..=MAX_EVENTS as u64 + 10 {
-            events.tell(event(number));
+            events.send(event(number));
         }
         let newest = MAX_EVENTS as u64 + 10;
         for (after, first, count, has_missed) in [

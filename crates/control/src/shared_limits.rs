@@ -129,7 +129,12 @@ pub struct LimitReportResponse {
 
 impl LimitExchange {
     /// Takes in a report; `None`: it is not understood, or too long.
-    pub fn settle(&self, gateway: &str, report: &LimitReport, now_ms: u64) -> Option<LimitReportResponse> {
+    pub fn merge_report(
+        &self,
+        gateway: &str,
+        report: &LimitReport,
+        now_ms: u64,
+    ) -> Option<LimitReportResponse> {
         if report.counts.len() > MAX_COUNTS {
             return None;
         }
@@ -144,8 +149,8 @@ impl LimitExchange {
         let settlement = self
             .0
             .counts
-            .settle((gateway, report.run), report.all, &counts?, now_ms);
-        self.tell_refused(gateway, &settlement);
+            .merge((gateway, report.run), report.all, &counts?, now_ms);
+        self.log_refused(gateway, &settlement);
         let others = settlement.others.into_iter();
         Some(LimitReportResponse {
             exchange: settlement.exchange,
@@ -158,7 +163,7 @@ impl LimitExchange {
     }
 
     /// Says in the log, once for each reason, that counts were not taken in.
-    fn tell_refused(&self, gateway: &str, settlement: &Settlement) {
+    fn log_refused(&self, gateway: &str, settlement: &Settlement) {
         let (full, wrong) = (settlement.without_room, settlement.not_credible);
         if full > 0 && !self.0.has_told_full.swap(true, Ordering::Relaxed) {
             tracing::warn!(
@@ -178,7 +183,7 @@ impl LimitExchange {
 }
 
 /// Settles the counts of a gateway until the process ends.
-pub async fn settle_limits(name: String, target: LimitTarget, counts: Vec<Arc<dyn SharedCounts>>) {
+pub async fn sync_limits(name: String, target: LimitTarget, counts: Vec<Arc<dyn SharedCounts>>) {
     let mut settler = LimitSync {
         name,
         target,
@@ -205,7 +210,7 @@ pub async fn settle_limits(name: String, target: LimitTarget, counts: Vec<Arc<dy
             }
             continue;
         }
-        settler.settle().await;
+        settler.sync().await;
     }
 }
 
@@ -227,7 +232,7 @@ struct LimitSync {
 }
 
 impl LimitSync {
-    async fn settle(&mut self) {
+    async fn sync(&mut self) {
         for _ in 0..MAX_IN_A_ROW {
             let report = self.next_report(system_clock());
             match self.say(&report).await {
@@ -273,7 +278,7 @@ impl LimitSync {
         match &self.target {
             LimitTarget::Nowhere => Err("there is no control plane".to_owned()),
             LimitTarget::Here(exchange) => {
-                let answer = exchange.settle(&self.name, report, system_clock());
+                let answer = exchange.merge_report(&self.name, report, system_clock());
                 answer.ok_or_else(|| "the report is not understood".to_owned())
             }
             LimitTarget::Control {
@@ -351,7 +356,7 @@ mod tests {
             ("a", 2, "no name", None),
             ("a", 2, "", None),
         ] {
-            let answer = exchange.settle(gateway, &report(run, name, 5), 1_000);
+            let answer = exchange.merge_report(gateway, &report(run, name, 5), 1_000);
             let told = answer.map(|it| (it.gateways, it.others[0].2));
             assert_eq!(told, expected, "{gateway} {run} {name}");
         }
@@ -359,7 +364,7 @@ mod tests {
             counts: vec![(name, 1, 1, 1); MAX_COUNTS + 1],
             ..LimitReport::default()
         };
-        assert_eq!(exchange.settle("a", &long, 1_000), None);
+        assert_eq!(exchange.merge_report("a", &long, 1_000), None);
     }
 
     #[test]
@@ -378,7 +383,9 @@ mod tests {
             ("e", "prod", 5),
         ] {
             let exchange = exchanges.of(names(environments), 1_000).expect("room");
-            let answer = exchange.settle(gateway, &report, 1_000).expect("understood");
+            let answer = exchange
+                .merge_report(gateway, &report, 1_000)
+                .expect("understood");
             assert_eq!(answer.others[0].2, others, "{gateway}");
         }
         // What is in use is not displaced; what is idle is.
@@ -389,7 +396,7 @@ mod tests {
         let ask = |gateway: &str, environment: &str, now_ms: u64| {
             let exchange = exchanges.of(names(environment), now_ms).expect("room");
             exchange
-                .settle(gateway, &report, now_ms)
+                .merge_report(gateway, &report, now_ms)
                 .expect("understood")
                 .others[0]
                 .2
@@ -490,9 +497,9 @@ mod tests {
             environments: vec!["test".to_owned()],
         };
         let mut settler = settler(target, 1);
-        settler.settle().await;
+        settler.sync().await;
         assert!(settler.has_all);
-        settler.settle().await;
+        settler.sync().await;
         assert!(!settler.has_all, "everything is reported next");
         plane.await.expect("a good end");
     }

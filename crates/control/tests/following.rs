@@ -52,7 +52,7 @@ fn start(kept: Option<LastKnownGoodFile>) -> Running {
 
 impl Running {
     async fn hear(&self, heard: SourceEvent) {
-        self.inputs.tell(EngineEvent::Source(heard)).await;
+        self.inputs.send(EngineEvent::Source(heard)).await;
     }
 
     async fn until(&self, holds: impl Fn(&FollowState) -> bool) -> Arc<FollowState> {
@@ -175,7 +175,7 @@ async fn the_newest_is_kept_and_is_where_the_next_begins() {
 
     let next = start(None);
     next.inputs
-        .tell(EngineEvent::LastKnownGood(documents, Revision(5)))
+        .send(EngineEvent::LastKnownGood(documents, Revision(5)))
         .await;
     let state = next.until(|state| state.served_at.is_some()).await;
     assert!(state.is_last_known_good);

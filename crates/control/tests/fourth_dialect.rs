@@ -80,7 +80,7 @@ async fn a_further_dialect_is_followed_from_a_store() {
     let documents =
         documents.map(|(key, value)| (Key::new(key).expect("a key"), Arc::from(value.as_bytes())));
     inputs
-        .tell(EngineEvent::Source(SourceEvent::Whole {
+        .send(EngineEvent::Source(SourceEvent::Whole {
             documents: documents.to_vec(),
             revision: Revision(1),
         }))

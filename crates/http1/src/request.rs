@@ -81,7 +81,7 @@ pub fn parse_known(
         request.method.extend_from_slice(method);
         request.version = (1, minor_version);
         read_target(target, method, request)?;
-        return Ok(Parsed::Head(known.facts.tell(first, request)));
+        return Ok(Parsed::Head(known.facts.copy_to(first, request)));
     }
     let parsed = parse_lines(bytes, first, line, exchange)?;
     if is_path
@@ -115,16 +115,16 @@ fn parse_lines(
     request.version = (1, minor_version);
     if method == b"CONNECT" && target.first() != Some(&b'/') {
         let (authority, port) = read_connect_target(target, request)?;
-        let parsed = fields.settle(minor_version, length, Some(authority), exchange)?;
-        return settle_connect(parsed, port, exchange);
+        let parsed = fields.finish(minor_version, length, Some(authority), exchange)?;
+        return finish_connect(parsed, port, exchange);
     }
     let target_host = read_target(target, method, request)?;
-    fields.settle(minor_version, length, target_host, exchange)
+    fields.finish(minor_version, length, target_host, exchange)
 }
 
 /// Makes a head one of `CONNECT`: what follows it is neither a body nor a request.
 #[cold]
-fn settle_connect(parsed: Parsed, port: u16, exchange: &mut Exchange) -> Result<Parsed, RefusalKind> {
+fn finish_connect(parsed: Parsed, port: u16, exchange: &mut Exchange) -> Result<Parsed, RefusalKind> {
     let Parsed::Head(head) = parsed else {
         return Ok(parsed);
     };
@@ -174,7 +174,7 @@ impl RequestFacts {
 
     /// Tells a request whose field lines begin at `first`.
     #[inline]
-    fn tell(&self, first: usize, request: &mut Request) -> RequestHead {
+    fn copy_to(&self, first: usize, request: &mut Request) -> RequestHead {
         request.host.extend_from_slice(&self.host);
         request.host_port = self.host_port;
         request.has_body = self.has_body;
@@ -341,7 +341,7 @@ impl<'h> Fields<'h> {
         Ok(())
     }
 
-    fn settle(
+    fn finish(
         self,
         minor_version: u8,
         length: usize,

@@ -52,7 +52,7 @@ pub fn parse(
         response.reason.extend_from_slice(reason);
     }
     fields
-        .settle(status, minor_version, length, to_head, response)
+        .finish(status, minor_version, length, to_head, response)
         .map(Some)
 }
 
@@ -218,7 +218,7 @@ impl<'h> Fields<'h> {
         Ok(true)
     }
 
-    fn settle(
+    fn finish(
         self,
         status: u16,
         minor_version: u8,

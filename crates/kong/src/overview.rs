@@ -289,7 +289,7 @@ mod tests {
         overview.parts.into_iter().map(|(_, part)| part).collect()
     }
 
-    fn told(parts: &[OverviewItem]) -> Vec<String> {
+    fn texts(parts: &[OverviewItem]) -> Vec<String> {
         let one = |part: &OverviewItem| match part {
             OverviewItem::Row { list, own_id, row } => {
                 format!("{} {own_id} {}", list.as_str(), json!(row))
@@ -337,7 +337,7 @@ mod tests {
             ("default/vaults/v", json!({"id": "v"}), vec![]),
             ("odd", json!({}), vec![]),
         ] {
-            assert_eq!(told(&parts(overview(key, &value))), expected, "{key}");
+            assert_eq!(texts(&parts(overview(key, &value))), expected, "{key}");
         }
     }
 
@@ -353,7 +353,7 @@ mod tests {
         let found: Vec<String> = overview_of_file(&document)
             .parts
             .into_iter()
-            .map(|(place, part)| format!("{place}: {}", told(&[part])[0]))
+            .map(|(place, part)| format!("{place}: {}", texts(&[part])[0]))
             .collect();
         assert!(
             !found.iter().any(|it| it.contains("secret") || it.contains("u:p")),

@@ -302,12 +302,19 @@ mod tests {
             ),
         ] {
             let found = vaults.locate(text, &|_| None);
-            let told = found.map(|it| format!("{} {:?} {}", told(&it.place), it.field, it.life.as_secs()));
+            let told = found.map(|it| {
+                format!(
+                    "{} {:?} {}",
+                    location_text(&it.place),
+                    it.field,
+                    it.life.as_secs()
+                )
+            });
             assert_eq!(told.unwrap_or_else(|error| error), expected, "{text}");
         }
     }
 
-    fn told(place: &SecretLocation) -> String {
+    fn location_text(place: &SecretLocation) -> String {
         match place {
             SecretLocation::Http { url, .. } => url.clone(),
             variable @ SecretLocation::Variable(_) => format!("{variable:?}"),
@@ -332,7 +339,7 @@ mod tests {
             });
             assert!(vaults.apply(key, document.as_deref().map(str::as_bytes)));
             let found = vaults.locate("{vault://p/a/b}", &|_| None);
-            let found = found.map(|it| told(&it.place));
+            let found = found.map(|it| location_text(&it.place));
             let expected = expected.map(|host| format!("http://{host}:8200/v1/secret/a"));
             assert_eq!(found, expected.map_err(str::to_owned), "{key} {prefix:?}");
         }

@@ -125,7 +125,7 @@ fn read(key: &str, value: &[u8]) -> PartialModel {
     let value: Value = serde_json::from_slice(value).map_err(|error| format!("no JSON: {error}"))?;
     match resource(kind, name, &value) {
         Ok((model, _)) => Ok(model),
-        Err(found) => Err(told(&found)),
+        Err(found) => Err(messages(&found)),
     }
 }
 
@@ -177,7 +177,7 @@ pub fn resource(kind: &str, name: &str, value: &Value) -> Result<(Model, Vec<Dia
     }
 }
 
-fn told(found: &[Diagnostic]) -> String {
+fn messages(found: &[Diagnostic]) -> String {
     let one = |found: &Diagnostic| match found.path.0.is_empty() {
         true => found.message.clone(),
         false => format!("{}: {}", found.path, found.message),

@@ -244,7 +244,7 @@ pub trait RedisAccumulator: Send + Sync + fmt::Debug {
     fn due(&self, now_ms: u64) -> Vec<(u64, RedisCall)>;
 
     /// Takes in what came of a call; `None`: it is not known whether it was run.
-    fn settled(&self, number: u64, answer: Option<&[i64]>, now_ms: u64);
+    fn complete(&self, number: u64, answer: Option<&[i64]>, now_ms: u64);
 
     /// All calls have been settled. Says whether there is more to settle already; then the engine goes on.
     fn finish(&self) -> bool;

@@ -26,10 +26,10 @@ pub(crate) fn of(exchange: &mut Exchange) -> Option<Arc<[String]>> {
 }
 
 /// Tells the upstream groups, in place of what the client says about them.
-pub(crate) fn tell(exchange: &mut Exchange, header: &str, groups: &[String]) {
+pub(crate) fn set_header(exchange: &mut Exchange, header: &str, groups: &[String]) {
     let names = groups.join(", ");
     match !groups.is_empty() && is_value(names.as_bytes()) {
-        true => user_headers::tell(exchange, header, names.as_bytes()),
+        true => user_headers::set_header(exchange, header, names.as_bytes()),
         false => exchange.request.headers.remove_owned(header.as_bytes()),
     };
 }

@@ -201,7 +201,7 @@ impl Gate {
 
     /// The call carries a good credential of this caller.
     pub(crate) fn accept(&self, exchange: &mut Exchange, identity: &Identity) -> Outcome {
-        self.tell(exchange, identity);
+        self.set_headers(exchange, identity);
         let uses = &identity.consumer.uses;
         if let Some(credential) = identity.credential_id.as_ref().filter(|_| !uses.is_empty()) {
             uses.note(credential, exchange.unix_ms());
@@ -243,7 +243,7 @@ impl Gate {
                 Outcome::Refuse(Box::new(refusal))
             }
             Some(Some(identity)) => {
-                self.tell(exchange, identity);
+                self.set_headers(exchange, identity);
                 if let Some(name) = &self.anonymous_header {
                     exchange.request.headers.append_named(name, b"true");
                 }
@@ -254,7 +254,7 @@ impl Gate {
     }
 
     /// Tells the upstream who calls, in place of all that the client has said about that.
-    fn tell(&self, exchange: &mut Exchange, identity: &Identity) {
+    fn set_headers(&self, exchange: &mut Exchange, identity: &Identity) {
         self.clear(exchange);
         for (name, value) in &self.headers {
             if let Some(value) = value.read(identity).map(str::as_bytes)

@@ -250,7 +250,7 @@ impl Filter for SessionFilter {
         self.gate.accept(exchange, &identity);
         if let Some(groups) = groups {
             if let Some(header) = &self.config.groups_header {
-                authenticated_groups::tell(exchange, header, &groups);
+                authenticated_groups::set_header(exchange, header, &groups);
             }
             authenticated_groups::note(exchange, groups);
         }

@@ -10,7 +10,7 @@ static TOLD: u8 = 1;
 struct Names(Vec<String>);
 
 /// Tells the upstream something, in place of what the client says.
-pub(crate) fn tell(exchange: &mut Exchange, name: &str, value: &[u8]) {
+pub(crate) fn set_header(exchange: &mut Exchange, name: &str, value: &[u8]) {
     exchange.request.headers.set_owned(name.as_bytes(), value);
     match exchange.filter_state.get_mut::<_, Names>(&TOLD) {
         Some(names) => names.0.push(name.to_owned()),

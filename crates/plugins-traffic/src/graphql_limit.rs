@@ -324,7 +324,7 @@ impl CostFilter {
     }
 
     /// What came of asking.
-    fn told(&self, shared: &Shared, exchange: &mut Exchange, cost: u64) -> Outcome {
+    fn finish(&self, shared: &Shared, exchange: &mut Exchange, cost: u64) -> Outcome {
         let answer = answer(exchange);
         let added = answer.and_then(|answer| windows::added(&answer.numbers).next());
         match added {
@@ -358,7 +358,7 @@ impl Filter for CostFilter {
         if let Some(Counts::Asked(shared)) = &self.counts
             && let Some(RedisQueried(cost)) = exchange.filter_state.take(self)
         {
-            return self.told(shared, exchange, cost);
+            return self.finish(shared, exchange, cost);
         }
         if exchange.request.method != b"POST" {
             return GraphqlError::Method.outcome(NAME);

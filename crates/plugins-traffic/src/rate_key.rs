@@ -373,7 +373,7 @@ pub(crate) mod settled {
     type List = [Option<&'static str>; 4];
 
     /// The plugin of this name has no more to do.
-    pub(crate) fn settle(exchange: &mut Exchange, plugin: &'static str) {
+    pub(crate) fn mark_done(exchange: &mut Exchange, plugin: &'static str) {
         let mut list: List = exchange.filter_state.take(&OWNER).unwrap_or_default();
         let is_new = !list.contains(&Some(plugin));
         if let Some(place) = list.iter_mut().find(|place| is_new && place.is_none()) {

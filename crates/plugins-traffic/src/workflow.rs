@@ -9,7 +9,7 @@
 //! A plugin that a rule runs has no more to do with the call where it stands in the chain by itself.
 
 use crate::concurrency_limit::ConcurrencyLimit;
-use crate::rate_key::settled::settle;
+use crate::rate_key::settled::mark_done;
 use crate::rate_limit::RateLimit;
 use crate::throttle::Throttle;
 use schemars::JsonSchema;
@@ -226,7 +226,7 @@ impl Filter for Rules {
                 let outcome = filter.on_request(exchange);
                 // One that waits for an answer has not done its work yet.
                 if !matches!(&outcome, Outcome::Redis(work) if matches!(**work, RedisCommand::Run(_))) {
-                    settle(exchange, name);
+                    mark_done(exchange, name);
                 }
                 outcome
             }

@@ -246,7 +246,7 @@ impl Portals {
     }
 
     /// Writes the webhooks of something that a developer has done.
-    pub(crate) async fn tell(
+    pub(crate) async fn queue_webhooks(
         &self,
         visit: &Visit,
         kind: &str,

@@ -104,7 +104,7 @@ impl RequestContext<'_> {
                         self.exchange.redis = Some(answer);
                     }
                     RedisCommand::Settle(ledger, refusal) => {
-                        self.worker.redis.settle(ledger);
+                        self.worker.redis.flush(ledger);
                         match refusal {
                             None => return Ok(()),
                             Some(refusal) => break refusal,
@@ -232,7 +232,7 @@ impl RequestContext<'_> {
                         self.exchange.redis = Some(self.run_script(call).await?);
                     }
                     RedisCommand::Settle(ledger, refusal) => {
-                        self.worker.redis.settle(ledger);
+                        self.worker.redis.flush(ledger);
                         return refusal.map_or(Ok(()), |refusal| Err(ShortCircuit::Refuse(refusal)));
                     }
                 },

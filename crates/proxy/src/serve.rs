@@ -256,7 +256,7 @@ impl<'c> RequestContext<'c> {
             && (self.head.has_forwarded || self.head.has_forwarded_list)
         {
             self.as_sent = Some(Box::new(request.headers.clone()));
-            untrusted::settle(trusted, request);
+            untrusted::strip_headers(trusted, request);
         }
         let dialect = self.worker.shared.error_renderers.get(dialect);
         if request.raw_path == b"*" {

@@ -10,7 +10,7 @@ const NO_HOST: &[u8] = b"localhost";
 /// Takes what a peer that is not trusted says of others out of a request, before anything looks at it. `trusted`: who
 /// is.
 #[cold]
-pub fn settle(trusted: &[IpNet], request: &mut Request) {
+pub fn strip_headers(trusted: &[IpNet], request: &mut Request) {
     let is_trusted = DialectSettings::believes(trusted, request.peer.ip());
     let set = |request: &mut Request, name: &'static [u8], value: &[u8]| {
         // An empty one tells nothing.

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_what_comes_next() {
+    fn announces_what_comes_next() {
         let feed = Feed::new(Revision(5), 100);
         feed.push(commit(6, &["a/1", "b/1"]));
         feed.push(commit(9, &["b/2"]));

@@ -51,5 +51,5 @@ fn main() -> ExitCode {
         Command::Completions(args) => manual::completions(&args),
         Command::Man(args) => manual::man(&args),
     };
-    outcome.tell()
+    outcome.print()
 }

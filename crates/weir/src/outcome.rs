@@ -33,7 +33,7 @@ impl CommandOutput {
     }
 
     /// Says it.
-    pub fn tell(&self) -> ExitCode {
+    pub fn print(&self) -> ExitCode {
         // A reader that has gone needs no error (`weir convert … | head`).
         let _gone = io::stderr().write_all(self.stderr.as_bytes());
         let _gone = io::stdout().write_all(self.stdout.as_bytes());

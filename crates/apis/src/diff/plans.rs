@@ -30,7 +30,7 @@ fn is_served(plan: &&Plan) -> bool {
     matches!(plan.state, PlanState::Published | PlanState::Deprecated)
 }
 
-fn told(limit: &Limit) -> String {
+fn limit_text(limit: &Limit) -> String {
     let per = serde_json::json!(limit.per);
     format!("{} per {}", limit.count, per.as_str().unwrap_or_default())
 }
@@ -51,11 +51,11 @@ pub fn plan_changes(plans: &[Plan], old: Option<&Description>, new: &Description
         if old.is_some() && before == after {
             continue;
         }
-        let of_plan = plan.limits.iter().map(told);
+        let of_plan = plan.limits.iter().map(limit_text);
         let of_operations = plan
             .operation_limits
             .iter()
-            .flat_map(|(id, all)| all.iter().map(move |it| format!("{} of {id}", told(it))));
+            .flat_map(|(id, all)| all.iter().map(move |it| format!("{} of {id}", limit_text(it))));
         changes.push(PlanChange {
             plan: plan.name.clone(),
             is_new: old.is_none(),

@@ -305,7 +305,7 @@ fn covers(wide: Option<&[&str]>, narrow: Option<&[&str]>) -> bool {
     }
 }
 
-fn told(kinds: Option<&[&str]>) -> String {
+fn kinds_text(kinds: Option<&[&str]>) -> String {
     kinds.map_or_else(|| "any type".to_owned(), |kinds| kinds.join(" or "))
 }
 
@@ -329,7 +329,7 @@ fn types(
     notes.add(
         breaking,
         place,
-        format!("is {}, was {}", told(after), told(before)),
+        format!("is {}, was {}", kinds_text(after), kinds_text(before)),
     );
 }
 

@@ -173,7 +173,7 @@ fn complete_plugins(admin: &Admin, value: &mut Value) {
 }
 
 /// The health of the upstream in a document; `None`: it has no checks.
-fn told(admin: &Admin, entry: &DocumentEntry) -> Option<Value> {
+fn upstream_health(admin: &Admin, entry: &DocumentEntry) -> Option<Value> {
     let checks = ["/checks", "/upstream/checks"]
         .iter()
         .find_map(|place| entry.value.pointer(place))?;
@@ -191,7 +191,7 @@ fn told(admin: &Admin, entry: &DocumentEntry) -> Option<Value> {
     let mut nodes = health.map_or_else(Vec::new, nodes_of);
     let port = checks.pointer("/active/port").and_then(Value::as_u64);
     if let Some(port) = port.and_then(|port| u16::try_from(port).ok()) {
-        tell_as_checked(port, &mut nodes);
+        merge_checked_nodes(port, &mut nodes);
     }
     Some(json!({
         "name": admin.key_of(entry),
@@ -201,7 +201,7 @@ fn told(admin: &Admin, entry: &DocumentEntry) -> Option<Value> {
 }
 
 /// Nodes that are checked at one port are told with it, and nodes of one address once.
-fn tell_as_checked(port: u16, nodes: &mut Vec<NodeHealth>) {
+fn merge_checked_nodes(port: u16, nodes: &mut Vec<NodeHealth>) {
     let mut told: Vec<(String, String)> = Vec::new();
     nodes.retain_mut(|node| {
         node.port = port;
@@ -226,7 +226,7 @@ fn health_of_all(admin: &Admin, state: &AdminState, call: &ApiCall) -> ApiRespon
     let told = [Kind::Route, Kind::StreamRoute, Kind::Service, Kind::Upstream]
         .into_iter()
         .flat_map(|kind| state.of_kind(kind))
-        .filter_map(|entry| told(admin, entry))
+        .filter_map(|entry| upstream_health(admin, entry))
         .collect();
     health_answer(call, told, true)
 }
@@ -241,7 +241,7 @@ fn health_of_one(admin: &Admin, state: &AdminState, call: &ApiCall, segments: &[
         return ApiResponse::bad(format!("invalid src type {collection}"));
     }
     let entry: Option<&Arc<DocumentEntry>> = state.get(&format!("{collection}/{id}"));
-    match entry.map(|entry| told(admin, entry)) {
+    match entry.map(|entry| upstream_health(admin, entry)) {
         None => missing(format!("{collection}[{id}] not found")),
         Some(None) => missing(format!("no checker for {collection}[{id}]")),
         Some(Some(told)) => health_answer(call, vec![told], false),

@@ -20,7 +20,7 @@ impl BlockedItems {
     /// Looks through all items, and tells of each plugin. Consumers, credentials and groups that lack a plugin are taken
     /// out: they identify no consumer.
     pub fn find(documents: &mut Documents, diagnostics: &mut Vec<Diagnostic>) -> Self {
-        let mut refuses = |path: &DocPath, plugins: &Plugins| tell(path, plugins, diagnostics);
+        let mut refuses = |path: &DocPath, plugins: &Plugins| report_missing(path, plugins, diagnostics);
         let mut lacking = Self::default();
         for it in &documents.routes {
             if refuses(&it.path, &it.value.plugins) {
@@ -60,7 +60,7 @@ impl BlockedItems {
 }
 
 /// Tells of the plugins that Weir lacks. Says whether calls must not be served without them.
-fn tell(path: &DocPath, plugins: &Plugins, diagnostics: &mut Vec<Diagnostic>) -> bool {
+fn report_missing(path: &DocPath, plugins: &Plugins, diagnostics: &mut Vec<Diagnostic>) -> bool {
     let Some(lack) = MissingPlugins::of_plugins(plugins.iter()) else {
         return false;
     };

@@ -85,7 +85,7 @@ pub fn run(bench: &Bench, body_bytes: u64, results: &mut Results) -> Result<bool
                 anyhow::Ok(running)
             };
             let (idle, more_for_clients) = with_clients(&start(one, upstream.address, "clients")?)?;
-            let many_routes = settled(&start(many, upstream.address, "routes")?);
+            let many_routes = memory_when_warm(&start(many, upstream.address, "routes")?);
             let (more_for_response, more_for_request) =
                 with_bodies(&start(one, bytes.address, "bodies")?, body_bytes)?;
             let more_for_tls_clients = match gateway.refuses(https) {
@@ -146,14 +146,14 @@ fn megabytes(running: &Running) -> f64 {
 }
 
 /// Memory after this gateway's first calls.
-fn settled(running: &Running) -> f64 {
+fn memory_when_warm(running: &Running) -> f64 {
     thread::sleep(SETTLE);
     megabytes(running)
 }
 
 /// Memory when idle, and how much more with clients that made one call each and stay connected.
 fn with_clients(running: &Running) -> Result<(f64, f64)> {
-    let idle = settled(running);
+    let idle = memory_when_warm(running);
     let mut clients = Vec::with_capacity(IDLE_CLIENTS);
     for number in 1..=IDLE_CLIENTS {
         let client = call_and_stay(running.place.listen).with_context(|| format!("client {number}"))?;

@@ -67,14 +67,14 @@ impl Counter {
     pub fn count(&mut self, route: &str, deferred: bool) -> Result<f64> {
         let request = request(route, self.gateway.address);
         self.calls.run(&request, |answers| answers < WARM_UP)?;
-        self.settle(deferred);
+        self.wait_until_done(deferred);
         self.dump()?;
         let calls = self.calls.run(&request, |answers| answers < CALLS)?;
-        self.settle(deferred);
+        self.wait_until_done(deferred);
         Ok(self.dump()? / calls as f64)
     }
 
-    fn settle(&self, deferred: bool) {
+    fn wait_until_done(&self, deferred: bool) {
         if deferred {
             wait_until_idle(self.gateway.process.pid(), QUIET);
         }

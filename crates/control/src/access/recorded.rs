@@ -95,14 +95,14 @@ pub async fn fill(store: &dyn Store, entry: &mut AuditRecord) {
         let of_it = history.unwrap_or_default();
         let of_it = of_it.iter().filter(|it| it.revision.0 == *revision);
         for change in of_it.take(MAX_CHANGES.saturating_sub(entry.changes.len())) {
-            let told = told(change, &mut room);
+            let told = without_secrets(change, &mut room);
             entry.changes.push(told);
         }
     }
 }
 
 /// A change without its secrets, and without what has stayed the same.
-fn told(change: &HistoryEntry, room: &mut usize) -> Change {
+fn without_secrets(change: &HistoryEntry, room: &mut usize) -> Change {
     let read = |value: &Option<Arc<[u8]>>| value.as_ref().map_or(Value::Null, |it| read(it));
     let mut item = json!({ "before": read(&change.before), "after": read(&change.after) });
     redact_difference(&mut item);

@@ -120,7 +120,7 @@ impl Issuer {
                 Err(_) => Err(AcmeError::Late),
             };
             let mut changes =
-                settle(entry, kept, &issued).map_err(|error| AcmeError::Store(error.to_string()))?;
+                record_attempt(entry, kept, &issued).map_err(|error| AcmeError::Store(error.to_string()))?;
             for number in 0..given {
                 changes.extend(
                     challenge_key(&entry.name, number)
@@ -165,7 +165,7 @@ impl Issuer {
 }
 
 /// What is written of an attempt.
-fn settle(
+fn record_attempt(
     entry: &Acme,
     kept: &StoredDocument,
     issued: &Result<IssuedCertificate, AcmeError>,

@@ -68,7 +68,7 @@ impl Analytics {
         loop {
             tick.tick().await;
             match self.with(|kept| kept.evaluate(now())).await {
-                Ok(told) => tell(told, self.kept().link("alerts").as_deref(), self.outbox()).await,
+                Ok(told) => notify(told, self.kept().link("alerts").as_deref(), self.outbox()).await,
                 Err(error) => tracing::warn!(%error, "alert rules are not evaluated"),
             }
         }
@@ -76,7 +76,7 @@ impl Analytics {
 }
 
 /// Tells each channel its events: a webhook and an address get all of them at once.
-async fn tell(told: Vec<(Event, Vec<Channel>)>, link: Option<&str>, outbox: Option<&Outbox>) {
+async fn notify(told: Vec<(Event, Vec<Channel>)>, link: Option<&str>, outbox: Option<&Outbox>) {
     let mut webhooks: BTreeMap<String, Vec<Event>> = BTreeMap::new();
     let mut mails: BTreeMap<String, Vec<Event>> = BTreeMap::new();
     for (event, channels) in told {

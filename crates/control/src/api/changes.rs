@@ -111,7 +111,7 @@ pub async fn change(
             .map(|(key, it)| (key, it.as_ref()))
             .collect();
         api.resources.check_all(&checked).await?;
-        let told = told(&wanted.changes, &before);
+        let told = changed_resources(&wanted.changes, &before);
         if is_dry_run(&headers) {
             return Ok(tried(Json(answer(None, told))));
         }
@@ -160,7 +160,10 @@ fn as_change((key, value): (&Key, &Option<Value>)) -> Change {
     }
 }
 
-fn told(changes: &[ResourceChange], before: &[Option<weir_store::Document>]) -> Vec<ChangedResource> {
+fn changed_resources(
+    changes: &[ResourceChange],
+    before: &[Option<weir_store::Document>],
+) -> Vec<ChangedResource> {
     let read = |document: &weir_store::Document| serde_json::from_slice(&document.value).unwrap_or_default();
     let one = |(it, before): (&ResourceChange, &Option<weir_store::Document>)| ChangedResource {
         kind: it.kind.clone(),

@@ -179,7 +179,7 @@ pub async fn watch(api: Weak<Api>, mut commits: mpsc::Receiver<Changes>) {
         tokio::select! {
             changes = commits.recv() => {
                 let (Some(changes), Some(api)) = (changes, api.upgrade()) else { return };
-                tell_commit(&api, &changes).await;
+                send_commit(&api, &changes).await;
             }
             _ = look.tick() => {
                 let Some(api) = api.upgrade() else { return };
@@ -212,7 +212,7 @@ fn readers(dialects: &DialectSet, key: &Key) -> Option<(Action, Scope)> {
     Some((Action::HistoryRead, scope))
 }
 
-async fn tell_commit(api: &Api, changes: &Changes) {
+async fn send_commit(api: &Api, changes: &Changes) {
     let dialects = &api.options.dialects;
     let readable = changes
         .documents
@@ -245,7 +245,7 @@ async fn tell_commit(api: &Api, changes: &Changes) {
             needs.clone(),
         )
     };
-    api.events.tell(Event {
+    api.events.send(Event {
         kind: "commit",
         data: json!({
             "revision": changes.revision.0,
@@ -258,18 +258,18 @@ async fn tell_commit(api: &Api, changes: &Changes) {
     });
     for (key, document, _) in &readable {
         if let Some(id) = key.as_str().strip_prefix(PUBLICATIONS) {
-            tell_publication(&api.events, id, *document);
+            send_publication(&api.events, id, *document);
         }
     }
 }
 
-fn tell_publication(events: &Events, id: &str, document: Option<&Document>) {
+fn send_publication(events: &Events, id: &str, document: Option<&Document>) {
     let mut parts = id.splitn(3, '/').map(str::to_owned);
     let (Some(name), Some(version), Some(environment)) = (parts.next(), parts.next(), parts.next()) else {
         return;
     };
     let publication = document.and_then(|it| serde_json::from_slice::<Publication>(&it.value).ok());
-    events.tell(Event {
+    events.send(Event {
         kind: "publication",
         data: json!({
             "id": id,
@@ -305,7 +305,7 @@ impl PolledState {
         let needs = (Action::GatewaysRead, Scope::Everything);
         let gone = |name: &str| json!({ "name": name, "state": null });
         let events = difference("gateway", &mut self.gateways, gateways.collect(), needs, gone);
-        events.into_iter().for_each(|it| api.events.tell(it));
+        events.into_iter().for_each(|it| api.events.send(it));
         let Some(analytics) = &api.options.analytics else {
             return;
         };
@@ -315,7 +315,7 @@ impl PolledState {
         let needs = (Action::AnalyticsRead, Scope::Everything);
         let gone = |id: &str| json!({ "id": id, "state": null });
         let events = difference("alert", &mut self.alerts, alerts, needs, gone);
-        events.into_iter().for_each(|it| api.events.tell(it));
+        events.into_iter().for_each(|it| api.events.send(it));
     }
 }
 

@@ -305,7 +305,7 @@ impl Gateways {
     async fn follow(self, mut following: Subscription, prefixes: Vec<&'static str>, commits: Commits) {
         loop {
             let changes = following.next().await;
-            commits.tell(&changes);
+            commits.send(&changes);
             let is_configuration = |key: &Key| prefixes.iter().any(|prefix| key.as_str().starts_with(prefix));
             if changes.documents.iter().any(|(key, _)| is_configuration(key)) {
                 self.commit(changes.revision, SystemTime::now());

@@ -106,7 +106,7 @@ pub async fn limits(
             "gateways of {MAX_EXCHANGES} other sets of environments share limits: that is the most"
         ))
     })?;
-    let answer = exchange.settle(&name, &report, weir_plugin::system_clock());
+    let answer = exchange.merge_report(&name, &report, weir_plugin::system_clock());
     let answer = answer.ok_or_else(|| {
         Problem::bad(format!(
             "expected at most {MAX_COUNTS} counts with names of hexadecimal digits"

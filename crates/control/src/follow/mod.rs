@@ -50,7 +50,7 @@ pub struct Inputs {
 
 impl Inputs {
     /// Tells it. An engine that has ended does not mind.
-    pub async fn tell(&self, input: EngineEvent) {
+    pub async fn send(&self, input: EngineEvent) {
         let _ended = self.sender.send(input).await;
     }
 }
@@ -96,7 +96,7 @@ pub async fn follow(mut source: Box<dyn Source>, inputs: Inputs, last_known_good
             Ok(Ok(Some((mut documents, revision)))) => {
                 ends.hear_whole(&mut documents, SystemTime::now());
                 tracing::warn!(%revision, documents = documents.len(), "the store is away: the last known good configuration is served");
-                inputs.tell(EngineEvent::LastKnownGood(documents, revision)).await;
+                inputs.send(EngineEvent::LastKnownGood(documents, revision)).await;
             }
             Ok(Ok(None)) => {}
             Ok(Err(error)) => tracing::error!(%error, "the last known good configuration cannot be read"),
@@ -128,7 +128,7 @@ async fn hear(source: &mut dyn Source, ends: &mut ExpiryQueue, inputs: &Inputs) 
             () = ends.next() => {
                 let over = ends.over(SystemTime::now());
                 if !over.is_empty() {
-                    inputs.tell(EngineEvent::Over(over)).await;
+                    inputs.send(EngineEvent::Over(over)).await;
                 }
             }
         }

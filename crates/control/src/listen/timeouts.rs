@@ -32,7 +32,7 @@ impl CallTracker {
     }
 
     /// Has `waker` told when no call is being answered any more.
-    fn tell(&self, waker: &Waker) {
+    fn wake_when_idle(&self, waker: &Waker) {
         *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker.clone());
     }
 }
@@ -170,7 +170,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
         let read = Pin::new(&mut this.stream).poll_read(context, buffer);
         if this.tracker.is_in_call() {
             this.wait = Wait::Nothing;
-            this.tracker.tell(context.waker());
+            this.tracker.wake_when_idle(context.waker());
             // The last may have ended just now.
             if this.tracker.is_in_call() {
                 return read;

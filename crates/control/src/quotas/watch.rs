@@ -210,7 +210,7 @@ impl QuotaWatcher {
             now,
             began,
         };
-        let count = self.tell_all(&reached, telling).await?;
+        let count = self.notify_all(&reached, telling).await?;
         if count > 0 {
             self.outbox.notify();
         }
@@ -218,7 +218,7 @@ impl QuotaWatcher {
     }
 
     /// Tells developers of quotas that they do not know of, as long as no other control plane does. Gives how many these were.
-    async fn tell_all(
+    async fn notify_all(
         &self,
         reached: &[(Quota, QuotaLevel)],
         mut telling: NotifyContext,
@@ -238,7 +238,7 @@ impl QuotaWatcher {
             if !self.outbox.is_still_alone(now).await? {
                 break;
             }
-            let is_told = self.tell((quota, reached), (key, known.cloned()), &mut telling);
+            let is_told = self.notify((quota, reached), (key, known.cloned()), &mut telling);
             count += usize::from(is_told.await?);
         }
         Ok(count)
@@ -274,7 +274,7 @@ impl QuotaWatcher {
 
     /// Tells developers of a quota, if what was told is still what it was when it was read. `false`: another control plane has
     /// told them meanwhile.
-    async fn tell(
+    async fn notify(
         &self,
         (quota, reached): (&Quota, &QuotaLevel),
         (key, known): (Key, Option<Value>),

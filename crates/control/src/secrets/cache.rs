@@ -278,7 +278,7 @@ impl Cache {
                     .collect()
             };
             if !due.is_empty() && self.ask(due).await.is_other {
-                inputs.tell(EngineEvent::Secrets).await;
+                inputs.send(EngineEvent::Secrets).await;
             }
         }
     }

@@ -122,7 +122,7 @@ impl Secrets {
             if let Some(reason) = fault.or(kept) {
                 broken.push(UnresolvedReference {
                     broken: SkippedDocument {
-                        document: owner.told(),
+                        document: owner.description(),
                         reason,
                     },
                     fate,
@@ -219,7 +219,7 @@ enum SecretOwner {
 }
 
 impl SecretOwner {
-    fn told(&self) -> String {
+    fn description(&self) -> String {
         match self {
             Self::Plugin(id) => format!("plugin '{id}'"),
             Self::Route(_, _, name) => format!("route '{name}'"),

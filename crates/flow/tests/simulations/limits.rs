@@ -67,7 +67,7 @@ impl Gateway {
     }
 
     /// Goes on with settling.
-    fn settle(&mut self, exchange: &CountExchange, is_cut_off: bool, now_ms: u64, random: &mut Random) {
+    fn merge(&mut self, exchange: &CountExchange, is_cut_off: bool, now_ms: u64, random: &mut Random) {
         if is_cut_off {
             self.under_way = None;
             self.has_to_tell_all = true;
@@ -77,7 +77,7 @@ impl Gateway {
         match self.under_way.take() {
             Some((at_ms, trip_ms, way)) if at_ms <= now_ms => match way {
                 Way::There(counts) => {
-                    let answer = exchange.settle((&self.name, 1), self.has_to_tell_all, &counts, now_ms);
+                    let answer = exchange.merge((&self.name, 1), self.has_to_tell_all, &counts, now_ms);
                     self.has_to_tell_all = false;
                     let back = Way::Back(answer.others, answer.gateways);
                     self.under_way = Some((now_ms + trip_ms, trip_ms, back));
@@ -117,7 +117,7 @@ fn run(count: usize, settles: bool, seed: u64) -> Vec<u64> {
                 gateway.shared.set_contact(Some(gateway.gateways));
             }
             if settles {
-                gateway.settle(&exchange, is_cut_off, now_ms, &mut random);
+                gateway.merge(&exchange, is_cut_off, now_ms, &mut random);
             }
             while gateway.next_call_ms <= now_ms as f64 {
                 gateway.next_call_ms += random.exponential(mean_ms);

@@ -67,7 +67,7 @@ pub async fn answer(admin: &Admin, call: &ApiCall) -> Result<ApiResponse, Failur
     match call.method {
         Method::OPTIONS => Ok(ApiResponse::options(methods)),
         Method::DELETE => forget(admin, call, &zones, key).await,
-        Method::GET | Method::HEAD if key.is_some() => tell(admin, &zones, key.unwrap_or_default()),
+        Method::GET | Method::HEAD if key.is_some() => find_entry(admin, &zones, key.unwrap_or_default()),
         _ => Ok(ApiResponse::method_not_allowed()),
     }
 }
@@ -109,13 +109,13 @@ fn places(admin: &Admin, call: &ApiCall, name: &str, plugin: Option<&str>) -> Ca
     places
 }
 
-fn tell(admin: &Admin, zones: &BTreeSet<String>, key: &str) -> Result<ApiResponse, Failure> {
+fn find_entry(admin: &Admin, zones: &BTreeSet<String>, key: &str) -> Result<ApiResponse, Failure> {
     let caches = admin.options.node.caches.as_ref();
     let found = zones
         .iter()
         .find_map(|zone| caches?.response(crate::NAME, zone, key, now_ms()));
     let response = found.ok_or_else(Failure::not_found)?;
-    Ok(ApiResponse::ok(&told(&response, key)))
+    Ok(ApiResponse::ok(&entry_json(&response, key)))
 }
 
 fn now_ms() -> u64 {
@@ -124,7 +124,7 @@ fn now_ms() -> u64 {
 }
 
 /// A response as the original keeps it.
-fn told(response: &CachedResponse, key: &str) -> Value {
+fn entry_json(response: &CachedResponse, key: &str) -> Value {
     let mut headers = headers(&response.headers);
     headers.insert("X-Cache-Key".to_owned(), key.into());
     headers.insert("X-Cache-Status".to_owned(), "Miss".into());

@@ -32,7 +32,7 @@ pub(super) fn answer(
 ) -> Option<Result<ApiResponse, Failure>> {
     let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
     Some(match path.as_slice() {
-        ["upstreams", upstream, "health"] if call.is_read() => tell(call, view, node, upstream),
+        ["upstreams", upstream, "health"] if call.is_read() => upstream_health(call, view, node, upstream),
         [
             "upstreams",
             upstream,
@@ -75,7 +75,7 @@ fn name_in_model(view: WorkspaceView<'_>, upstream: &TableRow) -> String {
     crate::incremental::name_in(view.name, &name)
 }
 
-fn tell(
+fn upstream_health(
     call: &ApiCall,
     view: WorkspaceView<'_>,
     node: &Node,
@@ -100,7 +100,7 @@ fn tell(
     let data: Vec<Value> = page
         .members
         .iter()
-        .map(|target| told(target.answer_fields(), health.as_ref()))
+        .map(|target| target_json(target.answer_fields(), health.as_ref()))
         .collect();
     let mut body = json!({ "data": data, "next": null, "node_id": node.id });
     if let Some(offset) = &page.offset {
@@ -111,7 +111,7 @@ fn tell(
 }
 
 /// A target with its health.
-fn told(mut target: Map<String, Value>, health: Option<&UpstreamHealth>) -> Value {
+fn target_json(mut target: Map<String, Value>, health: Option<&UpstreamHealth>) -> Value {
     let name = target.get("target").and_then(Value::as_str).unwrap_or_default();
     let weight = target.get("weight").and_then(Value::as_u64).unwrap_or_default();
     let known = health.and_then(|health| health.targets.iter().find(|it| it.text() == name));

@@ -45,7 +45,7 @@ pub(super) fn answer(
         | ["cache", ..]
         | ["debug", ..] => {
             if call.is_read() {
-                told(&path, view, options, hash)
+                respond(&path, view, options, hash)
             } else {
                 Err(Failure(ApiResponse::method_not_allowed()))
             }
@@ -62,7 +62,7 @@ fn metrics(node: &Node) -> ApiResponse {
     ApiResponse::bytes(StatusCode::OK, text.into_bytes()).with(CONTENT_TYPE, kind)
 }
 
-fn told(
+fn respond(
     path: &[&str],
     view: WorkspaceView<'_>,
     options: &AdminOptions,

@@ -20,7 +20,7 @@ pub fn answer(entity_type: &EntityType, fields: &Map<String, Value>) -> Option<M
         && let Some(Value::Object(config)) = fields.get_mut("config")
     {
         complete(&definition.config, config);
-        definition.tell_former_names(config);
+        definition.add_former_names(config);
     }
     Some(fields)
 }

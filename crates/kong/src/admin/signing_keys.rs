@@ -150,7 +150,7 @@ async fn rotate(admin: &Admin, call: &ApiCall, name: &str) -> Result<ApiResponse
         fields.insert("updated_at".to_owned(), seconds(now).into());
         Ok(ChangePlan {
             changes: vec![view.put(keys_type()?, &fields)?],
-            answer: told(&halves(&fields)),
+            answer: keys_response(&halves(&fields)),
             has_document: true,
         })
     });
@@ -244,14 +244,14 @@ pub(super) fn answer(call: &ApiCall, view: WorkspaceView<'_>) -> Option<Result<A
         return Some(Ok(ApiResponse::ok(&json!({ "data": list(view), "next": null }))));
     };
     Some(if let Some(id) = find(view, name) {
-        Ok(told(&json!({ "keys": keys(view, id), "previous": [] })))
+        Ok(keys_response(&json!({ "keys": keys(view, id), "previous": [] })))
     } else {
         let made = find_made(view, name).ok_or_else(Failure::not_found);
-        made.map(|row| told(&halves(&row.fields())))
+        made.map(|row| keys_response(&halves(&row.fields())))
     })
 }
 
-fn told(body: &Value) -> ApiResponse {
+fn keys_response(body: &Value) -> ApiResponse {
     ApiResponse::ok(body).with(CONTENT_TYPE, HeaderValue::from_static("application/jwk-set+json"))
 }
 

@@ -47,20 +47,20 @@ fn refine(entity_type: &str, field: &mut Value) {
         }
         // It depends on the vault.
         ("vaults", "config") => *held = json!({ "type": "record", "abstract": true }),
-        ("upstreams", "healthchecks") => tell_defaults(held),
+        ("upstreams", "healthchecks") => fill_defaults(held),
         _ => {}
     }
 }
 
 /// Tells the default of a record, and of those inside of it, as a whole.
-fn tell_defaults(record: &mut Value) {
+fn fill_defaults(record: &mut Value) {
     let mut defaults = Map::new();
     for field in record["fields"].as_array_mut().into_iter().flatten() {
         let Some((name, held)) = field.as_object_mut().and_then(|it| it.iter_mut().next()) else {
             continue;
         };
         if held["type"] == "record" {
-            tell_defaults(held);
+            fill_defaults(held);
         }
         if let Some(default) = held.get("default") {
             defaults.insert(name.clone(), default.clone());

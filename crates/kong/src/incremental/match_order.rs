@@ -76,7 +76,7 @@ impl MatchOrder {
     }
 
     /// Numbers all again where there was no room. Says whether it has.
-    pub fn settle(&mut self) -> bool {
+    pub fn renumber(&mut self) -> bool {
         if !self.is_crowded {
             return false;
         }
@@ -117,7 +117,7 @@ mod tests {
         let mut renumbered = 0;
         for rank in 0..10_000 {
             numbers.add(key(rank));
-            renumbered += usize::from(numbers.settle());
+            renumbered += usize::from(numbers.renumber());
             let before = rank.checked_sub(1).and_then(|rank| numbers.get(&key(rank)));
             assert!(before < numbers.get(&key(rank)), "{rank}");
         }
@@ -125,7 +125,7 @@ mod tests {
         let kept = numbers.get(&key(7));
         numbers.remove(&key(6));
         numbers.add(key(6));
-        assert!(!numbers.settle());
+        assert!(!numbers.renumber());
         assert!(numbers.get(&key(5)) < numbers.get(&key(6)) && numbers.get(&key(6)) < kept);
         assert_eq!(numbers.get(&key(7)), kept);
     }

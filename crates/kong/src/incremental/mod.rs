@@ -103,7 +103,7 @@ impl IncrementalModel {
         for workspace in self.workspaces.values_mut() {
             workspace.prepare(self.options.router, &mut self.numbers);
         }
-        let all_are_numbered = self.numbers.settle();
+        let all_are_numbered = self.numbers.renumber();
         for workspace in self.workspaces.values_mut() {
             whole.merge(workspace.model(&self.numbers, all_are_numbered, &mut broken));
         }
@@ -121,7 +121,7 @@ impl IncrementalModel {
             .workspaces
             .values()
             .flat_map(|workspace| workspace.unserved());
-        self.takeovers.told().chain(unserved).collect()
+        self.takeovers.diagnostics().chain(unserved).collect()
     }
 }
 

@@ -77,7 +77,7 @@ impl Takeovers {
     }
 
     /// The routes that take calls of other workspaces, each with one that they take calls of.
-    pub fn told(&self) -> impl Iterator<Item = SkippedDocument> {
+    pub fn diagnostics(&self) -> impl Iterator<Item = SkippedDocument> {
         self.taken.iter().filter_map(|((workspace, id), whose)| {
             let (other, victim) = whose.first()?;
             let name = |workspace: &Arc<str>, id: Uuid| {
@@ -110,7 +110,7 @@ mod tests {
         "5f3e1c80-0000-4000-8000-000000000003",
     ];
 
-    fn told(stored: &mut IncrementalModel) -> Vec<String> {
+    fn diagnostics(stored: &mut IncrementalModel) -> Vec<String> {
         let _model = stored.model();
         let notes = stored.warnings().into_iter();
         notes
@@ -135,7 +135,7 @@ mod tests {
             1,
             "\"name\":\"payroll\",\"paths\":[\"/payroll\"]",
         );
-        assert_eq!(told(&mut stored), [""; 0]);
+        assert_eq!(diagnostics(&mut stored), [""; 0]);
         put(
             &mut stored,
             "team",
@@ -146,13 +146,13 @@ mod tests {
             "team/routes/{}: takes calls of the route \"pay\" of the workspace \"default\", and of 1 more routes",
             IDS[2]
         );
-        assert_eq!(told(&mut stored), [expected]);
+        assert_eq!(diagnostics(&mut stored), [expected]);
         put(&mut stored, "team", 2, "\"paths\":[\"/other\"]");
-        assert_eq!(told(&mut stored), [""; 0]);
+        assert_eq!(diagnostics(&mut stored), [""; 0]);
         // Whichever of them changes.
         put(&mut stored, "default", 1, "\"name\":\"all\",\"paths\":[\"/\"]");
-        assert_eq!(told(&mut stored).len(), 1);
+        assert_eq!(diagnostics(&mut stored).len(), 1);
         stored.apply(&format!("team/routes/{}", IDS[2]), None);
-        assert_eq!(told(&mut stored), [""; 0]);
+        assert_eq!(diagnostics(&mut stored), [""; 0]);
     }
 }

@@ -44,7 +44,7 @@ impl Definition {
 
 impl Definition {
     /// Tells a configuration's former names beside the present ones, as answers of the Admin API do.
-    pub fn tell_former_names(&self, config: &mut Map<String, Value>) {
+    pub fn add_former_names(&self, config: &mut Map<String, Value>) {
         for (former, record, field) in self.shorthands {
             let (parent, name) = former.rsplit_once('.').unwrap_or(("", former));
             // Those of `config` itself went so long ago that they are not reported.
@@ -149,7 +149,7 @@ mod tests {
                 panic!("{name} is known");
             };
             let mut config = config.as_object().expect("a record").clone();
-            definition.tell_former_names(&mut config);
+            definition.add_former_names(&mut config);
             assert_eq!(Value::Object(config), expected, "{name}");
         }
     }

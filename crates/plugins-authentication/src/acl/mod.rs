@@ -320,23 +320,23 @@ impl AclFilter {
     }
 
     /// Tells of groups if they were looked at, and else of a label.
-    fn tell_upstream(&self, exchange: &mut Exchange, groups: Option<&[String]>) {
+    fn set_upstream_header(&self, exchange: &mut Exchange, groups: Option<&[String]>) {
         let config = &self.config;
         let counts = config.authenticated_groups.as_ref();
         if let Some(header) = counts.and_then(|counts| counts.header.as_deref()) {
             match groups {
-                Some(groups) => authenticated_groups::tell(exchange, header, groups),
+                Some(groups) => authenticated_groups::set_header(exchange, header, groups),
                 None => user_headers::remove_forged(exchange, [header].into_iter()),
             }
         }
         match &config.tell {
-            Some(tell) if groups.is_none() => self.tell(tell, exchange),
+            Some(tell) if groups.is_none() => self.set_label_header(tell, exchange),
             Some(tell) => exchange.request.headers.remove_owned(tell.header.as_bytes()),
             None => {}
         }
     }
 
-    fn tell(&self, tell: &LabelHeader, exchange: &mut Exchange) {
+    fn set_label_header(&self, tell: &LabelHeader, exchange: &mut Exchange) {
         let headers = &mut exchange.request.headers;
         let label = |identity: &Identity| self.labels.get(identity, &tell.label);
         match exchange.identity.as_ref().and_then(label) {
@@ -367,7 +367,7 @@ impl Filter for AclFilter {
         };
         let (kind, status, message) = match finding {
             Finding::Passes => {
-                self.tell_upstream(exchange, counting);
+                self.set_upstream_header(exchange, counting);
                 return Outcome::Continue;
             }
             Finding::Unauthenticated => {

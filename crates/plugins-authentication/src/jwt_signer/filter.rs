@@ -96,7 +96,7 @@ impl SignerFilter {
             }
             Err(fault) => return Ok(self.refuse(fault)),
         }
-        self.tell(exchange, &progress.0, &signed);
+        self.set_headers(exchange, &progress.0, &signed);
         Ok(Outcome::Continue)
     }
 
@@ -310,7 +310,12 @@ impl SignerFilter {
     }
 
     /// Takes out what callers have sent, and tells the upstream what is known.
-    fn tell(&self, exchange: &mut Exchange, judged: &[Option<VerifiedToken>], signed: &[Option<String>]) {
+    fn set_headers(
+        &self,
+        exchange: &mut Exchange,
+        judged: &[Option<VerifiedToken>],
+        signed: &[Option<String>],
+    ) {
         let headers = &mut exchange.request.headers;
         for token in &self.tokens {
             let rules = &token.rules;

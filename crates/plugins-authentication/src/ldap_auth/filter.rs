@@ -200,7 +200,7 @@ impl DirectoryFilter {
         }
         if let Some((groups, names)) = names {
             if let Some(header) = &groups.header {
-                authenticated_groups::tell(exchange, header, &names);
+                authenticated_groups::set_header(exchange, header, &names);
             }
             authenticated_groups::note(exchange, names);
         }

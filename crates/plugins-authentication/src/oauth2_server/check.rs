@@ -49,7 +49,7 @@ impl Server {
         exchange.request.headers.remove_all_owned(&self.told.both);
         match self.verify(text.as_deref(), exchange) {
             Ok((token, identity)) => {
-                self.tell(exchange, &token, &identity);
+                self.set_headers(exchange, &token, &identity);
                 Outcome::Continue
             }
             Err(AccessDenied::Unless(_, failure)) if self.config.identity.anonymous.is_some() => {
@@ -152,7 +152,7 @@ impl Server {
         Ok((record, identity))
     }
 
-    fn tell(&self, exchange: &mut Exchange, record: &Record, identity: &Identity) {
+    fn set_headers(&self, exchange: &mut Exchange, record: &Record, identity: &Identity) {
         self.gate.accept(exchange, identity);
         let Record::Token(Token { grant, .. }) = record else {
             return;

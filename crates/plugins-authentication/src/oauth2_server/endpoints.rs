@@ -99,7 +99,7 @@ impl Server {
                 self.issue(exchange, now_ms)
             }
         };
-        match self.records.settle(decision.change, now_ms) {
+        match self.records.commit(decision.change, now_ms) {
             ChangeResult::Now(true) => Outcome::Reply(Box::new(decision.reply)),
             ChangeResult::Now(false) => Outcome::Reply(Box::new(decision.otherwise)),
             ChangeResult::Later(result) => {

@@ -127,7 +127,7 @@ fn read(hash: Hash, shared: SharedRecord) -> Option<Put> {
 
 impl Records {
     /// Makes a change, in the store if there is one.
-    pub(super) fn settle(self: &Arc<Self>, mut change: Change, now_ms: u64) -> ChangeResult {
+    pub(super) fn commit(self: &Arc<Self>, mut change: Change, now_ms: u64) -> ChangeResult {
         let Some(sharing) = self.sharing.get() else {
             return ChangeResult::Now(self.apply(&change, now_ms));
         };

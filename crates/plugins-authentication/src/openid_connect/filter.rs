@@ -204,7 +204,7 @@ impl OpenIdFilter {
         if let Some(claim) = &engine.config.groups {
             let groups = recognised.words(&claim.path);
             if let Some(header) = &claim.header {
-                authenticated_groups::tell(exchange, header, &groups);
+                authenticated_groups::set_header(exchange, header, &groups);
             }
             authenticated_groups::note(exchange, groups);
         }
@@ -215,7 +215,7 @@ impl OpenIdFilter {
             if let Some(value) = recognised.header(header)
                 && weir_plugin::headers::is_value(value.as_bytes())
             {
-                user_headers::tell(exchange, &header.name, value.as_bytes());
+                user_headers::set_header(exchange, &header.name, value.as_bytes());
             }
         }
         for header in &engine.config.client_headers {

@@ -158,7 +158,7 @@ impl SamlFilter {
                 UserValue::Attribute(name) => user.values(name).map(|values| values.join(",")),
             };
             if let Some(value) = value.filter(|value| is_value(value.as_bytes())) {
-                user_headers::tell(exchange, &header.name, value.as_bytes());
+                user_headers::set_header(exchange, &header.name, value.as_bytes());
             }
         }
         exchange.add_fingerprint(user.name.as_bytes());

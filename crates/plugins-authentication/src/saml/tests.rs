@@ -426,7 +426,7 @@ fn headers_of_a_client_are_removed_from_calls_that_are_not_looked_at() {
         "OPTIONS /a",
         &[("X-User", "forged"), ("X-Groups", "forged")],
     );
-    crate::user_headers::tell(&mut known, "X-User", b"ada");
+    crate::user_headers::set_header(&mut known, "X-User", b"ada");
     filter.on_request(&mut known);
     let told = |name: &str| known.request.headers.get(name.as_bytes()).map(<[u8]>::to_vec);
     assert_eq!((told("X-User"), told("X-Groups")), (Some(b"ada".to_vec()), None));

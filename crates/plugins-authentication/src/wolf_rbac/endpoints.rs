@@ -102,7 +102,7 @@ impl Endpoints {
         let entry = self.apps.get(app_id.as_bytes());
         let app = &entry.ok_or_else(|| refused(NAME, 400, "appid not found"))?.secret;
         match answered {
-            Some(answer) => told(kind, app_id, answer),
+            Some(answer) => outcome_of(kind, app_id, answer),
             None => Ok(self.ask(kind, app, own, sent)),
         }
     }
@@ -178,7 +178,11 @@ fn arguments(exchange: &Exchange) -> Option<Map<String, Value>> {
 }
 
 /// What a caller is told about the server's answer.
-fn told(kind: EndpointKind, app_id: &str, answer: Option<SubrequestResponse>) -> Result<Outcome, Outcome> {
+fn outcome_of(
+    kind: EndpointKind,
+    app_id: &str,
+    answer: Option<SubrequestResponse>,
+) -> Result<Outcome, Outcome> {
     let failed = || refused(NAME, 500, FAILED);
     let answer = answer.filter(|answer| answer.status == 200).ok_or_else(failed)?;
     let answer: Value = serde_json::from_slice(&answer.body).map_err(|_| failed())?;

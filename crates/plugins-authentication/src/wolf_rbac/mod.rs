@@ -246,7 +246,7 @@ impl RbacFilter {
     }
 
     /// Tells the upstream and the caller about the user.
-    fn tell(exchange: &mut Exchange, prefix: &str, user: Option<&User>) {
+    fn set_headers(exchange: &mut Exchange, prefix: &str, user: Option<&User>) {
         let id = user.map(|user| match &user.id {
             Value::String(text) => text.clone(),
             Value::Null => String::new(),
@@ -314,7 +314,7 @@ impl Filter for RbacFilter {
         }
         let read: Option<WolfResponse> = serde_json::from_slice(&answer.body).ok();
         let user = read.as_ref().and_then(WolfResponse::user);
-        Self::tell(exchange, &app.prefix, user);
+        Self::set_headers(exchange, &app.prefix, user);
         if answer.status != 200 {
             let words = match read {
                 Some(read) => read.reason.unwrap_or_default(),

@@ -143,12 +143,12 @@ impl CacheFilter {
             let age = entry.times.age_at(now_ms) / 1000;
             own.append(b"Age", itoa::Buffer::new().format(age).as_bytes());
         }
-        self.tell(own, status, Some(key));
+        self.set_status_headers(own, status, Some(key));
         Outcome::Reply(Box::new(reply))
     }
 
     /// Tells how the call was answered.
-    pub(super) fn tell(&self, headers: &mut Headers, status: CacheStatus, key: Option<&Key>) {
+    pub(super) fn set_status_headers(&self, headers: &mut Headers, status: CacheStatus, key: Option<&Key>) {
         if let (Some(name), Some(word)) = (&self.config.status_header, self.config.words.of(status)) {
             headers.set(name.as_bytes(), word.as_bytes());
         }

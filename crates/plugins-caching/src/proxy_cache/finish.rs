@@ -44,7 +44,7 @@ impl CacheFilter {
             headers.remove(b"expires");
             headers.remove(b"cache-control");
         }
-        self.tell(headers, status, key.as_ref());
+        self.set_status_headers(headers, status, key.as_ref());
     }
 
     /// Makes what there is to make of what a fetch brought.

@@ -137,7 +137,7 @@ fn reason(status: u16) -> &'static str {
     }
 }
 
-fn told(answer: SubrequestResponse) -> Value {
+fn response_json(answer: SubrequestResponse) -> Value {
     let mut headers = serde_json::Map::new();
     for header in answer.headers.iter() {
         let name = String::from_utf8_lossy(header.name).into_owned();
@@ -243,7 +243,7 @@ impl Filter for BatchFilter {
                 Some(answer) => {
                     progress.size +=
                         answer.body.len() + answer.headers.iter().map(|it| it.value.len()).sum::<usize>();
-                    progress.answers.push(told(answer));
+                    progress.answers.push(response_json(answer));
                     progress.at += 1;
                 }
                 // The original has sent all of them on one connection, which is of no use any more.

@@ -254,9 +254,9 @@ impl Plugin for Logger {
         let fields = config.fields.as_ref().map(|object| compile("fields", object));
         let extra = compile("extra_fields", &config.extra_fields);
         let (bytes, when) = (config.request_body_bytes, &config.request_body_when);
-        let request_body = told_body(&mut faults, "request_body_bytes", bytes, when);
+        let request_body = logged_body(&mut faults, "request_body_bytes", bytes, when);
         let (bytes, when) = (config.response_body_bytes, &config.response_body_when);
-        let response_body = told_body(&mut faults, "response_body_bytes", bytes, when);
+        let response_body = logged_body(&mut faults, "response_body_bytes", bytes, when);
         if config.batch.max_pending_bytes > MAX_PENDING_BYTES {
             faults.add(
                 "batch",
@@ -315,7 +315,12 @@ impl Plugin for Logger {
 }
 
 /// What is logged of a body; `None`: nothing.
-fn told_body(faults: &mut ConfigErrors, field: &str, bytes: usize, when: &Option<Predicate>) -> Option<Body> {
+fn logged_body(
+    faults: &mut ConfigErrors,
+    field: &str,
+    bytes: usize,
+    when: &Option<Predicate>,
+) -> Option<Body> {
     if bytes > MAX_BODY {
         faults.add(field, format!("expected at most {MAX_BODY}"));
     }

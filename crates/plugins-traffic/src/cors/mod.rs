@@ -265,7 +265,7 @@ impl CorsFilter {
                 || (headers.contains(b"origin") && headers.contains(b"access-control-request-method")))
     }
 
-    fn tell(&self, request: &Request, origin: Option<&[u8]>, headers: &mut Headers) {
+    fn set_headers(&self, request: &Request, origin: Option<&[u8]>, headers: &mut Headers) {
         let grant = self.origins.grant(origin);
         let is_bare = matches!(grant, Grant::Star) && !self.always_in_full;
         if self.config.vary && !is_bare {
@@ -288,7 +288,7 @@ impl CorsFilter {
         }
         let is_preflight = self.is_preflight(request);
         if is_preflight || self.config.headers_on == HeadersOn::All {
-            self.tell_what_may_be_asked(request, headers);
+            self.set_preflight_headers(request, headers);
         }
         if is_preflight
             && self.config.private_network
@@ -302,7 +302,7 @@ impl CorsFilter {
         }
     }
 
-    fn tell_what_may_be_asked(&self, request: &Request, headers: &mut Headers) {
+    fn set_preflight_headers(&self, request: &Request, headers: &mut Headers) {
         for (name, value) in &self.answers {
             headers.set(name.as_bytes(), value.as_bytes());
         }
@@ -350,7 +350,7 @@ impl Filter for CorsFilter {
         if self.config.preflight == Preflight::Forward && self.is_preflight(request) {
             return;
         }
-        self.tell(request, origin, headers);
+        self.set_headers(request, origin, headers);
         match self.timing.grant(origin) {
             Grant::Star => headers.set(b"Timing-Allow-Origin", b"*"),
             Grant::Origin(origin) => headers.set(b"Timing-Allow-Origin", &origin),

@@ -161,7 +161,7 @@ impl RedisAccumulator for Accumulator {
         due
     }
 
-    fn settled(&self, number: u64, answer: Option<&[i64]>, now_ms: u64) {
+    fn complete(&self, number: u64, answer: Option<&[i64]>, now_ms: u64) {
         let Some((place, note)) = lock(&self.under_way).remove(&number) else {
             return;
         };

@@ -264,7 +264,7 @@ fn counts_are_settled() {
         let words = words(&due[0].1);
         assert!(words[0].starts_with("weir:{s:a:10.0.0.1}:0:h"), "{words:?}");
         assert_eq!(words[1], expected);
-        ledger.settled(due[0].0, answer, NOW_MS);
+        ledger.complete(due[0].0, answer, NOW_MS);
     };
     // Another gateway has counted 2.
     settle("2", Some(&[4, -1]));

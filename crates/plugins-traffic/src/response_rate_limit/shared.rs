@@ -48,7 +48,7 @@ impl SharedUsage {
     }
 
     /// Takes in what came of asking.
-    fn told(&self, exchange: &mut Exchange) -> Outcome {
+    fn finish(&self, exchange: &mut Exchange) -> Outcome {
         let now_ms = exchange.unix_ms();
         let Some(answer) = answer(exchange) else {
             return self.shared.away("response-rate-limit").unwrap_or_else(|| {
@@ -89,7 +89,7 @@ impl Filter for SharedUsage {
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         match exchange.filter_state.take::<_, RedisQueried>(self) {
             None => self.ask(exchange),
-            Some(RedisQueried) => self.told(exchange),
+            Some(RedisQueried) => self.finish(exchange),
         }
     }
 

@@ -55,7 +55,7 @@ fn gateways_count_together() {
             let shared = gateway.shared_counts().expect("it shares");
             let counts: Vec<Count> = shared.report(true, NOW_MS).iter().map(counted).collect();
             let name = ["one", "other"][at];
-            for ((name, end_ms), others) in exchange.settle((name, 1), true, &counts, NOW_MS).others {
+            for ((name, end_ms), others) in exchange.merge((name, 1), true, &counts, NOW_MS).others {
                 shared.learn(name, end_ms, others, NOW_MS);
             }
         }
@@ -75,7 +75,7 @@ fn gateways_count_together() {
             (status, true),
             "{at} {used} {lines:?}"
         );
-        settle();
+        merge();
     }
 }
 

@@ -215,7 +215,7 @@ impl Work {
 }
 
 /// What a `Content-Type` says that a body is.
-fn told(content_type: &[u8]) -> Option<Input> {
+fn input_format(content_type: &[u8]) -> Option<Input> {
     let lower = content_type.to_ascii_lowercase();
     let has = |text: &str| memchr::memmem::find(&lower, text.as_bytes()).is_some();
     if has("text/xml") {
@@ -255,7 +255,7 @@ impl Filter for TransformFilter {
         let content_type = request.headers.get(b"content-type").unwrap_or_default();
         let input = match request.method.as_slice() {
             b"GET" => Some(Input::Args),
-            _ => work.input.or_else(|| told(content_type)),
+            _ => work.input.or_else(|| input_format(content_type)),
         };
         match work.make(
             "request",
@@ -283,7 +283,7 @@ impl Filter for TransformFilter {
         let content_type = response.headers.get(b"content-type").unwrap_or_default().to_vec();
         let rewrite = ResponseWork {
             work: Arc::clone(work),
-            input: work.input.or_else(|| told(&content_type)),
+            input: work.input.or_else(|| input_format(&content_type)),
             content_type,
             facts,
         };

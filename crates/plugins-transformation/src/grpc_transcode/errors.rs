@@ -60,7 +60,7 @@ impl Errors {
                 let told = json!({"code": ended.code, "message": ended.message, "details": details});
                 told.to_string().into_bytes()
             }
-            ErrorBody::Details => match details.map(|it| self.told_details(it, pool, form)) {
+            ErrorBody::Details => match details.map(|it| self.details_only(it, pool, form)) {
                 None => Vec::new(),
                 Some(Ok(body)) => body.to_string().into_bytes(),
                 Some(Err(message)) => message.as_bytes().to_vec(),
@@ -69,7 +69,7 @@ impl Errors {
     }
 
     /// The details alone, in a member `error`.
-    fn told_details(
+    fn details_only(
         &self,
         text: &[u8],
         pool: &DescriptorPool,

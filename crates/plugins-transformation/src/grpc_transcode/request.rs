@@ -49,7 +49,7 @@ pub(super) fn by_rule(
             if let Some(field) = FieldPath::find(&input, name).filter(FieldPath::takes_text) {
                 field
                     .set(&mut message, value, form)
-                    .map_err(|error| told(&error, form))?;
+                    .map_err(|error| field_error(&error, form))?;
             }
         }
     }
@@ -58,7 +58,7 @@ pub(super) fn by_rule(
             .map_err(|_| "the path is not UTF-8".to_owned())?;
         field
             .set(&mut message, &value, form)
-            .map_err(|error| told(&error, form))?;
+            .map_err(|error| field_error(&error, form))?;
     }
     Ok(message)
 }
@@ -96,14 +96,14 @@ pub(super) fn by_fields(
         if let Some(field) = FieldPath::find(&input, name).filter(FieldPath::takes_text) {
             field
                 .set(&mut message, value, form)
-                .map_err(|error| told(&error, form))?;
+                .map_err(|error| field_error(&error, form))?;
         }
     }
     Ok(message)
 }
 
 /// What is reported about a value that does not fit. The lenient mappings belong to originals that tell no more.
-fn told(error: &impl ToString, form: &JsonForm) -> String {
+fn field_error(error: &impl ToString, form: &JsonForm) -> String {
     match form.mapping {
         Mapping::Canonical => error.to_string(),
         Mapping::Fields | Mapping::FieldsAndTimes => "failed to encode payload".to_owned(),
@@ -115,5 +115,5 @@ fn read(
     json: &Value,
     form: &JsonForm,
 ) -> Result<DynamicMessage, String> {
-    read_message(input, json, form).map_err(|error| told(&error, form))
+    read_message(input, json, form).map_err(|error| field_error(&error, form))
 }

@@ -67,7 +67,7 @@ impl WebBody {
         }
     }
 
-    fn tell(&mut self, ended: &GrpcStatus) {
+    fn write_trailers(&mut self, ended: &GrpcStatus) {
         self.lines.clear();
         let text = format!("grpc-status:{}\r\ngrpc-message:{}\r\n", ended.code, ended.message);
         self.lines.extend_from_slice(text.as_bytes());
@@ -128,9 +128,9 @@ impl BodyFilter for WebBody {
         }
         if self.is_broken {
             let message = "the answer cannot be written as JSON";
-            self.tell(&GrpcStatus::new(grpc_status::INTERNAL, message));
+            self.write_trailers(&GrpcStatus::new(grpc_status::INTERNAL, message));
         } else if self.lines.is_empty() {
-            self.tell(&GrpcStatus::new(
+            self.write_trailers(&GrpcStatus::new(
                 grpc_status::UNKNOWN,
                 "upstream grpc status not received",
             ));

@@ -246,7 +246,7 @@ impl WebFilter {
     }
 
     /// Tells browsers who may read the answer.
-    fn tell_browsers(told: &CrossOrigin, is_preflight: bool, response: &mut Response) {
+    fn set_cors_headers(told: &CrossOrigin, is_preflight: bool, response: &mut Response) {
         let headers = &mut response.headers;
         if is_preflight {
             headers.set(b"Access-Control-Allow-Methods", told.allow_methods.as_bytes());
@@ -329,7 +329,7 @@ impl Filter for WebFilter {
     fn on_response(&self, exchange: &mut Exchange) {
         if let Some(told) = &self.config.cross_origin {
             let is_preflight = exchange.request.method == b"OPTIONS";
-            Self::tell_browsers(told, is_preflight, &mut exchange.response);
+            Self::set_cors_headers(told, is_preflight, &mut exchange.response);
         }
         let pending = exchange.filter_state.take::<_, Pending>(self);
         if exchange.response.is_gateway {

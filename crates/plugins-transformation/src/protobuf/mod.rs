@@ -207,7 +207,7 @@ pub fn check(definitions: &Definitions) -> Result<(), String> {
 }
 
 /// What is wrong with a definition, behind its place as far as that is known.
-fn told(error: &protox::Error) -> String {
+fn error_text(error: &protox::Error) -> String {
     // The form for debugging tells the place as well, unless it is the end of a file.
     let message = format!("{error:?}");
     match error.file() {
@@ -221,7 +221,7 @@ fn told(error: &protox::Error) -> String {
 /// # Errors
 /// What is wrong with the definition, with file, line and column.
 pub fn imports(name: &str, text: &str) -> Result<Vec<String>, String> {
-    let file = Parsed::from_source(last_part(name), text).map_err(|error| told(&error))?;
+    let file = Parsed::from_source(last_part(name), text).map_err(|error| error_text(&error))?;
     Ok(file.file_descriptor_proto().dependency.clone())
 }
 
@@ -255,7 +255,7 @@ fn compile_text(name: &str, text: &str, imports: &BTreeMap<String, String>) -> R
     resolver.add(GoogleFileResolver::new());
     let mut compiler = protox::Compiler::with_file_resolver(resolver);
     compiler.include_imports(true);
-    compiler.open_file(name).map_err(|error| told(&error))?;
+    compiler.open_file(name).map_err(|error| error_text(&error))?;
     let pool = compiler.descriptor_pool();
     let mut services = Vec::new();
     let mut files: Vec<FileDescriptor> = pool.get_file_by_name(name).into_iter().collect();

@@ -133,7 +133,7 @@ impl ValidationFilter {
         Ok(())
     }
 
-    fn told(&self, message: &str, fault: &str) -> String {
+    fn refusal_message(&self, message: &str, fault: &str) -> String {
         match (self.config.verbose, self.config.verbose_replaces) {
             (false, _) => message.to_owned(),
             (true, true) => fault.to_owned(),
@@ -175,7 +175,7 @@ impl Filter for ValidationFilter {
                     Outcome::Continue
                 }
                 Action::Refuse => {
-                    let message = self.told(&self.config.message, &fault);
+                    let message = self.refusal_message(&self.config.message, &fault);
                     refuse(PLUGIN, self.config.status, message, &fault)
                 }
             },

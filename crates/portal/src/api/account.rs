@@ -138,7 +138,9 @@ async fn delete(State(portals): Shared, Extension(visit): Extension<Visit>) -> R
         ));
     }
     portals.people.remove_from_all(portal, &developer, now).await?;
-    portals.tell(&visit, "developer.removed", &developer, now).await?;
+    portals
+        .queue_webhooks(&visit, "developer.removed", &developer, now)
+        .await?;
     let cookie = cookie::clear(visit.is_secure());
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response())
 }

@@ -359,7 +359,7 @@ async fn new_developer(
         return Err(Refusal::OtherAccount.into());
     }
     portals
-        .tell(visit, "developer.registered", &developer, now)
+        .queue_webhooks(visit, "developer.registered", &developer, now)
         .await?;
     Ok(developer)
 }

@@ -103,7 +103,9 @@ async fn register(
         None => return Err(again()),
     };
     if written.password == wanted.password {
-        portals.tell(visit, "developer.registered", &written, now).await?;
+        portals
+            .queue_webhooks(visit, "developer.registered", &written, now)
+            .await?;
         let of = UnconfirmedCredential::Password(written.password_mark().unwrap_or_default());
         return send_confirm(portals, visit, &written, (of, "a password"), now).await;
     }

@@ -211,7 +211,7 @@ impl WriterThread {
     /// Whether the folder is this process's. Another one may still be about to end.
     fn hold(&mut self) -> bool {
         if let Err(error) = self.files.hold() {
-            self.tell(&error);
+            self.log_error(&error);
             return false;
         }
         let put_off = std::mem::take(&mut self.put_off);
@@ -262,7 +262,7 @@ impl WriterThread {
         let ousted = match self.files.write(key, data) {
             Ok(()) => self.shared.index().note(key, data.len() as u64),
             Err(error) => {
-                self.tell(&error);
+                self.log_error(&error);
                 self.shared.index().forget(key);
                 vec![*key]
             }
@@ -287,7 +287,7 @@ impl WriterThread {
         Some(data)
     }
 
-    fn tell(&mut self, error: &std::io::Error) {
+    fn log_error(&mut self, error: &std::io::Error) {
         if self.told.is_none_or(|at| at.elapsed() > TELL_EVERY) {
             self.told = Some(Instant::now());
             tracing::warn!(folder = %self.files.folder().display(), %error, "nothing is kept on disk");

@@ -127,7 +127,7 @@ impl RequestContext<'_> {
             .relay_response(plan, &head, &mut attempt, pump.as_mut())
             .await;
         let is_sent = self.take_back(pump, &mut attempt.connection);
-        self.settle(plan, key, attempt.connection, relayed, is_sent, answered_at)
+        self.release_connections(plan, key, attempt.connection, relayed, is_sent, answered_at)
     }
 
     /// Waits for the final response's head, and passes on those before it.
@@ -204,7 +204,7 @@ impl RequestContext<'_> {
             upstream_keeps: is_read && head.keep_alive,
             client_keeps: true,
         };
-        let _fate = self.settle(plan, key, connection, Ok(relayed), true, now);
+        let _fate = self.release_connections(plan, key, connection, Ok(relayed), true, now);
     }
 
     /// Sends the head, and the body with it where all of it is at hand; else starts to pump it.
@@ -316,7 +316,7 @@ impl RequestContext<'_> {
     }
 
     /// Decides what becomes of both connections after the answer has been passed on.
-    fn settle(
+    fn release_connections(
         &mut self,
         plan: &ForwardPlan<'_>,
         key: &PoolKey,

@@ -181,7 +181,7 @@ impl RequestContext<'_> {
         let proxy = self.exchange.upstream_proxy.take();
         let headers = &mut self.exchange.request.headers;
         let tells_otherwise = (proxy.as_deref()).is_some_and(|proxy| through_proxy::prepare(proxy, headers));
-        let tells_plainly = !tells_otherwise && self.tells_plainly(route, forward);
+        let tells_plainly = !tells_otherwise && self.has_plain_forwarded_headers(route, forward);
         if !tells_plainly && !tells_otherwise {
             forwarded::apply(
                 &route.rules.forwarded,
@@ -298,7 +298,7 @@ impl RequestContext<'_> {
     }
 
     /// Whether the usual `X-Forwarded-*` can be written without a look at the header list.
-    fn tells_plainly(&self, route: &Route, forward: &Forward) -> bool {
+    fn has_plain_forwarded_headers(&self, route: &Route, forward: &Forward) -> bool {
         let forwarded = &route.rules.forwarded;
         // The client's Host must still be in the list when it is repeated as written.
         let keeps_host = !forwarded.host_as_written || forward.upstream_host == UpstreamHost::Client;

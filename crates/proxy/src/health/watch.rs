@@ -160,7 +160,7 @@ impl WatchedUpstream {
                 if health.state.is_usable() {
                     if was_out.is_some() {
                         is_stirred = true;
-                        tell(upstream, position, known.address, "a target is healthy again");
+                        log_change(upstream, position, known.address, "a target is healthy again");
                     }
                     continue;
                 }
@@ -168,7 +168,7 @@ impl WatchedUpstream {
                     Some(until) => until.filter(|_| !health.is_held),
                     None => {
                         is_stirred = true;
-                        tell_unhealthy(upstream, position, known.address, health);
+                        log_unhealthy(upstream, position, known.address, health);
                         let ejection = shared.health.ejection(&upstream.checks);
                         ejection
                             .filter(|_| !health.is_held)
@@ -179,7 +179,7 @@ impl WatchedUpstream {
                     Some(until) if until <= now => {
                         known.cell.set(Health::HEALTHY);
                         is_stirred = true;
-                        tell(
+                        log_change(
                             upstream,
                             position,
                             known.address,
@@ -201,12 +201,12 @@ impl WatchedUpstream {
     }
 }
 
-fn tell(upstream: &CheckedUpstream, position: usize, address: SocketAddr, what: &str) {
+fn log_change(upstream: &CheckedUpstream, position: usize, address: SocketAddr, what: &str) {
     let target = &upstream.targets[position];
     tracing::info!(upstream = upstream.name, target = target.host, port = target.port, %address, "{what}");
 }
 
-fn tell_unhealthy(upstream: &CheckedUpstream, position: usize, address: SocketAddr, health: Health) {
+fn log_unhealthy(upstream: &CheckedUpstream, position: usize, address: SocketAddr, health: Health) {
     let target = &upstream.targets[position];
     tracing::warn!(
         upstream = upstream.name,

@@ -132,7 +132,7 @@ impl SinkQueue {
     }
 
     /// The entries of a message are gone, one way or another.
-    fn settle(&self, entries: usize, bytes: usize) {
+    fn release(&self, entries: usize, bytes: usize) {
         self.pending.set(self.pending.get() - entries);
         self.pending_bytes.set(self.pending_bytes.get() - bytes);
     }
@@ -167,7 +167,7 @@ async fn serve(sink_context: Rc<SinkContext>, sink_queue: Rc<SinkQueue>) {
                 }
             }
         }
-        sink_queue.settle(count, bytes);
+        sink_queue.release(count, bytes);
     }
 }
 

@@ -218,7 +218,7 @@ impl ActiveStream {
                 serve::reject_malformed(worker, &mut client, &mut exchange, Refusal::new(kind)).await
             }
         };
-        settle(connection, &stream, &exchange);
+        end_unfinished(connection, &stream, &exchange);
         worker.give_exchange(exchange);
         client.reader.inbox.consume(client.reader.inbox.bytes().len());
         client.reader.inbox.release(&worker.runtime.buffers);
@@ -267,7 +267,7 @@ async fn take_small_body(reader: &mut Reader, stream: &Stream, worker: &Worker) 
 }
 
 /// Ends a stream whose answer did not come to its end.
-fn settle(connection: &MuxConnection, stream: &Stream, exchange: &Exchange) {
+fn end_unfinished(connection: &MuxConnection, stream: &Stream, exchange: &Exchange) {
     if stream.is_ended() {
         return;
     }

@@ -96,7 +96,7 @@ impl Redis {
     }
 
     /// Settles counts after a while, and again as long as there are some.
-    pub fn settle(&self, ledger: Arc<dyn RedisAccumulator>) {
+    pub fn flush(&self, ledger: Arc<dyn RedisAccumulator>) {
         let (client, settling) = (self.client(ledger.server()), Rc::clone(&self.settling));
         settling.count.set(settling.count.get() + 1);
         tokio::task::spawn_local(async move {
@@ -108,7 +108,7 @@ impl Redis {
                 let due = ledger.due(system_clock());
                 client.used.set(Instant::now());
                 for some in due.chunks(SETTLED_AT_ONCE) {
-                    settle(&client, &*ledger, some).await;
+                    flush(&client, &*ledger, some).await;
                 }
                 if !ledger.finish() || settling.is_last.get() {
                     break;
@@ -146,7 +146,7 @@ impl Redis {
     }
 }
 
-async fn settle(client: &Rc<Client>, ledger: &dyn RedisAccumulator, some: &[(u64, RedisCall)]) {
+async fn flush(client: &Rc<Client>, ledger: &dyn RedisAccumulator, some: &[(u64, RedisCall)]) {
     let mut under_way = Vec::with_capacity(some.len());
     for (number, call) in some {
         under_way.push((*number, call, client.send(call).await));
@@ -157,6 +157,6 @@ async fn settle(client: &Rc<Client>, ledger: &dyn RedisAccumulator, some: &[(u64
             None => None,
         };
         let numbers = answer.as_ref().map(|(numbers, _)| numbers.as_slice());
-        ledger.settled(number, numbers, system_clock());
+        ledger.complete(number, numbers, system_clock());
     }
 }

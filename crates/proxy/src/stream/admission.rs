@@ -55,7 +55,7 @@ pub async fn ask(
                         exchange.redis = Some(Box::pin(worker.run_script(call)).await);
                     }
                     RedisCommand::Settle(ledger, refusal) => {
-                        worker.redis.settle(ledger);
+                        worker.redis.flush(ledger);
                         match refusal {
                             None => break,
                             Some(_) => return Err(SessionRefused),

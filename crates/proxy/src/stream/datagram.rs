@@ -262,7 +262,7 @@ impl Listener {
         })
         .await;
         if let Some(health) = &reached.health {
-            replies.tell_health(health, result);
+            replies.report_health(health, result);
         }
         Ok(result)
     }
@@ -393,7 +393,7 @@ impl Replies<'_> {
         wanted.is_some_and(|wanted| self.received >= wanted)
     }
 
-    fn tell_health(&self, health: &HealthHandle, result: StreamResult) {
+    fn report_health(&self, health: &HealthHandle, result: StreamResult) {
         let worker = &self.listener.worker;
         match result {
             StreamResult::Connect => health.note(worker, Signal::TcpFailure),

@@ -362,7 +362,7 @@ fn is_char(letter: char) -> bool {
 mod tests {
     use crate::xml::{Document, Limits};
 
-    fn told(text: &str) -> String {
+    fn error_text(text: &str) -> String {
         match Document::parse(text, Limits::default()) {
             Ok(document) => format!("{} elements", document.elements.len()),
             Err(fault) => fault.to_string(),
@@ -437,22 +437,22 @@ mod tests {
             ("< a/>", not),
             ("</a>", not),
         ] {
-            assert_eq!(told(text), expected, "{text:?}");
+            assert_eq!(error_text(text), expected, "{text:?}");
         }
     }
 
     #[test]
     fn documents_are_bounded() {
         let deep = format!("{}{}", "<a>".repeat(41), "</a>".repeat(41));
-        assert_eq!(told(&deep), "the XML is too deep");
+        assert_eq!(error_text(&deep), "the XML is too deep");
         let wide = format!("<a>{}</a>", "<b/>".repeat(10_000));
-        assert_eq!(told(&wide), "the XML has too many elements");
+        assert_eq!(error_text(&wide), "the XML has too many elements");
         let attributes: String = (0..33).map(|it| format!(" a{it}=''")).collect();
         assert_eq!(
-            told(&format!("<a{attributes}/>")),
+            error_text(&format!("<a{attributes}/>")),
             "an element has too many attributes"
         );
-        assert_eq!(told(&"x".repeat((256 << 10) + 1)), "the XML is too long");
+        assert_eq!(error_text(&"x".repeat((256 << 10) + 1)), "the XML is too long");
     }
 
     #[test]

@@ -128,7 +128,7 @@ fn apply((name, folder): (&str, &Path), dry_run: bool, remote: &RemoteArgs) -> C
         call = call.header("weir-dry-run", "true");
     }
     let answer = make(remote, call)?;
-    Ok(told(
+    Ok(summary(
         name,
         &serde_json::from_slice(&answer).unwrap_or_default(),
         dry_run,
@@ -136,7 +136,7 @@ fn apply((name, folder): (&str, &Path), dry_run: bool, remote: &RemoteArgs) -> C
 }
 
 /// What was changed, in words.
-fn told(name: &str, answer: &Value, dry_run: bool) -> String {
+fn summary(name: &str, answer: &Value, dry_run: bool) -> String {
     let mut text = format!(
         "portal {name}: {}\n",
         answer["portal"].as_str().unwrap_or_default()

@@ -283,7 +283,7 @@ impl WatchedFiles {
 }
 
 /// Logs why files are refused.
-pub fn tell_refused(report: &str) {
+pub fn log_refused(report: &str) {
     for line in report.lines() {
         tracing::error!("{line}");
     }

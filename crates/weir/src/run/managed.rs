@@ -7,7 +7,7 @@ mod serving;
 
 use super::admin::{self, Shared};
 use super::declared::Declareds;
-use super::files::{WatchedFiles, tell_refused};
+use super::files::{WatchedFiles, log_refused};
 use super::health::Health;
 use super::plan::{Management, Origin};
 use super::proxy::Starter;
@@ -88,7 +88,7 @@ pub async fn serve(
     if let Some(files) = files {
         declared = files.declared;
         texts = files.texts;
-        inputs.tell(EngineEvent::Files(Box::new(files.model))).await;
+        inputs.send(EngineEvent::Files(Box::new(files.model))).await;
         watched = Some(files.watched);
     }
     let source = source(&management.origin, opened.keys, &store, &dialects);
@@ -138,7 +138,7 @@ pub async fn serve(
     if !is_known && !settled(control, opening, &followed).await? {
         return Ok(ServeEnd::Drained);
     }
-    control.tell_ready(&addresses)?;
+    control.announce_ready(&addresses)?;
     attend(control, watched, &inputs, &texts).await;
     control.drain().await
 }
@@ -287,11 +287,11 @@ async fn attend(
                     tracing::warn!("{note}");
                 }
                 texts.set(super::files::for_lists(&good.texts));
-                inputs.tell(EngineEvent::Files(Box::new(good.model))).await;
+                inputs.send(EngineEvent::Files(Box::new(good.model))).await;
                 good.after.done();
             }
             Err(report) => {
-                tell_refused(&report);
+                log_refused(&report);
                 status.refused(report);
             }
         }

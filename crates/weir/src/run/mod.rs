@@ -224,7 +224,7 @@ impl Control {
     }
 
     /// Tells that the gateway serves, and where.
-    fn tell_ready(&self, others: &[(&str, String)]) -> std::io::Result<()> {
+    fn announce_ready(&self, others: &[(&str, String)]) -> std::io::Result<()> {
         let line = self.status.ready_line(self.status_address, others);
         writeln!(std::io::stdout(), "{line}")
     }
@@ -291,7 +291,7 @@ async fn from_files(
     } else {
         admin::open_beside_files(control, starter, (dialects, declared), caches).await?
     };
-    control.tell_ready(&addresses)?;
+    control.announce_ready(&addresses)?;
     let status = Arc::clone(&control.status);
     loop {
         let loaded = tokio::select! {
@@ -309,7 +309,7 @@ async fn from_files(
                 tracing::info!(generation, "a changed configuration is served");
             }
             Err(report) => {
-                files::tell_refused(&report);
+                files::log_refused(&report);
                 status.refused(report);
             }
         }

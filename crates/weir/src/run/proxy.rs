@@ -147,14 +147,14 @@ pub fn bind(flag: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
 /// Workers share their addresses (`SO_REUSEPORT`), and so would two gateways of one user. A listener that does not
 /// share finds out.
 fn expect_free(address: SocketAddr) -> anyhow::Result<()> {
-    tell_whether_free(address, || TcpListener::bind(address).map(drop))
+    check_free(address, || TcpListener::bind(address).map(drop))
 }
 
 fn expect_free_for_datagrams(address: SocketAddr) -> anyhow::Result<()> {
-    tell_whether_free(address, || UdpSocket::bind(address).map(drop))
+    check_free(address, || UdpSocket::bind(address).map(drop))
 }
 
-fn tell_whether_free(address: SocketAddr, bind: impl Fn() -> std::io::Result<()>) -> anyhow::Result<()> {
+fn check_free(address: SocketAddr, bind: impl Fn() -> std::io::Result<()>) -> anyhow::Result<()> {
     if address.port() == 0 {
         return Ok(());
     }

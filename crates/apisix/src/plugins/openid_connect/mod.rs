@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn told(config: &Value) -> Result<(), String> {
+    fn checked(config: &Value) -> Result<(), String> {
         let mut config = config.clone();
         let checked = OpenidConnect.shape().check(&mut config);
         checked.map_err(|error| OpenidConnect.explain(&config, error))?;
@@ -108,7 +108,7 @@ mod tests {
                 "property \"dpop.public_jwk\" validation failed: kty \"RSA\" requires e, n",
             ),
         ] {
-            assert_eq!(told(&config), Err(words.to_owned()), "{config}");
+            assert_eq!(checked(&config), Err(words.to_owned()), "{config}");
         }
     }
 

@@ -133,7 +133,7 @@ impl Api {
                 None => None,
             };
             report.as_ref().map_or(Ok(()), &judge)?;
-            let documents = told(&library, &rendered);
+            let documents = changes_json(&library, &rendered);
             let written = |revision: u64, answer| CommitResult {
                 answer,
                 documents,
@@ -324,7 +324,7 @@ fn broken(api: &Api, dialects: &mut DialectModels) -> Vec<(String, String)> {
 }
 
 /// Changes of gateways' documents, for people and their tools. Hashes of keys are hidden.
-fn told(library: &Library, rendered: &Changes) -> Vec<Value> {
+fn changes_json(library: &Library, rendered: &Changes) -> Vec<Value> {
     let read = |bytes: Option<&[u8]>| -> Value {
         let mut value = bytes
             .and_then(|it| serde_json::from_slice(it).ok())

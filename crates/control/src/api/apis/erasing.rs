@@ -208,7 +208,7 @@ pub async fn erase(
     let about = DeveloperMessages::of(&api, (&portal, &leaver.developer), &applications, now).await?;
     erased.messages = outbox.forget(|it| about.has(it), now).await?;
     Inbox::forget(&people.store, &applications, now).await?;
-    tell(&api, &portal, &leaver.developer, &caller, now).await?;
+    notify_hooks(&api, &portal, &leaver.developer, &caller, now).await?;
     people.remove(&portal, &leaver.developer, now).await?;
     let noted = [key(&portal, &format!("erasing/{id}"))?];
     people.store.remove(noted, now).await?;
@@ -263,7 +263,7 @@ async fn leave(
 }
 
 /// Tells hooks that the developer is gone, by the id alone.
-async fn tell(
+async fn notify_hooks(
     api: &Api,
     portal: &str,
     developer: &Developer,

@@ -375,7 +375,7 @@ fn steps(
     }
     let conflicts = clashes(api, library, &publication, &entity)?;
     if !conflicts.is_empty() {
-        let told = told_of(&conflicts);
+        let told = conflict_messages(&conflicts);
         if !request.force {
             return Err(refused("conflicts", "others take these calls", &told));
         }
@@ -432,7 +432,7 @@ fn broken_by(diff: &Diff) -> Vec<String> {
 }
 
 /// Conflicts in words.
-fn told_of(conflicts: &[Conflict]) -> Vec<String> {
+fn conflict_messages(conflicts: &[Conflict]) -> Vec<String> {
     conflicts.iter().map(Conflict::told).collect()
 }
 

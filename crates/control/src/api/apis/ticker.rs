@@ -148,7 +148,7 @@ impl Ticker {
         let entities = Entities::read(&self.api).await?;
         let mut failed = None;
         for id in due::due(&entities.input(), self.since, now).into_keys() {
-            if let Err(problem) = self.settle(&id, now).await {
+            if let Err(problem) = self.advance(&id, now).await {
                 failed = Some(problem.about(&id));
             }
         }
@@ -165,7 +165,7 @@ impl Ticker {
     }
 
     /// Does what is due for a publication.
-    async fn settle(&self, id: &str, now: u64) -> Result<(), Problem> {
+    async fn advance(&self, id: &str, now: u64) -> Result<(), Problem> {
         let since = self.since;
         self.api
             .manage_as((AUTHOR, false), now, |library| {

@@ -124,7 +124,7 @@ impl Trial {
         result.call = call.to_string();
         (result.found, result.differences) = match is_own || observed.route.is_empty() || self.sees_others {
             true => (
-                told(&observed),
+                describe(&observed),
                 call_tests::differences(&test.expected, &observed),
             ),
             false => (OF_ANOTHER.to_owned(), hidden(&test.expected)),
@@ -268,7 +268,7 @@ fn targets(explanation: &Explanation) -> Vec<String> {
 }
 
 /// What comes of a call, in a sentence.
-fn told(observed: &Observed) -> String {
+fn describe(observed: &Observed) -> String {
     let route = match observed.route.as_str() {
         "" => "no route takes it".to_owned(),
         route => format!("the route {route} takes it"),

@@ -306,7 +306,7 @@ pub async fn put(
         .await?;
     let (entity, text, description, difference, merged) = written.answer;
     let mut answer = shown(&entity, &text, &description);
-    answer["diff"] = told(&difference);
+    answer["diff"] = difference_json(&difference);
     answer["gone"] = json!(merged.gone);
     Ok(Json(answer))
 }
@@ -474,11 +474,11 @@ pub async fn compare(
         specs::description(&library, &spec)
     };
     let difference = diff::diff(&*of(between.from)?, &*of(between.to)?);
-    Ok(Json(told(&difference)))
+    Ok(Json(difference_json(&difference)))
 }
 
 /// A difference as it is answered: whether it breaks callers, each operation, and all of it in lines.
-fn told(difference: &diff::Diff) -> Value {
+fn difference_json(difference: &diff::Diff) -> Value {
     json!({
         "breaking": difference.is_breaking(),
         "operations": difference.operations,

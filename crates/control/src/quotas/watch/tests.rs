@@ -268,7 +268,7 @@ async fn what_another_one_has_told_meanwhile_is_not_told() {
         let (found, mut telling) = plane.found(DAY).await;
         let (quota, reached) = &found[0];
         let key = quota.key().expect("a key");
-        let told = plane.watch.tell((quota, reached), (key, None), &mut telling);
+        let told = plane.watch.notify((quota, reached), (key, None), &mut telling);
         assert_eq!(told.await.expect("a store"), expected);
         assert_eq!(plane.sent().await.len(), 2);
     }
@@ -284,7 +284,7 @@ async fn who_has_lost_the_lease_tells_nothing() {
             assert!(other.is_still_alone(at(time)).await.expect("a store"));
         }
         let (found, telling) = plane.found(time).await;
-        let told = plane.watch.tell_all(&found, telling).await;
+        let told = plane.watch.notify_all(&found, telling).await;
         assert_eq!(told.expect("a store"), expected, "{time}");
     }
 }

@@ -123,7 +123,7 @@ impl CountExchange {
 
     /// Takes in what a gateway has counted, and says what the others have. The gateway is its name and its run. `all`:
     /// these are of all of its windows, and it has to hear of each.
-    pub fn settle(&self, gateway: (&str, u64), all: bool, counts: &[Count], now_ms: u64) -> Settlement {
+    pub fn merge(&self, gateway: (&str, u64), all: bool, counts: &[Count], now_ms: u64) -> Settlement {
         let mut known = lock(&self.known);
         known.prune(now_ms);
         let number = known.gateway(gateway, now_ms);
@@ -138,7 +138,7 @@ impl CountExchange {
         };
         for count in counts {
             match known.take(number, count, now_ms) {
-                Ok((is_new, has_grown)) => known.tell(number, count.window, is_new || all, has_grown),
+                Ok((is_new, has_grown)) => known.mark_changed(number, count.window, is_new || all, has_grown),
                 Err(RejectReason::NotCredible) => settlement.not_credible += 1,
                 Err(RejectReason::Full) => settlement.without_room += 1,
             }
@@ -260,7 +260,7 @@ impl ExchangeState {
     }
 
     /// Notes who has to hear of what a gateway has reported.
-    fn tell(&mut self, number: u64, window: WindowName, is_asked: bool, has_grown: bool) {
+    fn mark_changed(&mut self, number: u64, window: WindowName, is_asked: bool, has_grown: bool) {
         if is_asked && let Some(gateway) = self.gateways.get_mut(&number) {
             gateway.news.insert(window);
         }

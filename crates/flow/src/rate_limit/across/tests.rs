@@ -38,9 +38,9 @@ impl Gateway {
         (0..count).filter(|_| self.call(7, MINUTE, now_ms)).count()
     }
 
-    fn settle(&self, exchange: &CountExchange, all: bool, now_ms: u64) -> u64 {
+    fn merge(&self, exchange: &CountExchange, all: bool, now_ms: u64) -> u64 {
         let counts = self.shared.report(all, now_ms);
-        let settlement = exchange.settle((self.name, 1), all, &counts, now_ms);
+        let settlement = exchange.merge((self.name, 1), all, &counts, now_ms);
         for (window, others) in settlement.others {
             self.shared.learn(window, others, now_ms);
         }
@@ -59,8 +59,8 @@ fn calls_that_count_as_several_are_told_as_several() {
             .shared
             .note(&gateway.counters, 7, &[MINUTE], cost, NOW, || 7);
     }
-    one.settle(&exchange, true, NOW);
-    other.settle(&exchange, true, NOW);
+    one.merge(&exchange, true, NOW);
+    other.merge(&exchange, true, NOW);
     assert_eq!(
         other.calls(9, NOW + 1),
         1,
@@ -74,20 +74,20 @@ fn what_one_has_counted_the_others_learn() {
     let (one, other) = (Gateway::new("one"), Gateway::new("other"));
     assert_eq!(one.calls(4, NOW), 4);
     assert_eq!(other.calls(3, NOW), 3);
-    assert_eq!(one.settle(&exchange, true, NOW), 1);
-    assert_eq!(other.settle(&exchange, true, NOW), 2);
+    assert_eq!(one.merge(&exchange, true, NOW), 1);
+    assert_eq!(other.merge(&exchange, true, NOW), 2);
     assert_eq!(other.calls(9, NOW + 1), 3, "10 with the 4 of the other one");
-    one.settle(&exchange, false, NOW + 2);
+    one.merge(&exchange, false, NOW + 2);
     assert_eq!(one.calls(9, NOW + 3), 3, "it has not heard of those yet");
-    other.settle(&exchange, false, NOW + 4);
-    one.settle(&exchange, false, NOW + 5);
+    other.merge(&exchange, false, NOW + 4);
+    one.merge(&exchange, false, NOW + 5);
     assert_eq!((one.calls(9, NOW + 6), other.calls(9, NOW + 6)), (0, 0));
     // A new window is one for all.
     let next = NOW + 60_000;
     assert_eq!(one.calls(10, next), 10);
-    one.settle(&exchange, false, next);
+    one.merge(&exchange, false, next);
     assert_eq!(other.calls(1, next), 1);
-    other.settle(&exchange, false, next);
+    other.merge(&exchange, false, next);
     assert_eq!(other.calls(5, next), 0);
 }
 
@@ -100,17 +100,17 @@ fn reports_that_are_lost_or_come_twice_change_nothing() {
     assert_eq!(lost[0].count, 4);
     assert!(one.shared.report(false, NOW).is_empty());
     for _ in 0..3 {
-        exchange.settle(("one", 1), true, &one.shared.report(true, NOW), NOW);
-        exchange.settle(("one", 1), false, &lost, NOW);
+        exchange.merge(("one", 1), true, &one.shared.report(true, NOW), NOW);
+        exchange.merge(("one", 1), false, &lost, NOW);
     }
     other.calls(1, NOW);
-    other.settle(&exchange, true, NOW);
+    other.merge(&exchange, true, NOW);
     assert_eq!(other.calls(9, NOW), 5);
     // An exchange that has forgotten everything makes no gateway forget.
     let exchange = CountExchange::new(2);
-    other.settle(&exchange, true, NOW);
+    other.merge(&exchange, true, NOW);
     assert_eq!(other.calls(9, NOW), 0);
-    one.settle(&exchange, true, NOW);
+    one.merge(&exchange, true, NOW);
     assert_eq!(one.calls(9, NOW), 0);
 }
 
@@ -124,9 +124,9 @@ fn sliding_windows_carry_what_others_have_counted() {
     };
     for gateway in [&one, &other] {
         assert_eq!((0..5).filter(|_| gateway.call(7, sliding, NOW)).count(), 5);
-        gateway.settle(&exchange, true, NOW);
+        gateway.merge(&exchange, true, NOW);
     }
-    one.settle(&exchange, false, NOW);
+    one.merge(&exchange, false, NOW);
     assert!(!one.call(7, sliding, NOW + 1) && !other.call(7, sliding, NOW + 1));
     // Half of the window before counts in the middle of the next one.
     let mut state = [WindowState::default()];
@@ -144,20 +144,20 @@ fn gateways_without_contact_have_shares() {
     let (one, other) = (Gateway::new("one"), Gateway::new("other"));
     one.calls(2, NOW);
     for gateway in [&one, &other, &one] {
-        gateway.settle(&exchange, true, NOW);
+        gateway.merge(&exchange, true, NOW);
     }
     one.shared.set_contact(Some(3));
     assert_eq!(one.calls(20, NOW), 8, "it goes on with what it knows");
     let next = NOW + 60_000;
     assert_eq!(one.calls(20, next), 4, "a third, rounded up");
     other.calls(3, next);
-    other.settle(&exchange, false, next);
+    other.merge(&exchange, false, next);
     // It was silent for so long that it was forgotten; what it has counted was not.
     let later = next + 55_000;
-    exchange.settle(("third", 1), true, &[], NOW + 90_000);
+    exchange.merge(("third", 1), true, &[], NOW + 90_000);
     // There is contact again: what was assumed gives way to what is known.
     one.shared.set_contact(None);
-    one.settle(&exchange, true, later);
+    one.merge(&exchange, true, later);
     assert_eq!(one.calls(20, later), 3);
 }
 
@@ -166,11 +166,11 @@ fn counts_of_before_a_restart_are_not_counted_twice() {
     let exchange = CountExchange::new(1);
     let old = Gateway::new("old");
     old.calls(6, NOW);
-    old.settle(&exchange, true, NOW);
+    old.merge(&exchange, true, NOW);
     let mut new = Gateway::new("new");
     new.counters = old.counters.clone();
     assert_eq!(new.calls(1, NOW + 10), 1);
-    new.settle(&exchange, true, NOW + 11);
+    new.merge(&exchange, true, NOW + 11);
     assert_eq!(new.calls(9, NOW + 12), 3);
 }
 
@@ -181,14 +181,14 @@ fn windows_that_are_over_are_forgotten() {
     for key in 0..100 {
         one.call(key, MINUTE, NOW);
     }
-    one.settle(&exchange, true, NOW);
+    one.merge(&exchange, true, NOW);
     assert_eq!(exchange.windows(), 100);
     assert!(one.shared.is_open());
     assert!(one.shared.report(true, NOW + 60_000).is_empty());
     assert!(!one.shared.is_open() && one.shared.has_counted());
-    exchange.settle(("one", 1), false, &[], NOW + 121_000);
+    exchange.merge(("one", 1), false, &[], NOW + 121_000);
     assert_eq!(exchange.windows(), 0);
-    let settlement = exchange.settle(("other", 1), true, &[], NOW + 130_000);
+    let settlement = exchange.merge(("other", 1), true, &[], NOW + 130_000);
     assert_eq!(settlement.gateways, 1, "the first one is silent");
 }
 
@@ -246,11 +246,11 @@ fn what_is_not_credible_is_refused() {
         late_in_use,
         count_of(4, 1_000, (1 << 48) + 1),
     ];
-    let settlement = exchange.settle(("one", 1), true, &counts, NOW);
+    let settlement = exchange.merge(("one", 1), true, &counts, NOW);
     assert_eq!((settlement.not_credible, settlement.without_room), (3, 0));
     assert_eq!(settlement.others, [(counts[0].window, 0)]);
     assert_eq!(exchange.windows(), 1);
-    exchange.settle(("one", 1), true, &[], NOW + 2 * YEAR_MS + 60_000);
+    exchange.merge(("one", 1), true, &[], NOW + 2 * YEAR_MS + 60_000);
     assert_eq!(exchange.windows(), 0);
 }
 
@@ -259,19 +259,19 @@ fn the_runs_of_a_gateway_are_bounded() {
     let exchange = CountExchange::new(1);
     let count = count_of(1, 60 * 60_000, 1);
     for run in 0..16 {
-        let settlement = exchange.settle(("one", run), true, &[count], NOW);
+        let settlement = exchange.merge(("one", run), true, &[count], NOW);
         assert_eq!(settlement.others, [(count.window, run)]);
     }
-    let settlement = exchange.settle(("one", 16), true, &[count], NOW);
+    let settlement = exchange.merge(("one", 16), true, &[count], NOW);
     assert_eq!((settlement.without_room, settlement.others.len()), (1, 0));
-    let settlement = exchange.settle(("other", 16), true, &[count], NOW);
+    let settlement = exchange.merge(("other", 16), true, &[count], NOW);
     assert_eq!(settlement.others, [(count.window, 16)]);
     // Later those runs are over. What they have counted stays.
     for run in 17..34 {
-        let settlement = exchange.settle(("one", run), true, &[count], NOW + 100_000 * run);
+        let settlement = exchange.merge(("one", run), true, &[count], NOW + 100_000 * run);
         assert_eq!(settlement.without_room, 0);
     }
-    let settlement = exchange.settle(("other", 16), true, &[count], NOW + 100_000 * 34);
+    let settlement = exchange.merge(("other", 16), true, &[count], NOW + 100_000 * 34);
     assert_eq!(settlement.others, [(count.window, 33)]);
 }
 
@@ -279,14 +279,14 @@ fn the_runs_of_a_gateway_are_bounded() {
 fn gateways_and_the_windows_of_one_are_bounded() {
     let exchange = CountExchange::new(1);
     for number in 0..1_000 {
-        exchange.settle((&number.to_string(), 1), true, &[], NOW);
+        exchange.merge((&number.to_string(), 1), true, &[], NOW);
     }
     let one = [count_of(1, 1_000, 1)];
-    assert_eq!(exchange.settle(("more", 1), true, &one, NOW).without_room, 1);
+    assert_eq!(exchange.merge(("more", 1), true, &one, NOW).without_room, 1);
     assert!(!exchange.is_idle(NOW) && exchange.is_idle(NOW + 60_000));
     let (most, more) = (1 << 19, 5);
     let counts: Vec<Count> = (0..most + more).map(|key| count_of(key, 1_000, 1)).collect();
-    let settlement = exchange.settle(("one", 1), false, &counts, NOW + 60_000);
+    let settlement = exchange.merge(("one", 1), false, &counts, NOW + 60_000);
     assert_eq!(settlement.without_room, more as usize);
 }
 

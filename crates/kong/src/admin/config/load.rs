@@ -137,7 +137,7 @@ impl Loaded {
     }
 
     /// The entities by entity type and id, as the original answers; after a dry run without the values that are made up.
-    pub fn told(&self, workspace: &Workspace, is_dry: bool) -> Value {
+    pub fn entities_json(&self, workspace: &Workspace, is_dry: bool) -> Value {
         let mut entity_types: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
         for entity in &self.entities {
             let (fields, are_made) = self.fields_in(entity, workspace);

@@ -184,8 +184,11 @@ fn plan(admin: &Admin, state: &AdminState, call: &ApiCall, loaded: &Loaded) -> R
     };
     Ok(ChangePlan {
         changes: loaded.changes(view, call.is_confined)?,
-        answer: ApiResponse::json(StatusCode::CREATED, &loaded.told(view.workspace, call.dry_run))
-            .with_warnings(loaded.warnings()),
+        answer: ApiResponse::json(
+            StatusCode::CREATED,
+            &loaded.entities_json(view.workspace, call.dry_run),
+        )
+        .with_warnings(loaded.warnings()),
         has_document: false,
     })
 }

@@ -117,7 +117,7 @@ fn call(servers: &Servers, config: &Value, headers: &[(&str, &str)]) -> (String,
 }
 
 /// The claims of a token for upstreams, which the gateway's key has signed.
-fn told(headers: &[String], name: &str) -> Value {
+fn upstream_headers(headers: &[String], name: &str) -> Value {
     let start = format!("{name}: ");
     let mut lines = headers
         .iter()
@@ -157,7 +157,7 @@ fn a_good_token_is_signed_again() {
     let (outcome, headers) = call(&servers, &config, &forged);
     assert_eq!(outcome, "continue");
     assert_eq!(
-        told(&headers, "Authorization"),
+        upstream_headers(&headers, "Authorization"),
         json!({
             "iss": "gateway", "original_iss": "https://id.example", "sub": "alice", "exp": NOW_S + 3_540,
             "tier": {"a": 1}, "aud": "api",
@@ -391,7 +391,7 @@ fn two_tokens_are_signed_each_for_itself() {
     ];
     let (found, headers) = call(&servers, &config, &headers);
     assert_eq!(found, "continue");
-    assert_eq!(told(&headers, "X-Channel")["sub"], "alice");
+    assert_eq!(upstream_headers(&headers, "X-Channel")["sub"], "alice");
     assert_eq!(headers.len(), 2, "{headers:?}");
     // The second key server's first key that fits is the issuer's.
     let text = headers[1].strip_prefix("X-Signed: ").expect("a token");

@@ -45,7 +45,7 @@ impl FakeStore {
     }
 
     /// Tells a gateway all that was committed after a revision.
-    fn tell(&self, gateway: &SharedTokens, after: u64) -> u64 {
+    fn deliver(&self, gateway: &SharedTokens, after: u64) -> u64 {
         let state = self.state();
         for (revision, changes) in state.commits.iter().filter(|(revision, _)| *revision > after) {
             gateway.apply(*revision, changes.clone());
@@ -126,8 +126,8 @@ fn put(text: &str, made_ms: u64) -> Change {
     }
 }
 
-fn settled(gateway: &SharedTokens, change: Change) -> Option<Result<bool, StoreAway>> {
-    match gateway.0.settle(change, 0) {
+fn commit(gateway: &SharedTokens, change: Change) -> Option<Result<bool, StoreAway>> {
+    match gateway.0.commit(change, 0) {
         ChangeResult::Now(done) => Some(Ok(done)),
         ChangeResult::Later(result) => result.take(),
     }
@@ -137,7 +137,7 @@ fn settled(gateway: &SharedTokens, change: Change) -> Option<Result<bool, StoreA
 fn what_one_gateway_gives_another_one_knows() {
     let store = Arc::new(FakeStore::default());
     let [one, two] = [0, 1].map(|_| gateway(&store, Bounds::default()));
-    assert_eq!(settled(&one, put("a", 1)), Some(Ok(true)));
+    assert_eq!(commit(&one, put("a", 1)), Some(Ok(true)));
     assert!(one.0.find(&hash("a"), 9).is_some(), "at once where it was given");
     assert!(two.0.find(&hash("a"), 9).is_none());
     // A call does not wait for the news.
@@ -145,7 +145,7 @@ fn what_one_gateway_gives_another_one_knows() {
     assert_eq!(looked.take(), Some(Ok(())));
     assert!(two.0.find(&hash("a"), 9).is_some());
     assert!(two.0.fetch(&hash("a"), CLIENT, 9).is_none(), "known");
-    let told = store.tell(&two, 0);
+    let told = store.deliver(&two, 0);
     assert!(two.0.find_refresh(&hash("refresh a"), 9).is_some());
     // Of two that take the same record one gets it, wherever they are.
     let take = |gateway: &SharedTokens, text: &str| Change {
@@ -155,13 +155,13 @@ fn what_one_gateway_gives_another_one_knows() {
         ..Change::default()
     };
     let (first, second) = (take(&one, "b"), take(&two, "c"));
-    assert_eq!(settled(&one, first), Some(Ok(true)));
-    assert_eq!(settled(&two, second), Some(Ok(false)));
-    store.tell(&two, told);
+    assert_eq!(commit(&one, first), Some(Ok(true)));
+    assert_eq!(commit(&two, second), Some(Ok(false)));
+    store.deliver(&two, told);
     assert!(two.0.find(&hash("a"), 9).is_none() && two.0.find(&hash("b"), 9).is_some());
     // One that starts knows all.
     let three = gateway(&store, Bounds::default());
-    store.tell(&three, 0);
+    store.deliver(&three, 0);
     assert_eq!(three.list(9), two.list(9));
     assert_eq!(three.list(9).len(), 1);
     let name = three.name_of("b");
@@ -174,13 +174,13 @@ fn what_one_gateway_gives_another_one_knows() {
 fn what_was_removed_stays_removed() {
     let store = Arc::new(FakeStore::default());
     let [one, two] = [0, 1].map(|_| gateway(&store, Bounds::default()));
-    assert_eq!(settled(&one, put("a", 1)), Some(Ok(true)));
+    assert_eq!(commit(&one, put("a", 1)), Some(Ok(true)));
     let remove = Change {
         removes: vec![hash("a")],
         ..Change::default()
     };
-    assert_eq!(settled(&one, remove), Some(Ok(true)));
-    store.tell(&two, 0);
+    assert_eq!(commit(&one, remove), Some(Ok(true)));
+    store.deliver(&two, 0);
     let late = store.state().commits[0].clone();
     two.0.take_over(late.0, vec![(hash("a"), Some(token("a", 1)))]);
     assert!(two.0.find(&hash("a"), 9).is_none());
@@ -190,10 +190,10 @@ fn what_was_removed_stays_removed() {
 fn a_store_that_is_away_gives_nothing_and_takes_nothing() {
     let store = Arc::new(FakeStore::default());
     let one = gateway(&store, Bounds::default());
-    assert_eq!(settled(&one, put("a", 1)), Some(Ok(true)));
+    assert_eq!(commit(&one, put("a", 1)), Some(Ok(true)));
     store.state().is_away = true;
     assert!(one.0.find(&hash("a"), 9).is_some(), "what is known is good");
-    assert_eq!(settled(&one, put("b", 1)), Some(Err(StoreAway)));
+    assert_eq!(commit(&one, put("b", 1)), Some(Err(StoreAway)));
     assert!(one.0.find(&hash("b"), 9).is_none());
     let looked = one.0.fetch(&hash("b"), CLIENT, 9).expect("looks");
     assert_eq!(looked.take(), Some(Err(StoreAway)));
@@ -234,8 +234,8 @@ fn a_token_that_the_store_lacks_is_not_looked_for_again_and_again() {
     assert_eq!(look(100_000), 3);
     // What the store tells is known, whether or not it was looked for.
     let other = gateway(&store, Bounds::default());
-    assert_eq!(settled(&other, put("made up", 1)), Some(Ok(true)));
-    store.tell(&one, 0);
+    assert_eq!(commit(&other, put("made up", 1)), Some(Ok(true)));
+    store.deliver(&one, 0);
     assert!(one.0.find(&hash("made up"), 100_001).is_some());
     // A store that is away says nothing of what it has.
     let away = gateway(&store, Bounds::default());
@@ -255,7 +255,7 @@ fn the_store_is_bounded_too() {
     };
     let one = gateway(&store, bounds);
     for number in 0..10_u64 {
-        assert_eq!(settled(&one, put(&number.to_string(), number)), Some(Ok(true)));
+        assert_eq!(commit(&one, put(&number.to_string(), number)), Some(Ok(true)));
     }
     assert_eq!((store.state().records.len(), one.0.len()), (3, 3));
     assert!(one.0.find(&hash("9"), 99).is_some() && one.0.find(&hash("6"), 99).is_none());
@@ -271,15 +271,15 @@ fn what_many_commits_at_once_leave_over_goes_with_the_next() {
     };
     let one = gateway(&store, bounds);
     for number in 0..3_u64 {
-        assert_eq!(settled(&one, put(&number.to_string(), number)), Some(Ok(true)));
+        assert_eq!(commit(&one, put(&number.to_string(), number)), Some(Ok(true)));
     }
     store.state().is_slow = true;
     for number in 3..11_u64 {
-        assert_eq!(settled(&one, put(&number.to_string(), number)), None);
+        assert_eq!(commit(&one, put(&number.to_string(), number)), None);
     }
     store.answer_held();
     assert_eq!(one.0.len(), 10, "all have made room with the same one");
-    assert_eq!(settled(&one, put("11", 11)), Some(Ok(true)));
+    assert_eq!(commit(&one, put("11", 11)), Some(Ok(true)));
     assert_eq!((store.state().records.len(), one.0.len()), (3, 3));
     assert!(one.0.find(&hash("11"), 99).is_some() && one.0.find(&hash("8"), 99).is_none());
 }
@@ -292,7 +292,7 @@ fn lists_tell_where_a_client_is() {
     if let Record::Token(token) = &mut change.puts[0].record {
         token.owner.area = "kong my team".into();
     }
-    assert_eq!(settled(&one, change), Some(Ok(true)));
+    assert_eq!(commit(&one, change), Some(Ok(true)));
     let told = &one.list(9)[0].1;
     assert_eq!(
         (&told["dialect"], &told["workspace"]),

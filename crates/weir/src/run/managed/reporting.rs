@@ -8,7 +8,7 @@ use std::sync::Arc;
 use weir_control::api::Gateways;
 use weir_control::follow::OpenStore;
 use weir_control::report::{ReportTarget, ReporterInfo};
-use weir_control::shared_limits::{LimitTarget, settle_limits};
+use weir_control::shared_limits::{LimitTarget, sync_limits};
 use weir_control::taken_out::TakenOut;
 use weir_dialect::DEFAULT_ENVIRONMENT;
 use weir_plugin::SharedCounts;
@@ -41,7 +41,7 @@ pub fn report_target(management: &Management, store: &OpenStore, gateways: Gatew
 
 /// Settles limits that are for all gateways, until the process ends.
 pub fn settle(reporter: &ReporterInfo, target: LimitTarget, counts: Vec<Arc<dyn SharedCounts>>) {
-    tokio::spawn(settle_limits(reporter.name.clone(), target, counts));
+    tokio::spawn(sync_limits(reporter.name.clone(), target, counts));
 }
 
 /// With whom this gateway settles limits that are for all gateways.

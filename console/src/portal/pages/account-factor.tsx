@@ -89,7 +89,7 @@ function App({ made, onClose, onDone }: { made: NewSecondFactor; onClose: () => 
         <path d={made.qr.path} />
       </svg>
       <div className="row">
-        <a className="button small" href={made.uri}>
+        <a className="button" href={made.uri}>
           Open in an app here
         </a>
         <CopyButton text={made.secret} />

@@ -17,8 +17,8 @@ mod upstreams;
 
 pub use analytics::{AnalyticsArgs, AnalyticsLocation};
 pub use api::{
-    ApiArgs, ApiCommand, LevelArg, LintArgs, LintOutput, OnServer, Output, PublicationArgs, StepArgs,
-    VersionArgs,
+    ApiArgs, ApiCommand, LevelArg, LintArgs, LintOutput, OnServer, Output, PublicationArgs, ReviewArgs,
+    StepArgs, VersionArgs,
 };
 pub use apisix::ApisixConfig;
 pub use http3::Http3Args;

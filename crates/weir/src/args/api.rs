@@ -65,26 +65,7 @@ pub enum ApiCommand {
         on: OnServer,
     },
     /// Ask another person to look at a draft, or say what came of it. Exit status 1 if that is refused.
-    Review {
-        /// The API and its version.
-        #[command(flatten)]
-        of: VersionArgs,
-        /// Approve what the draft holds.
-        #[arg(long, conflicts_with_all = ["ask_changes", "withdraw"])]
-        approve: bool,
-        /// Ask for changes; --reason says for which.
-        #[arg(long, requires = "reason", conflicts_with = "withdraw")]
-        ask_changes: bool,
-        /// Take back that you have asked.
-        #[arg(long)]
-        withdraw: bool,
-        /// What it is about, or why.
-        #[arg(long, value_name = "TEXT")]
-        reason: Option<String>,
-        /// How and where.
-        #[command(flatten)]
-        on: OnServer,
-    },
+    Review(ReviewArgs),
     /// Run the tests of a version against its draft, a revision or what is published. Exit status 1 if one fails.
     Test {
         /// The publication.
@@ -235,6 +216,29 @@ pub struct StepArgs {
     /// Only print what would change.
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// Flags of `weir api review`.
+#[derive(Debug, Args)]
+pub struct ReviewArgs {
+    /// The API and its version.
+    #[command(flatten)]
+    pub of: VersionArgs,
+    /// Approve what the draft holds.
+    #[arg(long, conflicts_with_all = ["ask_changes", "withdraw"])]
+    pub approve: bool,
+    /// Ask for changes; --reason says for which.
+    #[arg(long, requires = "reason", conflicts_with = "withdraw")]
+    pub ask_changes: bool,
+    /// Take back that you have asked.
+    #[arg(long)]
+    pub withdraw: bool,
+    /// What it is about, or why.
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// How and where.
+    #[command(flatten)]
+    pub on: OnServer,
 }
 
 /// Flags of `weir api lint`.

@@ -3,7 +3,7 @@
 use super::{address, encoded, make};
 use crate::args::{
     ApiArgs, ApiCommand, LevelArg, LintArgs, LintOutput, OnServer, Output, PublicationArgs, RemoteArgs,
-    StepArgs, VersionArgs,
+    ReviewArgs, StepArgs, VersionArgs,
 };
 use crate::outcome::CommandOutput;
 use serde_json::{Map, Value, json};
@@ -37,22 +37,7 @@ pub fn api(args: &ApiArgs) -> CommandOutput {
             );
             diff(&version, (*from, *to), file.as_deref(), on)
         }
-        ApiCommand::Review {
-            of,
-            approve,
-            ask_changes,
-            withdraw,
-            reason,
-            on,
-        } => {
-            let step = match (approve, ask_changes, withdraw) {
-                (true, ..) => ReviewStep::Decide("approved"),
-                (_, true, _) => ReviewStep::Decide("changes-asked"),
-                (.., true) => ReviewStep::Withdraw,
-                _ => ReviewStep::Ask,
-            };
-            review(of, step, reason.as_deref().unwrap_or_default(), on)
-        }
+        ApiCommand::Review(args) => review(args),
         ApiCommand::Test {
             of,
             revision,
@@ -155,31 +140,22 @@ fn call(
     }
 }
 
-/// What somebody does about a review.
-enum ReviewStep {
-    Ask,
-    /// With this state.
-    Decide(&'static str),
-    Withdraw,
-}
-
-fn review(of: &VersionArgs, step: ReviewStep, reason: &str, on: &OnServer) -> CommandResult {
-    let (api, version) = (&of.api, &of.version);
+/// Asks for a review, takes that back, or says what came of it.
+fn review(args: &ReviewArgs) -> CommandResult {
+    let (remote, VersionArgs { api, version }) = (&args.on.remote, &args.of);
     let path = format!(
         "/api/v1/apis/{}/versions/{}/review",
         encoded(api),
         encoded(version)
     );
-    let remote = &on.remote;
-    let asked = match step {
-        ReviewStep::Ask => call(
-            remote,
-            Method::POST,
-            &path,
-            Some(&json!({ "reason": reason })),
-            false,
-        ),
-        ReviewStep::Decide(state) => {
+    let reason = args.reason.as_deref().unwrap_or_default();
+    let decided = match (args.approve, args.ask_changes) {
+        (true, _) => Some("approved"),
+        (_, true) => Some("changes-asked"),
+        _ => None,
+    };
+    let asked = match decided {
+        Some(state) => {
             let body = json!({ "state": state, "reason": reason });
             call(
                 remote,
@@ -189,10 +165,14 @@ fn review(of: &VersionArgs, step: ReviewStep, reason: &str, on: &OnServer) -> Co
                 false,
             )
         }
-        ReviewStep::Withdraw => call(remote, Method::DELETE, &path, None, false),
+        None if args.withdraw => call(remote, Method::DELETE, &path, None, false),
+        None => {
+            let body = json!({ "reason": reason });
+            call(remote, Method::POST, &path, Some(&body), false)
+        }
     };
     let body = make(remote, asked)?;
-    Ok(CommandOutput::succeeded(printed(on, &body, |answer| {
+    Ok(CommandOutput::succeeded(printed(&args.on, &body, |answer| {
         let state = answer["state"].as_str().unwrap_or("no longer in review");
         format!("draft of {api} {version}: {}\n", state.replace('-', " "))
     })))

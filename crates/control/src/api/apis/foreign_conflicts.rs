@@ -122,10 +122,14 @@ fn meeting(
     model: &Model,
     (own, other): (&[&Arc<Route>], &Route),
 ) -> Result<Option<Conflict>, Problem> {
+    let is_meant = |it: &&Arc<Route>| {
+        std::ptr::eq(Arc::as_ptr(it), other) || own.iter().any(|own| Arc::ptr_eq(own, it))
+    };
     let small = Model {
         dialect: model.dialect,
         dialect_settings: model.dialect_settings.clone(),
-        routes: own.iter().map(|it| bare(it)).chain([bare(other)]).collect(),
+        // Which dialect goes first is told by the order in which routes stand.
+        routes: model.routes.iter().filter(is_meant).map(|it| bare(it)).collect(),
         ..Model::default()
     };
     let compiled = CompiledConfig::of_model(api, dialects, &small, Vec::new())?;

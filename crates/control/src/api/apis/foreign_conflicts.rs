@@ -122,9 +122,8 @@ fn meeting(
     model: &Model,
     (own, other): (&[&Arc<Route>], &Route),
 ) -> Result<Option<Conflict>, Problem> {
-    let is_meant = |it: &&Arc<Route>| {
-        std::ptr::eq(Arc::as_ptr(it), other) || own.iter().any(|own| Arc::ptr_eq(own, it))
-    };
+    let is_meant =
+        |it: &&Arc<Route>| std::ptr::eq(Arc::as_ptr(it), other) || own.iter().any(|own| Arc::ptr_eq(own, it));
     let small = Model {
         dialect: model.dialect,
         dialect_settings: model.dialect_settings.clone(),

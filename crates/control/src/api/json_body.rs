@@ -33,7 +33,7 @@ fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
     weir_apis::entities::parse(&object(text)?).map_err(|found| Problem::step("read", vec![found]))
 }
 
-/// The object of a body; an empty body is an empty object. Whoever fills in fields may rely on it. A field that is there twice is
+/// The object of a body; an empty body is an empty object. Callers that fill in fields may rely on it. A field that is there twice is
 /// refused: one of the two would be lost without a trace.
 pub fn object(text: &str) -> Result<Value, Problem> {
     let text = if text.trim().is_empty() { "{}" } else { text };

@@ -129,7 +129,7 @@ fn paths_with_any_characters_are_served_and_base_paths_are_such_that_calls_can_h
     }
 }
 
-/// Links stand in a header of every answer, and in the portal; a canary by what no call has would reach nobody.
+/// Links stand in a header of every answer, and in the portal; a canary by what no call has would get no calls.
 #[test]
 fn what_would_have_no_effect_or_a_bad_one_is_refused() {
     let plane = Plane::start();

@@ -9,7 +9,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, Stream};
 
 use super::frames::{open_streams, ping};
-use super::{SETTLE, is_open, megabytes, read_response, settled};
+use super::{SETTLE, is_open, megabytes, read_response, memory_when_warm};
 use crate::certificate;
 use crate::client::{connect, request};
 use crate::running::Running;
@@ -46,7 +46,7 @@ pub fn with_tls_clients(running: &Running) -> Result<f64> {
     };
     // The first ones make what all share.
     call()?;
-    let idle = settled(running);
+    let idle = memory_when_warm(running);
     let mut clients = Vec::with_capacity(TLS_CLIENTS);
     for number in 1..=TLS_CLIENTS {
         clients.push(call().with_context(|| format!("TLS client {number}"))?);
@@ -68,7 +68,7 @@ pub fn with_streams(running: &Running) -> Result<f64> {
     let address = running.place.listen;
     // The first one makes the connection to the upstream, and what all share.
     let first = open_streams(address, 1)?;
-    let idle = settled(running);
+    let idle = memory_when_warm(running);
     let mut stream = open_streams(address, STREAMS)?;
     thread::sleep(SETTLE);
     let more = megabytes(running) - idle;

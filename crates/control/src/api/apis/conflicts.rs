@@ -31,7 +31,7 @@ pub enum ConflictEffect {
 
 impl Conflict {
     /// In words.
-    pub fn told(&self) -> String {
+    pub fn text(&self) -> String {
         let verb = match self.effect {
             ConflictEffect::Takes => "which takes",
             ConflictEffect::Loses => "which would lose",

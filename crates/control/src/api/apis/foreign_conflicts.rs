@@ -140,20 +140,32 @@ fn meeting(
         }
         let effect = match takers.first().is_some_and(is_other) {
             true => ConflictEffect::Takes,
+            // It is there for what no other route takes.
+            false if is_catch_all(other) => return Ok(None),
             false => ConflictEffect::Loses,
         };
         return Ok(Some(Conflict {
             with: other.dialect.to_string(),
             route: other.name.clone(),
-            example: told(&call),
+            example: text_of(&call),
             effect,
         }));
     }
     Ok(None)
 }
 
+/// Whether a route takes all paths, as that of a default site.
+fn is_catch_all(route: &Route) -> bool {
+    let all = |it: &RouteMatch| match &it.path {
+        PathPattern::Any => true,
+        PathPattern::Prefix(path) | PathPattern::Segments(path) => path.trim_end_matches('/').is_empty(),
+        _ => false,
+    };
+    route.matches.iter().all(all)
+}
+
 /// A call in a line.
-fn told(call: &ExplainedCall) -> String {
+fn text_of(call: &ExplainedCall) -> String {
     let headers: Vec<String> = call
         .headers
         .iter()
@@ -304,7 +316,7 @@ mod tests {
             ),
         ] {
             let calls = calls_of(&one, &other);
-            assert_eq!(told(&calls[0]), first);
+            assert_eq!(text_of(&calls[0]), first);
         }
     }
 }

@@ -433,7 +433,7 @@ fn broken_by(diff: &Diff) -> Vec<String> {
 
 /// Conflicts in words.
 fn conflict_messages(conflicts: &[Conflict]) -> Vec<String> {
-    conflicts.iter().map(Conflict::told).collect()
+    conflicts.iter().map(Conflict::text).collect()
 }
 
 fn refused(kind: &'static str, what: &str, told: &[String]) -> Problem {

@@ -40,7 +40,7 @@ export interface Frame {
   group: Record<string, string>
   total: Record<string, number | null>
   values?: Series
-  compare?: { total: Record<string, number | null>; values: Series }
+  compare?: { total: Record<string, number | null>; values?: Series }
 }
 
 export interface Result {

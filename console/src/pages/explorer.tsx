@@ -1,9 +1,12 @@
 // The explorer: any metric by up to two dimensions, over any time, drawn or as a table. The question is in the address.
-import { useMemo } from 'react'
+import { useMemo, useState } from 'react'
 import { useSearchParams } from 'wouter'
 import { type Query, useDefinition, useNumbers } from '../api/analytics'
+import { useRight } from '../api/rights'
 import { Failure, Page } from '../shell/page'
 import { Button } from '../ui/button'
+import { SelectField } from '../ui/field'
+import { SavePanel } from './boards/save-panel'
 import { Drawn, RANGES, save } from './panel'
 
 const MOST_GROUPS = 2
@@ -24,6 +27,23 @@ function readFilter(text: string): Record<string, string[]> {
   return Object.fromEntries(pairs.flatMap(([name, ...rest]) => (name && rest.length > 0 ? [[name, rest.join(':').split('|')]] : [])))
 }
 
+/** Compared with as much time right before. */
+const BEFORE = 'before'
+const COMPARED: [string, string][] = [
+  ['', 'nothing'],
+  [BEFORE, 'as much time before'],
+  ['1d', 'the day before'],
+  ['1w', 'the week before'],
+]
+
+/** How much earlier the time lies that is compared with. */
+function compareOf(compare: string, range: string, from: string, to: string): Pick<Query, 'compare'> {
+  if (compare !== BEFORE) return compare === '' ? {} : { compare }
+  if (range !== OWN) return { compare: range.replace(/^-/, '') }
+  const length = Number(to) - Number(from)
+  return length > 0 ? { compare: `${length}s` } : {}
+}
+
 export default function Explorer() {
   const [parameters, setParameters] = useSearchParams()
   const definition = useDefinition()
@@ -32,6 +52,7 @@ export default function Explorer() {
   const range = parameters.get('range') ?? '-1h'
   const filter = parameters.get('filter') ?? ''
   const isTable = parameters.get('as') === 'table'
+  const compare = parameters.get('compare') ?? ''
   const [from, to] = [parameters.get('from') ?? '', parameters.get('to') ?? '']
   const set = (name: string, value: string) =>
     setParameters(
@@ -59,6 +80,8 @@ export default function Explorer() {
       { replace: true },
     )
   }
+  const refused = useRight('boards:write')
+  const [isSaving, setSaving] = useState(false)
   const query = useMemo(
     (): Query => ({
       metrics,
@@ -66,10 +89,11 @@ export default function Explorer() {
       ...(isTable ? {} : { step: 'auto' }),
       ...(by.length > 0 ? { group_by: by } : {}),
       ...(filter === '' ? {} : { filter: readFilter(filter) }),
+      ...compareOf(compare, range, from, to),
       limit: isTable ? 100 : 6,
     }),
     // The lists are made of these texts.
-    [parameters, isTable, range, filter, from, to],
+    [parameters, isTable, range, filter, from, to, compare],
   )
   const numbers = useNumbers(query, range !== OWN || (from !== '' && to !== ''))
   const chosen = definition.data?.metrics.filter((it) => metrics.includes(it.name)) ?? []
@@ -85,7 +109,14 @@ export default function Explorer() {
         { about: 'These numbers', method: 'POST', path: '/api/v1/analytics/query', body: query },
         { about: 'What can be asked', method: 'GET', path: '/api/v1/analytics/definition' },
       ]}
-      actions={<Button onPress={() => void save(query)}>Download CSV</Button>}
+      actions={
+        <>
+          <Button onPress={() => void save(query)}>Download CSV</Button>
+          <Button look="primary" refused={refused} onPress={() => setSaving(true)}>
+            Save as a panel
+          </Button>
+        </>
+      }
     >
       <section className="card" aria-label="Question">
         <div className="grid">
@@ -144,6 +175,7 @@ export default function Explorer() {
                 />
               </div>
             ))}
+          <SelectField label="Compared with" value={compare} onChange={(value) => set('compare', value)} options={COMPARED.some(([it]) => it === compare) ? COMPARED : [...COMPARED, [compare, `${compare} before`] as [string, string]]} />
           <div className="field">
             <label htmlFor="filter">Only</label>
             <input id="filter" className="input" defaultValue={filter} placeholder="route:orders class:5xx" onBlur={(event) => set('filter', event.target.value)} onKeyDown={(event) => event.key === 'Enter' && set('filter', event.currentTarget.value)} />
@@ -164,6 +196,7 @@ export default function Explorer() {
       <section className="card" aria-label="Answer">
         {numbers.error ? <Failure error={numbers.error} onRetry={() => void numbers.refetch()} /> : numbers.data === undefined ? <div className="skeleton chart" aria-busy="true" /> : <Drawn title={metrics.join(', ')} query={query} result={numbers.data} />}
       </section>
+      {isSaving && <SavePanel query={query} onClose={() => setSaving(false)} />}
     </Page>
   )
 }

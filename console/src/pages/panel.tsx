@@ -1,11 +1,12 @@
 // A panel: one query, drawn as its kind asks; its query can be seen, opened and downloaded.
-import { type ReactNode, Suspense, lazy, useMemo, useState } from 'react'
+import { Fragment, type ReactNode, Suspense, lazy, useMemo, useState } from 'react'
 import { Link } from 'wouter'
 import { type Frame, type Mark, type Query, type Result, groupName, metricTitle, shown, useNumbers } from '../api/analytics'
 import type { PanelKind } from '../api/boards'
 import { asCurl, call } from '../api/client'
 import { Failure } from '../shell/page'
 import { Button } from '../ui/button'
+import type { Line } from '../ui/chart'
 import { Dialog } from '../ui/dialog'
 import { saveFile } from '../ui/files'
 import { Time, countText } from '../ui/time'
@@ -33,6 +34,7 @@ export function explorerLink(query: Query): string {
   if (query.group_by?.length) parameters.set('by', query.group_by.join(','))
   const filter = Object.entries(query.filter ?? {}).map(([name, values]) => `${name}:${listOf(values).join('|')}`)
   if (filter.length > 0) parameters.set('filter', filter.join(' '))
+  if (query.compare !== undefined && query.compare !== null) parameters.set('compare', query.compare)
   if (query.step === undefined) parameters.set('as', 'table')
   return `/analytics/explore?${parameters.toString()}`
 }
@@ -90,13 +92,7 @@ export async function save(query: Query) {
 /** An answer: a line for each metric, or for each group of the first metric; bars, a table or numbers. */
 export function Drawn({ title, query, result, kind = query.step === undefined ? 'table' : 'line' }: { title: string; query: Query; result: Result; kind?: PanelKind }) {
   const isSeries = (kind === 'line' || kind === 'area') && query.step !== undefined
-  const lines = useMemo(
-    () =>
-      (query.group_by ?? []).length > 0
-        ? result.frames.map((frame) => ({ name: groupName(frame.group), values: frame.values?.[query.metrics[0] ?? ''] ?? [] }))
-        : query.metrics.map((metric) => ({ name: metricTitle(metric), values: result.frames[0]?.values?.[metric] ?? [] })),
-    [query, result],
-  )
+  const lines = useMemo(() => linesOf(query, result), [query, result])
   const marks = result.marks ?? NO_MARKS
   if (result.frames.length === 0 || (isSeries && lines.every((line) => line.values.every((it) => it === null || it === 0)))) return <Said>No calls in this time.</Said>
   return (
@@ -119,6 +115,15 @@ export function Drawn({ title, query, result, kind = query.step === undefined ? 
       ))}
     </>
   )
+}
+
+/** A line for each metric, or for each group of the first metric; behind them those of the time before. */
+function linesOf(query: Query, result: Result): Line[] {
+  const isGrouped = (query.group_by ?? []).length > 0
+  const all = isGrouped ? result.frames.map((frame) => ({ name: groupName(frame.group), frame, metric: query.metrics[0] ?? '' })) : query.metrics.map((metric) => ({ name: metricTitle(metric), frame: result.frames[0], metric }))
+  const now = all.map(({ name, frame, metric }): Line => ({ name, values: frame?.values?.[metric] ?? [] }))
+  const before = all.flatMap(({ name, frame, metric }, of): Line[] => (frame?.compare ? [{ name: `${name}, before`, values: frame.compare.values?.[metric] ?? [], of }] : []))
+  return [...now, ...before]
 }
 
 const NO_MARKS: Mark[] = []
@@ -206,8 +211,18 @@ function Bars({ query, result }: { query: Query; result: Result }) {
   )
 }
 
+/** How much more or less it is than before. */
+function changeText(now: number | null | undefined, before: number | null | undefined): string {
+  if (now == null || before == null) return '–'
+  if (now === before) return 'none'
+  if (before === 0) return 'new'
+  const share = ((now - before) / before) * 100
+  return `${share > 0 ? '+' : '−'}${Math.abs(share).toFixed(Math.abs(share) < 10 ? 1 : 0)} %`
+}
+
 /** The largest groups. */
 export function Top({ query, result }: { query: Query; result: Result }) {
+  const isCompared = result.frames.some((it) => it.compare)
   return (
     <div className="wide">
       <table className="plain ranks">
@@ -215,9 +230,21 @@ export function Top({ query, result }: { query: Query; result: Result }) {
           <tr>
             <th scope="col">{(query.group_by ?? []).map(metricTitle).join(', ') || 'All'}</th>
             {query.metrics.map((metric) => (
-              <th scope="col" key={metric} className="number">
-                {metricTitle(metric)}
-              </th>
+              <Fragment key={metric}>
+                <th scope="col" className="number">
+                  {metricTitle(metric)}
+                </th>
+                {isCompared && (
+                  <>
+                    <th scope="col" className="number">
+                      Before
+                    </th>
+                    <th scope="col" className="number">
+                      Change
+                    </th>
+                  </>
+                )}
+              </Fragment>
             ))}
           </tr>
         </thead>
@@ -228,9 +255,15 @@ export function Top({ query, result }: { query: Query; result: Result }) {
                 <GroupLink query={query} frame={frame} />
               </th>
               {query.metrics.map((metric) => (
-                <td key={metric} className="number">
-                  {shown(frame.total[metric], result.units[metric])}
-                </td>
+                <Fragment key={metric}>
+                  <td className="number">{shown(frame.total[metric], result.units[metric])}</td>
+                  {isCompared && (
+                    <>
+                      <td className="number">{shown(frame.compare?.total[metric], result.units[metric])}</td>
+                      <td className="number">{changeText(frame.total[metric], frame.compare?.total[metric])}</td>
+                    </>
+                  )}
+                </Fragment>
               ))}
             </tr>
           ))}

@@ -9,6 +9,8 @@ import { Button } from './button'
 export interface Line {
   name: string
   values: (number | null)[]
+  /** The place of the line that it is compared with: it has its colour, and is drawn fainter. */
+  of?: number
 }
 
 export interface Mark {
@@ -37,10 +39,20 @@ const COLOURS = ['--accent', '--warn', '--bad', '--good', '--ink-2', '--line-str
 const CLASSES: Record<string, string> = { '2xx': '--good', '3xx': '--accent', '4xx': '--warn', '5xx': '--bad', threshold: '--bad' }
 /** Patterns beside colours, so that lines differ without them. */
 const DASHES: number[][] = [[], [6, 3], [2, 3], [10, 4], [1, 2], [8, 2, 2, 2]]
+/** Of what was before. */
+const BEFORE = [2, 4]
 /** Of a label on an axis, about: the widest letters are digits. */
 const LETTER = 7.5
 
 const tokenOf = (name: string, index: number): string => CLASSES[name] ?? COLOURS[index % COLOURS.length] ?? '--accent'
+
+/** The colour of a line: that of the one that it is compared with. */
+const tokenAt = (lines: Line[], index: number): string => {
+  const at = lines[index]?.of ?? index
+  return tokenOf(lines[at]?.name ?? '', at)
+}
+
+const dashAt = (lines: Line[], index: number): number[] => (lines[index]?.of === undefined ? DASHES[index % DASHES.length] : BEFORE) ?? []
 
 /** The top of an axis without any value: a round number of its unit. */
 const leastOf = (unit: string | undefined): number => (unit === 'microseconds' ? 1000 : unit === 'share' || unit === 'ratio' ? 1 : unit === 'bytes' ? 1024 : 10)
@@ -72,7 +84,7 @@ export default function Chart({ label, times, lines, unit, marks = NO_MARKS, isA
     const element = host.current
     if (element === null || isTable) return
     const [ink, grid, mark, accent] = [colour(element, '--ink-2'), colour(element, '--line'), colour(element, '--line-strong'), colour(element, '--accent')]
-    const colours = lines.map((line, index) => colour(element, tokenOf(line.name, index)))
+    const colours = lines.map((_, index) => colour(element, tokenAt(lines, index)))
     const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 }, font: '12px system-ui' }
     const plot = new uPlot(
       {
@@ -89,9 +101,9 @@ export default function Chart({ label, times, lines, unit, marks = NO_MARKS, isA
           ...lines.map((line, index) => ({
             label: line.name,
             stroke: colours[index] ?? ink,
-            ...(isArea ? { fill: faint(colours[index] ?? ink) } : {}),
-            dash: DASHES[index % DASHES.length] ?? [],
-            width: 1.75,
+            ...(isArea && line.of === undefined ? { fill: faint(colours[index] ?? ink) } : {}),
+            dash: dashAt(lines, index),
+            width: line.of === undefined ? 1.75 : 1.25,
             points: { show: times.length < 3 },
           })),
         ],
@@ -174,7 +186,7 @@ function Legend({ times, lines, unit, at }: { times: number[]; lines: Line[]; un
       {lines.map((line, index) => (
         <li key={line.name}>
           <svg width="20" height="4" viewBox="0 0 20 4">
-            <line x1="0" y1="2" x2="20" y2="2" stroke={`var(${tokenOf(line.name, index)})`} strokeWidth="3" strokeDasharray={(DASHES[index % DASHES.length] ?? []).join(' ')} />
+            <line x1="0" y1="2" x2="20" y2="2" stroke={`var(${tokenAt(lines, index)})`} strokeWidth={line.of === undefined ? 3 : 2} strokeDasharray={dashAt(lines, index).join(' ')} />
           </svg>
           {line.name}
           {at !== null && <span className="value">{shown(line.values[at], unit)}</span>}

@@ -19,10 +19,10 @@ import { PanelForm } from './panel-form'
 
 const CRUMBS = [{ to: '/analytics', text: 'Analytics' }]
 const FRESH: Fields = { title: '', from: '-24h', panels: [{ title: 'Calls', kind: 'area', width: 12, query: { metrics: ['calls'], step: 'auto', group_by: ['class'] } }] }
-const MOST_PANELS = 30
+export const MOST_PANELS = 30
 
 /** What of a board is edited: not what the server knows of it. */
-function editable(board: Board): Fields {
+export function editable(board: Board): Fields {
   const { given: _, updated: __, updated_by: ___, ...rest } = board
   return rest as unknown as Fields
 }

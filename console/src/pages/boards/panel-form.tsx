@@ -7,14 +7,14 @@ import { SelectField, TextField } from '../../ui/field'
 import { Icon } from '../../ui/icons'
 import { Panel } from '../panel'
 
-const KINDS: [PanelKind, string][] = [
+export const PANEL_KINDS: [PanelKind, string][] = [
   ['line', 'lines over time'],
   ['area', 'areas over time'],
   ['bar', 'bars'],
   ['table', 'a table'],
   ['stat', 'numbers'],
 ]
-const WIDTHS: [string, string][] = [
+export const PANEL_WIDTHS: [string, string][] = [
   ['3', 'a quarter'],
   ['4', 'a third'],
   ['6', 'a half'],
@@ -68,8 +68,8 @@ export function PanelForm({ index, count, panel, board, definition, onChange, on
           <div className="stack">
             <TextField label={`Title of panel ${index + 1}`} value={panel.title ?? ''} onChange={(title) => onChange({ ...panel, title })} isRequired />
             <div className="figures">
-              <SelectField label="Drawn as" value={panel.kind} onChange={setKind} options={KINDS} />
-              <SelectField label="Width" value={width} onChange={(text) => onChange({ ...panel, width: Number(text) })} options={WIDTHS.some(([it]) => it === width) ? WIDTHS : [...WIDTHS, [width, `${width} of 12 columns`]]} />
+              <SelectField label="Drawn as" value={panel.kind} onChange={setKind} options={PANEL_KINDS} />
+              <SelectField label="Width" value={width} onChange={(text) => onChange({ ...panel, width: Number(text) })} options={PANEL_WIDTHS.some(([it]) => it === width) ? PANEL_WIDTHS : [...PANEL_WIDTHS, [width, `${width} of 12 columns`]]} />
             </div>
             <Metrics query={query} definition={definition} onChange={setQuery} />
             <div className="figures">

@@ -22,6 +22,7 @@ pub mod limit_counts;
 pub mod listen;
 pub mod operational;
 pub mod outbox;
+mod process_usage;
 pub mod quotas;
 pub mod report;
 pub mod secrets;

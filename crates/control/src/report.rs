@@ -3,6 +3,7 @@
 use crate::api::{GatewayReport, Gateways, MAX_USED, ReportResponse};
 use crate::follow::{Contact, OpenStore, StateHandle};
 use crate::http::ClientRequest;
+use crate::process_usage::{self, ProcessUsage};
 use crate::taken_out;
 use hyper::Method;
 use std::collections::BTreeMap;
@@ -46,6 +47,8 @@ pub struct ReporterInfo {
     pub version: &'static str,
     /// The environments whose documents it serves.
     pub environments: Vec<String>,
+    /// When the process was started.
+    pub started: SystemTime,
 }
 
 /// Reports after every change, and now and then without one, until the process ends. `is_out`: whether the gateway begins as one
@@ -64,6 +67,7 @@ pub async fn report(
         ReportTarget::Store(_) => Duration::from_secs(2),
     };
     let mut said: Option<GatewayReport> = None;
+    let mut usage = ProcessUsage::of_now();
     loop {
         let report = reporter.report(&followed, is_out);
         let is_due = said.as_ref().is_none_or(|said| {
@@ -77,10 +81,14 @@ pub async fn report(
         });
         let mut has_news = false;
         if is_due {
+            let now = ProcessUsage::of_now();
             let report = GatewayReport {
                 used: used_since(),
+                cpu_permille: now.cpu_permille(&usage),
+                memory_bytes: process_usage::memory(),
                 ..report
             };
+            usage = now;
             match target.say(&reporter.name, &report).await {
                 Ok(answer) => {
                     said = Some(report);
@@ -156,6 +164,12 @@ impl ReporterInfo {
             address: self.address.clone(),
             time: now.map_or(0, |it| it.as_millis() as u64),
             environments: self.environments.clone(),
+            started: self
+                .started
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |it| it.as_millis() as u64),
+            cpu_permille: None,
+            memory_bytes: None,
             used: BTreeMap::new(),
         }
     }
@@ -268,6 +282,7 @@ mod tests {
             address: String::new(),
             version: "1",
             environments: Vec::new(),
+            started: UNIX_EPOCH,
         };
         let set = Arc::new(Mutex::new(Vec::new()));
         let noted = Arc::clone(&set);

@@ -72,6 +72,19 @@ impl IncrementalModel {
         self.whole.parts().is_empty()
     }
 
+    /// The key of the document that holds this resource of a list of the model: a service may hold routes.
+    pub fn document_of(&self, list: &str, name: &str) -> Option<String> {
+        let parts = self.whole.parts();
+        let own = format!("{list}/{name}");
+        if parts.contains_key(&own) {
+            return Some(own);
+        }
+        let holds = |part: &Model| list == "routes" && part.routes.iter().any(|it| it.name == name);
+        let mut parts = parts.iter();
+        let found = parts.find(|(_, part)| part.as_ref().is_ok_and(holds));
+        found.map(|(key, _)| key.clone())
+    }
+
     /// What the good documents say together, in the order of their keys. Only what has changed is put together again.
     pub fn whole(&mut self) -> &Model {
         self.take_back();

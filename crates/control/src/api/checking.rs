@@ -1,8 +1,10 @@
 //! Whether what a write makes of a configuration could be served.
 
-use crate::follow::name_of;
+use crate::follow::{name_of, resource_of};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use weir_model::diagnostic::PathStep;
 use weir_model::{Consumer, Diagnostic, DialectName, DocPath, Model, Severity};
@@ -21,6 +23,33 @@ pub struct Checker {
     cache: CompileCache,
     /// The documents, as far as they were told.
     model: IncrementalModel,
+}
+
+/// How often it is asked what needs what needs a document: more than resources can stand behind each other.
+const MAX_ROUNDS: usize = 8;
+
+/// A resource that could not be served without another one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Dependent {
+    /// The kind of its document, such as `routes`.
+    pub kind: String,
+    /// The name of its document.
+    pub name: String,
+    /// What needs it, if that is a part of the document: the name of a route of a service.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    /// The field that names what is needed, such as `service`.
+    pub field: String,
+    /// The publication that the document was made for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owned_by: Option<String>,
+}
+
+/// A finding that is a write's own fault.
+struct NewFault {
+    found: Diagnostic,
+    /// The list and the name of the resource that it is about.
+    resource: Option<(String, String)>,
 }
 
 /// What makes two findings the same one, in two models that have the same resources at other positions.
@@ -103,6 +132,44 @@ impl Checker {
     /// What would be wrong with the model of all documents, if these were so or were gone, and is not wrong now: only that
     /// is the fault of a write. One model is kept, and changed in place.
     pub fn new_faults(&mut self, changes: &[(&str, Option<&[u8]>)]) -> Vec<Diagnostic> {
+        self.told_faults(changes).into_iter().map(|it| it.found).collect()
+    }
+
+    /// What could not be served any more if a document were gone, and what could not without that. The key is without the
+    /// prefix.
+    pub fn dependents(&mut self, key: &str) -> Vec<Dependent> {
+        let mut gone = BTreeSet::from([key.to_owned()]);
+        let mut dependents = Vec::new();
+        for _ in 0..MAX_ROUNDS {
+            let changes: Vec<(&str, Option<&[u8]>)> = gone.iter().map(|key| (key.as_str(), None)).collect();
+            let faults = self.told_faults(&changes);
+            let before = gone.len();
+            for fault in faults {
+                let Some((list, name)) = fault.resource else {
+                    continue;
+                };
+                let Some(key) = self.model.document_of(&list, &name) else {
+                    continue;
+                };
+                if gone.insert(key.clone()) {
+                    let (kind, document) = key.split_once('/').unwrap_or_default();
+                    dependents.push(Dependent {
+                        kind: kind.to_owned(),
+                        name: document.to_owned(),
+                        part: (kind != list).then_some(name),
+                        field: DocPath(fault.found.path.0.into_iter().skip(2).collect()).to_string(),
+                        owned_by: None,
+                    });
+                }
+            }
+            if gone.len() == before {
+                break;
+            }
+        }
+        dependents
+    }
+
+    fn told_faults(&mut self, changes: &[(&str, Option<&[u8]>)]) -> Vec<NewFault> {
         let mut model = std::mem::take(&mut self.model);
         let found = self.faults_by(&mut model, changes);
         self.model = model;
@@ -113,12 +180,14 @@ impl Checker {
         &mut self,
         model: &mut IncrementalModel,
         changes: &[(&str, Option<&[u8]>)],
-    ) -> Vec<Diagnostic> {
+    ) -> Vec<NewFault> {
         let found = model.with(changes, |after| {
-            let faults = self.faults(after).into_iter();
-            faults
-                .map(|fault| (Identity::of(&fault, after), fault))
-                .collect::<Vec<_>>()
+            let told = |found: Diagnostic| {
+                let resource = resource_of(&found, after);
+                let resource = resource.map(|(list, name)| (list.to_owned(), name.to_owned()));
+                (Identity::of(&found, after), NewFault { found, resource })
+            };
+            self.faults(after).into_iter().map(told).collect::<Vec<_>>()
         });
         if found.is_empty() {
             return Vec::new();
@@ -253,6 +322,52 @@ mod tests {
                     .zip(expected)
                     .all(|(place, start)| place.starts_with(start));
             assert!(is_expected, "{key} {text:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_needs_a_document_is_named_with_what_needs_that() {
+        let mut checker = Checker::new(weir_plugins::registry());
+        checker.model = stored();
+        for (key, value) in [
+            (
+                "upstreams/u",
+                json!({"name": "u", "targets": [{"host": "127.0.0.1", "port": 1}]}),
+            ),
+            (
+                "services/s",
+                json!({"name": "s", "upstream": "u", "routes": [{"name": "in", "paths": ["/in"]}]}),
+            ),
+            ("plugins/k", json!({"id": "k", "cors": {}})),
+            (
+                "routes/r",
+                json!({"name": "r", "paths": ["/r"], "service": "s", "plugins": [{"use": "k"}]}),
+            ),
+            (
+                "services/other",
+                json!({"name": "other", "url": "http://127.0.0.1:1", "routes": [{"name": "on", "paths": ["/on"], "plugins": [{"use": "k"}]}]}),
+            ),
+        ] {
+            checker.model.apply(key, Some(value.to_string().as_bytes()));
+        }
+        for (key, expected) in [
+            ("upstreams/u", &["services/s upstream", "routes/r service"][..]),
+            ("services/s", &["routes/r service"]),
+            ("routes/r", &[]),
+            (
+                "plugins/k",
+                &["routes/r plugins[0].use", "services/other plugins[0].use of on"],
+            ),
+            ("services/gone", &[]),
+        ] {
+            let found = checker.dependents(key).into_iter();
+            let told: Vec<String> = found
+                .map(|it| {
+                    let part = it.part.map(|part| format!(" of {part}")).unwrap_or_default();
+                    format!("{}/{} {}{part}", it.kind, it.name, it.field)
+                })
+                .collect();
+            assert_eq!(told, expected, "{key}");
         }
     }
 

@@ -87,7 +87,8 @@ impl CompiledConfig {
         self.explainer().explain(call)
     }
 
-    fn explainer(&self) -> Explainer<'_> {
+    /// What explains calls.
+    pub fn explainer(&self) -> Explainer<'_> {
         Explainer {
             model: &self.model,
             snapshot: &self.snapshot,

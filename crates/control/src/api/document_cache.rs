@@ -1,7 +1,7 @@
 //! All native documents in memory, as they are in the store, and what a write would make of them. How they are kept up
 //! with the store and written stands in [`weir_dialect::Replica`].
 
-use super::checking::Checker;
+use super::checking::{Checker, Dependent};
 use super::problem::Problem;
 use axum::http::StatusCode;
 use serde_json::Value;
@@ -167,8 +167,39 @@ impl Resources {
             .iter()
             .map(|(key, value)| (short(key).to_owned(), value.map(Value::to_string)))
             .collect();
+        let asked = self.ask(move |checker| {
+            let tried: Vec<(&str, Option<&[u8]>)> = texts
+                .iter()
+                .map(|(key, text)| (key.as_str(), text.as_deref().map(str::as_bytes)))
+                .collect();
+            checker.new_faults(&tried)
+        });
+        match asked.await?.as_slice() {
+            [] => Ok(warnings),
+            new => Err(Problem::invalid(new)),
+        }
+    }
+
+    /// What could not be served without a document.
+    pub async fn dependents(&self, key: &Key) -> Result<Vec<Dependent>, Problem> {
+        let short = short(key).to_owned();
+        let mut found = self.ask(move |checker| checker.dependents(&short)).await?;
+        let state = self.replica.state();
+        for it in &mut found {
+            let document = state.all.get(format!("{PREFIX}{}/{}", it.kind, it.name).as_str());
+            let value = document.and_then(|it| serde_json::from_slice::<Value>(&it.value).ok());
+            it.owned_by = value.and_then(|it| Some(it.get(incremental::OWNER)?.as_str()?.to_owned()));
+        }
+        Ok(found)
+    }
+
+    /// Asks the checker, once it knows what the store holds. It works on another thread.
+    async fn ask<R: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut Checker) -> R + Send + 'static,
+    ) -> Result<R, Problem> {
         let (replica, checker) = (Arc::clone(&self.replica), Arc::clone(&self.checker));
-        let checking = tokio::task::spawn_blocking(move || {
+        let asking = tokio::task::spawn_blocking(move || {
             let mut checker = checker.lock().unwrap_or_else(|poisoned| {
                 // A compile has panicked.
                 checker.clear_poison();
@@ -178,19 +209,11 @@ impl Resources {
             // The state is not held while documents are read.
             let (is_whole, told) = replica.state().take_untold();
             checker.update(is_whole, told);
-            let tried: Vec<(&str, Option<&[u8]>)> = texts
-                .iter()
-                .map(|(key, text)| (key.as_str(), text.as_deref().map(str::as_bytes)))
-                .collect();
-            checker.new_faults(&tried)
+            question(&mut checker)
         });
-        let new = checking
+        asking
             .await
-            .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
-        match new.as_slice() {
-            [] => Ok(warnings),
-            new => Err(Problem::invalid(new)),
-        }
+            .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))
     }
 }
 

@@ -61,6 +61,14 @@ pub struct GatewayReport {
     pub time: u64,
     /// The environments whose documents it serves; empty: it is of a version that does not say so.
     pub environments: Vec<String>,
+    /// When it was started, in milliseconds since the Unix epoch by its own clock; 0: it does not say.
+    pub started: u64,
+    /// Its processor time since the report before, in thousandths of a core; `null`: it does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_permille: Option<u64>,
+    /// The memory that it holds, in bytes; `null`: it does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
     /// Credentials of subscribers that were used since the last report: the day by their ids, counted from 1970.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub used: BTreeMap<String, u32>,
@@ -357,6 +365,9 @@ impl Gateways {
                 "environments": report.environments,
                 "lag_revisions": missing.count(),
                 "lag_ms": lag.as_millis() as u64,
+                "uptime_s": (report.started > 0).then(|| report.time.saturating_sub(report.started) / 1000),
+                "cpu_permille": report.cpu_permille,
+                "memory_bytes": report.memory_bytes,
                 "last_seen": seen.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs()),
                 "silent_ms": silent.as_millis() as u64,
             })

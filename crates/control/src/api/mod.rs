@@ -18,7 +18,8 @@
 //! | `/api/v1/portals/PORTAL/developers` | who signed up at a portal, and who waits for approval |
 //! | `/api/v1/secrets` | which secrets documents refer to, and whether they can be had |
 //! | `/api/v1/try` | sends a call to the gateway of this process |
-//! | `/api/v1/explain` | what would happen to a call |
+//! | `/api/v1/explain`, `/api/v1/explain/changes` | what would happen to a call; which calls a change moves to other routes |
+//! | `/api/v1/consumers/CONSUMER/routes` | which routes a consumer may call |
 //! | `/api/v1/openapi.json` | all of it |
 //!
 //! Every call is an [`operation::Operation`] of [`table`].

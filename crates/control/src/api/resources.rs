@@ -1,8 +1,10 @@
 //! Native resources: `/api/v1/resources/KIND/NAME`, each a document `native/KIND/NAME` of the store.
 
+use super::checking::Dependent;
 use super::document_cache::PREFIX;
 use super::precondition::{Precondition, tag_of};
 use super::problem::Problem;
+use super::shapes::List;
 use super::writing::WriteResult;
 use super::{Api, demand, is_dry_run};
 use crate::access::{Caller, EVERYWHERE, Role};
@@ -244,6 +246,19 @@ pub async fn delete(
         is_new: false,
     };
     api.write(write).await
+}
+
+/// Answers `GET /api/v1/resources/{kind}/{name}/dependents`.
+pub async fn dependents(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((kind, name)): Path<(String, String)>,
+) -> Result<Json<List<Dependent>>, Problem> {
+    demand(&caller, Role::Read)?;
+    let key = key_of(&kind, &name)?;
+    api.resources.get(&key).ok_or_else(|| Problem::not_found(&key))?;
+    let items = api.resources.dependents(&key).await?;
+    Ok(Json(List { items }))
 }
 
 /// The name stands in the path already.

@@ -382,6 +382,12 @@ pub struct GatewayState {
     pub lag_revisions: u64,
     /// How long it is behind, in milliseconds.
     pub lag_ms: u64,
+    /// How long it has been running, in seconds; `null`: it does not say.
+    pub uptime_s: Option<u64>,
+    /// Its processor time between its last two reports, in thousandths of a core; `null`: it does not say.
+    pub cpu_permille: Option<u64>,
+    /// The memory that it holds, in bytes; `null`: it does not say.
+    pub memory_bytes: Option<u64>,
     /// When it was last heard of, in seconds since the Unix epoch.
     pub last_seen: u64,
     /// For how long nothing was heard of it, in milliseconds.

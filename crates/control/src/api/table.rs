@@ -25,6 +25,8 @@ pub fn all() -> Vec<Operation> {
     let groups = [
         configuration::of_resources(),
         configuration::of_views(),
+        configuration::of_explanations(),
+        configuration::of_state(),
         configuration::of_tries(),
         configuration::of_history(),
         gateways::of_gateways(),

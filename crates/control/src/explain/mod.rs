@@ -7,13 +7,16 @@
 mod call;
 mod chain;
 mod conditions;
+pub mod examples;
 mod explanation;
+mod reach;
 mod takers;
 mod verdict;
 
 pub use call::ExplainedCall;
 pub use chain::{Instance, PluginStep};
 pub use explanation::{ExplainedTarget, Explanation, GatewayResponse, NearMissRoute, TargetList, Winner};
+pub use reach::{ReachKind, RouteReach};
 pub use verdict::{CallEnd, EndKind, StepVerdict, VerdictKind};
 
 use conditions::{Precedence, conditions, without_user};
@@ -89,6 +92,21 @@ impl Explainer<'_> {
             explanation.end = CallEnd::answered(answer.status, &answer.because);
         }
         explanation
+    }
+
+    /// The place of the route that takes a call in the list of routes.
+    pub fn taker(&self, call: &ExplainedCall) -> Option<usize> {
+        let mut exchange = Exchange::new(system_clock, 1);
+        call.fill(&mut exchange.request);
+        for table in &self.snapshot.tables {
+            let request = &mut exchange.request;
+            let form = self.renderer(table.dialect).normal_form();
+            form.apply(&request.raw_path, &mut request.path).ok()?;
+            if let Some(found) = table.find(&mut exchange) {
+                return Some(found.route as usize);
+            }
+        }
+        None
     }
 
     fn renderer(&self, dialect: DialectName) -> Arc<dyn ErrorRenderer> {
@@ -189,6 +207,7 @@ impl Explainer<'_> {
             renderer: &*renderer,
             registry: self.registry,
             consumer,
+            credentials: None,
             auth_failure: None,
         };
         let (verdicts, end) = work.run(chain);

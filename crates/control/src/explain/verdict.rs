@@ -114,6 +114,8 @@ pub(super) struct Work<'w> {
     pub(super) registry: &'w Registry,
     /// The consumer that the call is taken for if it carries no good credential.
     pub(super) consumer: Option<Arc<ConsumerIdentity>>,
+    /// The plugins that the consumer has credentials of: it carries those, and no others. `None`: whatever is asked for.
+    pub(super) credentials: Option<Vec<&'w str>>,
     /// Why the first credential was not accepted.
     pub(super) auth_failure: Option<AuthFailure>,
 }
@@ -194,9 +196,40 @@ impl Work<'_> {
         }
     }
 
+    /// What comes of a plugin that asks for a credential, if the consumer carries all that it has.
+    fn by_own_credentials(&mut self, instance: &Instance) -> Option<StepVerdict> {
+        let (own, consumer) = (self.credentials.as_ref()?, self.consumer.as_ref()?);
+        let name = instance.plugin;
+        if own.contains(&name) {
+            self.exchange.identity = Some(Identity {
+                consumer: Arc::clone(consumer),
+                credential_id: None,
+            });
+            let because = format!("the consumer has a {name} credential");
+            return Some(StepVerdict::of(VerdictKind::Continues, because));
+        }
+        let has_credentials = self
+            .registry
+            .get(name)
+            .is_some_and(|it| it.credentials().is_some());
+        Some(match has_credentials {
+            true => StepVerdict {
+                status: Some(401),
+                ..StepVerdict::of(
+                    VerdictKind::Refuses,
+                    format!("the consumer has no {name} credential"),
+                )
+            },
+            false => unknown("it recognises who calls by other things than credentials of consumers"),
+        })
+    }
+
     fn refused(&mut self, instance: &Instance, refusal: &Refusal) -> StepVerdict {
         if let RefusalKind::Unauthenticated { failure, .. } = &refusal.kind {
             self.auth_failure.get_or_insert_with(|| failure.clone());
+            if let Some(verdict) = self.by_own_credentials(instance) {
+                return verdict;
+            }
             if let Some(consumer) = self.consumer.take() {
                 let because = format!("the call is taken for one of the consumer {}", consumer.id);
                 self.exchange.identity = Some(Identity {

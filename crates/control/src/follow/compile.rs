@@ -148,41 +148,49 @@ fn is_refused(found: &Diagnostic, model: &Model) -> bool {
 
 /// What a person calls the resource that a finding is about.
 pub fn name_of(found: &Diagnostic, model: &Model) -> String {
-    let name = match found.path.0.as_slice() {
-        [PathStep::Field(list), PathStep::Index(index), ..] => match list.as_str() {
-            "services" => model.services.get(*index).map(|it| ("service", it.name.as_str())),
-            "routes" => model.routes.get(*index).map(|it| ("route", it.name.as_str())),
-            "stream_routes" => model
-                .stream_routes
-                .get(*index)
-                .map(|it| ("stream route", it.name.as_str())),
-            "upstreams" => model
-                .upstreams
-                .get(*index)
-                .map(|it| ("upstream", it.name.as_str())),
-            "consumers" => model.consumers.get(*index).map(|it| ("consumer", it.id.as_str())),
-            "plugins" => model.plugins.get(*index).map(|it| ("plugin", it.id.as_str())),
-            "consumer_tables" => model
-                .consumer_tables
-                .get(*index)
-                .map(|it| ("consumer table", it.id.as_str())),
-            "dialect_settings" => model
-                .dialect_settings
-                .get(*index)
-                .map(|it| ("settings of the dialect", it.dialect.as_str())),
-            "acme" => model.acme.get(*index).map(|it| ("acme", it.name.as_str())),
-            "certificates" => {
-                let names = model.certificates.get(*index).map(|it| it.names.first());
-                names.map(|first| ("certificate for", first.map_or("", String::as_str)))
-            }
-            _ => None,
-        },
-        _ => None,
-    };
-    match name {
-        Some((kind, name)) => format!("{kind} '{name}'"),
+    match resource_of(found, model) {
+        Some((list, name)) => format!("{} '{name}'", kind_of(list)),
         None => found.path.to_string(),
     }
+}
+
+/// A list of a model in the words for one resource of it.
+fn kind_of(list: &str) -> &str {
+    match list {
+        "stream_routes" => "stream route",
+        "consumer_tables" => "consumer table",
+        "dialect_settings" => "settings of the dialect",
+        "certificates" => "certificate for",
+        "acme" => "acme",
+        list => list.trim_end_matches('s'),
+    }
+}
+
+/// The list and the name of the resource that a finding is about.
+pub fn resource_of<'m>(found: &'m Diagnostic, model: &'m Model) -> Option<(&'m str, &'m str)> {
+    let [PathStep::Field(list), PathStep::Index(index), ..] = found.path.0.as_slice() else {
+        return None;
+    };
+    let (list, index) = (list.as_str(), *index);
+    let name = match list {
+        "services" => model.services.get(index)?.name.as_str(),
+        "routes" => model.routes.get(index)?.name.as_str(),
+        "stream_routes" => model.stream_routes.get(index)?.name.as_str(),
+        "upstreams" => model.upstreams.get(index)?.name.as_str(),
+        "consumers" => model.consumers.get(index)?.id.as_str(),
+        "plugins" => model.plugins.get(index)?.id.as_str(),
+        "consumer_tables" => model.consumer_tables.get(index)?.id.as_str(),
+        "dialect_settings" => model.dialect_settings.get(index)?.dialect.as_str(),
+        "acme" => model.acme.get(index)?.name.as_str(),
+        "certificates" => model
+            .certificates
+            .get(index)?
+            .names
+            .first()
+            .map_or("", String::as_str),
+        _ => return None,
+    };
+    Some((list, name))
 }
 
 /// The positions of what is to be left out, by list.

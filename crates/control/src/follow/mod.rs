@@ -16,8 +16,8 @@ mod source;
 mod state;
 mod store_source;
 
-pub(crate) use compile::name_of;
 pub use compile::{SkippedResource, compile, compile_reduced};
+pub(crate) use compile::{name_of, resource_of};
 pub use dialects::{DialectModels, is_replicated, is_served, replicated_prefixes};
 pub use documents::Documents;
 pub use engine::{Engine, EngineEvent, InvalidateFn};

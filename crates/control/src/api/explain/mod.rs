@@ -2,6 +2,8 @@
 //! not published, or by documents that are not stored. Nothing is sent and nothing is changed.
 
 mod diagnosis;
+pub mod effects;
+pub mod reach;
 
 use super::apis::{self, PlanDiagnosis};
 use super::compiled_config::{CompiledConfig, UnservedDocument, files};

@@ -9,15 +9,9 @@ fn what_is_too_long_is_not_kept() {
     let gateways = Gateways::default();
     let report = |length: usize| GatewayReport {
         revision: 1,
-        hash: String::new(),
-        left_out: 0,
         state: SERVING.to_owned(),
-        draining: false,
         version: "1".repeat(length),
-        address: String::new(),
-        time: 0,
-        environments: Vec::new(),
-        used: BTreeMap::new(),
+        ..GatewayReport::default()
     };
     for (name, length) in [
         ("a", MAX_TEXT),
@@ -152,15 +146,8 @@ fn lag_is_what_was_committed_since() {
     for (name, revision) in [("a", 9), ("b", 8), ("c", 4)] {
         let report = GatewayReport {
             revision,
-            hash: String::new(),
-            left_out: 0,
             state: "serving".to_owned(),
-            draining: false,
-            version: String::new(),
-            address: String::new(),
-            time: 0,
-            environments: Vec::new(),
-            used: BTreeMap::new(),
+            ..GatewayReport::default()
         };
         gateways.note(name, report, at(104));
     }

@@ -7,7 +7,8 @@ use crate::api::shapes::{
     Commit, DocumentChange, ImportResult, List, Resource, ResourcePage, RollbackResult,
 };
 use crate::api::{
-    changes, explain, health, history, import, plugins, resources, rollback, schema, secrets, sending, view,
+    changes, checking, explain, health, history, import, plugins, resources, rollback, schema, secrets,
+    sending, view,
 };
 use crate::catalogue::CataloguePlugin;
 use axum::http::StatusCode;
@@ -39,6 +40,18 @@ pub(super) fn of_resources() -> Vec<Operation> {
         Operation::delete(ONE, "deleteResource", write, resources::delete)
             .about("Resources", "Removes a native resource")
             .headers(WRITES),
+        Operation::get(
+            "/api/v1/resources/{kind}/{name}/dependents",
+            "listDependents",
+            read,
+            resources::dependents,
+        )
+        .about(
+            "Resources",
+            "Lists the native resources that could not be served without one",
+        )
+        .description("As long as there are any, it cannot be removed by itself.")
+        .answers::<List<checking::Dependent>>(),
         Operation::post("/api/v1/changes", "changeResources", write, changes::change)
             .about(
                 "Resources",
@@ -92,6 +105,13 @@ pub(super) fn of_views() -> Vec<Operation> {
         )
         .partial()
         .answers::<List<view::workspaces::Workspace>>(),
+    ];
+    operations.into()
+}
+
+/// What would happen to calls.
+pub(super) fn of_explanations() -> Vec<Operation> {
+    vec![
         Operation::post(
             "/api/v1/explain",
             "explainCall",
@@ -107,6 +127,40 @@ pub(super) fn of_views() -> Vec<Operation> {
         )
         .body::<explain::ExplainRequest>()
         .answers::<explain::ExplainResponse>(),
+        Operation::post(
+            "/api/v1/explain/changes",
+            "explainChanges",
+            Action::ConfigurationRead,
+            explain::effects::effects,
+        )
+        .about(
+            "Views",
+            "Tells which calls go to other routes once documents are changed",
+        )
+        .description(
+            "Calls that the routes would take are looked up before and after the change. Nothing is sent or stored.",
+        )
+        .body::<explain::effects::EffectsRequest>()
+        .answers::<explain::effects::EffectsResponse>(),
+        Operation::get(
+            "/api/v1/consumers/{consumer}/routes",
+            "listRoutesOfConsumer",
+            Action::ConfigurationRead,
+            explain::reach::list,
+        )
+        .about("Views", "Lists the routes that a consumer may call, and why not the others")
+        .description(
+            "A plain call of each route is looked at, with the credentials that the consumer has. Counters of limits are not \
+             looked at.",
+        )
+        .query::<explain::reach::ReachQuery>()
+        .answers::<explain::reach::ReachResponse>(),
+    ]
+}
+
+/// What this process knows of itself: health, plugins, state.
+pub(super) fn of_state() -> Vec<Operation> {
+    let operations = [
         Operation::get(
             "/api/v1/health/upstreams",
             "listUpstreamHealth",

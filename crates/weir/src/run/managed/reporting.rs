@@ -24,6 +24,7 @@ pub fn reporter(starter: &Starter<'_>, gateway: &weir_proxy::Gateway) -> Reporte
         address: first_address(gateway),
         version: env!("CARGO_PKG_VERSION"),
         environments,
+        started: std::time::SystemTime::now(),
     }
 }
 

@@ -1,0 +1,136 @@
+//! `GET /api/v1/consumers/{consumer}/routes`: which routes a consumer may call, and why not the others. Nothing is sent and
+//! no counter is looked at.
+
+use super::super::compiled_config::CompiledConfig;
+use super::super::{Api, Problem};
+use crate::explain::{ReachKind, RouteReach};
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use weir_store::Document;
+
+/// Routes on a page, if the call asks for no other number; and at most.
+const PAGE: usize = 100;
+const MAX_PAGE: usize = 1000;
+
+/// Which part of the list.
+#[derive(Deserialize, JsonSchema)]
+pub struct ReachQuery {
+    /// Only routes whose name, service or call holds this.
+    q: Option<String>,
+    /// Only `may`, `may-not` or `depends`.
+    verdict: Option<String>,
+    /// At most so many: 1 to 1000; 100 if left out.
+    limit: Option<usize>,
+    /// How many to leave out at the beginning: what `next` of the page before says.
+    offset: Option<usize>,
+    /// The environment whose publications count; left out: those that this process serves.
+    environment: Option<String>,
+}
+
+/// How a consumer stands to routes.
+#[derive(Serialize, JsonSchema)]
+pub struct ReachResponse {
+    /// The store's revision that was looked at.
+    revision: u64,
+    /// The consumer's id.
+    consumer: String,
+    /// Its group.
+    group: Option<String>,
+    /// How many routes it may call, of all that were asked for by `q`.
+    may: usize,
+    /// How many it may not call.
+    may_not: usize,
+    /// How many of which it cannot be said.
+    depends: usize,
+    /// The routes of this page.
+    items: Vec<RouteReach>,
+    /// What `offset` is to be for the next page; `null`: this is the last one.
+    next: Option<usize>,
+}
+
+/// Answers `GET /api/v1/consumers/{consumer}/routes`.
+pub async fn list(
+    State(api): State<Arc<Api>>,
+    Path(consumer): Path<String>,
+    Query(query): Query<ReachQuery>,
+) -> Result<Json<ReachResponse>, Problem> {
+    let (documents, head) = api.store.read("").await?;
+    let working = Arc::clone(&api);
+    let found = tokio::task::spawn_blocking(move || reach(&working, &consumer, &query, &documents));
+    let found = found
+        .await
+        .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))??;
+    Ok(Json(ReachResponse {
+        revision: head.0,
+        ..found
+    }))
+}
+
+fn reach(
+    api: &Api,
+    name: &str,
+    query: &ReachQuery,
+    documents: &[Document],
+) -> Result<ReachResponse, Problem> {
+    let dialects = match &query.environment {
+        Some(name) => api.options.dialects.clone().in_environments(vec![name.clone()]),
+        None => api.options.dialects.clone(),
+    };
+    let stored = documents
+        .iter()
+        .map(|it| (it.key.as_str(), Some(it.value.as_ref())));
+    let compiled = CompiledConfig::new(api, &dialects, stored)?;
+    let explainer = compiled.explainer();
+    let (consumer, identity) = explainer
+        .consumer(name)
+        .ok_or_else(|| Problem::not_found(format_args!("the consumer '{name}'")))?;
+    let words = query.q.as_deref().unwrap_or_default().to_lowercase();
+    let is_asked_for = |it: &RouteReach| {
+        let texts = [Some(&it.route), it.service.as_ref(), Some(&it.call)];
+        texts
+            .into_iter()
+            .flatten()
+            .any(|text| text.to_lowercase().contains(&words))
+    };
+    let all = (0..explainer.model.routes.len()).map(|index| explainer.reach(index, consumer, &identity));
+    let mut all: Vec<RouteReach> = all.filter(is_asked_for).collect();
+    let count = |kind: ReachKind| all.iter().filter(|it| it.verdict == kind).count();
+    let (may, may_not, depends) = (
+        count(ReachKind::May),
+        count(ReachKind::MayNot),
+        count(ReachKind::Depends),
+    );
+    if let Some(wanted) = query.verdict.as_deref() {
+        let kind = kind_of(wanted)?;
+        all.retain(|it| it.verdict == kind);
+    }
+    all.sort_by(|one, other| (one.verdict, &one.route).cmp(&(other.verdict, &other.route)));
+    let offset = query.offset.unwrap_or_default();
+    let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let next = offset.saturating_add(limit);
+    Ok(ReachResponse {
+        revision: 0,
+        consumer: consumer.id.clone(),
+        group: consumer.group.clone(),
+        may,
+        may_not,
+        depends,
+        next: (next < all.len()).then_some(next),
+        items: all.into_iter().skip(offset).take(limit).collect(),
+    })
+}
+
+fn kind_of(word: &str) -> Result<ReachKind, Problem> {
+    match word {
+        "may" => Ok(ReachKind::May),
+        "may-not" => Ok(ReachKind::MayNot),
+        "depends" => Ok(ReachKind::Depends),
+        other => Err(Problem::bad(format!(
+            "expected may, may-not or depends in 'verdict', found '{other}'"
+        ))),
+    }
+}

@@ -1,6 +1,7 @@
 // The gateways that follow this configuration: what each serves, and how far behind it is.
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { shown } from '../api/analytics'
 import { call } from '../api/client'
 import { useGateways } from '../api/hooks'
 import { useRight } from '../api/rights'
@@ -12,6 +13,9 @@ import { Time, duration } from '../ui/time'
 import { toast } from '../ui/toast'
 
 const number = (value: unknown): number => (typeof value === 'number' ? value : 0)
+
+/** Thousandths of a core as a share of one. */
+const share = (permille: number | null | undefined): string => (permille == null ? 'not told' : `${(permille / 10).toFixed(permille < 100 ? 1 : 0)} %`)
 
 const tone: Record<string, string> = { serving: 'good', away: 'bad', 'last-known-good': 'warn', 'store-away': 'warn' }
 
@@ -46,6 +50,17 @@ const columns: Column<Gateway>[] = [
     from: 2,
     width: '7rem',
   },
+  {
+    id: 'cpu',
+    title: 'CPU',
+    text: (it) => share(it.cpu_permille),
+    number: (it) => it.cpu_permille ?? -1,
+    render: (it) => <span title="Of one core, between its last two reports">{share(it.cpu_permille)}</span>,
+    from: 2,
+    width: '5rem',
+  },
+  { id: 'memory', title: 'Memory', text: (it) => (it.memory_bytes == null ? 'not told' : shown(it.memory_bytes, 'bytes')), number: (it) => it.memory_bytes ?? -1, from: 2, width: '6.5rem' },
+  { id: 'up', title: 'Running for', text: (it) => (it.uptime_s == null ? 'not told' : duration(it.uptime_s * 1000)), number: (it) => it.uptime_s ?? -1, from: 3, width: '6.5rem' },
   { id: 'environment', title: 'Environments', text: (it) => it.environments.join(', ') || 'not told', from: 3 },
   { id: 'address', title: 'Address', text: (it) => it.address, from: 3 },
   { id: 'version', title: 'Version', text: (it) => it.version, from: 3, width: '6rem' },

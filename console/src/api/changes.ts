@@ -5,11 +5,11 @@ import type { Fields, Json, ViewRow } from './types'
 import { placeOf } from '../documents'
 import { isMap, withAt } from '../form/path'
 
-/** A document that is to change: what it is, its version, and what it is to be; `null`: it is to go. */
+/** A document that is to change: what it is, its version, and what it is to be; `null`: it is not there, or is to go. */
 export interface Planned {
   kind: string
   name: string
-  before: Fields
+  before: Fields | null
   tag: string | null
   after: Fields | null
 }

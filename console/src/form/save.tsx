@@ -1,5 +1,5 @@
 // Saving: what would be stored is shown field by field, then a note, then the commit.
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import type { Json } from '../api/types'
 import { Failure } from '../shell/page'
 import { Button } from '../ui/button'
@@ -18,9 +18,11 @@ interface Props {
   onCommit: (note: string) => void
   /** Whether there is a history that keeps a note. */
   hasNote?: boolean
+  /** What else changes with it. */
+  children?: ReactNode
 }
 
-export function SaveDialog({ title, before, after, warning, error, isBusy, onClose, onCommit, hasNote = true }: Props) {
+export function SaveDialog({ title, before, after, warning, error, isBusy, onClose, onCommit, hasNote = true, children }: Props) {
   const [note, setNote] = useState('')
   return (
     <Dialog
@@ -39,6 +41,7 @@ export function SaveDialog({ title, before, after, warning, error, isBusy, onClo
     >
       <p className="muted">Weir has checked this without storing it. This is what would be stored:</p>
       <DiffTable before={before} after={after} />
+      {children}
       {warning !== null && (
         <div className="note warn">
           <strong>Weir would store it, but</strong>

@@ -8,6 +8,7 @@ import { type Kind, fields } from '../kinds'
 import { Failure } from '../shell/page'
 import { Act } from '../ui/act'
 import { TextField } from '../ui/field'
+import { Effects, movesCalls } from './effects'
 import { countText } from '../ui/time'
 import { toast } from '../ui/toast'
 
@@ -121,12 +122,13 @@ export default function BulkDialog({ action, kind, rows, onDone, onClose }: Prop
                   {it.kind}/{it.name}
                 </code>
               </summary>
-              <DiffTable before={it.before} after={it.after ?? undefined} />
+              <DiffTable before={it.before ?? undefined} after={it.after ?? undefined} />
             </details>
           ))}
           {planned.length > SHOWN && <p className="muted">and {planned.length - SHOWN} more documents</p>}
         </div>
       )}
+      {planned !== null && action !== 'label' && movesCalls(kind.path) && <Effects documents={Object.fromEntries(planned.map((it) => [`native/${it.kind}/${it.name}`, it.after]))} />}
       <TextField label="Note" value={note} onChange={setNote} placeholder="Why, for those who read the history" />
     </Act>
   )

@@ -12,6 +12,7 @@ import { Dialog } from '../ui/dialog'
 import { Time } from '../ui/time'
 import { toast } from '../ui/toast'
 import { Differences } from './differences'
+import { TakeBack, canTakeBack } from './take-back'
 
 export default function CommitPage() {
   const revision = Number(useParams()['revision'])
@@ -21,6 +22,14 @@ export default function CommitPage() {
   const head = useHead().data?.revision ?? null
   const refused = useRight('configuration:rollback')
   const [isRolling, setRolling] = useState(false)
+  const [taken, setTaken] = useState<Difference | null>(null)
+  const writing = useRight('configuration:write')
+  const takeBack = (it: Difference) =>
+    canTakeBack(it) && (
+      <Button small refused={writing} onPress={() => setTaken(it)}>
+        Take back<span className="sr"> {it.document}</span>
+      </Button>
+    )
   return (
     <Page
       title={`Revision ${revision}`}
@@ -45,7 +54,8 @@ export default function CommitPage() {
         </>
       }
     >
-      {diff.error ? <Failure error={diff.error} onRetry={() => void diff.refetch()} /> : diff.data && <Differences items={diff.data} />}
+      {diff.error ? <Failure error={diff.error} onRetry={() => void diff.refetch()} /> : diff.data && <Differences items={diff.data} action={takeBack} />}
+      {taken !== null && <TakeBack difference={taken} revision={revision} onClose={() => setTaken(null)} />}
       {isRolling && <Rollback revision={revision} onClose={() => setRolling(false)} />}
     </Page>
   )

@@ -1,11 +1,11 @@
 // One document: its form and its text, checked while it is edited, saved after a look at what changes.
 import { tryLink } from '../explain/example'
 import { useQueryClient } from '@tanstack/react-query'
-import { useEffect, useMemo, useState } from 'react'
+import { Suspense, lazy, useEffect, useMemo, useState } from 'react'
 import { useLocation, useSearchParams } from 'wouter'
 import { ApiError, type LastChange, call } from '../api/client'
 import { type Document, documentPath, useDocument, useHead, useSchema } from '../api/hooks'
-import type { Fields, Schema } from '../api/types'
+import type { Fields, Json, Schema } from '../api/types'
 import { ConflictDialog } from '../form/conflict'
 import { begunWith, useDraft } from '../form/draft'
 import { FormatChoice } from '../form/format-choice'
@@ -23,16 +23,25 @@ import { Choices } from '../ui/choices'
 import { toast } from '../ui/toast'
 import { DocumentHistory } from './document-history'
 import { findingsOf, useCheck } from './detail-check'
-import { Delete, undo } from './detail-undo'
+import { Delete } from './detail-delete'
+import { undo } from './detail-undo'
+import { Effects, movesCalls } from './effects'
 import NotFound from './not-found'
 import { TextEditor } from '../ui/text-editor'
+import { UpstreamTargets } from './upstream-targets'
+
+const ConsumerReach = lazy(() => import('./consumer-reach'))
 
 const VIEWS = [
   { value: 'form', text: 'Form' },
   { value: 'both', text: 'Form and text' },
   { value: 'text', text: 'Text' },
+  { value: 'calls', text: 'May call' },
   { value: 'history', text: 'History' },
 ] as const
+
+/** The views of a kind; what is made has no history yet. */
+const viewsOf = (kind: Kind, isNew: boolean) => VIEWS.filter((it) => (it.value === 'history' ? !isNew : it.value === 'calls' ? !isNew && kind.path === 'consumers' : true))
 
 export default function Detail() {
   const [path = '', name = ''] = useSegments()
@@ -225,11 +234,12 @@ function Edit({ kind, name, base: latest, schema, start }: EditProps) {
           ))}
         </div>
       )}
+      {kind.path === 'upstreams' && name !== null && <UpstreamTargets name={name} document={latest} />}
       <Choices
         label="View"
         look="tabs"
         chosen={view}
-        options={name === null ? VIEWS.filter((it) => it.value !== 'history') : VIEWS}
+        options={viewsOf(kind, name === null)}
         onChoose={show}
       />
       <div className={view === 'both' ? 'halves' : 'stack'}>
@@ -263,6 +273,11 @@ function Edit({ kind, name, base: latest, schema, start }: EditProps) {
               />
           </section>
         )}
+        {view === 'calls' && name !== null && kind.path === 'consumers' && (
+          <Suspense fallback={<div className="skeleton tall" />}>
+            <ConsumerReach name={name} />
+          </Suspense>
+        )}
         {view === 'history' && name !== null && (
           <DocumentHistory
             kind={kind}
@@ -286,7 +301,9 @@ function Edit({ kind, name, base: latest, schema, start }: EditProps) {
           isBusy={isBusy}
           onClose={() => setAbove(null)}
           onCommit={(note) => void commit(note)}
-        />
+        >
+          {movesCalls(kind.path) && <Effects documents={{ [`native/${kind.path}/${target}`]: above.after as Json }} />}
+        </SaveDialog>
       )}
       {above?.kind === 'conflict' && (
         <ConflictDialog

@@ -1,5 +1,5 @@
 // Differences of documents between two revisions, one card for each.
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { Link } from 'wouter'
 import type { Difference } from '../api/types'
 import { placeOf } from '../documents'
@@ -9,7 +9,8 @@ import { countText } from '../ui/time'
 
 const FIRST = 20
 
-export function Differences({ items }: { items: Difference[] }) {
+/** `action`: what can be done with one of them. */
+export function Differences({ items, action }: { items: Difference[]; action?: (it: Difference) => ReactNode }) {
   const [most, setMost] = useState(FIRST)
   if (items.length === 0) return <p className="muted">No document differs.</p>
   return (
@@ -26,6 +27,7 @@ export function Differences({ items }: { items: Difference[] }) {
                 <span className="badge">{place.door}</span>
                 <span className="badge">{place.kind}</span>
                 <span className={`badge ${change === 'created' ? 'good' : change === 'removed' ? 'bad' : 'accent'}`}>{change}</span>
+                {action?.(it)}
               </span>
             </div>
             <DiffTable before={it.before ?? undefined} after={it.after ?? undefined} />

@@ -13,7 +13,8 @@ import { CommitList } from './commit-list'
 /** What the server writes in place of a secret that the reader may not see. It must not be saved. */
 const VEIL = /^\*\*\*( \(another\))?$/
 
-const isVeiled = (value: Json): boolean =>
+/** Whether a document holds such a place. */
+export const isVeiled = (value: Json): boolean =>
   typeof value === 'string' ? VEIL.test(value) : typeof value === 'object' && value !== null && Object.values(value).some(isVeiled)
 
 interface Props {

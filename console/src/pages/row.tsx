@@ -15,6 +15,7 @@ import { label } from '../form/schema'
 import { DoorBadge } from './list'
 
 const ForeignEditor = lazy(() => import('./foreign'))
+const ConsumerReach = lazy(() => import('./consumer-reach'))
 
 const HIDDEN = new Set(['id', 'name', 'dialect', 'document', 'file', 'pointer'])
 
@@ -76,6 +77,11 @@ function About({ row, list }: { row: ViewRow; list: string }) {
       {foreign && (
         <Suspense fallback={<div className="skeleton tall" />}>
           <ForeignEditor foreign={foreign} name={row.name} list={list} />
+        </Suspense>
+      )}
+      {list === 'consumers' && (
+        <Suspense fallback={<div className="skeleton tall" />}>
+          <ConsumerReach name={row.name} />
         </Suspense>
       )}
       <section className="card" aria-label="What it says">

@@ -34,7 +34,7 @@ const columns: Column<Gateway>[] = [
     ),
     width: 'minmax(6rem, 0.7fr)',
   },
-  { id: 'revision', title: 'Revision', text: (it) => `r${it.revision}`, number: (it) => it.revision, width: '6rem' },
+  { id: 'revision', title: 'Revision', text: (it) => `r${it.revision}`, number: (it) => it.revision, width: '4.5rem' },
   {
     id: 'lag',
     title: 'Behind',
@@ -48,7 +48,7 @@ const columns: Column<Gateway>[] = [
     number: (it) => it.left_out,
     render: (it) => (it.left_out > 0 ? <span className="badge bad">{it.left_out} documents</span> : 'none'),
     from: 2,
-    width: '7rem',
+    width: '6.5rem',
   },
   {
     id: 'cpu',
@@ -57,13 +57,13 @@ const columns: Column<Gateway>[] = [
     number: (it) => it.cpu_permille ?? -1,
     render: (it) => <span title="Of one core, between its last two reports">{share(it.cpu_permille)}</span>,
     from: 2,
-    width: '5rem',
+    width: '4rem',
   },
-  { id: 'memory', title: 'Memory', text: (it) => (it.memory_bytes == null ? 'not told' : shown(it.memory_bytes, 'bytes')), number: (it) => it.memory_bytes ?? -1, from: 2, width: '6.5rem' },
-  { id: 'up', title: 'Running for', text: (it) => (it.uptime_s == null ? 'not told' : duration(it.uptime_s * 1000)), number: (it) => it.uptime_s ?? -1, from: 3, width: '6.5rem' },
+  { id: 'memory', title: 'Memory', text: (it) => (it.memory_bytes == null ? 'not told' : shown(it.memory_bytes, 'bytes')), number: (it) => it.memory_bytes ?? -1, from: 2, width: '5.5rem' },
+  { id: 'up', title: 'Running for', text: (it) => (it.uptime_s == null ? 'not told' : duration(it.uptime_s * 1000)), number: (it) => it.uptime_s ?? -1, from: 3, width: '5.5rem' },
   { id: 'environment', title: 'Environments', text: (it) => it.environments.join(', ') || 'not told', from: 3 },
   { id: 'address', title: 'Address', text: (it) => it.address, from: 3 },
-  { id: 'version', title: 'Version', text: (it) => it.version, from: 3, width: '6rem' },
+  { id: 'version', title: 'Version', text: (it) => it.version, from: 3, width: '4.5rem' },
   { id: 'seen', title: 'Last heard', text: (it) => String(number(it['last_seen'])), render: (it) => <Time at={number(it['last_seen'])} />, from: 2 },
 ]
 

@@ -9,7 +9,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, Stream};
 
 use super::frames::{open_streams, ping};
-use super::{SETTLE, is_open, megabytes, read_response, memory_when_warm};
+use super::{SETTLE, is_open, megabytes, memory_when_warm, read_response};
 use crate::certificate;
 use crate::client::{connect, request};
 use crate::running::Running;

@@ -132,7 +132,10 @@ impl Checker {
     /// What would be wrong with the model of all documents, if these were so or were gone, and is not wrong now: only that
     /// is the fault of a write. One model is kept, and changed in place.
     pub fn new_faults(&mut self, changes: &[(&str, Option<&[u8]>)]) -> Vec<Diagnostic> {
-        self.told_faults(changes).into_iter().map(|it| it.found).collect()
+        self.new_faults_by_resource(changes)
+            .into_iter()
+            .map(|it| it.found)
+            .collect()
     }
 
     /// What could not be served any more if a document were gone, and what could not without that. The key is without the
@@ -142,7 +145,7 @@ impl Checker {
         let mut dependents = Vec::new();
         for _ in 0..MAX_ROUNDS {
             let changes: Vec<(&str, Option<&[u8]>)> = gone.iter().map(|key| (key.as_str(), None)).collect();
-            let faults = self.told_faults(&changes);
+            let faults = self.new_faults_by_resource(&changes);
             let before = gone.len();
             for fault in faults {
                 let Some((list, name)) = fault.resource else {
@@ -169,7 +172,7 @@ impl Checker {
         dependents
     }
 
-    fn told_faults(&mut self, changes: &[(&str, Option<&[u8]>)]) -> Vec<NewFault> {
+    fn new_faults_by_resource(&mut self, changes: &[(&str, Option<&[u8]>)]) -> Vec<NewFault> {
         let mut model = std::mem::take(&mut self.model);
         let found = self.faults_by(&mut model, changes);
         self.model = model;
@@ -206,8 +209,11 @@ impl Checker {
                 }
                 _ => true,
             });
-        new.map(|(identity, fault)| located(&identity.resource, fault, changes))
-            .collect()
+        new.map(|(identity, fault)| NewFault {
+            found: located(&identity.resource, fault.found, changes),
+            ..fault
+        })
+        .collect()
     }
 
     fn faults(&mut self, model: &Model) -> Vec<Diagnostic> {

@@ -49,7 +49,7 @@ fn gateways_count_together() {
     let gateways = [ResponseRateLimit::default(), ResponseRateLimit::default()];
     let filters = [0, 1].map(|at: usize| build(&gateways[at], &config).expect("valid"));
     let exchange = CountExchange::new(1);
-    let settle = || {
+    let merge = || {
         // Twice: the first learns of what the second has told after it.
         for (at, gateway) in gateways.iter().enumerate().chain(gateways.iter().enumerate()) {
             let shared = gateway.shared_counts().expect("it shares");

@@ -307,7 +307,7 @@ fn text_of(
         diff::plans_in_lines(plans)
     );
     for it in conflicts {
-        text.push_str(&format!("! {}\n", it.told()));
+        text.push_str(&format!("! {}\n", it.text()));
     }
     for document in documents {
         let sign = match (document["before"].is_null(), document["after"].is_null()) {

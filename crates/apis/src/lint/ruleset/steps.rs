@@ -54,7 +54,7 @@ pub(super) struct PathCost {
     is_narrow: bool,
     /// Its `..`, those of its filters too.
     descents: u64,
-    /// Filters that begin anew at the document and look at many places of it, for each value.
+    /// Filters that start again at the document and look at many places of it, for each value.
     restarts: u32,
     /// How many times the selectors in brackets may find the same value.
     repeats: u64,

@@ -150,7 +150,7 @@ impl Ruleset {
 }
 
 impl CustomRule {
-    /// What is told of a place that is not looked for, as that could take too long.
+    /// The finding for a place that is not looked for, as that could take too long.
     fn unchecked(&self, path: &JsonPath) -> Finding {
         let message = format!(
             "not checked at {path}: the places of all rules together may take {MAX_STEPS} steps in a description, and this \

@@ -25,7 +25,7 @@ const POINTS: [number, string, string[]][] = [
   [
     31,
     'oneOf, recursion, multipart, 2,000 operations',
-    ['portal: 31: choices, recursion, forms with files, and the same call in four languages', 'portal: 31: an API with 2,000 operations opens within a second, and search answers within 200 ms'],
+    ['portal: 31: choices, recursion, forms with files, and the same call in five languages', 'portal: 31: an API with 2,000 operations opens within a second, and search answers within 200 ms'],
   ],
   [32, 'search forgives typing errors, and shows nothing hidden', ['portal: 32: search forgives typing errors', 'portal: 28: somebody who is not signed in sees public APIs only, everywhere', 'portal-keyboard: 53: from a search to a key, a call that is tried, usage and refusals by keyboard alone']],
   [

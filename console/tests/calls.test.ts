@@ -164,6 +164,10 @@ const USED: Record<string, string> = {
   putPage: 'pages/portals/page.tsx',
   deletePage: 'pages/portals/page.tsx',
   getMyPermissions: 'pages/account.tsx',
+  listDependents: 'pages/detail-delete.tsx',
+  explainChanges: 'pages/effects.tsx',
+  listRoutesOfConsumer: 'pages/consumer-reach.tsx',
+  removeDeveloperSecondFactor: 'pages/developers/dialogs.tsx',
 }
 
 /** Why no page makes the call. */
@@ -183,6 +187,11 @@ const NOT_USED: Record<string, string> = {
   lintVersion: 'the dry run of a draft lints, too',
   getDeveloper: 'the list of developers holds the same',
   getOpenapi: 'it describes the API to programs',
+  getReview: 'weir api review does it',
+  requestReview: 'as `getReview`',
+  withdrawReview: 'as `getReview`',
+  decideReview: 'as `getReview`',
+  setProductPlanState: 'a write of the plan does the same',
 }
 
 interface Operation {

@@ -74,7 +74,7 @@ export default function ConsumerReach({ name }: { name: string }) {
     <section className="card" aria-label="What it may call">
       <h2>What it may call</h2>
       <p className="muted">
-        A plain call of each route is tried in thought, with the credentials that {name} has{first?.group ? `, as one of the group ${first.group}` : ''}. Nothing is sent, and how much of a limit is left is not looked at.
+        For each route, Weir evaluates a plain call with the credentials of {name}{first?.group ? `, a member of the group ${first.group}` : ''}. It sends nothing, and it does not look at what is left of limits.
       </p>
       {found.error && found.data === undefined ? (
         <Failure error={found.error} onRetry={() => void found.refetch()} />

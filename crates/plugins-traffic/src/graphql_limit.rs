@@ -74,7 +74,8 @@ pub struct Config {
     /// What one query may cost; one that costs more is counted, and refused with status 403.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<u64>,
-    /// The longest body in which a query is looked for; a longer one is refused with status 400.
+    /// The longest body in bytes in which a query is looked for, 1,048,576 if absent; a longer one
+    /// is refused with status 400.
     #[serde(skip_serializing_if = "graphql::is_default_max_body")]
     pub max_body_bytes: usize,
 }

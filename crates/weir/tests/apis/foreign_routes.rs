@@ -70,8 +70,6 @@ fn routes_of_kong_and_apisix_are_conflicts_with_a_call_that_both_take() {
         json!({"paths": ["/v1/pets"], "methods": ["PATCH"]}),
     );
     route("other-pattern", json!({"paths": ["~/v1/cats/\\d+$"]}));
-    // It is there for what no other route takes: it loses calls as it should.
-    route("default-site", json!({"paths": ["/"]}));
     assert_eq!(
         conflicts(&plane, false),
         (200, Vec::new(), conflicts(&plane, false).2)

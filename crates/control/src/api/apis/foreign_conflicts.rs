@@ -140,8 +140,6 @@ fn meeting(
         }
         let effect = match takers.first().is_some_and(is_other) {
             true => ConflictEffect::Takes,
-            // It is there for what no other route takes.
-            false if is_catch_all(other) => return Ok(None),
             false => ConflictEffect::Loses,
         };
         return Ok(Some(Conflict {
@@ -152,16 +150,6 @@ fn meeting(
         }));
     }
     Ok(None)
-}
-
-/// Whether a route takes all paths, as that of a default site.
-fn is_catch_all(route: &Route) -> bool {
-    let all = |it: &RouteMatch| match &it.path {
-        PathPattern::Any => true,
-        PathPattern::Prefix(path) | PathPattern::Segments(path) => path.trim_end_matches('/').is_empty(),
-        _ => false,
-    };
-    route.matches.iter().all(all)
 }
 
 /// A call in a line.

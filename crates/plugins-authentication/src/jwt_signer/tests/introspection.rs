@@ -80,7 +80,11 @@ fn opaque_tokens_are_explained() {
         );
         if found == "continue" {
             let subject = if what == "active" { "alice" } else { "inner" };
-            assert_eq!(upstream_headers(&headers, "Authorization")["sub"], subject, "{what}");
+            assert_eq!(
+                upstream_headers(&headers, "Authorization")["sub"],
+                subject,
+                "{what}"
+            );
         }
     }
 }

@@ -243,7 +243,7 @@ fn work_in_proportion_to_a_body_is_never_refused() {
                 format!("{{ ...f0 }} {fragments} fragment f200 on T {{ {spreads} a }}"),
             ),
             Box::new(|it| {
-                let config = json!({"limit": 1_000, "window_seconds": 60});
+                let config = json!({"limit": 1_000, "window_seconds": 60, "max_body_bytes": 1 << 24});
                 runs(&crate::graphql_limit::GraphqlLimit::default(), &config, it);
             }),
         ),

@@ -93,11 +93,13 @@ impl Counts {
     }
 
     fn state(self) -> LiveState {
-        match self.answered().map(|it| 1.0 - it) {
-            None => LiveState::Quiet,
-            Some(failed) if failed > DOWN => LiveState::Down,
-            Some(failed) if failed > TROUBLE => LiveState::Trouble,
-            Some(_) => LiveState::Up,
+        if self.calls <= 0.0 {
+            return LiveState::Quiet;
+        }
+        match self.failed / self.calls {
+            failed if failed > DOWN => LiveState::Down,
+            failed if failed > TROUBLE => LiveState::Trouble,
+            _ => LiveState::Up,
         }
     }
 }

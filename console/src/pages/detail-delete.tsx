@@ -23,7 +23,7 @@ const SHOWN = 20
 /** Fields whose documents are of no use without what they name: a route without its service leads nowhere. */
 const WHOLLY = new Set(['service', 'upstream'])
 
-/** Whether it may go together with what it needs. Whoever uses a plugin or a part of which needs something is more than that. */
+/** Whether it may go together with what it needs. Users of a plugin, and documents of which only a part needs something, are more than that. */
 const mayGo = (it: Dependent): boolean => !it.owned_by && !it.part && WHOLLY.has(it.field)
 
 const pathOf = ({ kind, name }: Pick<Dependent, 'kind' | 'name'>) => `/${kind}/${encodeURIComponent(name)}`

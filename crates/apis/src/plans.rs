@@ -64,7 +64,7 @@ pub fn check(plan: &Plan) -> Vec<(String, String)> {
         );
     }
     if plan.security == PlanSecurity::Keyless && plan.form.is_some() {
-        add("form", "expected none: nobody subscribes to a keyless plan");
+        add("form", "expected none: a keyless plan has no subscriptions");
     }
     if let Some(form) = &plan.form {
         check_form(form, &mut add);

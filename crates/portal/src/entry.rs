@@ -76,7 +76,7 @@ async fn enter(
     answer
 }
 
-/// The personal token that a program shows. Whoever shows one is nobody else, whatever cookie comes with it.
+/// The personal token that a program shows. A call that shows one is made by its developer, whatever cookie comes with it.
 fn bearer(headers: &HeaderMap) -> Option<String> {
     let shown = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = shown.split_once(' ')?;

@@ -26,6 +26,7 @@ pub mod markdown;
 pub mod pages;
 mod shell;
 mod state;
+mod version_status;
 mod viewer;
 pub mod yaml;
 

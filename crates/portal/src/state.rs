@@ -1,10 +1,10 @@
 //! The portals of a process: what they share, which one answers a host, and what a call is about.
 
-use crate::api::StatusCache;
 use crate::catalogue::{Catalogue, Descriptions, GatewayLookup};
 use crate::documents::Documents;
 use crate::people::{Developer, Notices, People};
 use crate::shell::Shell;
+use crate::version_status::StatusCache;
 use crate::viewer::Viewer;
 use axum::http::StatusCode;
 use std::future::Future;

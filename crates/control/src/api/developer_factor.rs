@@ -1,5 +1,5 @@
 //! Turning off the second factor of a developer who has lost app and recovery codes. An administrator does it, and the developer
-//! gets a mail: whoever knows the password signs in without a code from then on.
+//! gets a mail: the password alone is enough to sign in from then on.
 
 use super::developers::PortalContext;
 use super::problem::Problem;

@@ -39,16 +39,7 @@ const MAX_GROUP: usize = 64;
 pub fn operations() -> Vec<Operation> {
     let (see, write) = (Action::DevelopersRead, Action::DevelopersWrite);
     let about = |operation: Operation, summary| operation.about("Developers", summary);
-    let decided = |operation: Operation, summary| {
-        let operation = about(operation, summary).headers(DRY_RUN);
-        operation.body::<Reason>().answers::<DeveloperLine>()
-    };
-    let step = |path, id, decision: Decision| {
-        let answer =
-            move |api, caller, path, headers, body| decide(decision, (api, caller), path, headers, body);
-        Operation::post(path, id, write, answer)
-    };
-    vec![
+    let mut all = vec![
         about(
             Operation::get(ALL, "listDevelopers", see, list),
             "Lists developers of a portal; those who wait for approval come first",
@@ -105,6 +96,23 @@ pub fn operations() -> Vec<Operation> {
             "Turns off the second factor of a developer who has lost it; a mail says so",
         )
         .headers(DRY_RUN),
+    ];
+    all.extend(decisions());
+    all
+}
+
+/// The calls that decide about a developer.
+fn decisions() -> Vec<Operation> {
+    let decided = |operation: Operation, summary| {
+        let operation = operation.about("Developers", summary).headers(DRY_RUN);
+        operation.body::<Reason>().answers::<DeveloperLine>()
+    };
+    let step = |path, id, decision: Decision| {
+        let answer =
+            move |api, caller, path, headers, body| decide(decision, (api, caller), path, headers, body);
+        Operation::post(path, id, Action::DevelopersWrite, answer)
+    };
+    vec![
         decided(
             step(
                 "/api/v1/portals/{portal}/developers/{developer}/approve",

@@ -116,7 +116,7 @@ impl CertificateFilter {
         let Some(details) = CertificateDetails::of_der(own) else {
             return Ok(None);
         };
-        // Nobody has signed lists about certificates that are good by themselves.
+        // There are no revocation lists of certificates that are good by themselves.
         if self.config.revocation != Revocation::Skip && !self.config.authorities.is_empty() {
             let list = self.list(exchange, chain, &details)?;
             let now_ms = exchange.unix_ms();

@@ -38,7 +38,7 @@ pub struct Config {
     /// The authorities that may have signed the certificates, in PEM; empty: no certificate is good, unless `registered`
     /// ones are.
     pub authorities: Vec<String>,
-    /// The scope of credentials for `mtls-auth`: only their certificates are good, whoever has signed them, and lead to
+    /// The scope of credentials for `mtls-auth`: only their certificates are good, by any signer, and lead to
     /// their consumers. With `authorities`, one of those must have signed them as well. Absent: names lead to consumers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registered: Option<String>,

@@ -225,7 +225,7 @@ fn only_certificates_of_the_authority_are_good() {
     assert_eq!(judged(&filter_made, &[&forged, &leaf]).0, "Invalid");
 }
 
-/// Certificates that are known one by one need nobody's signature, but that of an authority where there is one.
+/// Certificates that are known one by one need no signature, except that of an authority if there is one.
 #[test]
 fn registered_certificates_are_good_in_their_scope() {
     let (known, other) = (Authority::new("known", None), Authority::new("other", None));

@@ -131,7 +131,7 @@ impl Authorities {
     }
 }
 
-/// Whether the caller's own certificate is within its time. Nobody's signature is looked at: for certificates that are
+/// Whether the caller's own certificate is within its time. It looks at no signature: for certificates that are
 /// known one by one. That the caller has the private key is what the handshake shows.
 pub(super) fn is_current(chain: &[Vec<u8>], now_ms: u64) -> bool {
     let own = chain.first().and_then(|own| Certificate::of_der(own));

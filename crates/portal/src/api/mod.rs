@@ -41,8 +41,6 @@ use serde_json::Value;
 use std::sync::{Arc, LazyLock};
 use weir_control::api::Problem;
 
-pub use status::StatusCache;
-
 /// The largest body of a call, in bytes. A call that is tried may carry 1 MiB, as text in JSON.
 const MAX_BODY: usize = 3 << 20;
 

@@ -8,8 +8,8 @@ use weir_control::api::Problem;
 
 /// The one who is signed in.
 pub async fn developer(portals: &Portals, visit: &Visit, now: SystemTime) -> Result<Developer, Problem> {
-    let nobody = || Problem::new(StatusCode::UNAUTHORIZED, "sign in first");
-    let id = visit.viewer.developer.as_deref().ok_or_else(nobody)?;
+    let unauthorized = || Problem::new(StatusCode::UNAUTHORIZED, "sign in first");
+    let id = visit.viewer.developer.as_deref().ok_or_else(unauthorized)?;
     let found = portals.people.developer(&visit.portal.name, id, now).await?;
-    found.ok_or_else(nobody)
+    found.ok_or_else(unauthorized)
 }

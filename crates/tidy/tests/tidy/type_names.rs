@@ -97,7 +97,7 @@ const GENERAL_TYPES: [(&str, &str, &str); 13] = [
     ("crates/analytics/src/calls/files.rs", "State", PRIVATE),
     ("crates/analytics/src/heavy_hitters.rs", "Entry", PRIVATE),
     (
-        "crates/apis/src/entities/access.rs",
+        "crates/apis/src/entities/plan.rs",
         "Plan",
         "the plan of an API product",
     ),

@@ -115,7 +115,7 @@ fn passwords_are_shown_once_and_work_as_keys_do() {
     let status = |value: &str| call(&plane, &[("Authorization", value)]).status;
     until("the password is good", || status(&good) == 200);
     assert_eq!(status(&basic(user, "wrong")), 401);
-    assert_eq!(status(&basic("nobody", password)), 401);
+    assert_eq!(status(&basic("stranger", password)), 401);
     let answer = call(&plane, &[("Authorization", &good)]);
     assert_eq!(answer.header("ratelimit-limit").as_deref(), Some("900"));
     let path = format!("/api/v1/subscriptions/{id}/credentials");

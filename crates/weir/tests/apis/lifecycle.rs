@@ -654,7 +654,7 @@ fn approvals_are_for_one_hash_and_not_for_ones_own() {
         json!({"chain": []}),
     )
     .expect(200);
-    // The draft holds again what it held. Nobody has agreed to that since.
+    // The draft holds again what it held. It has no approval since.
     ask(&owner, "POST", PROD, with(&approval["id"])).expect(409);
     let approval = ask(
         &owner,

@@ -136,7 +136,7 @@ fn a_plan_is_closed_at_its_date_and_serves_until_then() {
         .json();
     assert_eq!(far["state"], "deprecated");
     plane.post("/api/v1/subscriptions", wish("gold")).expect(409);
-    // Whoever publishes it again has thought better of it.
+    // A plan that is published again is not closed any more.
     let again = close("gold", json!({"state": "published"})).expect(200).json();
     assert_eq!(again.get("closes"), None, "{again}");
     let at = now() + 3;

@@ -194,5 +194,5 @@ fn a_review_is_asked_for_and_decided_from_a_terminal() {
         (Some(0), "draft of pets 1.0.0: no longer in review\n")
     );
     assert_eq!(review(&["--ask-changes"]).0, Some(2), "without a reason");
-    assert_eq!(review(&["--approve"]).0, Some(1), "nobody has asked");
+    assert_eq!(review(&["--approve"]).0, Some(1), "no review was asked for");
 }

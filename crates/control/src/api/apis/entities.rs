@@ -181,7 +181,7 @@ documents!(
     "environments",
     Environment,
     |library, entity| {
-        crate::api::apis::versions::ruleset(entity.lint_rules.as_deref())
+        crate::api::apis::specs::ruleset(entity.lint_rules.as_deref())
             .map_err(|it| it.about("lint_rules"))?;
         library.publications(|it| it.environment == entity.name)
     },

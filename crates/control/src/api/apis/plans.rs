@@ -89,7 +89,7 @@ pub fn ready(
     let kept = before.and_then(|it| it.oauth2.clone());
     if let (Some(settings), Some(kept)) = (&mut plan.oauth2, kept)
         && settings.client_secret.is_empty()
-        // A secret goes to nobody but the server that it was given for.
+        // A secret goes only to the server that it was given for.
         && (&settings.discovery, &settings.introspection_endpoint) == (&kept.discovery, &kept.introspection_endpoint)
     {
         settings.client_secret = kept.client_secret;

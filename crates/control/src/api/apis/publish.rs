@@ -451,7 +451,7 @@ fn linted(
     revision: &ApiRevision,
     runtime: &Runtime,
 ) -> Result<Vec<Finding>, Problem> {
-    let ruleset = versions::ruleset(environment.lint_rules.as_deref())?;
+    let ruleset = specs::ruleset(environment.lint_rules.as_deref())?;
     let text = specs::text(library, &revision.spec)?;
     let description = specs::read(&text)?;
     let options = Options {

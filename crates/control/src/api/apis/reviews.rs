@@ -1,5 +1,5 @@
 //! Reviews of drafts: the owner asks for one, another person approves what the draft holds or asks for changes. What was
-//! said is about one content: whoever changes the draft starts again, and approvals of a publish are outdated with it.
+//! said is about one content: a change of the draft ends the review and makes approvals of a publish outdated.
 
 use super::commit::{WriteEffects, now};
 use super::entities::{body_of, parse};
@@ -148,7 +148,7 @@ pub async fn withdraw(
             None => DraftState::Changed,
         };
         if entity.draft.state != DraftState::InReview {
-            let detail = format!("nobody has asked for a review of the draft of {name} {version}");
+            let detail = format!("there is no request for a review of the draft of {name} {version}");
             return Err(Problem::new(StatusCode::CONFLICT, detail));
         }
         entity.draft.state = states::draft(entity.draft.state, to)?;

@@ -3,6 +3,7 @@
 use super::library::{Library, PREFIX};
 use crate::api::Problem;
 use std::sync::{Arc, Mutex, PoisonError};
+use weir_apis::lint::Ruleset;
 use weir_apis::openapi::{self, Description};
 use weir_apis::{Finding, hash};
 
@@ -89,4 +90,12 @@ pub fn unreadable(found: &[Finding]) -> Problem {
         .map(|it| (it.path.to_string(), it.to_string()))
         .collect();
     Problem::step("lint", errors)
+}
+
+/// Reads a severities file; without one, the recommended rules count.
+pub fn ruleset(text: Option<&str>) -> Result<Ruleset, Problem> {
+    match text {
+        Some(text) => Ruleset::parse(text).map_err(|found| unreadable(&found)),
+        None => Ok(Ruleset::default()),
+    }
 }

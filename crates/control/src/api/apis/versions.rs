@@ -355,7 +355,7 @@ pub async fn lint(
     let entity = library.version(&name, &version)?;
     let spec = specs::text(&library, &entity.draft.spec)?;
     let description = specs::read(&spec)?;
-    let ruleset = ruleset(wanted.rules.as_deref())?;
+    let ruleset = specs::ruleset(wanted.rules.as_deref())?;
     let options = Options {
         base_path: wanted.base_path.as_deref(),
     };
@@ -363,14 +363,6 @@ pub async fn lint(
     Ok(Json(
         json!({ "summary": summary(&findings), "findings": findings }),
     ))
-}
-
-/// Reads a severities file; without one, the recommended rules count.
-pub fn ruleset(text: Option<&str>) -> Result<Ruleset, Problem> {
-    match text {
-        Some(text) => Ruleset::parse(text).map_err(|found| specs::unreadable(&found)),
-        None => Ok(Ruleset::default()),
-    }
 }
 
 /// How many findings there are of each level.

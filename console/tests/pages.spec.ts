@@ -162,7 +162,7 @@ test('each page says its calls', async ({ page, filled }) => {
 })
 
 test('pages made of plugins: each has a form that Weir accepts or that says what is missing', async ({ page, weir }) => {
-  test.setTimeout(240_000)
+  test.setTimeout(480_000)
   const { items } = (await (await weir.call('GET', '/api/v1/plugins')).json()) as { items: { name: string }[] }
   expect(items.length).toBeGreaterThan(40)
   const silent: string[] = []

@@ -184,12 +184,16 @@ impl Filter for AnyOf {
         let WaitingCall {
             at,
             mut challenge,
-            shown,
+            mut shown,
         } = waiting.unwrap_or_else(|| WaitingCall {
             at: 0,
             challenge: None,
             shown: self.strips.then(|| CredentialSnapshot::of(&exchange.request)),
         });
+        // A way that has asked for the body goes on with it: the next ways need it, too.
+        if let Some(shown) = shown.as_mut().filter(|it| it.body.is_none()) {
+            shown.body.clone_from(&exchange.request.body);
+        }
         for (at, way) in self.ways.iter().enumerate().skip(at) {
             match way.on_request(exchange) {
                 Outcome::Refuse(refusal) => {
@@ -264,6 +268,28 @@ mod tests {
             assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
             assert_eq!(lines(&exchange.response_headers), told);
         }
+    }
+
+    /// A way that waited for the body and does not know the caller leaves it to the others, and to the upstream.
+    #[test]
+    fn a_body_that_a_way_waited_for_stays() {
+        let ways = json!([
+            {"key-auth": {"locations": [{"body": "apikey"}], "strip": "found"}},
+            {"key-auth": {"identity": {"anonymous": "guest"}}},
+        ]);
+        let filter = build(&MultiAuth::default(), &json!({"any_of": ways})).expect("valid");
+        let mut exchange = exchange();
+        let form = [
+            ("Content-Type", "application/x-www-form-urlencoded"),
+            ("Content-Length", "12"),
+        ];
+        prepare(&mut exchange, "POST /", &form);
+        exchange.request.has_body = true;
+        let outcome = filter.on_request(&mut exchange);
+        assert!(matches!(outcome, Outcome::NeedBody { .. }), "{}", word(&outcome));
+        exchange.request.body = Some(b"apikey=k&a=1".to_vec());
+        assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
+        assert_eq!(exchange.request.body.as_deref(), Some(&b"apikey=k&a=1"[..]));
     }
 
     #[test]

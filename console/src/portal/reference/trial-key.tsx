@@ -39,7 +39,7 @@ export function TrialKeyOffer({ publication, plans, onKey }: { publication: stri
         <Button small isBusy={make.isPending} onPress={ask}>
           Use a trial key
         </Button>
-        <span className="small muted" role="status">
+        <span className="small muted" aria-live="polite">
           {make.data ? (
             <>
               Good until <Time at={make.data.expires} />.

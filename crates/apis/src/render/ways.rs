@@ -63,6 +63,21 @@ fn signatures(plan: &Plan) -> Value {
     })
 }
 
+/// Makes a way by signatures ask for what another one asks for, too.
+pub(super) fn tighten(known: &mut Value, other: &Value) {
+    let added = other["required_headers"].as_array().cloned().unwrap_or_default();
+    if let Some(headers) = known["required_headers"].as_array_mut() {
+        for header in added {
+            if !headers.contains(&header) {
+                headers.push(header);
+            }
+        }
+    }
+    if other["check_body"] == true {
+        known["check_body"] = true.into();
+    }
+}
+
 fn tokens(plan: &Plan, scope: &str) -> Value {
     let settings = plan.oauth2.clone().unwrap_or_default();
     let mut client = json!({ "scope": scope });
@@ -181,6 +196,10 @@ mod tests {
             json!(["date", "@request-target", "x-a", "digest"])
         );
         assert!(!made["algorithms"].to_string().contains("sha1"));
+        // Beside a laxer plan, the stricter one holds for both.
+        let mut both = signatures(&plan(PlanSecurity::Hmac));
+        tighten(&mut both, &made);
+        assert_eq!(both, made);
     }
 
     /// A consumer's credentials lead to the plan of its own subscription, and a product's are the same in all places.

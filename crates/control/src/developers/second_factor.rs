@@ -132,15 +132,15 @@ impl People {
         let Some(secret) = secret.map(|it| it.value) else {
             return Err(conflict("this took too long: begin again"));
         };
+        let code: String = code.chars().filter(|it| !it.is_whitespace()).collect();
+        let step = secret.step_of_code(&code, 0, now);
+        let last_step = step.ok_or_else(|| wrong_code("code"))?;
         let (codes, recovery) = recovery_codes()?;
-        let mut factor = SecondFactor {
+        let factor = SecondFactor {
             secret,
-            last_step: 0,
+            last_step,
             recovery,
         };
-        let code: String = code.chars().filter(|it| !it.is_whitespace()).collect();
-        let step = factor.secret.step_of_code(&code, 0, now);
-        factor.last_step = step.ok_or_else(|| wrong_code("code"))?;
         let turn_on = |it: &mut Developer| {
             if it.second_factor.is_some() {
                 return Err(conflict("there is a second factor already: turn it off first"));

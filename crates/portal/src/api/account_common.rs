@@ -101,7 +101,7 @@ pub async fn tell_of_change(portals: &Portals, visit: &Visit, developer: &Develo
         return;
     }
     let text = format!(
-        "{}\n\nyour account of {} was changed: {what}.\n\nIf it was not you, set a new password, and tell the administrators of this portal.\n",
+        "{}\n\nyour account of {} was changed: {what}.\n\nIf it was not you, set a new password, revoke the personal tokens that you do not know, and tell the administrators of this portal.\n",
         greeting(&developer.name),
         title_of(&visit.portal)
     );

@@ -26,7 +26,7 @@ pub fn operations() -> Vec<Operation> {
     let about = ("readOwnData", "Reads all that is kept about oneself, to download");
     let operations = vec![
         Operation::get("/portal/v1/account/data", about, read)
-            .personal()
+            .by_session()
             .answers::<OwnData>(),
     ];
     Operation::tagged("Account", operations)

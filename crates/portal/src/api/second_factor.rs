@@ -1,7 +1,7 @@
 //! The second factor of a developer: set up with an authenticator app, confirmed by its first code, and turned off with the
 //! password and a code. What an app has to know is in the answer that makes it, and nowhere else.
 
-use super::account_common::{prove_code, prove_password, shown, tell_of_change};
+use super::account_common::{code_attempts, prove_code, prove_password, shown, tell_of_change, too_many};
 use super::account_shapes::{
     FactorProof, FirstCode, NewSecondFactor, PasswordProof, ProfileResponse, QrCode,
 };
@@ -146,10 +146,15 @@ async fn confirm(
 ) -> Result<Json<RecoveryCodes>, Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
     let developer = developer(&portals, &visit, now).await?;
+    // Guesses are counted with those of a login.
+    let attempts = code_attempts(portal, &developer.mail);
+    let begun = portals.people.attempts.begin(&attempts, visit.address, now);
+    begun.map_err(|wait| too_many("codes", wait))?;
     let codes = portals
         .people
         .confirm_second_factor(portal, &developer.id, &given.code, now)
         .await?;
+    portals.people.attempts.succeeded(&attempts, visit.address, now);
     // Sessions that somebody else may have begun with the password alone end.
     let cookie = cookie::get(&headers, visit.is_secure()).unwrap_or_default();
     let own = portals.people.session(portal, &cookie, now).await?;

@@ -29,7 +29,7 @@ pub fn operations() -> Vec<Operation> {
         .personal()
         .answers::<TeamList>(),
         Operation::post("/portal/v1/teams", ("createTeam", "Makes a team"), create)
-            .personal()
+            .by_session()
             .body::<NewTeam>()
             .status(StatusCode::CREATED)
             .answers::<TeamLine>(),
@@ -38,7 +38,7 @@ pub fn operations() -> Vec<Operation> {
             ("inviteMember", "Invites somebody into a team by mail"),
             invite,
         )
-        .personal()
+        .by_session()
         .body::<NewInvitation>()
         .status(StatusCode::ACCEPTED)
         .answers::<MessageResponse>(),
@@ -47,7 +47,7 @@ pub fn operations() -> Vec<Operation> {
             ("acceptInvitation", "Joins a team by the link of a mail"),
             accept,
         )
-        .personal()
+        .by_session()
         .body::<UsedLink>()
         .answers::<TeamLine>(),
         Operation::put(
@@ -55,7 +55,7 @@ pub fn operations() -> Vec<Operation> {
             ("changeMember", "Changes what a member may do"),
             change,
         )
-        .personal()
+        .by_session()
         .body::<NewRole>()
         .answers::<MessageResponse>(),
         Operation::delete(
@@ -63,7 +63,7 @@ pub fn operations() -> Vec<Operation> {
             ("removeMember", "Removes a member, or leaves"),
             remove,
         )
-        .personal(),
+        .by_session(),
     ];
     Operation::tagged("Teams", operations)
 }

@@ -89,12 +89,13 @@ fn routes_of_kong_and_apisix_are_conflicts_with_a_call_that_both_take() {
     );
     let (status, _, told) = conflicts(&plane, false);
     assert_eq!(status, 409, "{told}");
+    assert!(!told.contains("blue"), "a value of a header: {told}");
     for part in [
         "conflicts",
         "by-pattern",
         "by-header",
         "GET /v1/pets/1",
-        "a.test/v1/pets with x-tenant: blue",
+        "a.test/v1/pets with x-tenant",
         "POST /v1/pets",
     ] {
         assert!(told.contains(part), "{part}: {told}");
@@ -104,7 +105,7 @@ fn routes_of_kong_and_apisix_are_conflicts_with_a_call_that_both_take() {
     assert_eq!(names.len(), 3, "{found:?}");
     for expected in [
         ("kong", "GET /v1/pets/1"),
-        ("kong", "a.test/v1/pets with x-tenant: blue"),
+        ("kong", "a.test/v1/pets with x-tenant"),
         ("apisix", "POST /v1/pets"),
     ] {
         let is_it = |it: &(&str, &str)| it.0 == expected.0 && it.1.ends_with(expected.1);

@@ -16,6 +16,7 @@ mod ways;
 
 pub use access::consumer_of;
 pub use products::{Offer, as_of_publication, limit_id as limit_of_product, product};
+pub use routes::base_path_fault;
 
 use crate::entities::{
     Canary, Credential, Environment, Plan, PlanState, Publication, PublicationState, Revision, Subscription,
@@ -155,9 +156,6 @@ pub fn render(input: Input<'_>) -> Result<Vec<Document>, Vec<RenderError>> {
         faults: Vec::new(),
     };
     if publication.state == PublicationState::Live {
-        if let Some(message) = routes::base_path_fault(&publication.runtime.base_path) {
-            renderer.fault("runtime.base_path", message);
-        }
         let upstreams = renderer.backends();
         let head = renderer.head();
         renderer.services(&input.stable, &upstreams, &head, None);

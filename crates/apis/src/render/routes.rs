@@ -241,7 +241,7 @@ fn path_of(upstream: &Map<String, Value>) -> &str {
 }
 
 /// Why no call could begin with a base path.
-pub(super) fn base_path_fault(base: &str) -> Option<String> {
+pub fn base_path_fault(base: &str) -> Option<String> {
     let is_ambiguous = |segment: &str| {
         let upper = segment.to_ascii_uppercase();
         matches!(segment, "" | "." | "..") || upper.contains("%2F") || upper.contains("%5C")

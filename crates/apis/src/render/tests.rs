@@ -606,6 +606,15 @@ fn what_is_disabled_is_not_served() {
     assert_eq!(case.documents(), []);
 }
 
+/// A base path that a publish refuses may be stored already: writes beside it are rendered all the same.
+#[test]
+fn a_stored_base_path_that_no_call_has_is_rendered() {
+    let mut case = orders();
+    case.publication.runtime.base_path = "/a//b".into();
+    assert!(base_path_fault(&case.publication.runtime.base_path).is_some());
+    assert!(!case.documents().is_empty());
+}
+
 #[test]
 fn keyless_and_keyed_plans_stand_beside_each_other() {
     let mut case = orders();

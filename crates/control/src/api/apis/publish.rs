@@ -345,6 +345,13 @@ fn steps(
         ..Publication::default()
     });
     if let Some(runtime) = &request.runtime {
+        // A publication that has such a path already goes on as it is, so that a write beside it is not refused.
+        if let Some(message) = render::base_path_fault(&runtime.base_path) {
+            return Err(Problem::step(
+                "render",
+                vec![("runtime.base_path".to_owned(), message)],
+            ));
+        }
         publication.runtime = runtime.clone();
     }
     let findings = linted(library, &environment, &revision, &publication.runtime)?;

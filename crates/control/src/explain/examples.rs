@@ -75,7 +75,7 @@ pub fn host(pattern: &HostPattern) -> String {
 }
 
 /// Paths of a pattern: its own, and for one that takes more, one below it.
-fn paths(pattern: &PathPattern) -> Vec<String> {
+pub fn paths(pattern: &PathPattern) -> Vec<String> {
     let below = |path: &str| format!("{}/1", path.trim_end_matches('/'));
     match pattern {
         PathPattern::Any => vec!["/".to_owned(), "/1".to_owned()],

@@ -5,7 +5,7 @@ use super::conflicts::{Conflict, ConflictEffect};
 use super::library::Library;
 use crate::api::compiled_config::{CompiledConfig, files};
 use crate::api::{Api, Problem};
-use crate::explain::ExplainedCall;
+use crate::explain::{ExplainedCall, examples};
 use crate::follow::DialectModels;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -13,17 +13,13 @@ use weir_apis::entities::Publication;
 use weir_apis::naming;
 use weir_apis::render::Document;
 use weir_dialect::DialectSet;
-use weir_model::{
-    DialectName, HostPattern, Model, PathPattern, Route, RouteMatch, RouteTarget, TemplatePart,
-};
+use weir_model::{DialectName, HostPattern, Model, Route, RouteMatch, RouteTarget};
 
 /// The most conflicts that are told.
 const MAX_CONFLICTS: usize = 100;
 /// The most routes of the publication that are looked at for one other route, and the most calls that are made up for both.
 const MAX_OWN: usize = 20;
 const MAX_CALLS: usize = 60;
-/// What parameters of paths are filled with.
-const FILLINGS: [&str; 3] = ["1", "a", "a1"];
 
 /// The conflicts of a publication, whose documents these are.
 pub fn find(
@@ -152,19 +148,13 @@ fn meeting(
     Ok(None)
 }
 
-/// A call in a line.
+/// A call in a line. Headers are named without their values, which may be secrets that callers share with the other route.
 fn text_of(call: &ExplainedCall) -> String {
-    let headers: Vec<String> = call
-        .headers
-        .iter()
-        // Without the values: they may be secrets that callers share with the other route.
-        .map(|(name, _)| name.clone())
-        .collect();
-    let headers = match headers.is_empty() {
-        true => String::new(),
-        false => format!(" with {}", headers.join(", ")),
-    };
-    format!("{} {}{}{headers}", call.method, call.authority, call.target)
+    let names: Vec<&str> = call.headers.iter().map(|(name, _)| name.as_str()).collect();
+    match names.is_empty() {
+        true => call.to_string(),
+        false => format!("{call} with {}", names.join(", ")),
+    }
 }
 
 /// Calls that both may take: made of what the one asks for and what the other does.
@@ -190,13 +180,10 @@ fn calls_of(one: &RouteMatch, other: &RouteMatch) -> Vec<ExplainedCall> {
         .first()
         .or(one.snis.first())
         .map(|it| it.replace('*', "a"));
-    let mut targets: Vec<String> = Vec::new();
-    for filling in FILLINGS {
-        for pattern in [&one.path, &other.path] {
-            let target = filled(pattern, filling);
-            if !targets.contains(&target) {
-                targets.push(target);
-            }
+    let mut targets = examples::paths(&one.path);
+    for target in examples::paths(&other.path) {
+        if !targets.contains(&target) {
+            targets.push(target);
         }
     }
     let call = |target: String| ExplainedCall {
@@ -226,50 +213,19 @@ fn common_host(lists: [&[HostPattern]; 2]) -> String {
     let fits = |host: &HostPattern, list: &[HostPattern]| {
         list.is_empty() || list.iter().any(|it| it.may_overlap(host))
     };
-    let all = lists.into_iter().flatten().filter(|it| **it != HostPattern::Any);
-    let told = all.map(|pattern| match pattern {
-        HostPattern::Any => (String::new(), None),
-        HostPattern::Exact { host, port } => (host.clone(), *port),
-        HostPattern::Suffix { suffix, port } => (format!("a{suffix}"), *port),
-        HostPattern::Prefix { prefix, port } => (format!("{prefix}test"), *port),
-    });
-    for (host, port) in told {
-        let exact = HostPattern::Exact {
-            host: host.clone(),
-            port,
-        };
-        if lists.iter().all(|list| fits(&exact, list)) {
-            return match port {
-                Some(port) => format!("{host}:{port}"),
-                None => host,
-            };
-        }
-    }
-    String::new()
-}
-
-/// A path that fits a pattern. Of a regular expression, only what all of its paths begin with is known.
-fn filled(pattern: &PathPattern, filling: &str) -> String {
-    let path = match pattern {
-        PathPattern::Template(parts) => parts
-            .iter()
-            .map(|part| match part {
-                TemplatePart::Literal(text) => text.as_str(),
-                TemplatePart::Parameter(_) | TemplatePart::Rest(_) => filling,
-            })
-            .collect(),
-        PathPattern::Regex(_) => format!("{}{filling}", pattern.begin()),
-        other => other.begin().into_owned(),
+    let all = lists.into_iter().flatten().map(examples::host);
+    let fits_both = |host: &String| {
+        HostPattern::parse(host).is_ok_and(|exact| lists.iter().all(|list| fits(&exact, list)))
     };
-    match path.starts_with('/') {
-        true => path,
-        false => format!("/{path}"),
-    }
+    all.filter(|it| !it.is_empty())
+        .find(fits_both)
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_model::PathPattern;
 
     #[test]
     fn made_up_calls_fit_both() {
@@ -291,17 +247,17 @@ mod tests {
             (
                 route_match(&[], "=/v1/pets", &["POST"]),
                 route_match(&["a.test"], "/*", &["GET", "POST"]),
-                "POST a.test/v1/pets",
+                "POST http://a.test/v1/pets",
             ),
             (
                 route_match(&["*.test"], "=/a", &[]),
                 route_match(&["x.test:81"], "=/a", &[]),
-                "GET x.test:81/a",
+                "GET http://x.test:81/a",
             ),
             (
                 route_match(&["*.a.test"], "=/a", &[]),
                 route_match(&["*.test"], "=/a", &["PUT"]),
-                "PUT a.a.test/a",
+                "PUT http://www.a.test/a",
             ),
         ] {
             let calls = calls_of(&one, &other);

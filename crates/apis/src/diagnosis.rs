@@ -290,6 +290,21 @@ mod tests {
         }
     }
 
+    /// What is said of a caller at 150 seconds.
+    fn diagnosed(
+        (plans, subscriptions, credential): (&[Plan], &[Subscription], Credential),
+        caller: &CallerInfo,
+    ) -> Vec<PlanDiagnosis> {
+        diagnose(&Input {
+            publication: "pets/1/test",
+            plans,
+            subscriptions,
+            credentials: &[credential],
+            caller,
+            now: 150,
+        })
+    }
+
     #[test]
     fn keys_are_judged_before_subscriptions() {
         let plans = [Plan {
@@ -356,14 +371,7 @@ mod tests {
                 operation: operation.to_owned(),
                 ..CallerInfo::default()
             };
-            let found = diagnose(&Input {
-                publication: "pets/1/test",
-                plans: &plans,
-                subscriptions: &subscriptions,
-                credentials: &[credential],
-                caller: &caller,
-                now: 150,
-            });
+            let found = diagnosed((&plans, &subscriptions, credential), &caller);
             assert_eq!(found[0].verdict, expected, "{found:?}");
         }
     }
@@ -393,14 +401,7 @@ mod tests {
                 recognised: recognised.map(str::to_owned),
                 ..CallerInfo::default()
             };
-            let found = diagnose(&Input {
-                publication: "pets/1/test",
-                plans: &plans,
-                subscriptions: &subscriptions,
-                credentials: &[credential],
-                caller: &caller,
-                now: 150,
-            });
+            let found = diagnosed((&plans, &subscriptions, credential), &caller);
             assert_eq!(found[0].verdict, expected, "{found:?}");
         }
     }

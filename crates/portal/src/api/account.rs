@@ -1,11 +1,11 @@
 //! What somebody reads and changes of their own account.
 
-use super::account_common::{again, busy, checked_name, prove_password, shown, wrong};
+use super::account_common::{again, busy, checked_name, end_other_sessions, prove_password, shown, wrong};
 use super::account_shapes::{AccountChange, ProfileResponse, SessionLine, SessionList};
 use super::operation::{Operation, Shared};
 use super::signed_in::developer;
 use crate::cookie;
-use crate::people::{Developer, Session};
+use crate::people::Developer;
 use crate::state::{Portals, Visit};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -101,13 +101,7 @@ async fn change(
     let developer = portals.people.change(portal, &known.id, now, edit).await?;
     if is_new_password {
         // Somebody else may have the old one. This browser has just shown it.
-        let cookie = cookie::get(&headers, visit.is_secure()).unwrap_or_default();
-        let own = portals.people.session(portal, &cookie, now).await?;
-        let is_other = |it: &Session| own.as_ref().is_none_or(|own| own.id != it.id);
-        portals
-            .people
-            .end_sessions(portal, &developer.id, is_other, now)
-            .await?;
+        end_other_sessions(&portals, &visit, &headers, &developer.id, now).await?;
     }
     Ok(Json(shown(&developer)))
 }

@@ -1,10 +1,11 @@
 //! What the calls about accounts share: words of refusals, turns, and how somebody is shown.
 
 use super::account_shapes::{MessageResponse, ProfileResponse};
-use crate::people::{Developer, greeting, seconds, title_of};
+use crate::cookie;
+use crate::people::{Developer, Session, greeting, seconds, title_of};
 use crate::state::{Mail, Portals, Visit};
 use axum::Json;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use std::time::{Duration, SystemTime};
 use weir_control::access::password::PasswordError;
 use weir_control::api::Problem;
@@ -93,6 +94,21 @@ pub async fn prove_code(
     }
     people.attempts.succeeded(&name, visit.address, now);
     Ok(())
+}
+
+/// Ends the sessions of a developer, but that of the browser that calls.
+pub async fn end_other_sessions(
+    portals: &Portals,
+    visit: &Visit,
+    headers: &HeaderMap,
+    developer: &str,
+    now: SystemTime,
+) -> Result<(), Problem> {
+    let (people, portal) = (&portals.people, &visit.portal.name);
+    let cookie = cookie::get(headers, visit.is_secure()).unwrap_or_default();
+    let own = people.session(portal, &cookie, now).await?;
+    let is_other = |it: &Session| own.as_ref().is_none_or(|own| own.id != it.id);
+    people.end_sessions(portal, developer, is_other, now).await
 }
 
 /// Tells a developer what was changed of the account, if the portal can send mails.

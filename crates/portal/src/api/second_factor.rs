@@ -1,15 +1,16 @@
 //! The second factor of a developer: set up with an authenticator app, confirmed by its first code, and turned off with the
 //! password and a code. What an app has to know is in the answer that makes it, and nowhere else.
 
-use super::account_common::{code_attempts, prove_code, prove_password, shown, tell_of_change, too_many};
+use super::account_common::{
+    code_attempts, end_other_sessions, prove_code, prove_password, shown, tell_of_change, too_many,
+};
 use super::account_shapes::{
     FactorProof, FirstCode, NewSecondFactor, PasswordProof, ProfileResponse, QrCode,
 };
 use super::account_shapes::{RecoveryCodes, SecondFactorState};
 use super::operation::{Operation, Shared};
 use super::signed_in::developer;
-use crate::cookie;
-use crate::people::{Developer, Session, title_of};
+use crate::people::{Developer, title_of};
 use crate::state::{Portals, Visit};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -156,13 +157,7 @@ async fn confirm(
         .await?;
     portals.people.attempts.succeeded(&attempts, visit.address, now);
     // Sessions that somebody else may have begun with the password alone end.
-    let cookie = cookie::get(&headers, visit.is_secure()).unwrap_or_default();
-    let own = portals.people.session(portal, &cookie, now).await?;
-    let is_other = |it: &Session| own.as_ref().is_none_or(|own| own.id != it.id);
-    portals
-        .people
-        .end_sessions(portal, &developer.id, is_other, now)
-        .await?;
+    end_other_sessions(&portals, &visit, &headers, &developer.id, now).await?;
     tell_of_change(&portals, &visit, &developer, "two-factor login is on").await;
     Ok(Json(RecoveryCodes { codes }))
 }

@@ -18,6 +18,14 @@ async fn subscribed(portal: &Portal, cookie: &str) -> (String, String) {
     (app, path)
 }
 
+/// How many trial keys of a subscription are stored.
+async fn kept_trials(portal: &Portal, id: &str) -> usize {
+    let path = format!("/api/v1/subscriptions/{id}/credentials");
+    let kept = portal.provide(Method::GET, &path, json!({})).await;
+    let kept = kept["items"].as_array().expect("keys");
+    kept.iter().filter(|it| it["trial"] == true).count()
+}
+
 #[tokio::test]
 async fn a_trial_key_is_one_of_the_subscription_that_ends_soon() {
     let portal = Portal::start().await;
@@ -69,15 +77,7 @@ async fn a_trial_key_is_one_of_the_subscription_that_ends_soon() {
     assert_eq!(last["author"], "developer ann@example.com");
     // The gateway knows it by its hash, as it does the other one.
     let id = path.rsplit('/').next().expect("an id");
-    let kept = portal
-        .provide(
-            Method::GET,
-            &format!("/api/v1/subscriptions/{id}/credentials"),
-            json!({}),
-        )
-        .await;
-    let kept = kept["items"].as_array().expect("keys").clone();
-    assert_eq!(kept.iter().filter(|it| it["trial"] == true).count(), 1);
+    assert_eq!(kept_trials(&portal, id).await, 1);
     // Four more, and no other one; a usual key is made all the same.
     for _ in 0..4 {
         portal.post(&trial, &ann, Value::Null).await.expect(201);
@@ -99,19 +99,7 @@ async fn a_trial_key_is_one_of_the_subscription_that_ends_soon() {
         .await
         .expect(204);
     portal.post(&trial, &ann, Value::Null).await.expect(201);
-    let kept = portal
-        .provide(
-            Method::GET,
-            &format!("/api/v1/subscriptions/{id}/credentials"),
-            json!({}),
-        )
-        .await;
-    let kept = kept["items"].as_array().expect("keys").clone();
-    assert_eq!(
-        kept.iter().filter(|it| it["trial"] == true).count(),
-        5,
-        "the one that is over is gone"
-    );
+    assert_eq!(kept_trials(&portal, id).await, 5, "the one that is over is gone");
     let notices = portal.get("/notices", &ann).await.body.to_string();
     assert!(!notices.contains(&made.text("key")[..8]), "{notices}");
 }

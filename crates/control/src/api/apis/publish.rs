@@ -345,14 +345,7 @@ fn steps(
         ..Publication::default()
     });
     if let Some(runtime) = &request.runtime {
-        // A publication that has such a path already goes on as it is, so that a write beside it is not refused.
-        if let Some(message) = render::base_path_fault(&runtime.base_path) {
-            return Err(Problem::step(
-                "render",
-                vec![("runtime.base_path".to_owned(), message)],
-            ));
-        }
-        publication.runtime = runtime.clone();
+        publication.runtime = checked(runtime)?;
     }
     let findings = linted(library, &environment, &revision, &publication.runtime)?;
     let both = (known.as_ref(), &publication);
@@ -427,6 +420,18 @@ fn steps(
             forced,
         },
     })
+}
+
+/// A runtime that a publish may set. What is stored with a base path that no call can have goes on as it is, so that a write
+/// beside it is not refused.
+fn checked(runtime: &Runtime) -> Result<Runtime, Problem> {
+    match render::base_path_fault(&runtime.base_path) {
+        Some(message) => {
+            let place = "runtime.base_path".to_owned();
+            Err(Problem::step("render", vec![(place, message)]))
+        }
+        None => Ok(runtime.clone()),
+    }
 }
 
 /// What breaks callers, in words.

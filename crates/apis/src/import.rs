@@ -158,14 +158,8 @@ mod tests {
             .iter()
             .map(|it| (it.id.clone(), OperationSettings::default()))
             .collect();
-        let began = std::time::Instant::now();
         let merged = merge(&settings, &old, &new);
         assert_eq!((merged.operations.len(), merged.gone.len()), (50_000, 0));
         assert_eq!(merged.renamed["a49999"], "b49999");
-        assert!(
-            began.elapsed() < std::time::Duration::from_secs(20),
-            "{:?}",
-            began.elapsed()
-        );
     }
 }

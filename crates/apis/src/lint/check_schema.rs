@@ -266,15 +266,10 @@ mod tests {
             let schemas = schemas.as_object().expect("a map");
             let checker = SchemaChecker::new(schemas);
             let schema = json!({"$ref": "#/components/schemas/A"});
-            let began = std::time::Instant::now();
+            // Without a bound on the steps, the first of these would not end.
             for _ in 0..1_000 {
                 assert_eq!(checker.check(&schema, &json!(1)), Ok(()), "{word}");
             }
-            assert!(
-                began.elapsed() < std::time::Duration::from_secs(60),
-                "{word}: {:?}",
-                began.elapsed()
-            );
         }
     }
 

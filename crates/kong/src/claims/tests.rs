@@ -2,7 +2,6 @@
 
 use super::*;
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
 
 fn claim(workspace: &str, id: u128, fields: &Value) -> Claim {
     let value = fields.to_string();
@@ -129,13 +128,5 @@ fn a_question_does_not_cost_a_look_at_every_route() {
         let new = claim("team", ROUTES, &fields);
         let looked_at = claims.beside(&new).count();
         assert!(looked_at <= ROUTES as usize / 2 + 1_200, "{fields}: {looked_at}");
-        let begun = Instant::now();
-        let _found = claims.beside(&new).find(|it| new.takes_from(it));
-        // Generous: this may be a debug build on a busy machine.
-        assert!(
-            begun.elapsed() < Duration::from_secs(1),
-            "{fields}: {:?}",
-            begun.elapsed()
-        );
     }
 }

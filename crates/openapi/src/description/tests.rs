@@ -209,17 +209,11 @@ fn what_is_large_is_refused_in_bounded_memory() {
 fn fifty_thousand_operations_of_one_id_get_numbers() {
     let one = |it: usize| (format!("/{it}"), json!({"get": {"operationId": "same"}}));
     let paths: Map<String, Value> = (0..MAX_OPERATIONS).map(one).collect();
-    let began = std::time::Instant::now();
     let found = from_value(json!({"openapi": "3.1.0", "paths": paths})).expect("a description");
     let last = found.operations.last().expect("operations");
     assert_eq!(
         (found.operations[0].id.as_str(), last.id.as_str()),
         ("same", "same-50000")
-    );
-    assert!(
-        began.elapsed() < std::time::Duration::from_secs(30),
-        "{:?}",
-        began.elapsed()
     );
 }
 

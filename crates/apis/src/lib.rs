@@ -38,6 +38,7 @@ pub mod plans;
 pub mod portal;
 pub mod postman;
 pub mod quota;
+pub mod renames;
 pub mod render;
 pub mod states;
 

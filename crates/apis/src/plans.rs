@@ -15,6 +15,9 @@ const MAX_REQUEST: usize = 4_000;
 /// The most authorities of a plan.
 const MAX_AUTHORITIES: usize = 20;
 
+/// The id of no operation. It stands where a plan opens nothing: a plan without any id opens all operations.
+pub const NO_OPERATION: &str = "";
+
 /// What is wrong with a plan: places, and what was expected there.
 pub fn check(plan: &Plan) -> Vec<(String, String)> {
     let mut wrong = Vec::new();

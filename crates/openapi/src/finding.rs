@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 use weir_model::DocPath;
 
 /// How much a finding matters. The words are Spectral's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     /// The description is wrong.

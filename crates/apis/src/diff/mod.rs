@@ -12,7 +12,7 @@ pub use lines::in_lines;
 pub use plans::{PlanChange, plan_changes, plans_in_lines};
 
 use crate::openapi::{Description, Operation};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
@@ -21,7 +21,8 @@ use std::collections::HashMap;
 pub const MAX_CHANGES: usize = 5_000;
 
 /// One change of an operation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "OperationChangeDetail")]
 pub struct Change {
     /// Where in the operation, such as `parameters.query.limit` or `responses.200.body.name`.
     pub place: String,
@@ -32,8 +33,9 @@ pub struct Change {
 }
 
 /// What happened to an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "OperationChangeKind")]
 pub enum Kind {
     /// It is new.
     Added,
@@ -44,7 +46,7 @@ pub enum Kind {
 }
 
 /// An operation that is not what it was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct OperationChange {
     /// The operation's id; of one that is gone, its former one.
     pub id: String,

@@ -5,12 +5,12 @@
 
 use crate::entities::{Limit, Plan, PlanSecurity, PlanState};
 use crate::openapi::Description;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// A plan that opens something else after a publish.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlanChange {
     /// The plan.
     pub plan: String,

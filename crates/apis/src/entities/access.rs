@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// How many keys an application has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeyMode {
     /// One for each subscription.
@@ -16,7 +16,7 @@ pub enum KeyMode {
 }
 
 /// A program that calls APIs.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Application {
     /// Its name.
@@ -50,7 +50,7 @@ pub struct Application {
 }
 
 /// How far a subscription's life has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SubscriptionState {
     /// Somebody has to accept it.
@@ -71,7 +71,7 @@ pub enum SubscriptionState {
 }
 
 /// An application's right to call a publication under a plan.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Subscription {
     /// Its name; made by the gateway's API.
@@ -126,7 +126,7 @@ impl Subscription {
 }
 
 /// What kind of credential it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CredentialKind {
     /// An API key, of which only the hash is kept.
@@ -158,7 +158,7 @@ pub struct TokenKey {
 }
 
 /// A credential of a subscription. A key or a password itself is nowhere.
-#[derive(Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Credential {
     /// Its name; made by the gateway's API.

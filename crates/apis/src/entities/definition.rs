@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Who may see that an API exists.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Visibility {
     /// All people.
@@ -19,7 +19,7 @@ pub enum Visibility {
 }
 
 /// An API.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Api {
     /// Its name, in paths and in the names of documents.
@@ -53,7 +53,7 @@ pub struct Api {
 }
 
 /// How far a version's life has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LineState {
     /// Nothing of it is served.
@@ -68,7 +68,7 @@ pub enum LineState {
 }
 
 /// What has come of the changes of a draft.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DraftState {
     /// As the last revision.
@@ -85,7 +85,7 @@ pub enum DraftState {
 }
 
 /// Routes that a version was adopted from. They are as they were until a publication takes them over.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Source {
     /// The dialect that they are written in.
@@ -106,7 +106,7 @@ pub struct Source {
 }
 
 /// A version of an API.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Version {
     /// The API.
@@ -131,14 +131,27 @@ pub struct Version {
     pub source: Option<Source>,
     /// The number of its newest revision; 0: none.
     pub last_revision: u32,
+    /// Ids of operations that revisions have and the draft has no longer, the oldest first.
+    #[serde(skip_serializing_if = "is_default")]
+    pub renames: Vec<Rename>,
     /// Seconds since 1970.
     pub created: u64,
     /// Seconds since 1970.
     pub modified: u64,
 }
 
+/// Operations that have another id in the draft than in a revision.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rename {
+    /// The newest revision that has the former ids.
+    pub after: u32,
+    /// The former ids, and those that came in their place.
+    pub ids: BTreeMap<String, String>,
+}
+
 /// The working copy of a version: what its next revision will hold.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Draft {
     /// SHA-256 of the uploaded text.
@@ -163,7 +176,7 @@ pub struct Draft {
 }
 
 /// Another person's look at a draft.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Review {
     /// The hash of the draft that is looked at.
@@ -187,7 +200,7 @@ pub struct Review {
 }
 
 /// A group of operations with one backend and one chain.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Component {
     /// Its name, in the names of documents.
@@ -212,7 +225,7 @@ pub struct Component {
 }
 
 /// What people have added to an operation.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OperationSettings {
     /// The component that it belongs to; absent: the first.
@@ -230,7 +243,7 @@ pub struct OperationSettings {
 }
 
 /// How a revision was linted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LintSummary {
     /// Findings that are errors.
@@ -242,7 +255,7 @@ pub struct LintSummary {
 }
 
 /// A snapshot of a version. It never changes.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Revision {
     /// The API.

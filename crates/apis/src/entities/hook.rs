@@ -6,7 +6,7 @@ use crate::events::Event;
 use serde::{Deserialize, Serialize};
 
 /// A server that gets events by a POST with JSON.
-#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Hook {
     /// Its name.

@@ -22,8 +22,8 @@ pub use approval::{Approval, ApprovalKind, ApprovalState};
 pub use call_test::{CallTest, Expected, TestRequest};
 pub use common::{Labels, is_default, parse};
 pub use definition::{
-    Api, Component, Draft, DraftState, LineState, LintSummary, OperationSettings, Review, Revision, Source,
-    Version, Visibility,
+    Api, Component, Draft, DraftState, LineState, LintSummary, OperationSettings, Rename, Review, Revision,
+    Source, Version, Visibility,
 };
 pub use environment::{Environment, EnvironmentKind};
 pub use hook::Hook;

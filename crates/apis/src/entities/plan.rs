@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// How callers of a plan are recognised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlanSecurity {
     /// Not at all: calls need no key.
@@ -27,7 +27,7 @@ pub enum PlanSecurity {
 }
 
 /// How it is found out whether an access token is good.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenCheck {
     /// By its signature and the server's keys.
@@ -38,7 +38,7 @@ pub enum TokenCheck {
 }
 
 /// Whose access tokens a plan takes.
-#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OauthSettings {
     /// The authorization server: its issuer, or the address of its discovery document.
@@ -77,7 +77,7 @@ impl std::fmt::Debug for OauthSettings {
 }
 
 /// What signatures of a plan's subscribers must hold.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HmacSettings {
     /// Headers that must be signed beside `date` and `@request-target`.
@@ -89,7 +89,7 @@ pub struct HmacSettings {
 }
 
 /// Which certificates a plan takes.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CertificateSettings {
     /// Authorities in PEM, of which one must have signed the application's certificate; empty: it is good by itself.
@@ -97,7 +97,7 @@ pub struct CertificateSettings {
 }
 
 /// Whether subscribers say something about what they want.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Comment {
     /// They cannot.
@@ -110,7 +110,7 @@ pub enum Comment {
 }
 
 /// The end of a plan at a date.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PlannedClose {
     /// When, in seconds since 1970.
@@ -121,7 +121,7 @@ pub struct PlannedClose {
 }
 
 /// How far a plan's life has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlanState {
     /// It takes no subscriptions yet.
@@ -136,7 +136,7 @@ pub enum PlanState {
 }
 
 /// Whether somebody has to accept subscriptions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Validation {
     /// They are accepted at once.
@@ -147,8 +147,9 @@ pub enum Validation {
 }
 
 /// A window of time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schemars(rename = "LimitPeriod")]
 pub enum Period {
     /// The second of the clock.
     Second,
@@ -165,7 +166,7 @@ pub enum Period {
 }
 
 /// How many calls a subscriber may make in a window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
     /// Calls.
@@ -196,7 +197,7 @@ impl Plan {
 }
 
 /// A way to call a version of an API.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Plan {
     /// The API.

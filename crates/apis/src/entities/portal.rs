@@ -5,7 +5,7 @@ use super::is_default;
 use serde::{Deserialize, Serialize};
 
 /// A portal. It is chosen by the host that a browser asks for.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Portal {
     /// Its name.
@@ -56,7 +56,7 @@ impl Portal {
 }
 
 /// Who may sign up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SignUpMode {
     /// Everybody who confirms a mail address.
@@ -69,7 +69,7 @@ pub enum SignUpMode {
 }
 
 /// Rules of signing up.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SignUp {
     /// Who may.
@@ -86,7 +86,7 @@ pub struct SignUp {
 }
 
 /// An identity provider through which developers sign in.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SignInProvider {
     /// Its name among the identity providers of this Weir.
@@ -97,7 +97,7 @@ pub struct SignInProvider {
 }
 
 /// A team of which members of a group are members.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GroupTeam {
     /// The group, as the provider calls it.
@@ -109,7 +109,7 @@ pub struct GroupTeam {
 }
 
 /// What a member of a team may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RoleInTeam {
     /// Sees its applications.
@@ -122,7 +122,7 @@ pub enum RoleInTeam {
 }
 
 /// A link.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Link {
     /// Its text.
@@ -132,7 +132,7 @@ pub struct Link {
 }
 
 /// How a portal looks.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Theme {
     /// Colours of the light theme.
@@ -147,7 +147,7 @@ pub struct Theme {
 }
 
 /// Typefaces that systems have; none is loaded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Font {
     /// That of the system.
@@ -162,7 +162,7 @@ pub enum Font {
 }
 
 /// Colours as `#rrggbb`; an empty one is Weir's own.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Colours {
     /// Links, buttons and what is chosen.
@@ -180,7 +180,7 @@ pub struct Colours {
 }
 
 /// A page of a portal.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Page {
     /// The portal.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Whether a publication is served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PublicationState {
     /// It is.
@@ -17,7 +17,7 @@ pub enum PublicationState {
 }
 
 /// Where a backend is.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Backend {
     /// `http://host:port/path`. Either this or `targets`.
@@ -41,7 +41,7 @@ pub struct Backend {
 }
 
 /// A server of a backend.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
     /// An address or a name.
@@ -58,7 +58,7 @@ fn standard_weight() -> u32 {
 }
 
 /// What holds in one environment only. It is no part of a revision: a promotion does not carry it.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Runtime {
     /// Hosts that the API is served under; empty: every host.
@@ -77,7 +77,7 @@ pub struct Runtime {
 }
 
 /// What callers of a version that is to go are told.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Deprecation {
     /// Since when, in seconds since 1970; it may lie ahead.
@@ -97,7 +97,7 @@ pub struct Deprecation {
 }
 
 /// By what a caller is put on one side of a canary.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CanaryKey {
     /// A cookie.
@@ -109,7 +109,7 @@ pub enum CanaryKey {
 }
 
 /// A revision beside the live one, or other backends of the same one, for a share of the calls.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Canary {
     /// The candidate; 0, when a canary is to begin: the revision that is live.
@@ -137,7 +137,7 @@ pub struct Canary {
 }
 
 /// A later share of a canary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CanaryStep {
     /// Seconds after the canary's start.
@@ -147,7 +147,7 @@ pub struct CanaryStep {
 }
 
 /// A bound of a canary, by what analytics have counted of the candidate's calls.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Guard {
     /// A metric of analytics, such as `share_5xx` or `latency_p95`.
@@ -162,7 +162,7 @@ pub struct Guard {
 }
 
 /// A canary that a guard has taken back.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CanaryRollback {
     /// The candidate.
@@ -180,7 +180,7 @@ fn enough_calls() -> u64 {
 }
 
 /// A step in the life of a publication.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HistoryItem {
     /// `publish`, `rollback`, `promote`, `deprecate`, `canary`, …
@@ -208,7 +208,7 @@ pub struct HistoryItem {
 pub const MAX_HISTORY: usize = 200;
 
 /// A version in an environment.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Publication {
     /// The API.

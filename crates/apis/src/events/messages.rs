@@ -94,10 +94,10 @@ pub fn mail_to_application(event: &Event) -> Option<(String, String)> {
             format!("Moved to the plan {}: {what}.", event.get("plan")),
         ),
         "subscription.ending" => (
-            format!("Subscription to {api} ends in {}", days(event.get("days"))),
+            format!("Subscription to {api} ends {}", end(event)),
             format!(
-                "In {} ends {what}. After that, calls are answered with 403.",
-                days(event.get("days"))
+                "It ends {}: {what}. After that, calls are answered with 403.",
+                end(event)
             ),
         ),
         "subscription.expired" => (
@@ -187,6 +187,14 @@ fn target(event: &Event) -> String {
     match event.get("product") {
         "" => format!("{} {}", event.get("api"), event.get("version")),
         product => product.to_owned(),
+    }
+}
+
+/// When a subscription ends. A notice may come late, so the date counts, if there is one, and not the days before it.
+fn end(event: &Event) -> String {
+    match event.get("ends").parse() {
+        Ok(end) => format!("on {}", date(end)),
+        Err(_) => format!("in {}", days(event.get("days"))),
     }
 }
 

@@ -198,8 +198,13 @@ fn people_are_told_in_words() {
     let (subject, text) = mail_to_application(&event).expect("a mail");
     assert_eq!(subject, "Subscription to pets 1 ends in one day");
     assert!(
-        text.starts_with("In one day ends the subscription of shop to pets 1 (test)."),
+        text.starts_with("It ends in one day: the subscription of shop to pets 1 (test)."),
         "{text}"
+    );
+    let (subject, _) = mail_to_application(&event.clone().with("ends", "1750000000")).expect("a mail");
+    assert_eq!(
+        subject,
+        "Subscription to pets 1 ends on Sun, 15 Jun 2025 15:06:40 GMT"
     );
     assert_eq!(mail_to_owner(&event), None);
     assert_eq!(mail_to_application(&Event::new("publication.published")), None);

@@ -4,6 +4,7 @@ use super::access::{consumer, outcome};
 use super::limits::limit_config;
 use super::{Document, active};
 use crate::entities::{Credential, Plan, PlanSecurity, Product, ProductState, Subscription};
+use crate::plans::NO_OPERATION;
 use serde_json::{Value, json};
 
 /// A product with all that belongs to it.
@@ -44,11 +45,7 @@ pub fn as_of_publication(offer: &Offer<'_>, publication: &str) -> (Vec<Plan>, Ve
         operations: match (chosen.is_empty(), plan.operations.is_empty()) {
             (true, _) => plan.operations.clone(),
             (false, true) => chosen.clone(),
-            (false, false) => chosen
-                .iter()
-                .filter(|it| plan.operations.contains(it))
-                .cloned()
-                .collect(),
+            (false, false) => both(chosen, &plan.operations),
         },
         ..plan.clone()
     };
@@ -64,6 +61,15 @@ pub fn as_of_publication(offer: &Offer<'_>, publication: &str) -> (Vec<Plan>, Ve
         plans.map(plan).collect(),
         offer.subscriptions.iter().map(subscription).collect(),
     )
+}
+
+/// The ids that are in both lists. If there are none, nothing is opened: an empty list would open all.
+fn both(chosen: &[String], opened: &[String]) -> Vec<String> {
+    let ids: Vec<String> = chosen.iter().filter(|it| opened.contains(it)).cloned().collect();
+    match ids.is_empty() {
+        true => vec![NO_OPERATION.to_owned()],
+        false => ids,
+    }
 }
 
 /// The documents that all publications of a product in an environment share: its consumers, and its limits.
@@ -159,6 +165,11 @@ mod tests {
                 .all(|it| it.value["owned_by"] == "products/bundle")
         );
         assert_eq!(limit_id("bundle", "bundle.gold"), "products.bundle.plan.gold");
+        product
+            .publications
+            .insert("pets/1/test".into(), vec!["none".into()]);
+        let (pets, _, _, _) = made(&product);
+        assert_eq!(pets.0[0].operations, [""], "nothing in common opens nothing");
         product.state = ProductState::Unpublished;
         let (pets, _, _, documents) = made(&product);
         assert!(pets.0.is_empty() && documents.is_empty());

@@ -1,5 +1,7 @@
 //! The OpenAPI 3.1 document of the API, made of its operations and their types.
 
+mod inputs;
+
 use super::operation::{Content, Operation, SchemaOf};
 use super::shapes::ProblemShape;
 use schemars::SchemaGenerator;
@@ -55,14 +57,15 @@ const NAMES: [(&str, &str); 10] = [
 
 /// The document.
 pub fn document(operations: &[Operation]) -> Value {
-    let mut generator = SchemaSettings::draft2020_12()
-        .with(|settings| {
+    let settings = || {
+        SchemaSettings::draft2020_12().with(|settings| {
             settings.definitions_path = SCHEMAS.into();
             settings.meta_schema = None;
         })
-        .for_serialize()
-        .into_generator();
-    let problem = generator.subschema_for::<ProblemShape>();
+    };
+    let mut answers = settings().for_serialize().into_generator();
+    let mut inputs = settings().for_deserialize().into_generator();
+    let problem = answers.subschema_for::<ProblemShape>();
     let mut only_queries = BTreeSet::new();
     let mut paths: Map<String, Value> = Map::new();
     let mut tags: Vec<&str> = Vec::new();
@@ -70,14 +73,27 @@ pub fn document(operations: &[Operation]) -> Value {
         if !tags.contains(&operation.tag) {
             tags.push(operation.tag);
         }
-        let described = describe(operation, &mut generator, &mut only_queries);
+        let described = describe(operation, (&mut inputs, &mut answers), &mut only_queries);
         let path = paths
             .entry(operation.path)
             .or_insert_with(|| Value::Object(Map::new()));
         path[operation.method.as_str().to_ascii_lowercase()] = described;
     }
-    let mut schemas = generator.take_definitions(true);
-    schemas.retain(|name, _| !only_queries.contains(name));
+    let mut schemas = answers.take_definitions(true);
+    let mut inputs = inputs.take_definitions(true);
+    inputs.retain(|name, _| !only_queries.contains(name));
+    let renamed = inputs::join(&mut schemas, inputs);
+    for operation in paths
+        .values_mut()
+        .filter_map(Value::as_object_mut)
+        .flat_map(Map::values_mut)
+    {
+        for part in ["parameters", "requestBody"] {
+            if let Some(part) = operation.get_mut(part) {
+                inputs::rename(part, &renamed);
+            }
+        }
+    }
     schemas.sort_keys();
     json!({
         "openapi": "3.1.0",
@@ -107,7 +123,12 @@ pub fn document(operations: &[Operation]) -> Value {
     })
 }
 
-fn describe(operation: &Operation, generator: &mut SchemaGenerator, queries: &mut BTreeSet<String>) -> Value {
+/// An operation, its schemas made by the generator of what goes in and by that of what comes out.
+fn describe(
+    operation: &Operation,
+    (inputs, answers): (&mut SchemaGenerator, &mut SchemaGenerator),
+    queries: &mut BTreeSet<String>,
+) -> Value {
     let mut described = json!({
         "operationId": operation.id,
         "tags": [operation.tag],
@@ -122,7 +143,7 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, queries: &mu
     }
     let mut parameters = path_parameters(operation.path);
     if let Some(query) = operation.query {
-        parameters.extend(query_parameters(query, generator, queries));
+        parameters.extend(query_parameters(query, inputs, queries));
     }
     for name in operation.headers {
         let meaning = HEADERS.iter().find(|(known, _)| known == name);
@@ -137,11 +158,11 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, queries: &mu
         described["parameters"] = parameters.into();
     }
     if let Some(body) = operation.body {
-        described["requestBody"] = json!({ "required": true, "content": content(body, generator) });
+        described["requestBody"] = json!({ "required": true, "content": content(body, inputs) });
     }
     let mut good = json!({ "description": operation.status.canonical_reason().unwrap_or("OK") });
     if let Some(answer) = operation.answer {
-        good["content"] = content(answer, generator);
+        good["content"] = content(answer, answers);
     }
     let mut responses = Map::new();
     responses.insert(operation.status.as_u16().to_string(), good);

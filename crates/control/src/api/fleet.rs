@@ -83,7 +83,7 @@ pub struct ReportResponse {
 }
 
 /// How far a revision has come in an environment.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Rollout {
     /// The revision of the store.
     pub revision: u64,

@@ -129,6 +129,7 @@ fn unread(found: &Diagnostic) -> Problem {
 
 /// A page of resources.
 #[derive(Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "ResourcesQuery")]
 pub struct Page {
     /// At most so many.
     size: Option<usize>,

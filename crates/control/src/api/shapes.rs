@@ -1,5 +1,7 @@
 //! What calls answer, as types: the OpenAPI document is made of them, and a test reads real answers as these.
 
+pub mod lifecycle;
+
 use crate::access::{AuditedChange, RoleAssignment};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -7,11 +7,11 @@ mod gateways;
 mod users;
 
 use super::operation::Operation;
-use super::shapes::{List, PermittedOperation, Resource};
+use super::shapes::{List, PermittedOperation};
 use super::{Api, apis, current_user, describe, developers, people};
 use crate::access::{Action, Caller};
 use axum::{Extension, Json};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::{Arc, LazyLock};
 
 const CREATES: &[&str] = &["Weir-Dry-Run", "Weir-Note"];
@@ -52,7 +52,7 @@ fn of_itself() -> Vec<Operation> {
             .answers::<List<PermittedOperation>>(),
         Operation::get("/api/v1/openapi.json", "getOpenapi", Action::Own, openapi)
             .about("API", "This document")
-            .answers::<Resource>(),
+            .answers::<Map<String, Value>>(),
     ]
 }
 

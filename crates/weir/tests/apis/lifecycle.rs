@@ -484,6 +484,112 @@ fn deprecation_reaches_every_answer_and_the_end_is_410() {
             .is_some_and(|it| it.contains("successor-version")),
         "{answer:?}"
     );
+    plane
+        .post(&format!("{PUBLICATION}/undeprecate"), json!({}))
+        .expect(200);
+    until("it is served again", || {
+        plane.status("/v1/pets", None) == Some(401)
+    });
+}
+
+/// What was switched off stays off through a publish, which says so.
+#[test]
+fn a_publish_does_not_switch_on_what_is_disabled() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    let is = |status| plane.status("/v1/pets", None) == Some(status);
+    until("it is served", || is(200));
+    plane
+        .post(&format!("{PUBLICATION}/disable"), json!({}))
+        .expect(200);
+    until("it is switched off", || is(404));
+    plane
+        .put(
+            "/api/v1/apis/pets/versions/1.0.0",
+            json!({"chain": [{"cors": {}}]}),
+        )
+        .expect(200);
+    let published = plane.post(PUBLICATION, json!({})).expect(200).json();
+    assert_eq!(
+        (&published["state"], &published["revision"]),
+        (&json!("disabled"), &json!(2))
+    );
+    assert!(
+        published["text"]
+            .as_str()
+            .is_some_and(|it| it.contains("disabled")),
+        "{published:#}"
+    );
+    assert!(is(404));
+    plane
+        .post(&format!("{PUBLICATION}/enable"), json!({}))
+        .expect(200);
+    until("it is served again", || is(200));
+}
+
+/// A document that is uploaded again may give an operation another id. Plans and products open it where it is published
+/// under the former one, where it is published under the new one, and after a rollback.
+#[test]
+fn operations_with_other_ids_stay_open() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    let plan = json!({"state": "published", "operations": ["listPets"]});
+    plane
+        .put("/api/v1/apis/pets/versions/1.0.0/plans/gold", plan)
+        .expect(201);
+    let product = json!({"state": "published", "publications": {"pets/1.0.0/test": ["listPets"]}});
+    plane.put("/api/v1/products/bundle", product).expect(201);
+    plane
+        .put("/api/v1/products/bundle/plans/all", json!({"state": "published"}))
+        .expect(201);
+    plane.put("/api/v1/applications/shop", json!({})).expect(201);
+    let subscribed = |wanted: Value| {
+        let made = plane.post("/api/v1/subscriptions", wanted).expect(201).json();
+        made["credential"]["key"].as_str().expect("a key").to_owned()
+    };
+    let keys = [
+        subscribed(json!({"application": "shop", "publication": "pets/1.0.0/test", "plan": "gold"})),
+        subscribed(json!({"application": "shop", "product": "bundle", "plan": "all"})),
+    ];
+    let are = |expected: u16, path: &str| {
+        keys.iter()
+            .all(|key| plane.status(path, Some(key)) == Some(expected))
+    };
+    until("both keys open the list", || {
+        are(200, "/v1/pets") && are(403, "/v1/pets/7")
+    });
+    let mut document = petstore();
+    document["paths"]["/pets"]["get"]["operationId"] = "everyPet".into();
+    plane
+        .put("/api/v1/apis/pets/versions/1.0.0", json!({"spec": document}))
+        .expect(200);
+    let plan = plane
+        .get("/api/v1/apis/pets/versions/1.0.0/plans/gold")
+        .expect(200)
+        .json();
+    assert_eq!(plan["operations"], json!(["everyPet"]));
+    // Anything that renders the publication again, and what is published stays as it is.
+    let rendered = |mark: &str| {
+        let chain = json!([{"response-rewrite": {"headers": [{"set": {"X-Mark": mark}}]}}]);
+        plane
+            .put("/api/v1/environments/test", json!({"chain": chain}))
+            .expect(200);
+        until("it is rendered", || {
+            let answer = plane.through("/v1/pets", Some(&keys[0]));
+            answer.and_then(|it| it.header("x-mark")).as_deref() == Some(mark)
+        });
+        assert!(are(200, "/v1/pets") && are(403, "/v1/pets/7"), "{mark}");
+    };
+    rendered("draft");
+    let published = plane.post(PUBLICATION, json!({})).expect(200).json();
+    assert_eq!(published["diff"]["plans"], json!([]), "{published:#}");
+    rendered("published");
+    plane
+        .post(&format!("{PUBLICATION}/rollback"), json!({}))
+        .expect(200);
+    rendered("back");
 }
 
 /// 14

@@ -3,7 +3,10 @@
 use super::library::{self, Library, PREFIX};
 use crate::api::Problem;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use weir_apis::entities::{Application, Credential, PRODUCTS, Plan, Product, Subscription};
+use weir_apis::entities::{
+    Application, Credential, PRODUCTS, Plan, Product, Publication, Subscription, Version,
+};
+use weir_apis::renames;
 use weir_apis::render::{self, Document, Offer};
 
 /// Plans, subscriptions and credentials.
@@ -33,6 +36,7 @@ impl Access {
             access.subscriptions.extend(subscriptions);
             access.credentials.extend(own.credentials);
         }
+        name_as_published(library, publication, &mut access.plans)?;
         Ok(access)
     }
 
@@ -82,6 +86,32 @@ impl Access {
             credentials: &self.credentials,
         }
     }
+}
+
+/// Gives operations the ids that they have where a version is published. The draft may have others by now.
+fn name_as_published(library: &Library, publication: &str, plans: &mut [Plan]) -> Result<(), Problem> {
+    let published: Option<Publication> = library.find(&library::publication_key(publication))?;
+    let Some(published) = published else {
+        return Ok(());
+    };
+    let key = library::version_key(&published.api, &published.version);
+    let Some(version) = library.find::<Version>(&key)? else {
+        return Ok(());
+    };
+    for plan in plans {
+        let candidate = published.canary.as_ref().map(|it| it.revision);
+        let candidate = candidate.map(|it| renames::as_of(plan, &version.renames, it));
+        *plan = renames::as_of(plan, &version.renames, published.revision);
+        for id in candidate.iter().flat_map(|it| &it.operations) {
+            if !plan.operations.contains(id) {
+                plan.operations.push(id.clone());
+            }
+        }
+        for (id, limits) in candidate.into_iter().flat_map(|it| it.operation_limits) {
+            plan.operation_limits.entry(id).or_insert(limits);
+        }
+    }
+    Ok(())
 }
 
 /// The documents of a product, which are the same in each of its environments.

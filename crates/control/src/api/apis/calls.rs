@@ -6,11 +6,24 @@ use super::{
 };
 use crate::access::Action;
 use crate::api::operation::{Operation, WRITES};
-use crate::api::shapes::{List, Resource};
+use crate::api::shapes::List;
+use crate::api::shapes::lifecycle::{
+    AdoptionResponse, ApprovalResponse, CredentialResponse, DiffResponse, DraftResponse, HookResponse,
+    LintResponse, PublicationResponse, PublishResponse, ReviewResponse, SubscriptionResponse,
+    VersionResponse, VersionSummary,
+};
 use axum::http::StatusCode;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Value, json};
 use weir_apis::call_tests::TestReport;
-use weir_apis::entities::CallTest;
+use weir_apis::entities::{
+    Api, Application, Approval, CallTest, Canary, Deprecation, Environment, Hook, Plan, Product, Publication,
+    Revision, Subscription, Version,
+};
 
+const JSON: &str = "application/json";
+/// What a note is.
+const NOTE: &str = "Why, for the history.";
 const DRY_RUN: &[&str] = &["Weir-Dry-Run"];
 const MATCHES: &[&str] = &["If-Match", "If-None-Match", "Weir-Dry-Run"];
 const ENVIRONMENT: &str = "/api/v1/environments/{environment}";
@@ -46,16 +59,38 @@ pub fn operations() -> Vec<Operation> {
 }
 
 /// A write of a document: dry runs are possible, and what goes in comes out.
-fn written(operation: Operation) -> Operation {
-    operation
-        .headers(DRY_RUN)
-        .body::<Resource>()
-        .answers::<Resource>()
+fn written<T: JsonSchema>(operation: Operation) -> Operation {
+    operation.headers(DRY_RUN).body::<T>().answers::<T>()
 }
 
 /// A write of a document whose version a call may name.
-fn versioned(operation: Operation) -> Operation {
-    written(operation).headers(WRITES)
+fn versioned<T: JsonSchema>(operation: Operation) -> Operation {
+    written::<T>(operation).headers(WRITES)
+}
+
+/// A write of a draft: of the version's fields, or of its document alone.
+fn drafted(operation: Operation) -> Operation {
+    operation.headers(DRY_RUN).body::<versions::Edit>()
+}
+
+/// The body of a step that needs none: why it is made.
+fn only_note(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "properties": { "note": { "type": "string", "description": NOTE } },
+    })
+}
+
+/// The body of a step: a value, and beside its fields why it is made.
+fn with_note<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = T::json_schema(generator);
+    if let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        fields.insert(
+            "note".to_owned(),
+            json!({ "type": "string", "description": NOTE }),
+        );
+    }
+    schema
 }
 
 fn of_environments() -> Vec<Operation> {
@@ -65,14 +100,14 @@ fn of_environments() -> Vec<Operation> {
     vec![
         Operation::get(ALL, "listEnvironments", see, list)
             .about("Environments", "Lists environments")
-            .answers::<List<Resource>>(),
-        written(Operation::post(ALL, "createEnvironment", write, create))
+            .answers::<List<Environment>>(),
+        written::<Environment>(Operation::post(ALL, "createEnvironment", write, create))
             .about("Environments", "Makes an environment")
             .status(StatusCode::CREATED),
         Operation::get(ENVIRONMENT, "getEnvironment", see, read)
             .about("Environments", "Reads an environment")
-            .answers::<Resource>(),
-        versioned(Operation::put(ENVIRONMENT, "putEnvironment", write, put)).about(
+            .answers::<Environment>(),
+        versioned::<Environment>(Operation::put(ENVIRONMENT, "putEnvironment", write, put)).about(
             "Environments",
             "Makes or changes an environment, and renders its publications again",
         ),
@@ -92,14 +127,14 @@ fn of_apis() -> Vec<Operation> {
     vec![
         Operation::get(ALL, "listApis", see, list)
             .about("APIs", "Lists APIs")
-            .answers::<List<Resource>>(),
-        written(Operation::post(ALL, "createApi", write, create))
+            .answers::<List<Api>>(),
+        written::<Api>(Operation::post(ALL, "createApi", write, create))
             .about("APIs", "Makes an API")
             .status(StatusCode::CREATED),
         Operation::get(API, "getApi", see, read)
             .about("APIs", "Reads an API")
-            .answers::<Resource>(),
-        versioned(Operation::put(API, "putApi", write, put)).about("APIs", "Makes or changes an API"),
+            .answers::<Api>(),
+        versioned::<Api>(Operation::put(API, "putApi", write, put)).about("APIs", "Makes or changes an API"),
         Operation::delete(API, "deleteApi", write, delete)
             .about("APIs", "Removes an API without versions")
             .headers(WRITES),
@@ -130,13 +165,14 @@ fn of_versions() -> Vec<Operation> {
     vec![
         Operation::get(VERSIONS, "listVersions", see, versions::list)
             .about("APIs", "Lists the versions of an API")
-            .answers::<List<Resource>>(),
-        written(Operation::post(
+            .answers::<List<Version>>(),
+        drafted(Operation::post(
             VERSIONS,
             "createVersion",
             write,
             versions::create,
         ))
+        .answers::<VersionResponse>()
         .about(
             "APIs",
             "Makes a version of an OpenAPI document or a Postman collection",
@@ -146,7 +182,7 @@ fn of_versions() -> Vec<Operation> {
         .status(StatusCode::CREATED),
         Operation::get("/api/v1/versions", "listAllVersions", see, reading::versions)
             .about("APIs", "Lists the versions of all APIs, without their drafts")
-            .answers::<List<Resource>>(),
+            .answers::<List<VersionSummary>>(),
         Operation::get(
             "/api/v1/apis/{api}/versions/{version}/spec",
             "getSpec",
@@ -161,8 +197,9 @@ fn of_versions() -> Vec<Operation> {
                 "APIs",
                 "Reads a version: its draft, its operations, and what lint finds",
             )
-            .answers::<Resource>(),
-        written(Operation::put(VERSION, "putDraft", write, versions::put))
+            .answers::<VersionResponse>(),
+        drafted(Operation::put(VERSION, "putDraft", write, versions::put))
+            .answers::<DraftResponse>()
             .about("APIs", "Changes the draft of a version")
             .description(
                 "A document that is uploaded again is merged: what was added to its operations stays.",
@@ -178,16 +215,16 @@ fn of_versions() -> Vec<Operation> {
             "Lints the draft, with another severities file if one is given",
         )
         .body::<versions::LintRequest>()
-        .answers::<Resource>(),
+        .answers::<LintResponse>(),
         Operation::get(REVISIONS, "listRevisions", see, versions::revisions)
             .about("APIs", "Lists revisions")
-            .answers::<List<Resource>>(),
+            .answers::<List<Revision>>(),
         Operation::post(REVISIONS, "createRevision", write, versions::revise)
             .about("APIs", "Makes a revision of the draft")
             .headers(DRY_RUN)
             .body::<versions::RevisionRequest>()
             .status(StatusCode::CREATED)
-            .answers::<Resource>(),
+            .answers::<Revision>(),
         Operation::get(
             "/api/v1/apis/{api}/versions/{version}/diff",
             "compareRevisions",
@@ -199,7 +236,7 @@ fn of_versions() -> Vec<Operation> {
             "Compares two revisions: what changed, and what breaks callers",
         )
         .query::<versions::RevisionDiffQuery>()
-        .answers::<Resource>(),
+        .answers::<DiffResponse>(),
         Operation::get(
             "/api/v1/apis/{api}/versions/{version}/openapi",
             "exportVersion",
@@ -211,7 +248,7 @@ fn of_versions() -> Vec<Operation> {
             "Exports a version as OpenAPI, with the gateway's servers and security",
         )
         .query::<versions::ExportQuery>()
-        .answers::<Resource>(),
+        .answers::<Value>(),
     ]
 }
 
@@ -220,12 +257,12 @@ fn of_reviews() -> Vec<Operation> {
     vec![
         Operation::get(REVIEW, "getReview", Action::ApisRead, reviews::read)
             .about("APIs", "Reads how a draft stands, and what was said about it")
-            .answers::<Resource>(),
+            .answers::<ReviewResponse>(),
         Operation::post(REVIEW, "requestReview", Action::ApisWrite, reviews::ask)
             .about("APIs", "Asks another person to look at what a draft holds")
             .headers(DRY_RUN)
             .body::<reviews::ReviewRequest>()
-            .answers::<Resource>(),
+            .answers::<ReviewResponse>(),
         Operation::delete(REVIEW, "withdrawReview", Action::ApisWrite, reviews::withdraw)
             .about("APIs", "Takes back that one has asked for a review")
             .headers(DRY_RUN),
@@ -239,7 +276,7 @@ fn of_reviews() -> Vec<Operation> {
         .description("Who has made a part of the draft, or asks for the review, cannot approve it. A later edit starts again.")
         .headers(DRY_RUN)
         .body::<reviews::ReviewDecision>()
-        .answers::<Resource>(),
+        .answers::<ReviewResponse>(),
     ]
 }
 
@@ -296,7 +333,7 @@ fn of_adoption() -> Vec<Operation> {
             .headers(DRY_RUN)
             .body::<adopting::AdoptRequest>()
             .status(StatusCode::CREATED)
-            .answers::<Resource>(),
+            .answers::<AdoptionResponse>(),
     ]
 }
 
@@ -311,11 +348,12 @@ fn of_plans() -> Vec<Operation> {
             list,
         )
         .about("Plans", "Lists the plans of a version")
-        .answers::<List<Resource>>(),
+        .answers::<List<Plan>>(),
         Operation::get(PLAN, "getPlan", see, read)
             .about("Plans", "Reads a plan")
-            .answers::<Resource>(),
-        versioned(Operation::put(PLAN, "putPlan", write, put)).about("Plans", "Makes or changes a plan"),
+            .answers::<Plan>(),
+        versioned::<Plan>(Operation::put(PLAN, "putPlan", write, put))
+            .about("Plans", "Makes or changes a plan"),
         Operation::post(
             "/api/v1/apis/{api}/versions/{version}/plans/{plan}/state",
             "setPlanState",
@@ -328,22 +366,26 @@ fn of_plans() -> Vec<Operation> {
         )
         .headers(DRY_RUN)
         .body::<NewState>()
-        .answers::<Resource>(),
+        .answers::<Plan>(),
     ]
 }
 
 fn of_publications() -> Vec<Operation> {
     let (see, act) = (Action::ApisRead, Action::ApisPublish);
     let step = |path, id, summary, operation: fn(&'static str, &'static str, Action) -> Operation| {
-        written(operation(path, id, act)).about("Publications", summary)
+        operation(path, id, act)
+            .about("Publications", summary)
+            .headers(DRY_RUN)
+            .body_of(JSON, Some(only_note))
+            .answers::<Publication>()
     };
     vec![
         Operation::get("/api/v1/publications", "listPublications", see, publish::list)
             .about("Publications", "Lists publications")
-            .answers::<List<Resource>>(),
+            .answers::<List<Publication>>(),
         Operation::get(PUBLICATION, "getPublication", see, publish::read)
             .about("Publications", "Reads a publication with its history")
-            .answers::<Resource>(),
+            .answers::<PublicationResponse>(),
         step(
             PUBLICATION,
             "publish",
@@ -351,6 +393,8 @@ fn of_publications() -> Vec<Operation> {
             |path, id, action| Operation::post(path, id, action, publish::publish),
         )
         .headers(MATCHES)
+        .body::<publish::PublishRequest>()
+        .answers::<PublishResponse>()
         .description("Of two who publish at once, one wins. The other is told by whom with 412."),
         Operation::delete(PUBLICATION, "removePublication", act, lifecycle::remove)
             .about("Publications", "Removes a publication with all its routes")
@@ -361,20 +405,25 @@ fn of_publications() -> Vec<Operation> {
             "Publishes an older revision; the runtime stays",
             |path, id, action| Operation::post(path, id, action, publish::rollback),
         )
-        .headers(MATCHES),
+        .headers(MATCHES)
+        .body::<publish::PublishRequest>()
+        .answers::<PublishResponse>(),
         step(
             "/api/v1/publications/{api}/{version}/{environment}/promote",
             "promotePublication",
             "Publishes the same revision in another environment",
             |path, id, action| Operation::post(path, id, action, publish::promote),
         )
-        .headers(MATCHES),
+        .headers(MATCHES)
+        .body::<publish::PromoteRequest>()
+        .answers::<PublishResponse>(),
         step(
             "/api/v1/publications/{api}/{version}/{environment}/deprecation",
             "deprecatePublication",
             "Tells all callers that it ends",
             |path, id, action| Operation::put(path, id, action, lifecycle::deprecate),
-        ),
+        )
+        .body_of(JSON, Some(with_note::<Deprecation>)),
         step(
             "/api/v1/publications/{api}/{version}/{environment}/undeprecate",
             "undeprecatePublication",
@@ -392,7 +441,8 @@ fn of_publications() -> Vec<Operation> {
             "startCanary",
             "Serves a share of the calls by another revision",
             |path, id, action| Operation::put(path, id, action, lifecycle::canary),
-        ),
+        )
+        .body_of(JSON, Some(with_note::<Canary>)),
         step(
             "/api/v1/publications/{api}/{version}/{environment}/canary/abort",
             "abortCanary",
@@ -423,22 +473,25 @@ fn of_subscribers() -> Vec<Operation> {
     vec![
         Operation::get(APPLICATIONS, "listApplications", see, list)
             .about("Subscriptions", "Lists applications")
-            .answers::<List<Resource>>(),
-        written(Operation::post(APPLICATIONS, "createApplication", write, create))
+            .answers::<List<Application>>(),
+        written::<Application>(Operation::post(APPLICATIONS, "createApplication", write, create))
             .about("Subscriptions", "Makes an application")
             .status(StatusCode::CREATED),
         Operation::get(APPLICATION, "getApplication", see, read)
             .about("Subscriptions", "Reads an application")
-            .answers::<Resource>(),
-        versioned(Operation::put(APPLICATION, "putApplication", write, put))
+            .answers::<Application>(),
+        versioned::<Application>(Operation::put(APPLICATION, "putApplication", write, put))
             .about("Subscriptions", "Makes or changes an application"),
         Operation::delete(APPLICATION, "deleteApplication", write, delete)
             .about("Subscriptions", "Removes an application without subscriptions")
             .headers(WRITES),
         Operation::get(ALL, "listSubscriptions", see, subscriptions::list)
             .about("Subscriptions", "Lists subscriptions")
-            .answers::<List<Resource>>(),
-        written(Operation::post(ALL, "subscribe", write, subscriptions::create))
+            .answers::<List<Subscription>>(),
+        Operation::post(ALL, "subscribe", write, subscriptions::create)
+            .headers(DRY_RUN)
+            .body::<subscriptions::NewSubscription>()
+            .answers::<SubscriptionResponse>()
             .about("Subscriptions", "Subscribes an application to a plan")
             .description(
                 "The key, password or secret of a subscription that is accepted at once is in the answer, and nowhere else.",
@@ -446,7 +499,7 @@ fn of_subscribers() -> Vec<Operation> {
             .status(StatusCode::CREATED),
         Operation::get(SUBSCRIPTION, "getSubscription", see, subscriptions::read)
             .about("Subscriptions", "Reads a subscription")
-            .answers::<Resource>(),
+            .answers::<Subscription>(),
         Operation::post(
             "/api/v1/subscriptions/{id}/state",
             "setSubscriptionState",
@@ -459,13 +512,13 @@ fn of_subscribers() -> Vec<Operation> {
         )
         .headers(DRY_RUN)
         .body::<subscriptions::NewState>()
-        .answers::<Resource>(),
+        .answers::<Subscription>(),
         Operation::get(CREDENTIALS, "listCredentials", see, credentials::list)
             .about(
                 "Subscriptions",
                 "Lists the credentials of a subscription, without what is secret in them",
             )
-            .answers::<List<Resource>>(),
+            .answers::<List<CredentialResponse>>(),
         Operation::post(CREDENTIALS, "addCredential", write, credentials::add)
             .about(
                 "Subscriptions",
@@ -474,7 +527,7 @@ fn of_subscribers() -> Vec<Operation> {
             .headers(DRY_RUN)
             .body::<credentials::NewCredential>()
             .status(StatusCode::CREATED)
-            .answers::<Resource>(),
+            .answers::<CredentialResponse>(),
         Operation::delete(
             "/api/v1/subscriptions/{id}/credentials/{credential}",
             "revokeCredential",
@@ -493,11 +546,11 @@ fn of_products() -> Vec<Operation> {
     vec![
         Operation::get("/api/v1/products", "listProducts", see, products::list)
             .about("Products", "Lists products")
-            .answers::<List<Resource>>(),
+            .answers::<List<Product>>(),
         Operation::get(PRODUCT, "getProduct", see, products::read)
             .about("Products", "Reads a product")
-            .answers::<Resource>(),
-        versioned(Operation::put(PRODUCT, "putProduct", write, products::put)).about(
+            .answers::<Product>(),
+        versioned::<Product>(Operation::put(PRODUCT, "putProduct", write, products::put)).about(
             "Products",
             "Makes or changes a product: chosen operations of several publications",
         ),
@@ -511,11 +564,11 @@ fn of_products() -> Vec<Operation> {
             products::list_plans,
         )
         .about("Products", "Lists the plans of a product")
-        .answers::<List<Resource>>(),
+        .answers::<List<Plan>>(),
         Operation::get(PLAN, "getProductPlan", see, products::read_plan)
             .about("Products", "Reads a plan of a product")
-            .answers::<Resource>(),
-        versioned(Operation::put(PLAN, "putProductPlan", write, products::put_plan)).about(
+            .answers::<Plan>(),
+        versioned::<Plan>(Operation::put(PLAN, "putProductPlan", write, products::put_plan)).about(
             "Products",
             "Makes or changes a plan of a product; one that is closed closes its subscriptions",
         ),
@@ -531,7 +584,7 @@ fn of_products() -> Vec<Operation> {
         )
         .headers(DRY_RUN)
         .body::<plans::NewState>()
-        .answers::<Resource>(),
+        .answers::<Plan>(),
     ]
 }
 
@@ -541,11 +594,12 @@ fn of_hooks() -> Vec<Operation> {
     vec![
         Operation::get("/api/v1/hooks", "listHooks", see, hooks::list)
             .about("Deliveries", "Lists the servers that get events")
-            .answers::<List<Resource>>(),
+            .answers::<List<HookResponse>>(),
         Operation::get(HOOK, "getHook", see, hooks::read)
             .about("Deliveries", "Reads a hook, without its secret")
-            .answers::<Resource>(),
-        versioned(Operation::put(HOOK, "putHook", write, hooks::put))
+            .answers::<HookResponse>(),
+        versioned::<Hook>(Operation::put(HOOK, "putHook", write, hooks::put))
+            .answers::<HookResponse>()
             .about("Deliveries", "Makes or changes a hook")
             .description("The secret of a new one is in the answer, and nowhere else."),
         Operation::delete(HOOK, "deleteHook", write, hooks::delete)
@@ -575,14 +629,14 @@ fn of_approvals() -> Vec<Operation> {
         Operation::get(ALL, "listApprovals", Action::ApprovalsRead, approvals::list)
             .about("Approvals", "Lists approvals of the APIs and environments that one may see")
             .partial()
-            .answers::<List<Resource>>(),
+            .answers::<List<ApprovalResponse>>(),
         Operation::post(ALL, "requestApproval", Action::ApisWrite, approvals::ask)
             .about("Approvals", "Asks for an approval of one exact revision")
             .partial()
             .headers(DRY_RUN)
             .body::<approvals::NewApproval>()
             .status(StatusCode::CREATED)
-            .answers::<Resource>(),
+            .answers::<Approval>(),
         Operation::post(
             "/api/v1/approvals/{id}/decision",
             "decideApproval",
@@ -599,7 +653,7 @@ fn of_approvals() -> Vec<Operation> {
         .partial()
         .headers(DRY_RUN)
         .body::<approvals::Decision>()
-        .answers::<Resource>(),
+        .answers::<Approval>(),
         Operation::delete(
             "/api/v1/approvals/{id}",
             "withdrawApproval",

@@ -1,13 +1,14 @@
 //! Native routes of others that would take calls of a publication. Those of other dialects: `foreign_conflicts`.
 
 use super::library::Library;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;
 use weir_apis::render;
 
 /// A call that two would take.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "PublishConflict")]
 pub struct Conflict {
     /// Whose route it is: a publication, or a document.
     pub with: String,
@@ -20,7 +21,7 @@ pub struct Conflict {
 }
 
 /// What becomes of a call that two would take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ConflictEffect {
     /// The other route takes it, or it cannot be told which one does.

@@ -61,11 +61,12 @@ fn check_deprecation(deprecation: &Deprecation) -> Result<(), Problem> {
     }
 }
 
-/// Takes a deprecation back: people err.
+/// Takes a deprecation back, and the 410 of a sunset that has come: people err.
 pub async fn undeprecate(step: Step) -> JsonResult {
     step.change("undeprecate", |publication, version| {
         version.line = states::line(version.line, LineState::Published)?;
         publication.deprecation = None;
+        publication.retired = false;
         Ok(())
     })
     .await

@@ -24,6 +24,7 @@ use weir_apis::{plans, states};
 /// The change of a plan's state, and what becomes of the subscriptions to a plan that is closed.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "PlanStateChange")]
 pub struct NewState {
     /// `published`, `deprecated` or `closed`.
     state: String,

@@ -6,7 +6,7 @@ use super::entities::{answered, body_of, listed, parse, shown};
 use super::library::{Library, PREFIX};
 use crate::access::{Action, Caller};
 use crate::api::operation::{Operation, WRITES};
-use crate::api::shapes::{List, Resource};
+use crate::api::shapes::List;
 use crate::api::{Api, Problem};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -27,15 +27,17 @@ const PAGE: &str = "/api/v1/portals/{portal}/pages/{page}";
 /// The calls, for the table of all calls.
 pub fn operations() -> Vec<Operation> {
     let (see, write) = (Action::PortalsRead, Action::PortalsWrite);
-    let written = |operation: Operation| operation.headers(WRITES).body::<Resource>().answers::<Resource>();
     vec![
         Operation::get(ALL, "listPortals", see, list)
             .about("Portals", "Lists developer portals")
-            .answers::<List<Resource>>(),
+            .answers::<List<Portal>>(),
         Operation::get(ONE, "getPortal", see, read)
             .about("Portals", "Reads a developer portal")
-            .answers::<Resource>(),
-        written(Operation::put(ONE, "putPortal", write, put))
+            .answers::<Portal>(),
+        Operation::put(ONE, "putPortal", write, put)
+            .headers(WRITES)
+            .body::<Portal>()
+            .answers::<Portal>()
             .about("Portals", "Makes or changes a developer portal")
             .description("Colours that cannot be read on each other are refused with their contrast."),
         Operation::delete(ONE, "deletePortal", write, delete)
@@ -43,11 +45,14 @@ pub fn operations() -> Vec<Operation> {
             .headers(WRITES),
         Operation::get(PAGES, "listPages", see, list_pages)
             .about("Portals", "Lists the pages of a portal")
-            .answers::<List<Resource>>(),
+            .answers::<List<Page>>(),
         Operation::get(PAGE, "getPage", see, read_page)
             .about("Portals", "Reads a page of a portal")
-            .answers::<Resource>(),
-        written(Operation::put(PAGE, "putPage", write, put_page))
+            .answers::<Page>(),
+        Operation::put(PAGE, "putPage", write, put_page)
+            .headers(WRITES)
+            .body::<Page>()
+            .answers::<Page>()
             .about("Portals", "Makes or changes a page of a portal"),
         Operation::delete(PAGE, "deletePage", write, delete_page)
             .about("Portals", "Removes a page of a portal")

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use weir_apis::entities::{Plan, PlanState, Product, Subscription, SubscriptionState};
-use weir_apis::states;
+use weir_apis::{renames, states};
 
 pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
     listed(&api, "products").await
@@ -26,10 +26,10 @@ pub async fn read(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Resu
     shown(&api, &library::product_key(&name)).await
 }
 
-/// Says what a product names that is not there.
-fn check(library: &Library, product: &Product) -> Result<(), Problem> {
+/// Says what a product names that is not there. Operations get the ids that the draft gives them, as in plans.
+fn check(library: &Library, product: &mut Product) -> Result<(), Problem> {
     let mut wrong = Vec::new();
-    for (id, chosen) in &product.publications {
+    for (id, chosen) in &mut product.publications {
         let place = format!("publications.{id}");
         let Ok(publication) = library.publication(id) else {
             wrong.push((place, "there is no such publication".to_owned()));
@@ -37,9 +37,16 @@ fn check(library: &Library, product: &Product) -> Result<(), Problem> {
         };
         let revision = library.revision(&publication.api, &publication.version, publication.revision)?;
         let description = specs::description(library, &revision.spec)?;
+        let version = library.version(&publication.api, &publication.version)?;
         for operation in chosen {
-            if !description.operations.iter().any(|it| it.id == *operation) {
-                wrong.push((place.clone(), format!("it has no operation '{operation}'")));
+            let ids = description.operations.iter().map(|it| {
+                let latest = renames::latest(&it.id, &version.renames, revision.number);
+                (it.id.as_str(), latest)
+            });
+            let mut those = ids.filter(|(id, latest)| operation == id || operation == latest);
+            match those.next() {
+                Some((_, latest)) => latest.clone_into(operation),
+                None => wrong.push((place.clone(), format!("it has no operation '{operation}'"))),
             }
         }
     }
@@ -70,7 +77,8 @@ pub async fn put(
     let key = library::product_key(&name);
     let stored = api
         .manage_document(&caller, &headers, &key, |library| {
-            check(library, &product)?;
+            let mut product = product.clone();
+            check(library, &mut product)?;
             let before: Option<Product> = library.find(&key)?;
             let mut changed = targets(&product);
             if let Some(before) = &before {
@@ -81,11 +89,12 @@ pub async fn put(
             Ok(WriteEffects {
                 note: format!("PUT products {name}"),
                 publications: changed,
-                answer: before.is_none(),
+                answer: (before.is_none(), product),
             })
         })
         .await?;
-    Ok(stored.tagged(answered(stored.answer, &product)))
+    let (is_new, product) = &stored.answer;
+    Ok(stored.tagged(answered(*is_new, product)))
 }
 
 pub async fn delete(

@@ -29,11 +29,12 @@ use weir_apis::entities::{
     Runtime, Version,
 };
 use weir_apis::lint::{self, Options};
-use weir_apis::{Finding, Level, render, states};
+use weir_apis::openapi::Description;
+use weir_apis::{Finding, Level, renames, render, states};
 use weir_store::{Key, Revision};
 
 /// What is to be published.
-#[derive(Deserialize, Default)]
+#[derive(Deserialize, Default, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PublishRequest {
     /// A revision; left out: one of the draft, made now where the draft has changed.
@@ -53,19 +54,24 @@ pub struct PublishRequest {
 }
 
 /// The next environment of a revision.
-#[derive(Deserialize)]
+#[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PromoteRequest {
     /// The environment.
     to: String,
+    /// What holds there; left out: as it is.
     #[serde(default)]
     runtime: Option<Runtime>,
+    /// Why.
     #[serde(default)]
     note: String,
+    /// Publishes although the change breaks callers, or takes calls of others.
     #[serde(default)]
     force: bool,
+    /// An approval for exactly this revision.
     #[serde(default)]
     approval: Option<String>,
+    /// Publishes although tests of the version fail, for this reason.
     #[serde(default)]
     override_tests: Option<String>,
 }
@@ -306,6 +312,9 @@ fn text_of(
         diff::in_lines(diff),
         diff::plans_in_lines(plans)
     );
+    if publication.state == PublicationState::Disabled {
+        text.push_str("! it is disabled: nothing of it is served until it is enabled\n");
+    }
     for it in conflicts {
         text.push_str(&format!("! {}\n", it.text()));
     }
@@ -351,7 +360,6 @@ fn steps(
     let both = (known.as_ref(), &publication);
     let approval = approved(library, caller, &environment, both, &revision, request)?;
     (publication.revision, publication.hash) = (revision.number, revision.hash.clone());
-    publication.state = PublicationState::Live;
     (publication.canary, publication.taken_back) = (None, None);
     let diff = difference(library, known.as_ref(), &revision)?;
     let plans = plan_changes(library, known.as_ref(), &revision)?;
@@ -566,16 +574,24 @@ fn plan_changes(
     known: Option<&Publication>,
     revision: &ApiRevision,
 ) -> Result<Vec<PlanChange>, Problem> {
+    let version = library.version(&revision.api, &revision.version)?;
+    // Plans name operations as the draft does.
+    let described = |of: &ApiRevision| -> Result<Description, Problem> {
+        let mut description = (*specs::description(library, &of.spec)?).clone();
+        for operation in &mut description.operations {
+            operation.id = renames::latest(&operation.id, &version.renames, of.number).to_owned();
+        }
+        Ok(description)
+    };
     let before = match known {
         Some(known) => {
             let before = library.revision(&known.api, &known.version, known.revision)?;
-            Some(specs::description(library, &before.spec)?)
+            Some(described(&before)?)
         }
         None => None,
     };
-    let fresh = specs::description(library, &revision.spec)?;
     let plans = library.plans(&revision.api, &revision.version)?;
-    Ok(diff::plan_changes(&plans, before.as_deref(), &fresh))
+    Ok(diff::plan_changes(&plans, before.as_ref(), &described(revision)?))
 }
 
 fn clashes(

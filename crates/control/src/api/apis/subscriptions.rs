@@ -22,23 +22,32 @@ use weir_apis::plans;
 use weir_apis::states::{self, SubscriptionParty};
 
 /// A wish to subscribe.
-#[derive(Deserialize)]
+#[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewSubscription {
+    /// The application that subscribes.
     application: String,
+    /// The publication, as `API/VERSION/ENVIRONMENT`; either this or `product`.
     #[serde(default)]
     publication: String,
+    /// The product; either this or `publication`.
     #[serde(default)]
     product: String,
+    /// The plan's name.
     plan: String,
+    /// What the subscriber says, for plans that ask for it.
     #[serde(default)]
     request: String,
+    /// Answers to the plan's questions.
     #[serde(default)]
     answers: Map<String, Value>,
+    /// The revision of the plan's conditions that the subscriber agrees to; 0 for a plan without conditions.
     #[serde(default)]
     conditions_revision: u32,
+    /// When it begins, in seconds since 1970; left out: at once.
     #[serde(default)]
     starts: Option<u64>,
+    /// When it ends, in seconds since 1970; left out: never.
     #[serde(default)]
     ends: Option<u64>,
 }
@@ -161,6 +170,7 @@ pub async fn create(
 /// The change of a subscription's state.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "SubscriptionStateChange")]
 pub struct NewState {
     /// `accepted`, `rejected`, `paused`, `stopped` or `closed`.
     state: String,

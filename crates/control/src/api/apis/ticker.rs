@@ -296,7 +296,7 @@ fn apply(
                 subscription.noticed = Some(*days);
                 library.put(&key, &subscription)?;
                 notes.push(format!(
-                    "the subscription {name} of {} ends in {days} days",
+                    "the subscription {name} of {} has had the notice of {days} days before its end",
                     subscription.application
                 ));
             }

@@ -3,7 +3,7 @@
 use super::commit::{WriteEffects, now};
 use super::entities::{body_of, parse};
 use super::library::{Library, PREFIX};
-use super::{library, reviews, specs};
+use super::{library, renaming, reviews, specs};
 use crate::access::Caller;
 use crate::api::{Api, Problem};
 use axum::extract::{Path, Query, State};
@@ -19,7 +19,7 @@ use weir_apis::entities::{
 };
 use weir_apis::lint::{self, Options, Ruleset};
 use weir_apis::openapi::{self, Description};
-use weir_apis::{Finding, Level, Position, diff, export, import, naming, postman};
+use weir_apis::{Finding, Level, Position, diff, export, import, naming, postman, renames};
 
 /// What a new version is named, if the document is sent as it is.
 #[derive(Deserialize, schemars::JsonSchema)]
@@ -64,24 +64,39 @@ fn converted(collection: &Value) -> Result<String, Problem> {
     serde_json::to_string_pretty(&document).map_err(|error| Problem::bad(error.to_string()))
 }
 
-/// What of a draft a body may change.
-#[derive(Deserialize)]
+/// What of a draft a body may change. Fields that are left out stay as they are.
+#[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Edit {
+#[schemars(rename = "DraftEdit")]
+pub struct Edit {
+    /// The version, if this makes one; left out: what the document says in `info.version`.
     #[serde(default)]
     version: Option<String>,
+    /// Its name for people.
     #[serde(default)]
     display_name: Option<String>,
+    /// What it is for.
     #[serde(default)]
     description: Option<String>,
+    /// Free labels.
     #[serde(default)]
     labels: Option<weir_apis::entities::Labels>,
+    /// The backends that operations belong to; the first one has those that name none.
     #[serde(default)]
     components: Option<Vec<Component>>,
+    /// Settings of operations, by their ids.
     #[serde(default)]
     operations: Option<std::collections::BTreeMap<String, weir_apis::entities::OperationSettings>>,
+    /// Plugins of all operations, as chains of a `weir.yaml` have them.
     #[serde(default)]
     chain: Option<Vec<Value>>,
+    /// The OpenAPI document or Postman collection: a text in JSON or YAML, or a map.
+    #[serde(default)]
+    #[expect(
+        dead_code,
+        reason = "`upload` takes it out of the body; it stands here for the API's document"
+    )]
+    spec: Option<Value>,
 }
 
 pub async fn list(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
@@ -285,7 +300,7 @@ pub async fn put(
                 merged = import::merge(&entity.draft.operations, &before.operations, &fresh.operations);
                 entity.draft.operations.clone_from(&merged.operations);
                 entity.draft.spec = specs::keep(library, text)?;
-                rename_in_plans(library, &name, &version, &merged)?;
+                renaming::rename(library, &mut entity, &merged.renamed)?;
             }
             apply(&mut entity, &edit);
             let description = fresh.clone().unwrap_or_else(|| Arc::clone(&before));
@@ -309,30 +324,6 @@ pub async fn put(
     answer["diff"] = difference_json(&difference);
     answer["gone"] = json!(merged.gone);
     Ok(Json(answer))
-}
-
-/// Operations with other ids stay in the plans that open them.
-fn rename_in_plans(
-    library: &mut Library,
-    name: &str,
-    version: &str,
-    merged: &import::MergeResult,
-) -> Result<(), Problem> {
-    for mut plan in library.plans(name, version)? {
-        let before = plan.clone();
-        for id in &mut plan.operations {
-            if let Some(today) = merged.renamed.get(id) {
-                id.clone_from(today);
-            }
-        }
-        let limits = std::mem::take(&mut plan.operation_limits).into_iter();
-        let today = |id: String| merged.renamed.get(&id).cloned().unwrap_or(id);
-        plan.operation_limits = limits.map(|(id, all)| (today(id), all)).collect();
-        if plan != before {
-            library.put(&library::plan_key(name, version, &plan.name), &plan)?;
-        }
-    }
-    Ok(())
 }
 
 /// Options of lint.
@@ -491,7 +482,7 @@ pub async fn export(
 ) -> Result<Json<Value>, Problem> {
     let library = api.library().await?;
     let entity = library.version(&name, &version)?;
-    let plans = library.plans(&name, &version)?;
+    let mut plans = library.plans(&name, &version)?;
     let (mut spec, mut settings, mut urls, mut publication) = (
         entity.draft.spec.clone(),
         entity.draft.operations.clone(),
@@ -502,6 +493,8 @@ pub async fn export(
         let found = library.publication(&format!("{name}/{version}/{environment}"))?;
         let revision = library.revision(&name, &version, found.revision)?;
         (spec, settings) = (revision.spec, revision.operations);
+        let as_published = |plan| renames::as_of(plan, &entity.renames, found.revision);
+        plans = plans.iter().map(as_published).collect();
         urls = library.environment(environment)?.base_urls;
         publication = Some(found);
     }

@@ -9,7 +9,8 @@ use super::hooks::{keep, secret, shown, wanted};
 use super::library::{PREFIX, webhooks_of};
 use crate::access::{Action, Caller};
 use crate::api::operation::Operation;
-use crate::api::shapes::{List, Resource};
+use crate::api::shapes::List;
+use crate::api::shapes::lifecycle::HookResponse;
 use crate::api::{Api, Problem};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -33,13 +34,13 @@ pub fn operations() -> Vec<Operation> {
                 "Subscriptions",
                 "Lists the webhooks of an application, without their secrets",
             )
-            .answers::<List<Resource>>(),
+            .answers::<List<HookResponse>>(),
         Operation::put(ONE, "putWebhook", write, put)
             .about("Subscriptions", "Makes or changes a webhook of an application")
             .description("The secret of a new one is in the answer, and nowhere else.")
             .headers(&["Weir-Dry-Run"])
-            .body::<Resource>()
-            .answers::<Resource>(),
+            .body::<Hook>()
+            .answers::<HookResponse>(),
         Operation::delete(ONE, "deleteWebhook", write, delete)
             .about("Subscriptions", "Removes a webhook of an application")
             .headers(&["Weir-Dry-Run"]),

@@ -1,5 +1,6 @@
 //! Real answers, read as the types that the OpenAPI document is made of.
 
+use super::lifecycle::*;
 use super::*;
 use crate::access::Caller;
 use crate::api::roles::{RoleTable, Verdict};
@@ -9,9 +10,11 @@ use axum::Extension;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tower::ServiceExt;
+use weir_apis::entities;
 use weir_store::memory::MemoryStore;
 
 async fn ask(api: &Arc<Api>, method: &str, path: &str, body: &str) -> (u16, Vec<u8>) {
@@ -125,4 +128,76 @@ async fn answers_are_as_their_types_say() {
     }
     let unknown = ask(&api, "GET", "/api/v1/users/none/can?action=audit:read", "").await;
     assert_eq!(unknown.0, 404);
+}
+
+/// Documents are answered as they are stored; answers that hold more or less have a type of their own.
+#[tokio::test]
+async fn answers_of_api_management_are_as_their_types_say() {
+    let options = ApiOptions {
+        dialects: crate::sample::all(),
+        ..ApiOptions::default()
+    };
+    let api = Api::open(Arc::new(MemoryStore::new()), options)
+        .await
+        .expect("opened");
+    let call = async |method: &str, path: &str, body: Value| {
+        let answer = ask(&api, method, &format!("/api/v1/{path}"), &body.to_string()).await;
+        assert!(
+            (200..300).contains(&answer.0),
+            "{method} {path}: {} {}",
+            answer.0,
+            String::from_utf8_lossy(&answer.1)
+        );
+        answer
+    };
+    let document = json!({
+        "openapi": "3.1.0", "info": {"title": "Pets", "version": "1"},
+        "paths": {"/pets": {"get": {"operationId": "listPets", "responses": {"200": {"description": "Pets"}}}}},
+    });
+    let environment = json!({"kind": "production", "base_urls": ["http://pets.test"]});
+    read::<entities::Environment>(&call("PUT", "environments/test", environment).await);
+    read::<entities::Api>(&call("PUT", "apis/pets", json!({"display_name": "Pets"})).await);
+    read::<VersionResponse>(&call("POST", "apis/pets/versions", document.clone()).await);
+    read::<DraftResponse>(&call("PUT", "apis/pets/versions/1", json!({"spec": document})).await);
+    read::<VersionResponse>(&call("GET", "apis/pets/versions/1", Value::Null).await);
+    read::<List<entities::Version>>(&call("GET", "apis/pets/versions", Value::Null).await);
+    read::<List<VersionSummary>>(&call("GET", "versions", Value::Null).await);
+    read::<LintResponse>(&call("POST", "apis/pets/versions/1/lint", json!({})).await);
+    read::<ReviewResponse>(&call("POST", "apis/pets/versions/1/review", json!({"reason": "first"})).await);
+    read::<entities::Revision>(&call("POST", "apis/pets/versions/1/revisions", json!({})).await);
+    read::<DiffResponse>(&call("GET", "apis/pets/versions/1/diff?from=1", Value::Null).await);
+    let plan = json!({"state": "published", "security": "key"});
+    read::<entities::Plan>(&call("PUT", "apis/pets/versions/1/plans/gold", plan).await);
+    let runtime = json!({"base_path": "/pets", "backends": {"main": {"url": "http://127.0.0.1:1"}}});
+    let published = call("POST", "publications/pets/1/test", json!({"runtime": runtime})).await;
+    assert_eq!(read::<PublishResponse>(&published).publication, "pets/1/test");
+    let publication = call("GET", "publications/pets/1/test", Value::Null).await;
+    assert!(!read::<PublicationResponse>(&publication).differs_from_draft);
+    read::<List<entities::Publication>>(&call("GET", "publications", Value::Null).await);
+    read::<entities::Application>(&call("PUT", "applications/shop", json!({})).await);
+    let subscription = json!({"application": "shop", "publication": "pets/1/test", "plan": "gold"});
+    let subscribed = read::<SubscriptionResponse>(&call("POST", "subscriptions", subscription).await);
+    assert!(subscribed.credential.is_some_and(|it| it.key.is_some()));
+    let subscription = format!("subscriptions/{}", subscribed.subscription.id);
+    read::<entities::Subscription>(&call("GET", &subscription, Value::Null).await);
+    let credentials = format!("{subscription}/credentials");
+    read::<CredentialResponse>(&call("POST", &credentials, json!({})).await);
+    assert_eq!(
+        read::<List<CredentialResponse>>(&call("GET", &credentials, Value::Null).await)
+            .items
+            .len(),
+        2
+    );
+    let hook = json!({"url": "https://hooks.example.com/", "events": ["publication.*"]});
+    let made = read::<HookResponse>(&call("PUT", "hooks/all", hook).await);
+    assert!(matches!(made.secret, HookSecret::Shown(_)));
+    let listed = read::<List<HookResponse>>(&call("GET", "hooks", Value::Null).await);
+    assert!(matches!(listed.items[0].secret, HookSecret::IsSet(true)));
+    let deprecation = json!({"since": 1, "note": "there is a new one"});
+    let deprecated = call("PUT", "publications/pets/1/test/deprecation", deprecation).await;
+    assert!(read::<entities::Publication>(&deprecated).deprecation.is_some());
+    let portal = json!({"display_name": "Pets", "hosts": ["portal.test"]});
+    read::<entities::Portal>(&call("PUT", "portals/main", portal).await);
+    let page = json!({"title": "Welcome", "body": "# Hello"});
+    read::<entities::Page>(&call("PUT", "portals/main/pages/welcome", page).await);
 }

@@ -3,9 +3,10 @@
 use super::DRY_RUN;
 use crate::access::Action;
 use crate::api::operation::Operation;
-use crate::api::shapes::{List, Resource};
+use crate::api::shapes::List;
 use crate::api::{alerts, analytics, boards, reports};
 use axum::http::StatusCode;
+use serde_json::{Map, Value};
 
 pub(super) fn of_analytics() -> Vec<Operation> {
     const RULES: &str = "/api/v1/alerts";
@@ -22,7 +23,7 @@ pub(super) fn of_analytics() -> Vec<Operation> {
             "Analytics",
             "Reads which metrics and dimensions there are, and what is kept together",
         )
-        .answers::<Resource>(),
+        .answers::<Map<String, Value>>(),
         Operation::post(
             "/api/v1/analytics/query",
             "queryAnalytics",
@@ -58,7 +59,7 @@ pub(super) fn of_analytics() -> Vec<Operation> {
         .about("Gateways", "Takes a gateway's counts of calls")
         .partial()
         .body_of("application/octet-stream", None)
-        .answers::<Resource>(),
+        .answers::<Map<String, Value>>(),
         Operation::get(RULES, "listAlertRules", read, alerts::list)
             .about("Alerts", "Lists alert rules, and how they stand")
             .answers::<List<alerts::RuleState>>(),

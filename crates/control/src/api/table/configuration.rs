@@ -12,6 +12,7 @@ use crate::api::{
 };
 use crate::catalogue::CataloguePlugin;
 use axum::http::StatusCode;
+use serde_json::{Map, Value};
 
 pub(super) fn of_resources() -> Vec<Operation> {
     const ALL: &str = "/api/v1/resources/{kind}";
@@ -206,7 +207,7 @@ pub(super) fn of_state() -> Vec<Operation> {
             "Views",
             "Reads the state of the configuration that this process serves or checks",
         )
-        .answers::<Resource>(),
+        .answers::<Map<String, Value>>(),
     ];
     operations.into()
 }

@@ -1,0 +1,71 @@
+//! Operations that have other ids in a document that is uploaded again: plans and products that open them name the new
+//! ids. What is published keeps the former ones, which `weir_apis::renames` knows.
+
+use super::library::{self, Library};
+use crate::api::Problem;
+use std::collections::BTreeMap;
+use weir_apis::entities::{Plan, Product, Version};
+use weir_apis::renames;
+
+/// Writes the new ids into the plans of a version and into products that it is in, and notes the former ones.
+pub fn rename(
+    library: &mut Library,
+    version: &mut Version,
+    renamed: &BTreeMap<String, String>,
+) -> Result<(), Problem> {
+    if renamed.is_empty() {
+        return Ok(());
+    }
+    renames::note(version, renamed);
+    let today = |id: String| renamed.get(&id).cloned().unwrap_or(id);
+    for mut plan in library.plans(&version.api, &version.version)? {
+        let before = plan.clone();
+        plan.operations = plan.operations.into_iter().map(today).collect();
+        let limits = plan.operation_limits.into_iter();
+        plan.operation_limits = limits.map(|(id, all)| (today(id), all)).collect();
+        if plan != before {
+            let key = library::plan_key(&version.api, &version.version, &plan.name);
+            library.put(&key, &plan)?;
+        }
+    }
+    let of_version = format!("{}/{}/", version.api, version.version);
+    for mut product in library.list::<Product>(&library::product_key(""))? {
+        let mut is_in = false;
+        for (publication, chosen) in &mut product.publications {
+            if publication.starts_with(&of_version) {
+                is_in = true;
+                *chosen = std::mem::take(chosen).into_iter().map(today).collect();
+            }
+        }
+        if is_in {
+            library.put(&library::product_key(&product.name), &product)?;
+            rename_in_product_plans(library, &product, renamed)?;
+        }
+    }
+    Ok(())
+}
+
+/// Plans of a product name operations of several APIs: the former id stays, as another API may have it.
+fn rename_in_product_plans(
+    library: &mut Library,
+    product: &Product,
+    renamed: &BTreeMap<String, String>,
+) -> Result<(), Problem> {
+    for mut plan in library.list::<Plan>(&library::product_plan_key(&product.name, ""))? {
+        let before = plan.clone();
+        for (from, to) in renamed {
+            if before.operations.contains(from) && !plan.operations.contains(to) {
+                plan.operations.push(to.clone());
+            }
+            if let Some(limits) = before.operation_limits.get(from) {
+                plan.operation_limits
+                    .entry(to.clone())
+                    .or_insert_with(|| limits.clone());
+            }
+        }
+        if plan != before {
+            library.put(&library::product_plan_key(&product.name, &plan.name), &plan)?;
+        }
+    }
+    Ok(())
+}

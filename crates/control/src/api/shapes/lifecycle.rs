@@ -1,0 +1,316 @@
+//! What calls of API management answer, if it is more or less than the stored document: computed fields are added, secrets
+//! are left out. Calls that answer a document as it is stored have its type (`weir_apis::entities`).
+
+use crate::api::apis::conflicts::Conflict;
+use crate::api::fleet::Rollout;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use weir_apis::Level;
+use weir_apis::call_tests::TestReport;
+use weir_apis::diff::{OperationChange, PlanChange};
+use weir_apis::entities::{
+    Approval, CredentialKind, DraftState, LineState, LintSummary, Publication, PublicationState, Review,
+    Runtime, Subscription, TokenKey, Version,
+};
+
+/// A version, in a list of the versions of all APIs.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct VersionSummary {
+    /// The API.
+    pub api: String,
+    /// The version's text, such as `1.2.0`.
+    pub version: String,
+    /// Its name for people.
+    pub display_name: String,
+    /// How far its life has come.
+    pub line: LineState,
+    /// The working copy.
+    pub draft: DraftSummary,
+    /// The number of its newest revision; 0: none.
+    pub last_revision: u32,
+    /// Seconds since 1970.
+    pub created: u64,
+    /// Seconds since 1970.
+    pub modified: u64,
+}
+
+/// The working copy of a version, without what it holds.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct DraftSummary {
+    /// What has come of it.
+    pub state: DraftState,
+    /// SHA-256 of what it holds.
+    pub hash: String,
+}
+
+/// A version with the operations of its draft, and what lint finds in it.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct VersionResponse {
+    /// The version.
+    #[serde(flatten)]
+    pub version: Version,
+    /// SHA-256 of what the draft holds.
+    pub hash: String,
+    /// What the document is written in, such as `OpenAPI 3.1`.
+    pub format: String,
+    /// The operations of the draft.
+    pub operations: Vec<OperationResponse>,
+    /// What lint finds with its own severities.
+    pub findings: Vec<FindingResponse>,
+}
+
+/// A version whose draft was changed.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct DraftResponse {
+    /// The version as it is now.
+    #[serde(flatten)]
+    pub version: VersionResponse,
+    /// What changed.
+    pub diff: DiffResponse,
+    /// Ids of operations with settings that a new document no longer has. The settings come back with the operation.
+    pub gone: Vec<String>,
+}
+
+/// A version that was made of routes.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct AdoptionResponse {
+    /// The version.
+    #[serde(flatten)]
+    pub version: VersionResponse,
+    /// The runtime with which a publication takes the same calls to the same backend.
+    pub runtime: Runtime,
+    /// The names of the routes.
+    pub routes: Vec<String>,
+    /// What a publication would not do as the routes do.
+    pub notes: Vec<String>,
+}
+
+/// An operation of a draft.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct OperationResponse {
+    /// Its id.
+    pub id: String,
+    /// Its method, in capital letters.
+    pub method: String,
+    /// Its path, as the document has it.
+    pub path: String,
+    /// What it does.
+    pub summary: Option<String>,
+    /// Whether the document calls it deprecated.
+    pub deprecated: bool,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// The component that it belongs to.
+    pub component: Option<String>,
+    /// Whether portals do not show it.
+    pub hidden: bool,
+}
+
+/// A finding of lint.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct FindingResponse {
+    /// The rule.
+    pub rule: String,
+    /// How much it matters.
+    pub level: Level,
+    /// What is wrong and what was expected.
+    pub message: String,
+    /// The place in the document, such as `paths./pets.get`.
+    pub path: String,
+    /// The line in the uploaded text, from 1; `null`: there is none.
+    pub line: Option<usize>,
+    /// The column in that line, from 1.
+    pub column: Option<usize>,
+}
+
+/// What lint finds.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct LintResponse {
+    /// How many findings there are of each level.
+    pub summary: LintSummary,
+    /// The findings.
+    pub findings: Vec<FindingResponse>,
+}
+
+/// What changed between two documents.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct DiffResponse {
+    /// Whether a change breaks callers.
+    pub breaking: bool,
+    /// The operations that are not what they were.
+    pub operations: Vec<OperationChange>,
+    /// All of it, in lines for people.
+    pub text: String,
+}
+
+/// How a draft stands, and what was said about it.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct ReviewResponse {
+    /// What has come of it.
+    pub state: DraftState,
+    /// SHA-256 of what it holds.
+    pub hash: String,
+    /// Who has changed it since the last revision.
+    pub authors: BTreeSet<String>,
+    /// The last review, for as long as it is about what the draft holds.
+    pub review: Option<Review>,
+}
+
+/// A publication, and how far it has come.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct PublicationResponse {
+    /// The publication.
+    #[serde(flatten)]
+    pub publication: Publication,
+    /// Whether the draft holds something else than what is published.
+    pub differs_from_draft: bool,
+    /// Which gateways serve it.
+    pub rollout: Rollout,
+}
+
+/// What a publish, a promotion or a rollback did, or would do.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct PublishResponse {
+    /// The publication, as `API/VERSION/ENVIRONMENT`.
+    pub publication: String,
+    /// The revision that is served.
+    pub revision: u32,
+    /// Its hash.
+    pub hash: String,
+    /// Whether it is served.
+    pub state: PublicationState,
+    /// The revision of the store that it made; `null`: a dry run, which changed nothing.
+    pub commit: Option<u64>,
+    /// Whether a change breaks callers.
+    pub breaking: bool,
+    /// What changes, in lines for people.
+    pub text: String,
+    /// What changes.
+    pub diff: PublishDiff,
+    /// Calls that routes of others take as well.
+    pub conflicts: Vec<Conflict>,
+    /// How the document was linted.
+    pub lint: PublishLint,
+    /// What would have refused it, and was overruled.
+    pub forced: Vec<String>,
+    /// What came of the tests of the version; `null`: it has none.
+    pub tests: Option<TestReport>,
+}
+
+/// What a publish changes.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct PublishDiff {
+    /// Operations.
+    pub operations: Vec<OperationChange>,
+    /// Documents of gateways, each with its key and what becomes of it.
+    pub documents: Vec<Value>,
+    /// Plans that open something else.
+    pub plans: Vec<PlanChange>,
+}
+
+/// How many findings a publish goes past.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct PublishLint {
+    /// Errors.
+    pub errors: usize,
+    /// Warnings.
+    pub warnings: usize,
+}
+
+/// A new subscription.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct SubscriptionResponse {
+    /// The subscription.
+    #[serde(flatten)]
+    pub subscription: Subscription,
+    /// Its credential, with what is secret in it: only if it is accepted at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<CredentialResponse>,
+}
+
+/// A credential, without what only gateways need.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct CredentialResponse {
+    /// Its name.
+    pub id: String,
+    /// The subscription.
+    pub subscription: String,
+    /// What kind it is.
+    pub kind: CredentialKind,
+    /// What calls name it by: a user name, a client id, or the SHA-256 of a certificate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The first characters of the key, to recognise it.
+    pub prefix: String,
+    /// The public key, for tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jwt: Option<TokenKey>,
+    /// Seconds since 1970; absent: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<u64>,
+    /// When it was revoked, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revoked: Option<u64>,
+    /// Whether it is a key to try calls with, which ends soon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<bool>,
+    /// The credential that it takes the place of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<String>,
+    /// Seconds since 1970.
+    pub created: u64,
+    /// The day of its last use, in seconds since 1970; only in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_used: Option<u64>,
+    /// What is secret in it: in the answer that made it, and nowhere else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+/// A server that gets events.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct HookResponse {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Its URL.
+    pub url: String,
+    /// What calls are signed with.
+    pub secret: HookSecret,
+    /// The kinds of events, such as `publication.published` or `subscription.*`; absent: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<Vec<String>>,
+    /// Only events about these APIs; absent: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apis: Option<Vec<String>>,
+    /// It gets nothing for the time being.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disabled: Option<bool>,
+    /// The application that it belongs to; absent: it is the operators'.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub application: Option<String>,
+}
+
+/// The secret of a hook in the answer that made it; afterwards only whether there is one.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum HookSecret {
+    /// The secret.
+    Shown(String),
+    /// Whether there is one.
+    IsSet(bool),
+}
+
+/// An approval in a list.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct ApprovalResponse {
+    /// The approval.
+    #[serde(flatten)]
+    pub approval: Approval,
+    /// Whether the draft holds something else than what it is for.
+    pub differs_from_draft: bool,
+}

@@ -48,7 +48,7 @@ pub struct Config {
     pub client_secret: String,
     /// Where browsers without a session are sent.
     pub login_url: String,
-    /// The address that the provider was told when the login began; Feishu checks it.
+    /// The redirect address that was sent to the provider when the login began; Feishu checks it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect_uri: Option<String>,
     /// The header with the code.
@@ -166,8 +166,8 @@ impl Plugin for AppLogin {
         ];
         let app = serde_json::to_vec(&app).unwrap_or_default();
         Ok(Arc::new(LoginFilter {
-            token: token.expect("invariant: its absence has been told"),
-            userinfo: userinfo.expect("invariant: its absence has been told"),
+            token: token.expect("invariant: its absence has been reported"),
+            userinfo: userinfo.expect("invariant: its absence has been reported"),
             sessions: Sessions::new(config.session.clone(), self.random),
             rules,
             tokens: Arc::clone(&self.tokens),

@@ -14,7 +14,7 @@ static PLACE: u8 = 2;
 /// The names of the groups.
 struct Groups(Arc<[String]>);
 
-/// Notes the groups of the caller, in place of others.
+/// Stores the caller's groups and replaces any earlier ones.
 pub(crate) fn note(exchange: &mut Exchange, groups: impl Into<Arc<[String]>>) {
     exchange.filter_state.put(&PLACE, Groups(groups.into()));
 }
@@ -25,7 +25,7 @@ pub(crate) fn of(exchange: &mut Exchange) -> Option<Arc<[String]>> {
     Some(Arc::clone(&noted.0))
 }
 
-/// Tells the upstream groups, in place of what the client says about them.
+/// Sets the header with the groups for the upstream, instead of what the client sent.
 pub(crate) fn set_header(exchange: &mut Exchange, header: &str, groups: &[String]) {
     let names = groups.join(", ");
     match !groups.is_empty() && is_value(names.as_bytes()) {

@@ -27,7 +27,7 @@ pub(crate) enum Field {
 }
 
 impl Form {
-    /// The form that a `Content-Type` tells.
+    /// The form that a `Content-Type` names.
     pub(crate) fn of(content_type: &[u8]) -> Option<Self> {
         let media_type = content_type.split(|byte| *byte == b';').next()?;
         match media_type.trim_ascii().to_ascii_lowercase().as_slice() {
@@ -63,7 +63,7 @@ impl Form {
         }
     }
 
-    /// The body without the fields of this name; `None` where it is not of its form.
+    /// The body without the fields of this name; `None` if the body cannot be read in its form.
     pub(crate) fn without(&self, body: &[u8], name: &str) -> Option<Vec<u8>> {
         match self {
             Self::UrlEncoded => {

@@ -1,5 +1,5 @@
-//! What the plugins that log browsers in have in common: where a browser wanted to go, sending it elsewhere, and refusals
-//! with words of a plugin's own.
+//! Shared parts of the plugins that log browsers in: the page that a browser asked for, redirects, and refusals with a
+//! plugin's own message.
 
 use std::borrow::Cow;
 use weir_plugin::{AuthFailure, Exchange, Outcome, Refusal, RefusalKind, Reply, Request};

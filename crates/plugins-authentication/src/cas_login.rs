@@ -7,11 +7,12 @@
 //! session: {secret: 0123456789abcdef0123456789abcdef}
 //! ```
 //!
-//! Browsers without a session are sent to the server, and come back to `callback` with a ticket, which the server is asked about
-//! once. A session lasts for an hour after its last use. The server may end it: it posts the ticket to `callback`.
+//! Browsers without a session are sent to the server and come back to `callback` with a ticket. Weir checks the ticket
+//! with the server once. A session lasts for an hour after its last use. The server may end it by posting the ticket to
+//! `callback`.
 //!
-//! Security: a ticket is taken only from the browser that has begun the login. What the server ends, all gateways of a store
-//! know; without a store, only the gateway that it tells.
+//! Security: a ticket is accepted only from the browser that began the login. If the server ends a session, all
+//! gateways of a store learn of it; without a store, only the gateway that received the message does.
 
 use crate::browser::{redirect, refused};
 use crate::http_rules::HttpRules;
@@ -112,7 +113,7 @@ impl Plugin for CasLogin {
         let context = data_encoding::HEXLOWER.encode(context.as_ref());
         config.session.audience.push_str(&context);
         Ok(Arc::new(LoginFilter {
-            server: server.expect("invariant: its absence has been told"),
+            server: server.expect("invariant: its absence has been reported"),
             callback_path: callback_path.unwrap_or_default(),
             sessions: Sessions::new(config.session.clone(), self.random),
             rules: config.http.rules(),
@@ -146,7 +147,7 @@ struct CasSession {
     user: String,
 }
 
-/// That the server was asked about this ticket; where the browser wanted to go.
+/// A ticket that is being checked with the server, and the address that the browser asked for.
 struct TicketCheck {
     ticket: String,
     url: String,
@@ -351,7 +352,7 @@ mod tests {
             .join("; ")
     }
 
-    /// A call: its outcome with where it leads, what the server was asked, and the browser's cookies.
+    /// Runs a call. Returns its outcome with the redirect target, the request to the server, and the browser's cookies.
     fn run(
         filter: &Arc<dyn Filter>,
         (line, cookie, body): (&str, &str, &str),
@@ -488,7 +489,7 @@ mod tests {
         let long = format!("GET /back?ticket={}", "x".repeat(257));
         let found = run(&filter, (&long, &login, ""), Some(GOOD));
         assert_eq!((found.0.as_str(), found.1), ("401 invalid ticket", None));
-        // The session of one server is none of another's.
+        // A session of one server is not valid at another.
         let session = run(&filter, ("GET /back?ticket=ST-1", &login, ""), Some(GOOD)).2;
         assert!(
             run(&other, ("GET /b", &session, ""), None)

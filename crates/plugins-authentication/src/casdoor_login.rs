@@ -96,9 +96,9 @@ impl Plugin for CasdoorLogin {
         config.http.check(&mut faults);
         faults.extend(config.session.faults(&DocPath::root().field("session")));
         faults.done()?;
-        let callback = callback.expect("invariant: its absence has been told");
+        let callback = callback.expect("invariant: its absence has been reported");
         Ok(Arc::new(LoginFilter {
-            token: token.expect("invariant: its absence has been told"),
+            token: token.expect("invariant: its absence has been reported"),
             callback_path: callback.target.split('?').next().unwrap_or_default().to_owned(),
             login_cookie_name: format!("{}_login", config.session.cookie_name),
             sessions: Sessions::new(config.session.clone(), self.0),
@@ -293,7 +293,7 @@ mod tests {
         (filter, cookies(&call), state)
     }
 
-    /// What the browser gets back: the outcome in a word, where it is sent, its cookies.
+    /// The browser's response: the outcome as a word, the redirect target, and its cookies.
     fn ended(
         filter: &Arc<dyn Filter>,
         target: &str,

@@ -1,12 +1,12 @@
-//! `client-certificate-headers`: tells upstreams the certificate that the client has shown.
+//! `client-certificate-headers`: sends the client's certificate to upstreams in request headers.
 //!
 //! ```yaml
 //! subject: X-Client-Cert-Subject-DN
 //! fingerprint: X-Client-Cert-Fingerprint
 //! ```
 //!
-//! Security: copies of the headers that callers send never get through. The certificate is told as it was shown: only
-//! `mtls-auth` before it makes sure that it is good.
+//! Security: a caller's own copies of these headers are always removed. The certificate is forwarded as the client
+//! presented it: it is verified only if `mtls-auth` runs before.
 
 use aws_lc_rs::digest;
 use base64::Engine as _;
@@ -25,7 +25,7 @@ use weir_plugins_shared::config_checks::ConfigErrors;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Whether the upstream is told. If not, headers that callers send are removed all the same.
+    /// Whether the headers are set. If not, the headers that callers send are still removed.
     pub tell: bool,
     /// The header with the certificate, in PEM with escapes as in a URL.
     pub certificate: String,
@@ -150,7 +150,7 @@ mod tests {
     use weir_plugins_testkit::*;
 
     #[test]
-    fn upstreams_are_told_what_was_shown_and_never_what_was_sent() {
+    fn upstreams_get_what_was_shown_and_never_what_was_sent() {
         let forged = [
             ("x-client-cert", "forged"),
             ("X_Client_Cert_Serial", "1"),

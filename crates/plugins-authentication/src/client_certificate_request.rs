@@ -1,10 +1,10 @@
 //! `client-certificate-request`: asks clients for a certificate in the TLS handshake, and does nothing with it.
 //!
-//! Clients of the route's names are asked; the call goes on with any certificate, or without one. Other plugins or the
-//! request log may tell it: `client-certificate-headers`.
+//! Clients that connect to the route's names are asked. The call goes on with any certificate, or without one. Another
+//! plugin (`client-certificate-headers`) or the access log can record it.
 //!
-//! Security: nothing is checked but that the client has the certificate's key. Use `mtls-auth` to let in those with a good
-//! one only.
+//! Security: only the possession of the certificate's key is checked. Use `mtls-auth` to admit only clients with a
+//! valid certificate.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,12 +1,13 @@
-//! `consumer-headers`: tells upstreams more about the caller, once another plugin has found out who that is.
+//! `consumer-headers`: sends more facts about the caller to upstreams, after another plugin has identified the
+//! consumer.
 //!
 //! ```yaml
 //! headers:
 //!   - {name: X-Team, value: {consumer-label: team}}
 //! ```
 //!
-//! Security: copies of these headers that a caller sends never get through, nor those whose names differ only in `_` and
-//! `-`.
+//! Security: a caller's own copies of these headers are always removed, and so are headers whose names differ only in
+//! `_` and `-`.
 
 use crate::identity::IdentityHeader;
 use schemars::JsonSchema;
@@ -78,7 +79,7 @@ mod tests {
     use weir_plugins_testkit::*;
 
     #[test]
-    fn labels_are_told() {
+    fn labels_are_forwarded() {
         let filter = build(&ConsumerHeaders, &example(include_str!("consumer_headers.rs"))).expect("valid");
         for (caller, told) in [
             (Some("alice"), &["X-Team: blue"][..]),

@@ -1,8 +1,8 @@
-//! Who calls, as upstreams are told: what all authentication plugins have in common.
+//! The caller's identity as upstreams see it, shared by all authentication plugins.
 //!
-//! Upstreams trust the headers that are set here, so a client's own copies never get through: whenever a plugin has
-//! looked at a call, headers about which it has nothing to say are taken out, and with them those whose names differ only
-//! in `_` and `-`, as many servers take them for the same.
+//! Upstreams trust the headers that are set here, so a client's own copies never get through. After a plugin has
+//! checked a call, it removes the headers that it does not set, and also those whose names differ only in `_` and `-`,
+//! because many servers treat these as the same.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,21 +17,21 @@ use weir_plugin::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Id of the consumer as whom calls without a good credential go on. Absent: they are refused.
+    /// Id of the consumer under which calls without a valid credential continue. Absent: such calls are refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anonymous: Option<String>,
-    /// Whether a call that another plugin has authenticated with a credential passes without a look. With `anonymous`
-    /// on several plugins, this makes any one of them enough.
+    /// Whether to skip the check if another plugin has already authenticated the call with a credential. Together with
+    /// `anonymous` on several plugins, any one of them is then enough.
     #[serde(default)]
     pub skip_authenticated: bool,
-    /// Whether calls with the method `OPTIONS` must be authenticated too. `false` lets all of them pass without an
+    /// Whether calls with the method `OPTIONS` must be authenticated too. `false` lets all of them through without an
     /// identity.
     #[serde(default = "weir_plugins_shared::yes")]
     pub on_preflight: bool,
-    /// Request headers that tell the upstream who calls. Copies that a client sends are always removed.
+    /// Request headers that identify the caller to the upstream. Copies that a client sends are always removed.
     #[serde(default = "standard_headers")]
     pub headers: Vec<IdentityHeader>,
-    /// Request header (`true`) by which the upstream knows the anonymous consumer.
+    /// Request header (`true`) that marks the anonymous consumer for the upstream.
     #[serde(default = "standard_anonymous_header")]
     pub anonymous_header: Option<String>,
 }
@@ -54,12 +54,12 @@ impl Default for Config {
 pub struct IdentityHeader {
     /// The header's name.
     pub name: String,
-    /// What it tells. For a caller who has no such thing the header is left out.
+    /// The header's value. If the caller has no such value, the header is left out.
     pub value: IdentityValue,
 }
 
 impl IdentityHeader {
-    /// A header of this name that tells this.
+    /// A header with this name and value.
     pub fn new(name: impl Into<String>, value: IdentityValue) -> Self {
         Self {
             name: name.into(),
@@ -107,7 +107,7 @@ pub(crate) struct Gate {
     anonymous: Option<Option<Identity>>,
     skip_authenticated: bool,
     on_preflight: bool,
-    /// What upstreams are told, with names that are checked.
+    /// The headers for upstreams, with checked names.
     headers: Vec<(FieldName, IdentityValue)>,
     anonymous_header: Option<FieldName>,
     /// The header that names a credential.
@@ -210,8 +210,7 @@ impl Gate {
         Outcome::Continue
     }
 
-    /// The call carries a good credential of somebody who is not a consumer. Who that is, is told in the header for the
-    /// credential.
+    /// Accepts a valid credential whose owner is not a consumer. The credential header carries the owner's name.
     pub(crate) fn accept_unknown(&self, exchange: &mut Exchange, name: &str) {
         self.clear(exchange);
         if let Some(header) = &self.credential_header
@@ -253,7 +252,7 @@ impl Gate {
         }
     }
 
-    /// Tells the upstream who calls, in place of all that the client has said about that.
+    /// Sets the headers that identify the caller, instead of what the client sent.
     fn set_headers(&self, exchange: &mut Exchange, identity: &Identity) {
         self.clear(exchange);
         for (name, value) in &self.headers {

@@ -1,5 +1,5 @@
-//! Places in a request where a key may stand: headers, query arguments, and fields of bodies. Whose key it is, is for those
-//! who ask.
+//! Locations in a request that may hold a key: headers, query arguments, and fields of bodies. Who owns the key is
+//! decided elsewhere.
 
 use crate::body_fields::{Field, Form};
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use weir_plugin::Request;
 use weir_plugin::uri::{decode_form, query_pairs};
 
-/// A place where a key may stand, with its name there.
+/// A location for a key, with its name there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeyLocation {
@@ -35,7 +35,7 @@ pub enum MultipleKeys {
 pub(crate) enum Lookup<'x> {
     Absent,
     Key(Cow<'x, [u8]>),
-    /// Several keys where one must stand.
+    /// There are several keys, but only one is allowed.
     Several,
     /// A wrong key, whatever it is.
     Wrong,
@@ -43,7 +43,7 @@ pub(crate) enum Lookup<'x> {
     Body,
 }
 
-/// The form of the request's body, where it has one that can be looked into.
+/// The form of the request's body, if it is a form that can be searched.
 pub(crate) fn form_of_body(request: &Request) -> Option<Form> {
     match request.has_body {
         true => Form::of(request.headers.get(b"content-type")?),

@@ -52,7 +52,7 @@ impl<'s> LoginCookie<'s> {
         }
     }
 
-    /// Begins a login of the browser: it leads back to where the call goes.
+    /// Begins a login of the browser. After it, the browser returns to the page that it asked for.
     pub(crate) fn begin(&self, exchange: &mut Exchange, state: String) {
         let login = Login {
             state,

@@ -38,9 +38,9 @@ pub struct Config {
 /// The plugin.
 #[derive(Default)]
 pub struct MultiAuth {
-    /// What directories have told its ways.
+    /// The cached answers of directories.
     directories: crate::ldap_auth::LdapAuth,
-    /// What providers have told its ways.
+    /// The cached answers of identity providers.
     providers: crate::openid_connect::OpenIdConnect,
     /// What its ways have found about certificates.
     certificates: crate::mtls_auth::MtlsAuth,
@@ -190,7 +190,7 @@ impl Filter for AnyOf {
             challenge: None,
             shown: self.strips.then(|| CredentialSnapshot::of(&exchange.request)),
         });
-        // A way that has asked for the body goes on with it: the next ways need it, too.
+        // A method that has requested the body continues with it: the next methods need it, too.
         if let Some(shown) = shown.as_mut().filter(|it| it.body.is_none()) {
             shown.body.clone_from(&exchange.request.body);
         }
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_before_a_success_are_told_as_configured() {
+    fn failures_before_a_success_are_shown_as_configured() {
         for (tells, told) in [
             (true, &["WWW-Authenticate: Basic realm=\"service\""][..]),
             (false, &[]),
@@ -313,7 +313,7 @@ mod tests {
         assert!(!exchange.request.headers.contains(b"apikey") && exchange.request.headers.contains(b"x-a"));
     }
 
-    /// A way that asks a server goes on where it was, behind ways that do not know the caller.
+    /// A method that asks a server resumes where it was, after methods that do not know the caller.
     #[test]
     fn ways_may_ask_a_directory() {
         let directory = json!({"host": "127.0.0.1", "base_dn": "o=x", "attribute": "uid"});

@@ -48,8 +48,8 @@ pub struct Config {
     /// The methods with which a call logs out.
     #[serde(default = "logout_methods")]
     pub logout_methods: Vec<String>,
-    /// A request header that tells the upstream the groups that the session remembers. A caller's own copy never gets
-    /// through; absent: upstreams are not told.
+    /// The request header with the groups that the session holds, for the upstream. The caller's own copy is always
+    /// removed. Absent: upstreams do not get the groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups_header: Option<String>,
     /// Whether upstreams get the session's id, in `Session-Id`.
@@ -58,7 +58,7 @@ pub struct Config {
     /// Whether callers get the session's id, in `Session-Id`.
     #[serde(default)]
     pub client_id: bool,
-    /// What upstreams are told about the caller.
+    /// The headers that name the caller to upstreams, and the anonymous consumer.
     #[serde(default)]
     pub identity: identity::Config,
 }
@@ -168,7 +168,7 @@ struct SessionIdentity {
 struct SessionHandled;
 
 impl SessionFilter {
-    /// Whether the call logs out; what is wanted first, where its body must be looked at.
+    /// Whether the call logs out. If its body has to be read for that, the outcome that requests it.
     fn is_logout(&self, exchange: &Exchange) -> Result<bool, Outcome> {
         let (config, request) = (&self.config, &exchange.request);
         let is_method = |method: &String| method.as_bytes() == request.method;

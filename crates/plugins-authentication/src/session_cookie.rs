@@ -223,7 +223,7 @@ impl Sessions {
         }
     }
 
-    /// Sessions that [`Sessions::end`] ends are good no more, here and wherever these are remembered.
+    /// Refuses sessions that [`Sessions::end`] has ended, here and on every gateway that shares these marks.
     pub(crate) fn remembering(self, ended: &Arc<SharedMarks>) -> Self {
         Self {
             ended: Some(Arc::clone(ended)),
@@ -301,7 +301,7 @@ impl Sessions {
         }
     }
 
-    /// Renews a session that is used late. Says whether its cookie should tell of its use.
+    /// Renews a session that is used late. Returns whether its cookie should be sent again.
     fn renew(&self, session: &mut Session, now_s: u64) -> bool {
         let rolling = self.config.rolling_timeout_seconds;
         let is_late = rolling > 0 && now_s >= session.renewed_s.saturating_add(rolling - rolling / 4);

@@ -29,7 +29,7 @@ struct Progress<V: Clone> {
 pub(crate) enum FetchResult<V> {
     /// The value.
     Value(V),
-    /// There is none: it could not be fetched, just now or a short time ago.
+    /// There is no value: fetching it has failed, just now or a short time ago.
     Nothing,
     /// The engine has to do this first; then the filter asks again.
     Wait(Outcome),

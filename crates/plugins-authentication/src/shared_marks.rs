@@ -120,7 +120,7 @@ impl SharedMarks {
     }
 }
 
-/// Marks as the store tells of them.
+/// The marks, as the store's change feed delivers them.
 pub(crate) struct MarkRecords(pub(crate) Arc<SharedMarks>);
 
 impl SharedRecords for MarkRecords {
@@ -173,7 +173,7 @@ pub(crate) mod tests {
     use weir_plugin::{Plugin, RecordRead};
     use weir_plugins_testkit::NOW_MS;
 
-    /// A store that tells another gateway at once what one writes.
+    /// A store that delivers to another gateway at once what one gateway writes.
     pub(crate) struct Relay {
         to: Arc<dyn SharedRecords>,
         commits: AtomicU64,
@@ -195,7 +195,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Has what one gateway writes told to another.
+    /// Delivers to one gateway what another writes.
     pub(crate) fn relay(from: &dyn SharedRecords, to: Arc<dyn SharedRecords>) -> Arc<Relay> {
         let relay = Arc::new(Relay {
             to,

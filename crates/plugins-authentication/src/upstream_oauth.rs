@@ -51,7 +51,7 @@ pub struct Config {
     /// The user's password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
-    /// The scopes that are asked for.
+    /// The scopes to request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
     /// Further arguments of the token endpoint.
@@ -136,7 +136,7 @@ fn bad_gateway() -> u16 {
     502
 }
 
-/// How long no token is asked for after a failure.
+/// How long no token is requested after a failure.
 const RETRY_MS: u64 = 1_000;
 /// Methods of calls that may be sent twice (RFC 9110, 9.2.2). All others are sent again only after a 401, with which an upstream
 /// says that it has done nothing.
@@ -198,7 +198,7 @@ impl Plugin for UpstreamOauth {
         let key = key(&config);
         let of_all = config.purge_on.iter().copied().filter(|status| *status == 401);
         let repeated = [config.purge_on.as_slice().into(), of_all.collect()];
-        let client = client.expect("invariant: a fault has been told");
+        let client = client.expect("invariant: a fault has been reported");
         Ok(Arc::new(TokenFilter {
             tokens: Arc::clone(&self.0),
             rules: config.http.rules(),
@@ -210,7 +210,7 @@ impl Plugin for UpstreamOauth {
     }
 }
 
-/// What a token is asked for with, as a key that shows no secret.
+/// A cache key for a token request that reveals no secret.
 fn key(config: &Config) -> Vec<u8> {
     let asked = serde_json::to_vec(config).unwrap_or_default();
     digest::digest(&digest::SHA256, &asked).as_ref().to_vec()

@@ -1,15 +1,16 @@
-//! Headers that tell upstreams about a user, of plugins whose configuration names them. A client must never say them. A
-//! plugin that finds a caller known already removes what the client says, and keeps what a plugin before it has told.
+//! Headers that describe a user to upstreams, for plugins whose configuration names them. A client's own copies must
+//! never get through. A plugin that finds a caller already identified removes the client's copies, and keeps the
+//! headers that an earlier plugin has set.
 
 use weir_plugin::Exchange;
 
-/// Under this place of a call stands which headers its plugins have told so far.
+/// The key of a call's filter state for the headers that its plugins have set so far.
 static TOLD: u8 = 1;
 
-/// The names of the headers that plugins have told.
+/// The names of the headers that plugins have set.
 struct Names(Vec<String>);
 
-/// Tells the upstream something, in place of what the client says.
+/// Sets a header for the upstream, instead of what the client sent.
 pub(crate) fn set_header(exchange: &mut Exchange, name: &str, value: &[u8]) {
     exchange.request.headers.set_owned(name.as_bytes(), value);
     match exchange.filter_state.get_mut::<_, Names>(&TOLD) {
@@ -18,7 +19,7 @@ pub(crate) fn set_header(exchange: &mut Exchange, name: &str, value: &[u8]) {
     }
 }
 
-/// Removes headers that no plugin of this call has told: they are the client's.
+/// Removes headers that no plugin of this call has set: they are the client's.
 pub(crate) fn remove_forged<'n>(exchange: &mut Exchange, names: impl Iterator<Item = &'n str>) {
     for name in names {
         let told = exchange.filter_state.get_mut::<_, Names>(&TOLD);

@@ -114,7 +114,7 @@ struct SignatureFilter {
 }
 
 impl SignatureFilter {
-    /// The message's id, time and signatures, where they are there and the time is good.
+    /// The message's id, time and signatures, if they are there and the time is acceptable.
     fn head<'r>(&self, request: &'r Request, now: u64) -> Option<(&'r [u8], u64, &'r [u8])> {
         let id = request.headers.get(b"webhook-id")?;
         let time = request.headers.get(b"webhook-timestamp")?;

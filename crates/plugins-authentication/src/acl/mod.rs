@@ -24,36 +24,37 @@ use weir_plugins_shared::consumer_labels::ConsumerLabels;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// What must be known of a call; one of which it is not is not authenticated.
+    /// The fact that a call must have. A call without it is not authenticated.
     #[serde(default)]
     pub require: AclSubject,
-    /// Where there are any, one of these must hold.
+    /// If there are any rules here, one of them must hold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<Rule>,
     /// None of these may hold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<Rule>,
-    /// Methods that are left to some. Whom `allow` names may use all of them, and so may those who are not listed here.
+    /// Methods that only some callers may use. Callers that `allow` matches may use all of them, and so may callers
+    /// that are not listed here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub methods: Vec<Methods>,
-    /// Whether an anonymous caller who has no label that `allow` asks for counts as not authenticated.
+    /// Whether an anonymous caller without the label that `allow` requires counts as not authenticated.
     #[serde(default)]
     pub anonymous_must_have: bool,
-    /// Judges callers by the groups that a directory or a token names, in place of what the rules are about; absent: it
-    /// does not.
+    /// Judges callers by the groups that a directory or a token names, instead of by the rules' own subjects. Absent:
+    /// off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authenticated_groups: Option<AuthenticatedGroups>,
-    /// A request header that tells the upstream the values of a label. A caller's own copy never gets through.
+    /// The request header with the values of a label, for the upstream. The caller's own copy is always removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tell: Option<LabelHeader>,
-    /// Status of the answer to those who may not, 200 to 599.
+    /// Status of the refusal, 200 to 599.
     #[serde(default = "forbidden")]
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// What they are told, in place of the dialect's own words.
+    /// The message of a refusal, instead of the dialect's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// What those are told who are not authenticated (status 401), in place of the dialect's own words.
+    /// The message for callers who are not authenticated (status 401), instead of the dialect's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing_message: Option<String>,
 }
@@ -91,7 +92,7 @@ pub enum AclSubject {
     ConsumerGroup,
     /// The route's name.
     Route,
-    /// The service's name, or the `service_id` that the route's labels tell; empty: the route has none.
+    /// The service's name, or the `service_id` label of the route; empty if the route has none.
     Service,
     /// A label of the consumer. It holds several values as a JSON list, or with commas between them.
     Label(String),
@@ -105,7 +106,7 @@ pub enum AclSubject {
 pub struct AuthenticatedGroups {
     /// Whose groups count.
     pub of: GroupHolders,
-    /// A request header that tells the upstream the groups. A caller's own copy never gets through.
+    /// The request header with the groups, for the upstream. The caller's own copy is always removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<String>,
 }
@@ -226,7 +227,7 @@ enum Finding {
 }
 
 impl AclFilter {
-    /// The groups that the rules are about, where they take the place of other facts.
+    /// The groups that the rules are matched against, if groups replace the rules' own subjects.
     fn counting_groups<'g>(&self, exchange: &Exchange, groups: Option<&'g [String]>) -> Option<&'g [String]> {
         let counts = self.config.authenticated_groups.as_ref()?;
         let identity = exchange.identity.as_ref();

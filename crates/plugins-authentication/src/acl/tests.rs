@@ -171,7 +171,7 @@ fn a_label_of_the_route_goes_before_the_name_of_its_service() {
 }
 
 #[test]
-fn upstreams_are_told() {
+fn upstreams_get_the_label() {
     let config = json!({
         "deny": [{"of": "consumer", "values": ["x"]}],
         "tell": {"header": "X-Groups", "label": "team"},

@@ -157,13 +157,14 @@ impl PermissionFilter {
     }
 }
 
-/// `{"result": true}`. With other modes of the answer there would be a token in place of a decision.
+/// `{"result": true}`. In the other response modes Keycloak would send a token instead of a decision.
 fn says_yes(body: &[u8]) -> bool {
     let read: Option<Value> = serde_json::from_slice(body).ok();
     read.is_some_and(|read| read.get("result") == Some(&Value::Bool(true)))
 }
 
-/// The caller's token, as Keycloak wants it. Of two, the upstream might read the one that was not asked about: they are none.
+/// The caller's token, in the form that Keycloak expects. Two tokens count as none: the upstream might read the one
+/// that was not checked.
 fn bearer(exchange: &Exchange) -> Option<String> {
     let mut values = exchange.request.headers.get_all(b"authorization");
     let value = values.next().filter(|_| values.next().is_none())?;

@@ -43,7 +43,7 @@ pub struct Config {
     /// The endpoint with the resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_endpoint: Option<String>,
-    /// The client whose permissions are asked for.
+    /// The client whose permissions are checked.
     pub client_id: String,
     /// Its secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]

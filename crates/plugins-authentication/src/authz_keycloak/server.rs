@@ -1,4 +1,4 @@
-//! How Keycloak is asked: its endpoints, the client's own token, and forms. What is asked for is the filter's.
+//! The calls to Keycloak: its endpoints, the client's own token, and forms. The filter decides what to ask.
 
 use super::{Config, NAME};
 use crate::browser::refused;

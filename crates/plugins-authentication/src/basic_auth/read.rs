@@ -41,13 +41,13 @@ pub(super) fn read<'r>(
     let mut parts = decoded.split(|byte| *byte == b':');
     match (parts.next(), parts.next(), parts.next()) {
         (Some(username), Some(password), None) => Some((username, password)),
-        // A password that ends where its first colon stands would be another one.
+        // A password that was cut at its first colon would be a different password.
         (Some(_), Some(_), Some(_)) => Some((b"", b"")),
         _ => None,
     }
 }
 
-/// What stands behind the word `Basic`, wherever that is.
+/// The text after the word `Basic`, which may come anywhere in the value.
 fn behind_scheme(value: &[u8], any_case: bool) -> Option<&[u8]> {
     let is_scheme = |word: &[u8]| match any_case {
         true => word.eq_ignore_ascii_case(b"basic"),

@@ -68,7 +68,7 @@ fn callers_are_recognised() {
 }
 
 #[test]
-fn headers_are_hidden_as_told() {
+fn headers_are_hidden_as_configured() {
     for (config, headers, left) in [
         (json!({}), [("Authorization", ALICE), ("X-A", "1")], 2),
         (

@@ -32,7 +32,7 @@ impl Function {
         })
     }
 
-    /// The regular expression that a pattern stands for; `None`: the function is none of an expression.
+    /// The regular expression of a pattern; `None` if the function does not use one.
     fn expression(self, pattern: &str) -> Option<String> {
         Some(match self {
             Self::KeyMatch2 => template(pattern, Names::Colon),
@@ -60,7 +60,7 @@ impl Patterns {
         }
     }
 
-    /// Whether the value is one of the pattern's. A pattern that is none has no values.
+    /// Whether the value matches the pattern. An invalid pattern matches nothing.
     pub(super) fn holds(&self, function: Function, value: &str, pattern: &str) -> bool {
         let value = match function {
             Function::KeyMatch => {

@@ -87,7 +87,7 @@ impl Plugin for Casbin {
             Err((field, message)) => {
                 faults.add(field, message);
                 faults.done()?;
-                unreachable!("invariant: a fault was told")
+                unreachable!("invariant: a fault was reported")
             }
         }
     }

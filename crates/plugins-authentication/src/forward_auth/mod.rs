@@ -6,10 +6,10 @@
 //! upstream_headers: [X-User]
 //! ```
 //!
-//! The server is told `X-Forwarded-Method`, `-Proto`, `-Host`, `-Uri` and `-For`, and the headers that are named here.
-//! With a status below 300 the call goes on; any other answer is the caller's.
+//! The server gets `X-Forwarded-Method`, `-Proto`, `-Host`, `-Uri` and `-For`, and the headers that are named here. If
+//! it answers with a status below 300 the call goes on; any other response is sent to the caller.
 //!
-//! Security: what the server says about the caller (`upstream_headers`) replaces what callers send themselves.
+//! Security: the server's headers about the caller (`upstream_headers`) replace those that callers send themselves.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ use weir_plugins_shared::request_uri::{UriForm, with_uri};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The server, with the path that is asked for.
+    /// The address of the server, with the path.
     pub url: String,
     /// Whether it is asked with `POST` and the call's body, rather than with `GET`.
     #[serde(default)]
@@ -69,7 +69,7 @@ pub struct Config {
     #[serde(default = "forbidden")]
     #[schemars(range(min = 200, max = 599))]
     pub failure_status: u16,
-    /// The form of path and query that the server is told.
+    /// The form in which path and query are sent to the server.
     #[serde(default)]
     pub uri: UriForm,
 }
@@ -150,7 +150,7 @@ impl Plugin for ForwardAuth {
         faults.done()?;
         let extra_headers = config.extra_headers.iter();
         Ok(Arc::new(ForwardAuthFilter {
-            server: server.expect("invariant: its absence has been told"),
+            server: server.expect("invariant: its absence has been reported"),
             extra_headers: extra_headers
                 .map(|(name, text)| (name.clone().into_bytes(), Template::parse(text)))
                 .collect(),

@@ -5,7 +5,7 @@ use serde_json::json;
 use weir_plugins_testkit::*;
 
 #[test]
-fn the_server_is_told_about_the_call() {
+fn the_server_gets_the_facts_of_the_call() {
     let config = json!({
         "url": "http://auth:81/check?x",
         "request_headers": ["Authorization", "Host", "X-Forwarded-For", "X-None"],

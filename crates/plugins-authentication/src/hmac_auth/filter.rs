@@ -37,7 +37,7 @@ impl From<AuthFailure> for VerifyError {
 const MISMATCH: AuthFailure = AuthFailure::Token(TokenDefect::BadSignature);
 
 impl SignatureFilter {
-    /// The credential that signed the call, and the number of the header that told it.
+    /// The credential that signed the call, and the index of the header that carried the signature.
     fn check(&self, exchange: &mut Exchange) -> (Result<&CredentialEntry<Keys>, VerifyError>, Option<usize>) {
         let now = exchange.unix_ms() / 1_000;
         let request = &exchange.request;

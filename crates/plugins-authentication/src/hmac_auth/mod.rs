@@ -32,7 +32,7 @@ use weir_plugins_shared::request_uri::UriForm;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The form in which calls tell their signature, and what is signed.
+    /// The form in which calls carry their signature, and what is signed.
     #[serde(default)]
     pub form: Form,
     /// Request headers in which it may stand. The first that can be read counts.
@@ -66,7 +66,7 @@ pub struct Config {
     /// `WWW-Authenticate` of refusals; `null`: none.
     #[serde(default = "standard_challenge")]
     pub challenge: Option<String>,
-    /// Who calls, and what upstreams are told about it.
+    /// The headers that name the caller to upstreams, and the anonymous consumer.
     #[serde(default)]
     pub identity: identity::Config,
 }
@@ -119,7 +119,7 @@ fn standard_challenge() -> Option<String> {
     Some("hmac".into())
 }
 
-/// A form in which calls tell their signature.
+/// A form in which calls carry their signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {

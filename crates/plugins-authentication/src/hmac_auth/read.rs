@@ -1,8 +1,8 @@
-//! Reading the header in which a call tells its signature.
+//! Parses the header that carries a call's signature.
 
 use super::Form;
 
-/// What a call tells about its signature, as far as it does.
+/// The parts of a signature header that were present.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Signature<'h> {
     /// The credential's key.
@@ -54,7 +54,7 @@ fn read_hmac(value: &[u8]) -> Option<Signature<'_>> {
     })
 }
 
-/// Fields in any order with commas between them; what is none is passed over.
+/// Reads fields in any order, separated by commas, and skips what is not a field.
 fn read_fields(value: &[u8]) -> Signature<'_> {
     let mut read = Signature::default();
     for field in value.split(|byte| *byte == b',') {

@@ -118,7 +118,7 @@ pub(super) fn names(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     list.split(|byte| *byte == b' ')
 }
 
-/// A header's value; the body's length is kept apart from the headers.
+/// A header's value. The body's length is not stored with the headers.
 fn value<'x>(name: &[u8], request: &'x Request, length: &'x mut itoa::Buffer) -> Option<&'x [u8]> {
     match request.content_length {
         Some(bytes) if name.eq_ignore_ascii_case(b"content-length") => Some(length.format(bytes).as_bytes()),

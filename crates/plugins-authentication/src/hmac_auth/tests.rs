@@ -165,7 +165,7 @@ fn bodies_are_checked() {
 }
 
 #[test]
-fn the_header_is_hidden_as_told() {
+fn the_header_is_hidden_as_configured() {
     for (strip, left) in [(false, true), (true, false)] {
         let config = json!({"form": "signature", "strip": strip, "clock_skew_seconds": 0});
         let mut exchange = signed(&config, "GET /", &[], "date");

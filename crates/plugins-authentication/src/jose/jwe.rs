@@ -96,7 +96,8 @@ fn decode(part: &[u8]) -> Option<Vec<u8>> {
 }
 
 impl<'t> Jwe<'t> {
-    /// Takes a token apart. `None`: it is none, or needs an extension that is not known here (`crit`, RFC 7516, 4.1.13).
+    /// Splits a token. `None` if it is not a token, or needs an extension that is not known here (`crit`, RFC 7516,
+    /// 4.1.13).
     pub(crate) fn parse(token: &'t [u8]) -> Option<Self> {
         if token.len() > MAX_TOKEN {
             return None;

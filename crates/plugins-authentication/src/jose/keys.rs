@@ -140,7 +140,7 @@ fn read(value: serde_json::Value, takes_secrets: bool) -> Option<VerificationKey
         ("EC", Some("P-384")) => (&[Algorithm::ES384], jwk.point()?),
         ("EC", Some("P-521")) => (&[Algorithm::ES512], jwk.point()?),
         ("OKP", Some("Ed25519")) => (&[Algorithm::EdDSA], decoded(&jwk.x)?),
-        // In a public document, a secret is none.
+        // A secret in a public document is not a usable key.
         ("oct", _) if takes_secrets => (&HMAC, jwk.secret()?),
         _ => return None,
     };

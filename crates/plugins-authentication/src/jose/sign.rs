@@ -1,5 +1,5 @@
-//! Signing tokens: what a client shows a provider in place of a password (RFC 7523), and what upstreams are shown in place of
-//! the tokens of callers.
+//! Signs tokens: client assertions, which a client sends to a provider instead of a password (RFC 7523), and the tokens
+//! that replace callers' tokens for upstreams.
 
 use super::jwk::{Jwk, decoded};
 use crate::jwt::Algorithm;
@@ -83,7 +83,7 @@ impl SigningKey {
                     ..made
                 })
             }
-            // A secret in PEM is none.
+            // A secret cannot be in PEM.
             (None, Some(_)) if matches!(algorithm.work(), Work::Hmac(_)) => None,
             (None, Some(text)) => Self::new(algorithm, text, key.id.as_deref()).ok(),
             _ => None,

@@ -1,17 +1,17 @@
-//! `jwe-decrypt`: decrypts a token (JWE, RFC 7516) that a call carries, and forwards what is in it.
+//! `jwe-decrypt`: decrypts a token (JWE, RFC 7516) that a call carries, and forwards its content.
 //!
 //! ```yaml
 //! header: Authorization
 //! forward_header: X-Plain
 //! ```
 //!
-//! A consumer's credential for it is `{key: TEXT, secret: 32 BYTES}`; the token's `kid` names the key. Tokens are in the
-//! compact form, with the algorithms `dir` and `A256GCM`. With `keys`, the gateway's own keys open tokens in place of
-//! credentials: secrets (`dir`) and RSA keys (`RSA-OAEP`, `RSA-OAEP-256`), with AES in all its forms.
+//! A consumer's credential for it is `{key: TEXT, secret: 32 BYTES}`; the token's `kid` names the key. Tokens are in
+//! the compact form, with the algorithms `dir` and `A256GCM`. With `keys`, the gateway's own keys open tokens instead
+//! of credentials: secrets (`dir`) and RSA keys (`RSA-OAEP`, `RSA-OAEP-256`), with AES in all its forms.
 //!
-//! Security: it does not identify the caller. What is decrypted replaces the header that callers send; where there is no token
-//! and none is required, their own header goes through. The key decides which algorithms are good. Whatever is wrong with a
-//! token that names a known key, the answer is the same.
+//! Security: the plugin does not identify the caller. The decrypted content replaces the header that callers send; if
+//! there is no token and none is required, their own header goes through. The key decides which algorithms are
+//! accepted. Every fault of a token that names a known key gets the same response.
 
 use crate::jose::{DecryptionKey, Jwe};
 use crate::private_key::PrivateKey;

@@ -256,7 +256,7 @@ fn keys_replace_credentials_and_the_answers_have_their_statuses() {
 }
 
 #[test]
-fn keys_that_open_nothing_are_told() {
+fn keys_that_open_nothing_are_reported() {
     let oct = |more: Value| {
         let mut key = json!({"kty": "oct", "k": "AAAA", "kid": "k"});
         key.as_object_mut()
@@ -281,7 +281,7 @@ fn keys_that_open_nothing_are_told() {
 }
 
 #[test]
-fn a_text_that_cannot_stand_in_a_header_is_not_told() {
+fn a_text_that_cannot_stand_in_a_header_is_not_forwarded() {
     let secret = [7; 32];
     let protected = head(&json!({"alg": "dir", "enc": "A256GCM", "kid": "k"}));
     let key = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &secret).expect("32 bytes"));

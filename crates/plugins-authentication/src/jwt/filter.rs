@@ -20,7 +20,7 @@ pub(super) struct TokenFilter {
     index: Arc<CredentialIndex<Verifier>>,
 }
 
-/// Claims that are asked for have the places of their names: the key claim, `exp`, `nbf`, then the expected ones.
+/// The indices of the claims to read: the key claim, `exp`, `nbf`, then the expected claims.
 const KEY: usize = 0;
 const EXP: usize = 1;
 const NBF: usize = 2;
@@ -37,7 +37,7 @@ impl TokenFilter {
         Self { config, gate, index }
     }
 
-    /// The token and its place; `None`: there is none.
+    /// The token and its location; `None` if there is no token.
     fn find<'x>(&self, request: &'x Request) -> Result<Option<LocatedToken<'_, 'x>>, AuthFailure> {
         let mut tokens = self.config.locations.iter().filter_map(|place| {
             let token = self.token_at(place, request)?;
@@ -138,7 +138,7 @@ impl TokenFilter {
         let count = FIRST_EXPECTED + config.expected_claims.len().min(MAX_EXPECTED);
         let mut values = [const { None }; FIRST_EXPECTED + MAX_EXPECTED];
         read(claims, &names[..count], &mut values[..count])?;
-        // A claim that is asked for under two names is read under the first of them.
+        // If two rules expect the same claim, it is read once, for the first of them.
         for place in 1..count {
             let earlier = names[..place].iter().position(|name| *name == names[place]);
             values[place] = values[place].take().or_else(|| values[earlier?].clone());

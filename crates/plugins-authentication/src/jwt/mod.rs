@@ -48,10 +48,10 @@ pub struct Config {
     /// The claim that names the credential.
     #[serde(default = "standard_key_claim")]
     pub key_claim: String,
-    /// Whether the token's header may name the credential where the claims do not.
+    /// Whether the token's header may name the credential if the claims do not.
     #[serde(default = "weir_plugins_shared::yes")]
     pub key_in_header: bool,
-    /// Whether `typ` must be `JWT` in any case where the token has one.
+    /// Whether `typ`, if the token has one, must be `JWT` (in any case).
     #[serde(default = "weir_plugins_shared::yes")]
     pub check_typ: bool,
     /// Whether a token with an empty signature is malformed, rather than wrongly signed.
@@ -63,14 +63,14 @@ pub struct Config {
     /// Time claims that every token must have, and that must hold.
     #[serde(default)]
     pub required_claims: Vec<TimeClaim>,
-    /// Time claims that must hold where a token has them.
+    /// The time claims that must hold if a token has them.
     #[serde(default = "all_time_claims")]
     pub checked_claims: Vec<TimeClaim>,
     /// How far `exp` may lie ahead, in seconds. With it every token must have an `exp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_expiration_seconds: Option<u64>,
-    /// How long tokens are still taken after `exp` and already before `nbf`, in seconds. A credential's own counts
-    /// where it is longer.
+    /// For how many seconds tokens are accepted after `exp` and before `nbf`. A credential's own leeway counts if it is
+    /// longer.
     #[serde(default)]
     pub leeway_seconds: u64,
     /// Claims that must have a value, at most 13: equal to this text, or a list with this text in it (as `aud` may be).
@@ -85,7 +85,7 @@ pub struct Config {
     /// `WWW-Authenticate` of refusals of calls whose token is wrong; `null`: none.
     #[serde(default = "standard_token_challenge")]
     pub token_challenge: Option<String>,
-    /// Who calls, and what upstreams are told about it.
+    /// The headers that name the caller to upstreams, and the anonymous consumer.
     #[serde(default)]
     pub identity: identity::Config,
 }
@@ -139,7 +139,7 @@ fn standard_token_challenge() -> Option<String> {
     Some("Bearer error=\"invalid_token\"".into())
 }
 
-/// A place where a token may stand, with its name there.
+/// A location for a token, with its name there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenLocation {
@@ -211,7 +211,7 @@ impl std::fmt::Debug for Credential {
 }
 
 impl Credential {
-    /// Whether this is a public RSA key of fewer bits than RFC 7518 (3.3) asks for.
+    /// Whether this is a public RSA key with fewer bits than RFC 7518 (3.3) requires.
     pub fn is_short_rsa_key(pem: &str) -> bool {
         let bits = pem::public_key(pem).and_then(|der| pem::rsa_bits(&der));
         bits.is_some_and(verifier::is_short)

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ed448_is_told_from_ed25519() {
+    fn ed448_is_distinguished_from_ed25519() {
         let pem = |start: &str, zeros: usize| {
             let body = format!("{start}{}", "A".repeat(zeros));
             public_key(&format!(

@@ -23,8 +23,8 @@ pub(super) struct ShortKey {
 }
 
 impl ShortKey {
-    /// A key of these numbers, each with the most significant byte first. `None`: it cannot hold a digest, or its exponent
-    /// is none that keys have (1 would verify anything).
+    /// Creates a key from its numbers, each with the most significant byte first. `None` if it cannot hold a digest, or
+    /// if its exponent is not usable (1 would verify anything).
     pub(super) fn new(modulus: &[u8], exponent: &[u8], hash: &'static digest::Algorithm) -> Option<Self> {
         let modulus = BigUint::from_bytes_be(modulus);
         let exponent = BigUint::from_bytes_be(exponent);

@@ -1,4 +1,4 @@
-//! The parts of a token in compact form (RFC 7515, 7.1), and the few claims that are asked for.
+//! The parts of a token in compact form (RFC 7515, 7.1), and the few claims that the filter reads.
 
 use super::Algorithm;
 use super::verifier::BASE64_URL;
@@ -26,7 +26,7 @@ impl DecodeBuffer {
         }
     }
 
-    /// Decodes Base64; `None` where it is none.
+    /// Decodes Base64; `None` if the text is not Base64.
     pub(super) fn decode(&mut self, text: &[u8]) -> Option<&[u8]> {
         if base64::decoded_len_estimate(text.len()) <= ROOM {
             let length = BASE64_URL.decode_slice(text, &mut self.stack).ok()?;
@@ -98,7 +98,7 @@ pub(super) fn read<'t>(
     read.map_err(|_| TokenDefect::Malformed("JSON"))
 }
 
-/// The token's algorithm, where it has a known one.
+/// The token's algorithm, if it is known.
 pub(super) fn algorithm(value: Option<&ClaimValue<'_>>) -> Result<Algorithm, TokenDefect> {
     match value {
         Some(ClaimValue::Text(name)) => Algorithm::parse(name).ok_or(TokenDefect::Malformed("alg")),
@@ -144,7 +144,7 @@ impl<'t> Visitor<'t> for Reader<'_, '_, 't> {
     }
 }
 
-/// A name, borrowed where it has no escapes.
+/// A name, borrowed if it has no escapes.
 struct ClaimName<'t>(Cow<'t, str>);
 
 impl<'t> Deserialize<'t> for ClaimName<'t> {

@@ -28,12 +28,12 @@ enum VerifierKey {
     ShortRsa(Box<ShortKey>),
 }
 
-/// A secret and its key. A key is more than a kilobyte, so the second is only made where it is asked for.
+/// A secret and its keys. A key is larger than a kilobyte, so the second one is only made if it is needed.
 struct SecretKey {
     algorithm: hmac::Algorithm,
     secret: Box<str>,
     key: Box<hmac::Key>,
-    /// The key for instances that take all secrets as Base64; `None` where the secret is none.
+    /// The key for instances that read all secrets as Base64; `None` if the secret is not Base64.
     decoded: OnceLock<Option<Box<hmac::Key>>>,
 }
 
@@ -129,7 +129,7 @@ impl Verifier {
     }
 }
 
-/// Whether an RSA key has fewer bits than RFC 7518 (3.3) asks for.
+/// Whether an RSA key has fewer bits than RFC 7518 (3.3) requires.
 pub(super) fn is_short(bits: usize) -> bool {
     bits < 2_048
 }

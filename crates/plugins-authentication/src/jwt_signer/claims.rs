@@ -14,7 +14,7 @@ pub(super) enum ClaimError {
     Unauthorized(&'static str),
     /// The token lacks a right, or names no consumer.
     Forbidden,
-    /// The gateway cannot tell, or cannot sign; the reason, for logs.
+    /// The gateway could not decide, or could not sign; the reason, for logs.
     Failed(&'static str),
 }
 

@@ -1,4 +1,4 @@
-//! Configuration of `jwt-signer`: rules for each of the two tokens, and where keys and explanations come from.
+//! Configuration of `jwt-signer`: rules for each of the two tokens, and the sources of keys and introspection results.
 
 use crate::consumer_names::ConsumerName;
 use crate::http_rules::HttpRules;
@@ -42,7 +42,7 @@ pub struct TokenRules {
     pub verification_keys: Option<KeyServer>,
     /// Whether keys of that document may be secrets (`oct`), for `HS256`, `HS384` and `HS512`.
     pub accept_secrets: bool,
-    /// What a token must say. Absent: `exp` must be there and lie ahead, and nothing else is asked for.
+    /// The claims that a token must have. Absent: `exp` must be there and in the future, and nothing else is checked.
     pub claims: ClaimRules,
     /// Opaque tokens are explained by a server. Absent: they are refused.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -211,7 +211,7 @@ pub struct Signing {
     /// Claims that are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remove_claims: Vec<String>,
-    /// Claims that are added where they are not there.
+    /// Claims that are added if they are missing.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub add_claims: Map<String, Value>,
     /// Claims in the place of those that are there.

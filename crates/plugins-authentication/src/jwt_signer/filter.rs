@@ -83,7 +83,7 @@ impl SignerFilter {
             }
         }
         match self.consumer(&progress.0) {
-            // What callers say of themselves is not told in its place.
+            // The headers that callers send about themselves must not take its place.
             Ok(None) if self.consumers.is_some() => self.gate.clear(exchange),
             Ok(None) => {}
             Ok(Some((consumer, judged))) => {
@@ -247,7 +247,7 @@ impl SignerFilter {
         Ok(claims().map(|claims| (claims, Some(Arc::clone(&answer)))))
     }
 
-    /// The token that the upstream is shown in place of a good one.
+    /// The token for the upstream that replaces a valid one.
     fn sign(
         &self,
         token: &Token,
@@ -309,7 +309,7 @@ impl SignerFilter {
         Ok(None)
     }
 
-    /// Takes out what callers have sent, and tells the upstream what is known.
+    /// Removes the headers that callers sent, and sets those for the upstream.
     fn set_headers(
         &self,
         exchange: &mut Exchange,
@@ -371,7 +371,7 @@ impl SignerFilter {
     }
 }
 
-/// The reason that is told apart from all others.
+/// The one reason that is distinguished from all others.
 const MISSING: &str = "there is no token";
 
 impl Filter for SignerFilter {

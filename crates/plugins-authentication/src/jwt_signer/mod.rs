@@ -132,7 +132,7 @@ fn given(config: &Config) -> impl Iterator<Item = (&'static str, &TokenRules)> {
     .filter_map(|(field, token)| Some((field, token?)))
 }
 
-/// Makes the rules for a token ready, and tells what is wrong with them.
+/// Builds the rules for a token, and reports what is wrong with them.
 fn built(field: &str, rules: &TokenRules, http: &ServerCallRules, faults: &mut ConfigErrors) -> Token {
     let address = "expected an address that begins with http:// or https://";
     let mut source = |server: Option<&KeyServer>, use_as: &str, steps: &[&str]| {
@@ -204,7 +204,7 @@ fn built(field: &str, rules: &TokenRules, http: &ServerCallRules, faults: &mut C
     }
 }
 
-/// Headers must have names, and no two of what upstreams are told may have the same.
+/// Headers must have names, and no two headers for upstreams may have the same name.
 fn check_headers(config: &Config, faults: &mut ConfigErrors) {
     let mut told: Vec<&str> = Vec::new();
     for (field, token) in given(config) {

@@ -46,7 +46,7 @@ pub(super) struct KeySource {
 }
 
 impl KeySource {
-    /// `None`: its address cannot be read. `use_as` tells what is made of the document.
+    /// `None` if its address cannot be parsed. `use_as` names the purpose of the document.
     pub(super) fn new(config: &KeyServer, use_as: &str, rules: &ServerCallRules) -> Option<Self> {
         let basic = |(name, password): (&String, &String)| {
             format!("Basic {}", STANDARD.encode(format!("{name}:{password}")))

@@ -7,8 +7,8 @@
 //!
 //! A consumer's credential for it is `{key: TEXT}`, or `{key_sha256: HEX}` to keep no key in the configuration.
 //!
-//! Security: keys in queries end up in logs and browser histories; prefer headers. Keys are looked up by a hash under
-//! a secret of the process, so answer times tell nothing about them. They are never logged. SHA-256 without a salt
+//! Security: keys in queries end up in logs and browser histories; prefer headers. Keys are looked up by a hash under a
+//! secret of the process, so response times reveal nothing about them. They are never logged. SHA-256 without a salt
 //! protects random keys only: a key that a person chose can be guessed from its hash.
 
 use crate::identity::{self, Gate};
@@ -50,7 +50,7 @@ pub struct Config {
     /// `WWW-Authenticate` of refusals; `null`: none.
     #[serde(default = "standard_challenge")]
     pub challenge: Option<String>,
-    /// Who calls, and what upstreams are told about it.
+    /// The headers that name the caller to upstreams, and the anonymous consumer.
     #[serde(default)]
     pub identity: identity::Config,
 }
@@ -91,10 +91,10 @@ pub enum StripCredential {
     /// It stays.
     #[default]
     No,
-    /// It is taken out of the place where it was found. The rest of a query stays as it was written. Where a wrong key
-    /// is passed on as the anonymous consumer's, headers and arguments of all places are taken out.
+    /// It is removed from the location where it was found. The rest of a query stays as it was written. If a wrong key
+    /// is passed on for the anonymous consumer, headers and arguments of all locations are removed.
     Found,
-    /// It is taken out of all places of the list with the same name. A query is encoded again (`?a` becomes `?a=`, a
+    /// It is removed from all locations of the list with the same name. A query is encoded again (`?a` becomes `?a=`, a
     /// space `+`), as Kong does.
     Everywhere,
 }
@@ -219,7 +219,7 @@ struct KeyFilter {
     challenge: Option<String>,
     gate: Gate,
     index: Arc<CredentialIndex<()>>,
-    /// Credentials by the SHA-256 of their keys. `None`: there are none, and no call pays for a hash.
+    /// Credentials by the SHA-256 of their keys. `None` if there are none, so that no call pays for a hash.
     hashes: Option<Arc<CredentialIndex<()>>>,
 }
 

@@ -64,7 +64,7 @@ fn keys_are_found_where_they_may_stand() {
 }
 
 #[test]
-fn keys_are_hidden_as_told() {
+fn keys_are_hidden_as_configured() {
     let place = |strip: &str| json!({"strip": strip});
     for (config, line, headers, target, left) in [
         (
@@ -195,7 +195,7 @@ fn wrong_keys_of_anonymous_callers_are_hidden_everywhere() {
 }
 
 #[test]
-fn upstreams_are_told_who_calls() {
+fn upstreams_get_the_caller() {
     let guests = json!({"identity": {"anonymous": "guest", "skip_authenticated": true}});
     let custom = json!({"identity": {
         "headers": [
@@ -269,7 +269,7 @@ fn upstreams_are_told_who_calls() {
 }
 
 #[test]
-fn other_authentication_counts_where_told() {
+fn other_authentication_counts_if_configured() {
     let either = json!({"identity": {"anonymous": "guest", "skip_authenticated": true}});
     for (config, before, headers, expected) in [
         (&either, Some(identity("bob", Some(""))), vec![], Some("bob")),

@@ -112,7 +112,7 @@ pub(super) fn search(id: u32, search: Search<'_>) -> Vec<u8> {
             (WHOLE_SUBTREE, element(0xa3, &filter.concat()))
         }
     };
-    // `1.1` asks for no attributes (RFC 4511, 4.5.1.8).
+    // `1.1` requests no attributes (RFC 4511, 4.5.1.8).
     let wanted = search.wanted.unwrap_or("1.1");
     let content = [
         element(OCTETS, search.base.as_bytes()),

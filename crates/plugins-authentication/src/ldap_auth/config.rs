@@ -1,4 +1,5 @@
-//! The configuration of `ldap-auth` and of its credentials, with all defaults. What is wrong with one is told where it is built.
+//! The configuration of `ldap-auth` and of its credentials, with all defaults. Faults are reported when an instance is
+//! built.
 
 use crate::consumer_names::ConsumerName;
 use crate::identity;
@@ -66,7 +67,7 @@ pub struct Config {
     /// `WWW-Authenticate` of refusals; `null`: none.
     #[serde(default = "standard_challenge")]
     pub challenge: Option<String>,
-    /// Who calls, and what upstreams are told about it.
+    /// The headers that name the caller to upstreams, and the anonymous consumer.
     #[serde(default)]
     pub identity: identity::Config,
 }
@@ -169,7 +170,7 @@ pub struct Groups {
     /// no group is needed.
     #[serde(default)]
     pub required: Vec<String>,
-    /// The header that tells the upstream the groups.
+    /// The request header with the groups, for the upstream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<String>,
 }

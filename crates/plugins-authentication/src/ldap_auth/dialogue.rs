@@ -29,7 +29,7 @@ pub(super) enum Verdict {
 pub(super) struct User {
     /// The name of the entry.
     pub(super) entry: String,
-    /// The names of the entries of its groups, if they are asked for.
+    /// The names of the caller's group entries, if the configuration asks for groups.
     pub(super) groups: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Claim {
     pub(super) entry: UserEntry,
     pub(super) password: String,
     pub(super) start_tls: bool,
-    /// The attribute with the groups, if they are asked for.
+    /// The attribute with the groups, if the configuration asks for groups.
     pub(super) group_attribute: Option<String>,
 }
 
@@ -221,7 +221,7 @@ impl LdapConversation {
                 },
             },
             Stage::UserBind => match code(ber::BIND_ANSWER)? {
-                // A search has already told the groups.
+                // A search has already returned the groups.
                 SUCCESS if self.claim.group_attribute.is_some() && self.found.is_empty() => {
                     self.enter(Stage::Groups);
                     self.send()
@@ -272,7 +272,7 @@ impl Dialogue for LdapConversation {
                 Err(_) => return Step::Fail,
             };
             received.consume(message.length);
-            // What was not asked for, such as a notice of disconnection, has another number.
+            // An unsolicited message, such as a notice of disconnection, has a different number.
             if message.id != self.id {
                 return Step::Close(ber::unbind(self.id + 1));
             }
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_tell_groups() {
+    fn directories_name_groups() {
         let (accepted, refused) = (accepted_with(&[]), Some(Verdict::Refused));
         let bound = |id| answer(id, 0x61, 0);
         for (what, claim, answers, expected) in [

@@ -43,8 +43,8 @@ struct Credentials {
 }
 
 impl DirectoryFilter {
-    /// The credentials of a call. An empty password is none: a directory takes it for an anonymous bind, and accepts it
-    /// (RFC 4513, 5.1.2).
+    /// The credentials of a call. An empty password does not count: a directory treats it as an anonymous bind and
+    /// accepts it (RFC 4513, 5.1.2).
     fn credentials(&self, exchange: &Exchange) -> Result<Credentials, AuthFailure> {
         let mut failure = AuthFailure::Missing;
         let places = if self.config.proxy_authorization {

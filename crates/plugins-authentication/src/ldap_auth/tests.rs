@@ -1,4 +1,4 @@
-//! `ldap-auth` as its users see it, with a directory in place of the engine's network.
+//! Tests of `ldap-auth` from a user's view, with a directory instead of the engine's network.
 
 use super::dialogue::{User, Verdict};
 use super::*;
@@ -176,7 +176,7 @@ fn users_need_not_be_consumers() {
 }
 
 #[test]
-fn groups_decide_and_are_told() {
+fn groups_decide_and_are_forwarded() {
     let groups = |required: &[&str]| Groups {
         attribute: "memberOf".into(),
         base_dn: Some("ou=g,o=x".into()),

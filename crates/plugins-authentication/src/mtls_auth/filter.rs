@@ -42,7 +42,7 @@ pub(super) struct CertificateFilter {
     pub(super) config: Config,
     pub(super) gate: Gate,
     pub(super) authorities: Authorities,
-    /// The certificates that are good, where they are known one by one.
+    /// The accepted certificates, if they are listed one by one.
     pub(super) registered: Option<Arc<CredentialIndex<()>>>,
     pub(super) names: Arc<ConsumerNames>,
     pub(super) default_consumer: Option<Arc<ConsumerIdentity>>,

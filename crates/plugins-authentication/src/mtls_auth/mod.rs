@@ -1,16 +1,16 @@
-//! `mtls-auth`: recognises callers by a certificate.
+//! `mtls-auth`: identifies callers by a certificate.
 //!
 //! ```yaml
 //! authorities: []
 //! consumer_by: [custom-id, username]
 //! ```
 //!
-//! Clients of the routes' names are asked for a certificate in the TLS handshake; those of other names are not. The call
-//! decides: its certificate must lead to one of `authorities`, be good now, and not be taken back. Or a proxy in front has
-//! met the client, and tells the certificate in a header (`source`).
+//! Clients of the route's names are asked for a certificate in the TLS handshake; clients of other names are not. Each
+//! call is checked: its certificate must lead to one of `authorities`, be within its validity period, and not be
+//! revoked. Alternatively a proxy in front ends TLS and sends the certificate in a header (`source`).
 //!
-//! Security: a certificate in a header is believed only from the peers in `trusted`; the header of others is removed. Lists
-//! of certificates that were taken back are fetched from addresses in certificates whose signature is good.
+//! Security: a certificate in a header is accepted only from the peers in `trusted`; the header of other peers is
+//! removed. Revocation lists are fetched only from addresses in certificates with a valid signature.
 
 mod filter;
 mod presented_certificates;
@@ -54,7 +54,7 @@ pub struct Config {
     /// Whether calls without a consumer of such a name are refused.
     #[serde(default = "weir_plugins_shared::yes")]
     pub consumer_required: bool,
-    /// What of the certificate is its holder's group, for `acl`, where no consumer is found.
+    /// The part of the certificate that names its holder's group, for `acl`, if no consumer is found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<CertificateGroup>,
     /// Id or name of the consumer as whom those go on that have a good certificate and no consumer of their own.
@@ -69,7 +69,7 @@ pub struct Config {
     /// How lists of certificates that were taken back are fetched.
     #[serde(default)]
     pub http: HttpRules,
-    /// What upstreams are told about the caller, and the anonymous consumer.
+    /// The headers that name the caller to upstreams, and the anonymous consumer.
     #[serde(default)]
     pub identity: identity::Config,
 }

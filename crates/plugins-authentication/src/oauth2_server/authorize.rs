@@ -98,7 +98,7 @@ impl Server {
         keys.is_some_and(|(own, given)| verify_slices_are_equal(own.as_bytes(), given.as_bytes()).is_ok())
     }
 
-    /// Reads what is asked for. Of several faults the last one is told.
+    /// Reads the request. If it has several faults, the last one is reported.
     fn read_request<'s>(&'s self, parameters: &'s Parameters) -> Request<'s> {
         let mut request = Request::default();
         let is_served = match parameters.text("response_type") {
@@ -161,7 +161,7 @@ impl Server {
         }
     }
 
-    /// The scope that is asked for, if all of it may be.
+    /// The requested scope, if all of it is allowed.
     pub(super) fn read_scope(&self, parameters: &Parameters) -> Result<Option<String>, OauthError> {
         let Some(known) = self.config.scopes.as_ref().filter(|_| parameters.has("scope")) else {
             return match self.config.mandatory_scope && !parameters.has("scope") {
@@ -241,7 +241,7 @@ impl OauthError {
     }
 }
 
-/// The user who has allowed it, where the call names one that upstreams can be told.
+/// The user who granted access, if the call names one that can be forwarded to upstreams.
 pub(super) fn user(parameters: &Parameters) -> Option<&str> {
     check_user(parameters).ok()
 }

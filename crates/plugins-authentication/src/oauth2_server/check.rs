@@ -69,14 +69,15 @@ impl Server {
         outcome
     }
 
-    /// Asks the store about a token, if only the store can tell whether it is good. The header may hold what is for another
-    /// plugin, such as a password: that is not looked for. `None`: the call can go on.
+    /// Asks the store about a token, if only the store knows whether it is valid. The header may hold a value for
+    /// another plugin, such as a password: such a value is not looked up. `None`: the call can go on.
     fn look_for_token(&self, text: &str, exchange: &mut Exchange) -> Option<Outcome> {
         self.records.sharing.get()?;
         let now_ms = exchange.unix_ms();
         let hash = hash(text);
         match self.clients.token(&hash) {
-            // It is good until it is refreshed. Whether it was, the store tells when it is first read.
+            // The token is valid until it is refreshed. Whether it was is known after the store has been read for the
+            // first time.
             Some(token) if token.refresh().is_some() => self.wait_for_first_news(exchange),
             Some(_) => None,
             None if may_be_made_here(text) => self.look_for(&hash, exchange, now_ms),

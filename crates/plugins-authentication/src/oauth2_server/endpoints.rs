@@ -135,8 +135,8 @@ impl Server {
         }
     }
 
-    /// Waits until the store has told what is there, for a moment. Before that, it is not known what other gateways have done.
-    /// `None`: the call can go on.
+    /// Waits briefly until the store has been read for the first time. Before that, the changes of other gateways are
+    /// not known. `None`: the call can go on.
     pub(super) fn wait_for_first_news(&self, exchange: &mut Exchange) -> Option<Outcome> {
         let has_waited = exchange.filter_state.take::<_, StoreRead>(self).is_some();
         match (self.records.is_followed(), has_waited) {

@@ -74,7 +74,7 @@ impl Server {
         }
     }
 
-    /// Finds the client and has it prove itself. Of several faults the last one is told.
+    /// Finds the client and authenticates it. If there are several faults, the last one is reported.
     fn authenticate(
         &self,
         grant: Option<&str>,
@@ -194,7 +194,7 @@ impl Server {
             Some(_) => code.grant.service == service,
             None => true,
         };
-        // A client that says where the user was sent back to must say what it said before (RFC 6749, 4.1.3).
+        // A client that names the redirect address must name the same one as before (RFC 6749, 4.1.3).
         let is_there = parameters
             .text("redirect_uri")
             .is_none_or(|uri| uri == code.redirect_uri);

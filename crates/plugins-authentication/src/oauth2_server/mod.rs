@@ -62,10 +62,10 @@ const MAX_BODY: usize = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The scopes that clients may ask for. Absent: tokens have none, whatever clients ask for.
+    /// The scopes that clients may request. Absent: tokens have no scope, whatever clients request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<String>>,
-    /// Whether clients must ask for a scope.
+    /// Whether clients must request a scope.
     #[serde(default)]
     pub mandatory_scope: bool,
     /// What the application that logs users in proves itself with. Absent: the grants that need a user are not there.
@@ -102,7 +102,7 @@ pub struct Config {
     /// The realm in `WWW-Authenticate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub realm: Option<String>,
-    /// Who calls, and what upstreams are told about it.
+    /// The headers that name the caller to upstreams, and the anonymous consumer.
     #[serde(default)]
     pub identity: identity::Config,
 }
@@ -327,7 +327,7 @@ impl Plugin for OAuth2Server {
             faults.add("provision_key", "expected a key, found an empty text");
         }
         faults.done()?;
-        // Two clients of the same name are told.
+        // Two clients with the same name are reported.
         context.credential_index(NAME, |credential| {
             let credential = Credential::deserialize(credential).ok()?;
             Some((credential.client_id.into_bytes(), ()))
@@ -357,7 +357,7 @@ impl Plugin for OAuth2Server {
     }
 }
 
-/// The headers that tell upstreams what a token allows.
+/// The headers that describe to upstreams what a token allows.
 struct ScopeHeaders {
     scope: Option<FieldName>,
     user: Option<FieldName>,
@@ -478,7 +478,7 @@ fn may_be_made_here(text: &str) -> bool {
     text.len() == TEXT_LENGTH && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// The service of a call: its id, if the dialect tells one, or its name.
+/// The service of a call: its id if the dialect has one, otherwise its name.
 fn service_of(exchange: &Exchange) -> &str {
     let route = exchange.route.as_deref();
     route.map_or("", |route| match route.labels.get(SERVICE_LABEL) {

@@ -94,7 +94,7 @@ pub(super) enum Record {
         token: Hash,
     },
     Token(Token),
-    /// A token of the configuration that was refreshed: it is none any more.
+    /// A token of the configuration that was refreshed and is no longer valid.
     Refreshed {
         owner: RecordOwner,
     },
@@ -187,7 +187,7 @@ pub(super) struct RecordIndex {
     next_number: u64,
     /// The revision of the store up to which all is known.
     told: u64,
-    /// Whether the store has told what is there.
+    /// Whether the store has been read for the first time.
     is_followed: bool,
 }
 
@@ -268,14 +268,15 @@ impl Records {
     /// Takes over a revision of the store, and that all before is known.
     pub(super) fn follow(&self, revision: u64, changes: Vec<(Hash, Option<Put>)>, now_ms: u64) {
         let mut state = self.write();
-        // A store that was set back tells smaller revisions than before.
+        // A store that was reset reports smaller revisions than before.
         state.told = revision;
         state.is_followed = true;
         state.change(changes);
         state.remove_ended(now_ms);
     }
 
-    /// Whether the store has told what is there. Before that, this copy lacks what other gateways have made.
+    /// Whether the store has been read for the first time. Before that, this copy lacks what other gateways have
+    /// created.
     pub(super) fn is_followed(&self) -> bool {
         self.read().is_followed
     }

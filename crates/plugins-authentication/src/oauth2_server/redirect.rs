@@ -1,4 +1,4 @@
-//! Where applications are sent back to, with what they are told there.
+//! Redirects back to applications, with the parameters that they get there.
 
 use data_encoding::HEXLOWER;
 use weir_plugin::uri::{decode_form, query_pairs};

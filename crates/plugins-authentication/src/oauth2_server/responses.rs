@@ -114,7 +114,7 @@ pub(super) fn missing(realm: Option<&str>) -> Reply {
     Reply::new(401, JSON, body.to_string()).with_header("WWW-Authenticate", challenge(realm, None))
 }
 
-/// A call with a token that is none, or is no longer one.
+/// The response to a call with a token that is invalid or no longer valid.
 pub(super) fn invalid(realm: Option<&str>) -> Reply {
     let description = "The access token is invalid or has expired";
     challenged(401, realm, "invalid_token", description, Some(description))

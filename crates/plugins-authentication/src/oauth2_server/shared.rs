@@ -20,7 +20,8 @@ pub(super) const STORE_TIMEOUT: Duration = Duration::from_secs(6);
 /// unknown. Guesses do not keep the store busy, and those of one client leave room for the tokens of others.
 const MAX_FETCHES: u32 = 500;
 const MAX_FETCHES_OF_CLIENT: u32 = 50;
-/// A token that the store did not have is not looked for again for one to two such times. The store tells of it if it comes.
+/// A token that the store did not have is not looked up again for one to two of these periods. If the token appears,
+/// the store's change feed reports it.
 const MISSING_MS: u64 = 5_000;
 
 /// Where records are shared.

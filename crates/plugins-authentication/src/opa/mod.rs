@@ -44,19 +44,19 @@ pub struct Config {
     /// The most bytes of a body that is sent; calls with a larger one are refused with status 413.
     #[serde(default = "standard_body_limit")]
     pub max_body_bytes: usize,
-    /// Whether it is told the route.
+    /// Whether the agent gets the route.
     #[serde(default)]
     pub route: bool,
-    /// Whether it is told the service.
+    /// Whether the agent gets the service.
     #[serde(default)]
     pub service: bool,
-    /// What it is told about the route, in place of its name and labels.
+    /// The document that describes the route, instead of its name and labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route_document: Option<Value>,
-    /// What it is told about the service, in place of its name.
+    /// The document that describes the service, instead of its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_document: Option<Value>,
-    /// Whether it is told the consumer.
+    /// Whether the agent gets the consumer.
     #[serde(default)]
     pub consumer: bool,
     /// How long a decision is used again for calls that are alike in all that the agent is sent, but for the caller's port and the
@@ -178,7 +178,7 @@ impl Plugin for Opa {
         config.http.check(&mut faults);
         faults.done()?;
         Ok(Arc::new(PolicyFilter {
-            server: server.expect("invariant: its absence has been told"),
+            server: server.expect("invariant: its absence has been reported"),
             rules: config.http.rules(),
             decisions: Arc::clone(&self.0),
             key: hashed(&[&serde_json::to_string(&config).unwrap_or_default()]),

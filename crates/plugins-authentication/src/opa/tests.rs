@@ -23,7 +23,7 @@ fn sent(filter: &Arc<dyn Filter>, exchange: &mut Exchange) -> Value {
 }
 
 #[test]
-fn the_agent_is_told_about_the_call() {
+fn the_agent_gets_the_facts_of_the_call() {
     let mut call = exchange();
     let headers = [("X-A", "1"), ("X-A", "2"), ("B", "c")];
     prepare(&mut call, "PUT /a?x=1&x=%202&y", &headers);

@@ -62,7 +62,7 @@ impl Engine {
         BearerToken::None
     }
 
-    /// Judges a signed token. `None`: it is none, and another method may know it.
+    /// Checks a signed token. `None` if it is not one, and another method may know it.
     pub(super) fn signed(&self, exchange: &mut Exchange, token: &str) -> Step<Option<TokenResult>> {
         let jws = match Jws::parse(token) {
             Ok(jws) => jws,
@@ -380,7 +380,7 @@ fn basic(exchange: &Exchange) -> Option<(String, String)> {
     (!name.is_empty() && !password.is_empty()).then(|| (name.to_owned(), password.to_owned()))
 }
 
-/// How a public client is told from one that has to prove who it is.
+/// Whether a client has to prove its identity with a secret. A public client does not.
 pub(super) fn needs_secret(auth: ClientAuth) -> bool {
     matches!(auth, ClientAuth::Basic | ClientAuth::Post | ClientAuth::SecretJwt)
 }

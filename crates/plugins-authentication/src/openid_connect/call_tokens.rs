@@ -1,4 +1,4 @@
-//! Who calls, as the tokens say: claims, whether they suffice, and the headers that tell them.
+//! The caller as the tokens describe it: claims, whether they suffice, and the headers that carry them.
 
 use super::config::{RequiredClaims, TokenHeader, TokenValue};
 use base64::Engine as _;
@@ -60,7 +60,7 @@ impl CallTokens {
         }
     }
 
-    /// The words of a claim; none where no token has it.
+    /// The words of a claim; empty if no token has the claim.
     pub(super) fn words(&self, path: &[String]) -> Vec<String> {
         self.claim(path).map(words).unwrap_or_default()
     }
@@ -171,7 +171,8 @@ impl CallTokens {
         Value::Object(all)
     }
 
-    /// Sets a header of the list wherever the tokens have its value; all others of the list are gone already.
+    /// The value of a header of the list, if the tokens have it. All other headers of the list have already been
+    /// removed.
     pub(super) fn header(&self, header: &TokenHeader) -> Option<String> {
         let json = |claims: &Option<Arc<Map<String, Value>>>| {
             let text = serde_json::to_string(&**claims.as_ref()?).ok()?;

@@ -1,4 +1,4 @@
-//! The client at the provider's endpoints: how it proves who it is, and what it asks for.
+//! The client at the provider's endpoints: its authentication, and its requests.
 
 use super::config::{ClientAuth, Config};
 use super::provider::TokenSet;

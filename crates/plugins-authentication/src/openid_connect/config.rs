@@ -1,4 +1,4 @@
-//! The configuration of `openid-connect`, with all defaults. What is wrong with one is told where it is built.
+//! The configuration of `openid-connect`, with all defaults. Faults are reported when an instance is built.
 
 use crate::consumer_names::ConsumerName;
 use crate::identity;
@@ -41,7 +41,7 @@ pub struct Config {
     /// Sessions; needed by the methods `session` and `authorization-code`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionConfig>,
-    /// The scopes that are asked for.
+    /// The scopes that logins request.
     #[serde(default = "standard_scopes")]
     pub scopes: Vec<String>,
     /// Where the provider sends browsers back to: an address, or a path of the same host; absent: the path of the call with
@@ -57,7 +57,8 @@ pub struct Config {
     /// Whether logins have a nonce, which the identity token must have too.
     #[serde(default = "weir_plugins_shared::yes")]
     pub nonce: bool,
-    /// Whether what logins ask for is pushed to the provider (RFC 9126), and where; absent: it is in the address.
+    /// Whether authorization requests are pushed to the provider (RFC 9126), and where; absent: the parameters are in
+    /// the address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pushed_requests: Option<PushedRequests>,
     /// Further arguments of the authorization endpoint.
@@ -72,7 +73,7 @@ pub struct Config {
     /// Where a bearer token may stand.
     #[serde(default = "standard_places")]
     pub bearer_places: Vec<TokenSource>,
-    /// A public key in PEM by which bearer tokens are checked, in place of the provider's key set.
+    /// A public key in PEM that verifies bearer tokens, instead of the provider's key set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub public_key: Option<String>,
     /// The introspection endpoint; absent: the one that the document names.
@@ -115,7 +116,7 @@ pub struct Config {
     /// Further headers that callers may not send.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cleared_headers: Vec<String>,
-    /// The value of `Authorization` at the introspection endpoint, in place of what proves who the client is.
+    /// The value of `Authorization` at the introspection endpoint, instead of the client's own authentication.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub introspection_authorization: Option<String>,
     /// Headers that callers get.
@@ -130,7 +131,7 @@ pub struct Config {
     /// The caller's groups, for `acl`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups: Option<GroupsClaim>,
-    /// What upstreams are told about the consumer, and the anonymous one.
+    /// The headers that name the consumer to upstreams, and the anonymous consumer.
     #[serde(default)]
     pub identity: identity::Config,
     /// The realm of `WWW-Authenticate`; absent: none.
@@ -370,12 +371,12 @@ pub struct Logout {
     /// The methods with which a call logs out; empty: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub methods: Vec<String>,
-    /// Whether the provider is told that the tokens are not needed any more (RFC 7009).
+    /// Whether a logout revokes the tokens at the provider (RFC 7009).
     pub revoke: bool,
     /// Where browsers go when they are logged out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirect_uri: Option<String>,
-    /// Whether browsers are sent to the provider, to log out there too, if its document says where.
+    /// Whether browsers are also sent to the provider to log out there, if its document names the address.
     pub at_provider: bool,
 }
 
@@ -393,7 +394,7 @@ impl Default for Logout {
     }
 }
 
-/// A place where a token may stand.
+/// A location for a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenSource {
@@ -501,7 +502,7 @@ pub enum TokenValue {
 pub struct GroupsClaim {
     /// The claim, as a path: a list of texts, or a text with blanks between the groups.
     pub path: Vec<String>,
-    /// A request header that tells the upstream the groups. A caller's own copy never gets through.
+    /// The request header with the groups, for the upstream. The caller's own copy is always removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<String>,
 }

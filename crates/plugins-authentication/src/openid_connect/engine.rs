@@ -25,7 +25,7 @@ pub(super) struct Engine {
     pub(super) client: Client,
     pub(super) caches: Arc<Caches>,
     pub(super) sessions: Option<Sessions>,
-    /// The key of the configuration, in place of the provider's.
+    /// The key of the configuration, instead of the provider's keys.
     pub(super) own_keys: Option<KeySet>,
     /// Whether what access tokens of sessions say is needed.
     pub(super) reads_access_tokens: bool,

@@ -22,7 +22,7 @@ use weir_plugins_shared::cookie::CookieRules;
 use weir_plugins_shared::http_request::{HttpRequest, HttpServer, form};
 use weir_plugins_shared::random;
 
-/// How often a login begins again before the browser is told that it fails.
+/// How often a login is restarted before it fails.
 const MAX_RESTARTS: u8 = 3;
 
 /// A login that is under way.
@@ -118,7 +118,7 @@ impl Engine {
         arguments
     }
 
-    /// Pushes what is asked for. `None`: it is not pushed.
+    /// Pushes the authorization request. `None` if requests are not pushed.
     fn pushed(
         &self,
         exchange: &mut Exchange,
@@ -210,7 +210,7 @@ impl Engine {
         }
     }
 
-    /// The browser begins again where it wanted to go.
+    /// Sends the browser back to the page that it asked for, to begin again.
     fn restart(&self, exchange: &mut Exchange, cookie: &CookieRules, mut login: Login) -> Box<Outcome> {
         if exchange.request.method != b"GET" || login.restarts >= MAX_RESTARTS {
             return self.login_failed();

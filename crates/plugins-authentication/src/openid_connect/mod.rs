@@ -122,7 +122,7 @@ impl Plugin for OpenIdConnect {
             });
             (rules, index)
         });
-        let server = server.expect("invariant: its absence has been told");
+        let server = server.expect("invariant: its absence has been reported");
         let told = config.groups.as_ref().and_then(|groups| groups.header.clone());
         config.cleared_headers.extend(told);
         let required = &config.required;
@@ -133,7 +133,7 @@ impl Plugin for OpenIdConnect {
         Ok(Arc::new(OpenIdFilter {
             engine: Engine {
                 directory: Directory::new(server, config.http.rules(), &config, &self.caches),
-                client: client.expect("invariant: its absence has been told"),
+                client: client.expect("invariant: its absence has been reported"),
                 caches: Arc::clone(&self.caches),
                 sessions: config
                     .session

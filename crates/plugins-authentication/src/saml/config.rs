@@ -1,4 +1,4 @@
-//! The configuration of `saml`. What is wrong with it is told when an instance is built.
+//! The configuration of `saml`. Faults are reported when an instance is built.
 
 use crate::consumer_names::ConsumerName;
 use crate::identity;
@@ -18,7 +18,7 @@ pub struct Config {
     pub provider: Provider,
     /// Where the provider sends browsers back to (the assertion consumer service): a path, or a whole address.
     pub callback: String,
-    /// How logins are asked for.
+    /// How login requests are sent.
     #[serde(default)]
     pub request: RequestRules,
     /// What answers must be like.
@@ -33,13 +33,13 @@ pub struct Config {
     /// Which consumer calls; absent: users are no consumers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consumer: Option<ConsumerRules>,
-    /// Request headers that tell upstreams about the user. Copies that a client sends are always removed.
+    /// Request headers that describe the user to upstreams. Copies that a client sends are always removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub upstream_headers: Vec<UserHeader>,
     /// The session and its cookie. `cookie_same_site: Strict` is refused: browsers do not send such a cookie when they come
     /// back from the provider.
     pub session: SessionConfig,
-    /// Who calls, as upstreams are told.
+    /// The headers that name the caller to upstreams, and the anonymous consumer.
     #[serde(default)]
     pub identity: identity::Config,
 }
@@ -86,7 +86,7 @@ pub enum HashName {
     Sha512,
 }
 
-/// How logins are asked for.
+/// How login requests are sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RequestRules {

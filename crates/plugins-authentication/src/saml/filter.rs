@@ -34,7 +34,7 @@ pub(super) struct SamlFilter {
     pub(super) context: String,
 }
 
-/// A refusal whose reason only logs and explanations tell.
+/// A refusal whose reason appears only in logs and explanations.
 pub(super) fn refused(fault: SamlError) -> Outcome {
     Outcome::refuse(RefusalKind::Unauthenticated {
         plugin: NAME,
@@ -182,7 +182,7 @@ impl SamlFilter {
     }
 }
 
-/// Whether the caller is a browser that shows pages: programs ask for other things than HTML.
+/// Whether the caller is a browser that shows pages. Programs accept other types than HTML.
 fn accepts_html(exchange: &Exchange) -> bool {
     let accepted = exchange.request.headers.get(b"accept").unwrap_or_default();
     accepted

@@ -1,4 +1,4 @@
-//! Logouts: those that a user begins here, and those that the provider tells of.
+//! Logouts that a user begins here, and logouts that the provider reports.
 
 use super::config::LogoutRules;
 use super::filter::SamlFilter;

@@ -12,9 +12,10 @@
 //!
 //! Browsers without a session are sent to the provider with a request, and come back to `callback` with a signed answer.
 //!
-//! Security: an answer is good once, for the browser that asked, and only if it answers that browser's request. What is read
-//! is what is signed (`weir-saml` says how). Answers that were not asked for are refused. That an answer was used, and that the
-//! provider has ended a session, all gateways of a store know a moment later; without a store, only the gateway that it came to.
+//! Security: a response is valid once, for the browser that asked, and only if it answers that browser's request. Only
+//! the signed parts are read (see `weir-saml`). Unsolicited responses are refused. All gateways of a store learn within
+//! moments that a response was used and that the provider has ended a session; without a store, only the gateway that
+//! received the message does.
 
 mod config;
 mod filter;
@@ -118,7 +119,7 @@ impl Plugin for Saml {
                 ..Limits::default()
             },
             sessions: Sessions::new(config.session.clone(), self.random),
-            gate: gate.expect("invariant: its absence has been told"),
+            gate: gate.expect("invariant: its absence has been reported"),
             trust,
             signing,
             decryption,

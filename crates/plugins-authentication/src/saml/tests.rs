@@ -410,7 +410,7 @@ fn users_are_consumers_if_the_configuration_says_so() {
     }
 }
 
-/// A call that is let in without a look at its session tells upstreams nothing in this plugin's name.
+/// A call that is admitted without a check of its session sends upstreams nothing in this plugin's name.
 #[test]
 fn headers_of_a_client_are_removed_from_calls_that_are_not_looked_at() {
     let mut changed = config();
@@ -419,7 +419,7 @@ fn headers_of_a_client_are_removed_from_calls_that_are_not_looked_at() {
     let call = Browser::default().call(&filter, "OPTIONS /a", "");
     assert_eq!(call.told, "continue");
     assert_eq!((call.upstream("X-User"), call.upstream("X_Groups")), (None, None));
-    // A plugin before this one has found out who calls, and has told it.
+    // A plugin before this one has identified the caller and set the header.
     let mut known = exchange();
     prepare(
         &mut known,

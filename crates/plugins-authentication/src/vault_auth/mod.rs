@@ -43,11 +43,11 @@ const NAME: &str = "vault-auth";
 const CACHE_BYTES: usize = 16 << 20;
 /// How long the vault is not asked about a token after a failure.
 const RETRY_MS: u64 = 1_000;
-/// How long what the vault does not know is not asked for.
+/// How long a token that the vault does not know is not looked up again.
 const UNKNOWN_MS: u64 = 5_000;
 /// The longest that a secret says it may be kept, in seconds.
 const LONGEST_S: f64 = 86_400.0;
-/// Longer access tokens are not asked for.
+/// Longer access tokens are not looked up.
 const MAX_TOKEN: usize = 512;
 
 /// Configuration of `vault-auth`.
@@ -72,7 +72,7 @@ pub struct Config {
     /// How long what the vault says is used if it names no `ttl`, in seconds; 0: each call asks the vault, and `ttl` does not count.
     #[serde(default = "one_minute")]
     pub cache_seconds: u64,
-    /// Who calls, and what upstreams are told about it.
+    /// The headers that name the caller to upstreams, and the anonymous consumer.
     #[serde(default)]
     pub identity: identity::Config,
     /// How the vault is asked.
@@ -224,7 +224,7 @@ impl Plugin for VaultAuth {
     }
 }
 
-/// Makes a vault ready, and tells what is wrong with it.
+/// Builds a vault, and reports what is wrong with its configuration.
 fn built(vault: &VaultServer, faults: &mut ConfigErrors) -> Option<Vault> {
     let server = HttpServer::parse(&vault.address).filter(|it| it.target == "/");
     if server.is_none() {

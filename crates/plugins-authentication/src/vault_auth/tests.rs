@@ -1,4 +1,4 @@
-//! `vault-auth` as its users see it, with a vault in place of the engine's network.
+//! Tests of `vault-auth` from a user's view, with a vault instead of the engine's network.
 
 use super::*;
 use serde_json::json;

@@ -4,7 +4,7 @@
 use super::{EngineVersion, MAX_TOKEN, VaultServer, encoded, is_segment};
 use serde_json::{Value, json};
 
-/// The headers that a vault wants: its token, and one that agents before it ask for.
+/// The headers that a vault expects: its token, and one that agents in front of it require.
 pub const HEADERS: (&str, &str) = ("X-Vault-Token", "X-Vault-Request");
 
 impl VaultServer {
@@ -22,8 +22,8 @@ impl VaultServer {
         is_fine.then(|| format!("{address}/v1/{mount}/{folder}{}", encoded(access)))
     }
 
-    /// A secret as the engine takes it. The second version takes it only if `last_version` is still the last one
-    /// (0: there was none); the first one cannot be told to.
+    /// A secret in the form that the engine expects. The second version accepts it only if `last_version` is still the
+    /// last one (0: there was none); the first version has no such check.
     pub fn document(&self, secret: Value, last_version: u64) -> Value {
         match self.version {
             EngineVersion::V1 => secret,
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_tell_the_last_version() {
+    fn answers_name_the_last_version() {
         for (answer, expected) in [
             (r#"{"errors":[]}"#, 0),
             (

@@ -177,7 +177,7 @@ fn arguments(exchange: &Exchange) -> Option<Map<String, Value>> {
     Some(found)
 }
 
-/// What a caller is told about the server's answer.
+/// The response to the caller, made from the server's answer.
 fn outcome_of(
     kind: EndpointKind,
     app_id: &str,

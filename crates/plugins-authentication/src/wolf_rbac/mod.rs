@@ -4,11 +4,12 @@
 //! {}
 //! ```
 //!
-//! A token is `V1#app#token`, in the argument `rbac_token`, in `Authorization`, in `x-rbac-token`, or in a cookie of that name. The
-//! app leads to a consumer, whose credential names the server. Upstreams and callers are told the user in `X-UserId`,
-//! `X-Username` and `X-Nickname`.
+//! A token is `V1#app#token`, in the argument `rbac_token`, in `Authorization`, in `x-rbac-token`, or in a cookie of
+//! that name. The app leads to a consumer, whose credential names the server. Upstreams and callers get the user in
+//! `X-UserId`, `X-Username` and `X-Nickname`.
 //!
-//! Security: a caller's own copies of these headers never get through. Calls are refused while the server gives no answer.
+//! Security: a caller's own copies of these headers never get through. Calls are refused while the server does not
+//! answer.
 
 mod endpoints;
 
@@ -37,7 +38,7 @@ use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules
 pub struct Config {
     /// How servers are asked. Whether certificates must be good is the credential's choice.
     pub http: HttpRules,
-    /// What upstreams are told about the consumer.
+    /// The headers that name the consumer to upstreams, and the anonymous consumer.
     pub identity: identity::Config,
 }
 
@@ -62,7 +63,7 @@ fn standard_prefix() -> String {
 }
 
 const NAME: &str = "wolf-rbac";
-/// What the server is told about what it is sent.
+/// The content type of what is sent to the server.
 const CONTENT_TYPE: (&str, &str) = ("Content-Type", "application/json; charset=utf-8");
 /// How often a server that fails is asked.
 const TRIES: u8 = 3;

@@ -89,7 +89,7 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
         &[
             "directory users_of_a_directory_are_recognised",
             "kong groups_of_a_directory_reach_acl",
-            "ldap groups_decide_and_are_told",
+            "ldap groups_decide_and_are_forwarded",
             "ldap credentials_are_read_and_verdicts_are_kept",
             "ldap-ber names_cannot_leave_their_place",
         ],

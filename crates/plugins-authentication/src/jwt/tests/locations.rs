@@ -6,7 +6,7 @@ use super::*;
 /// of bob.
 type TokenCase<'c> = (&'c Value, &'c str, &'c [&'c str], &'c str);
 
-/// Sends the calls. `left` says what is left of query, cookies and Authorization where the token is hidden.
+/// Sends the calls. `left` is what remains of query, cookies and Authorization if the token is hidden.
 fn tokens_are_found(cases: &[TokenCase<'_>], left: &[[Option<&str>; 3]]) {
     let alice = token(r#"{"iss":"hs"}"#);
     let bob = sign(r#"{"alg":"HS256"}"#, r#"{"iss":"b64"}"#, "secret");

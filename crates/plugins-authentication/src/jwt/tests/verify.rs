@@ -113,7 +113,7 @@ fn what_must_be_understood_is_refused() {
 }
 
 #[test]
-fn faults_are_told_apart() {
+fn faults_are_distinguished() {
     let good = token(r#"{"iss":"hs"}"#);
     let head = r#"{"alg":"HS256"}"#;
     let lenient = json!({"signature_required": false, "check_typ": false, "key_in_header": false});

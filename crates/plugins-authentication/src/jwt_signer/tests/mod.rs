@@ -1,4 +1,5 @@
-//! `jwt-signer` as its users see it, with servers in place of the engine's network. Here is what its tests share.
+//! Tests of `jwt-signer` from a user's view, with servers instead of the engine's network. This file holds the shared
+//! parts.
 
 mod introspection;
 mod keys;

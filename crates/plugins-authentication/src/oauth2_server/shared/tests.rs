@@ -1,4 +1,4 @@
-//! Gateways that share their tokens, with a store in memory that tells its changes when the test says so.
+//! Gateways that share their tokens through a store in memory, which delivers its changes when the test says so.
 
 use super::*;
 use crate::oauth2_server::OAuth2Server;
@@ -147,7 +147,7 @@ fn what_one_gateway_gives_another_one_knows() {
     assert!(two.0.fetch(&hash("a"), CLIENT, 9).is_none(), "known");
     let told = store.deliver(&two, 0);
     assert!(two.0.find_refresh(&hash("refresh a"), 9).is_some());
-    // Of two that take the same record one gets it, wherever they are.
+    // If two gateways take the same record, only one gets it.
     let take = |gateway: &SharedTokens, text: &str| Change {
         unless_changed: Some((hash("a"), gateway.0.find(&hash("a"), 9).expect("there"))),
         removes: vec![hash("a")],
@@ -232,7 +232,7 @@ fn a_token_that_the_store_lacks_is_not_looked_for_again_and_again() {
     assert_eq!(look(9_999), 1, "also in the time after");
     assert_eq!((look(10_000), look(10_001)), (2, 2));
     assert_eq!(look(100_000), 3);
-    // What the store tells is known, whether or not it was looked for.
+    // What the store delivers is known, whether or not it was looked up.
     let other = gateway(&store, Bounds::default());
     assert_eq!(commit(&other, put("made up", 1)), Some(Ok(true)));
     store.deliver(&one, 0);
@@ -285,7 +285,7 @@ fn what_many_commits_at_once_leave_over_goes_with_the_next() {
 }
 
 #[test]
-fn lists_tell_where_a_client_is() {
+fn lists_name_the_place_of_a_client() {
     let store = Arc::new(FakeStore::default());
     let one = gateway(&store, Bounds::default());
     let mut change = put("a", 1);
@@ -348,9 +348,9 @@ fn only_what_may_be_a_token_is_looked_for() {
     assert_eq!(store.state().reads, 1);
 }
 
-/// Before the store has told what is there, it is not known what other gateways have refreshed.
+/// Until the store has been read for the first time, it is not known what other gateways have refreshed.
 #[test]
-fn refreshed_tokens_are_not_judged_before_the_store_has_told() {
+fn refreshed_tokens_are_not_judged_before_the_store_is_read() {
     let store = Arc::new(FakeStore::default());
     let (filter, records) = instance(&store);
     let refresh = || {

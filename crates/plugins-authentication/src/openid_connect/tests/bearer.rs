@@ -400,7 +400,7 @@ fn ways_of_multi_auth_ask_one_after_the_other() {
 }
 
 #[test]
-fn groups_of_a_claim_are_noted_and_told() {
+fn groups_of_a_claim_are_noted_and_forwarded() {
     let provider = FakeProvider::new();
     let filter = filter(|config| {
         config.methods = vec![Method::Bearer];

@@ -1,4 +1,5 @@
-//! `openid-connect` as its users see it, with a provider in place of the engine's network. Here is what its tests share.
+//! Tests of `openid-connect` from a user's view, with a provider instead of the engine's network. This file holds the
+//! shared parts.
 
 mod bearer;
 mod logins;

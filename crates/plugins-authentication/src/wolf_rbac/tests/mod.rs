@@ -42,7 +42,7 @@ fn run(call: &mut Exchange, answers: &[Option<(u16, &str)>]) -> (String, Vec<Str
 const GOOD: &str = r#"{"ok": true, "data": {"userInfo": {"id": 7, "username": "ada", "nickname": "Ä"}}}"#;
 
 #[test]
-fn the_server_decides_and_its_user_is_told() {
+fn the_server_decides_and_its_user_is_forwarded() {
     let forged = [
         ("X-UserId", "1"),
         ("x_username", "root"),

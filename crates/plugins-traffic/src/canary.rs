@@ -33,10 +33,10 @@ pub struct Config {
     /// A share that grows from nothing to all calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ramp: Option<Ramp>,
-    /// The calls of these consumers, in place of a share.
+    /// Routes the calls of these consumers, instead of a share.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub groups: Option<Groups>,
-    /// What callers are told apart by.
+    /// The property that groups calls: all calls of one caller are routed alike.
     pub by: CallerKey,
     /// In how many parts callers are divided.
     #[schemars(range(min = 1, max = 1_000_000))]
@@ -54,7 +54,7 @@ pub struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub port: Option<u16>,
-    /// The path that is asked for, in place of the call's.
+    /// The path to request, instead of the call's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Calls go to the service's own targets while too few of `upstream` are healthy.
@@ -102,12 +102,12 @@ pub struct Groups {
     pub label: String,
     /// The values.
     pub values: Vec<String>,
-    /// The calls of all others, in place of theirs.
+    /// Routes the calls of all other consumers instead.
     #[serde(default)]
     pub others: bool,
 }
 
-/// What callers are told apart by.
+/// The property by which calls are grouped.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CallerKey {

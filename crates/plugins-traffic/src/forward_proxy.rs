@@ -36,16 +36,16 @@ pub struct Config {
     /// The proxy for services over TLS; absent: `http`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub https: Option<ProxyServer>,
-    /// The user that the proxies ask for.
+    /// The user name for the proxies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub username: Option<String>,
     /// The user's password.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
-    /// Whether certificates of services must be good; absent: as the service says.
+    /// Whether the certificates of services are verified; absent: as the service's configuration says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verify_tls: Option<bool>,
-    /// What calls tell of their clients in `X-Forwarded-*`, `X-Real-IP` and `Forwarded`.
+    /// The client's details in `X-Forwarded-*`, `X-Real-IP` and `Forwarded`.
     pub x_headers: XHeaders,
 }
 
@@ -69,14 +69,14 @@ pub struct ProxyServer {
     pub port: u16,
 }
 
-/// What calls tell of their clients.
+/// The client's details in forwarded calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum XHeaders {
-    /// What the route tells.
+    /// As the route is configured.
     #[default]
     Append,
-    /// What the client has told, and nothing else.
+    /// Only what the client itself has sent.
     Transparent,
     /// Nothing.
     Delete,

@@ -1,4 +1,4 @@
-//! `graphql-limit`: lets GraphQL calls pass as long as the depths of their queries do not sum up to more than a limit.
+//! `graphql-limit`: limits the sum of the depths of GraphQL queries in a window.
 //!
 //! ```yaml
 //! limit: 100
@@ -6,9 +6,9 @@
 //! by: consumer
 //! ```
 //!
-//! A query costs as much as its operations go deep, times a factor; fragments count where they are spread. With `fields` it
-//! costs what the fields cost that it selects, by weights and by arguments such as `first: 100`. What does not pass is
-//! counted too, so that who asks for too much has to wait.
+//! The cost of a query is the depth of its operations times a factor; a fragment counts at every place that uses it.
+//! With `fields`, the cost is that of the fields that the query selects, by weights and by arguments such as `first:
+//! 100`. Refused calls are counted too, so a caller that requests too much has to wait.
 
 use crate::graphql_cost::{self, CompiledFields, FieldCosts, FieldSum, SchemaCache, countable};
 use crate::persistent_counters::PersistentLimiter;
@@ -44,22 +44,22 @@ pub struct Config {
     /// Status of the answer to calls over the limit, 200 to 599.
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// What calls over the limit are told, in place of the dialect's own words.
+    /// The message for calls over the limit, instead of the dialect's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Where counts stand that several gateways share. Left out: in this process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<WindowStore>,
-    /// The header that tells the limit.
+    /// The response header with the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_header: Option<String>,
-    /// The header that tells what is left.
+    /// The response header with the remaining amount.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remaining_header: Option<String>,
-    /// The header that tells the seconds until the window ends.
+    /// The response header with the seconds until the window ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reset_header: Option<String>,
-    /// The header that tells what the query costs.
+    /// The response header with the query's cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_header: Option<String>,
     /// What costs are multiplied with, more than 0. They are rounded up, and at least 1.
@@ -67,8 +67,8 @@ pub struct Config {
     /// What is added to a cost before it is multiplied, at least 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub cost_offset: f64,
-    /// What the fields cost that a query selects, which counts in place of its depth. Queries whose service does not tell its
-    /// schema, where there are weights, are refused with status 400.
+    /// The cost of the selected fields, which counts instead of the depth. If there are weights, queries to a service
+    /// that does not reveal its schema are refused with status 400.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<FieldCosts>,
     /// What one query may cost; one that costs more is counted, and refused with status 403.
@@ -113,7 +113,7 @@ const NO_SCHEMA: &str = "Invalid graphql request: failed to introspect the upstr
 /// Counters that are held at most, for all instances together.
 const MAX_COUNTERS: usize = 1 << 18;
 
-/// The plugin; it owns the counters, and the schemas that services have told.
+/// The plugin; it owns the counters and the schemas of services.
 pub struct GraphqlLimit {
     limiter: Arc<Limiter>,
     schemas: SchemaCache,
@@ -212,11 +212,11 @@ struct CostFilter {
     config: Config,
 }
 
-/// How it counts where several gateways share the counts.
+/// How calls are counted if several gateways share the counts.
 enum Counts {
     /// Each call asks.
     Asked(Shared),
-    /// Calls are counted here, and settled later.
+    /// Calls are counted here, and synchronized later.
     Settled(Arc<Accumulator>),
 }
 
@@ -265,7 +265,7 @@ impl CostFilter {
         name.unwrap_or_else(|| self.by.name_of_address(exchange.request.client))
     }
 
-    /// Tells how much of the limit is used, this query included. A refusal where that is too much.
+    /// Reports how much of the limit is used, this query included. Returns a refusal if that is too much.
     fn conclude(&self, exchange: &mut Exchange, cost: u64, used: u64, reset_ms: u64) -> Option<Box<Refusal>> {
         let numbers = [
             (&self.config.cost_header, cost),
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn costs_are_told_and_bounded() {
+    fn costs_are_reported_and_bounded() {
         let config = json!({
             "limit": 9, "window_seconds": 21, "cost_factor": 1.5, "max_cost": 4, "cost_header": "Cost",
             "remaining_header": "Left",
@@ -428,7 +428,7 @@ mod tests {
         }
     }
 
-    /// What fields cost is asked for with the path and the host of the call, and counted before it is bounded.
+    /// The schema is fetched with the path and the host of the call. The cost is counted before it is bounded.
     #[test]
     fn fields_cost_in_place_of_depths() {
         let config = json!({

@@ -93,7 +93,7 @@ impl Networks {
         }
     }
 
-    /// Whether there is none.
+    /// Whether the list is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.v4.firsts.is_empty() && self.v6.firsts.is_empty()
     }

@@ -121,7 +121,7 @@ impl Number {
         }
     }
 
-    /// The number for this call, at most 2^53-1; `None` where a variable has no good value.
+    /// The number for this call, at most 2^53-1; `None` if a variable has no usable value.
     pub(crate) fn read(&self, exchange: &Exchange) -> Option<u64> {
         match self {
             Self::Fixed(number) => Some(*number),
@@ -144,7 +144,7 @@ impl Number {
 
 /// Counters of one kind, with names as the request has them.
 pub(crate) struct RateKey {
-    /// Keeps the counters apart from all others.
+    /// Separates the counters from all others.
     place: Vec<u8>,
     /// What their keys begin with.
     start: KeyPrefix,
@@ -281,12 +281,12 @@ impl RateKey {
         self.by.indeterminate(exchange)
     }
 
-    /// The key of the call's counters; `None` where it has nothing to count by.
+    /// The key of the call's counters; `None` if the call has no value to count by.
     pub(crate) fn key(&self, exchange: &Exchange) -> Option<u128> {
         self.with_value(exchange, |kind, value| self.key_of(kind, value))
     }
 
-    /// What the call's counters are called where other gateways look for them, too; `None` where it has nothing to
+    /// The name of the call's counters, for stores that several gateways share; `None` if the call has no value to
     /// count by.
     pub(crate) fn name(&self, exchange: &Exchange) -> Option<Vec<u8>> {
         self.with_value(exchange, |kind, value| self.name_of(kind, value))
@@ -346,7 +346,7 @@ fn with_address<T>(address: IpAddr, make: impl Fn(u8, &[u8]) -> T) -> T {
 /// The longest text that stands in a name as it is.
 const LONGEST_IN_NAME: usize = 128;
 
-/// Puts a text into a name; its digest, where it is long or would end the hash tag.
+/// Appends a text to a name; its digest, if the text is long or would end the hash tag.
 fn push_bounded(name: &mut Vec<u8>, text: &[u8]) {
     let is_plain = text
         .iter()

@@ -26,7 +26,7 @@ pub struct Config {
     /// The variable that holds the address, with a port or without: `http_x_client`, `arg_ip`. Of
     /// `http_x_forwarded_for` the last address counts.
     pub from: String,
-    /// Addresses and networks; where there are any, only calls from one of them are believed.
+    /// Addresses and networks; if there are any, only the headers of calls from one of them are used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trusted: Vec<String>,
     /// Whether, of the addresses in `X-Forwarded-For`, the last one that is not trusted counts.

@@ -1,11 +1,11 @@
-//! `referer-restriction`: lets calls pass by the host of the page that they come from.
+//! `referer-restriction`: admits or refuses calls by the host of the referring page.
 //!
 //! ```yaml
 //! allow: [example.com, "*.example.com"]
 //! pass_missing: true
 //! ```
 //!
-//! Security: browsers say truly where a call comes from, or nothing; other programs say what they like.
+//! Security: browsers send the true page or none; other programs can send what they like.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,14 +28,14 @@ pub struct Config {
     /// Calls from these hosts do not pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
-    /// Whether calls pass that do not say where they come from, or not in the form of an address on the web.
+    /// Whether calls pass that have no `Referer`, or one that is not a web address.
     #[serde(default)]
     pub pass_missing: bool,
-    /// Status of the answer to those who do not pass, 200 to 599.
+    /// Status of the refusal, 200 to 599.
     #[serde(default = "forbidden")]
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// What they are told, in place of the dialect's own words.
+    /// The message of a refusal, instead of the dialect's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }

@@ -5,11 +5,11 @@
 //! require_length: true
 //! ```
 //!
-//! What a call says about its length is checked before the body is sent. Of a body without a length, up to 1 MiB is read
-//! to find out; where more is allowed, the call breaks off once it gets too long.
+//! The announced length of a call is checked before its body is sent. Up to 1 MiB of a body without a length is read to
+//! check it; if more is allowed, the call is broken off as soon as the body gets too long.
 //!
-//! Security: only the body counts; headers have a bound of their own. What is compressed counts as it comes, so a server that
-//! unpacks it needs a bound too.
+//! Security: only the body counts; headers have their own limit. A compressed body counts as it is received, so a
+//! server that decompresses it needs its own limit.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ use weir_plugins_shared::config_checks::ConfigErrors;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Bytes that a body may have; `null`: any number, also where another limit would hold.
+    /// The maximum number of bytes in a body; `null`: unlimited, even if another limit would apply.
     pub max_bytes: Option<u64>,
     /// Whether calls are refused that neither say how long their body is nor send it in chunks.
     #[serde(default)]
@@ -114,7 +114,7 @@ impl Filter for SizeFilter {
         match &request.body {
             Some(body) if body.len() as u64 > most => refuse(too_large),
             None if most <= MAX_VARIABLE_BODY as u64 => Outcome::NeedBody {
-                // One more tells a body that is too long from one that is just long enough.
+                // One byte more distinguishes a body that is too long from one at the limit.
                 max_bytes: most as usize + 1,
             },
             _ => Outcome::Continue,

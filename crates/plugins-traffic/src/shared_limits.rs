@@ -1,5 +1,5 @@
-//! Counts that gateways settle through their control plane, for the limits of a plugin. Each call is decided by the counters
-//! of its gateway; what it counted is noted, and others learn of it.
+//! Counts that gateways synchronize through the control plane, for the limits of a plugin. Each call is decided by the
+//! counters of its own gateway; its count is recorded and sent to the other gateways.
 
 use crate::rate_key::RateKey;
 use weir_flow::rate_limit::{Counters, WindowLimit, across};

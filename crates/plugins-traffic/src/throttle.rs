@@ -1,4 +1,4 @@
-//! `throttle`: lets calls pass at a steady rate; those that come faster wait their turn, or are refused.
+//! `throttle`: passes calls at a steady rate; faster calls wait their turn, or are refused.
 //!
 //! ```yaml
 //! rate_per_second: 10
@@ -6,10 +6,10 @@
 //! by: consumer
 //! ```
 //!
-//! It is a leaky bucket: up to `burst` calls wait, each until its turn at the rate comes.
+//! It is a leaky bucket: up to `burst` calls wait, each for its turn at the rate.
 //!
-//! Security: calls that wait hold their connections, so a large `burst` is work that anybody can pile up. Callers are as
-//! good as what they are told apart by: a header is theirs to choose.
+//! Security: calls that wait hold their connections, so a large `burst` is work that anybody can pile up. Callers can
+//! escape a limit if they can choose the key, such as a header.
 
 use crate::rate_key::settled::is_settled;
 use crate::rate_key::{CountBy, MissingKey, RateKey};
@@ -52,11 +52,11 @@ pub struct Config {
     /// Which buckets are used. Instances with equal scopes share them. Default: the instance's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// Status of the answer to calls beyond the burst, 200 to 599.
+    /// Status of the refusal, 200 to 599.
     #[serde(default = "unavailable")]
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// What they are told, in place of the dialect's own words.
+    /// The message of a refusal, instead of the dialect's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Where buckets stand that several gateways share. Left out: in this process.
@@ -158,7 +158,7 @@ enum Subject {
 }
 
 impl Bucket {
-    /// By what the call is counted, where it has a value to be counted by; or else how it goes on.
+    /// The subject that the call is counted by, or the outcome if it has no value to count by.
     fn subject(&self, has_own: bool) -> Result<Subject, Outcome> {
         match (has_own, self.when_key_missing) {
             (true, _) => Ok(Subject::Own),

@@ -1,4 +1,4 @@
-//! `upstream-address`: sends calls to a host, a port and a path that are made of what the call has.
+//! `upstream-address`: computes the upstream's host, port and path from the call.
 //!
 //! ```yaml
 //! host: $(headers["x-tenant"]).internal.example
@@ -6,11 +6,11 @@
 //! path: /v2$(query_params.path)
 //! ```
 //!
-//! `$(…)` is an expression over `headers`, `query_params` and `uri_captures`. A call for which one cannot be evaluated,
-//! which leads to no host, or whose path would lead up to another one (`..`), is refused.
+//! `$(…)` is an expression over `headers`, `query_params` and `uri_captures`. A call is refused if an expression cannot
+//! be evaluated, if the result has no host, or if the path would lead to a parent directory (`..`).
 //!
-//! Security: a caller chooses what the expressions tell. Put no header into `host` as a whole unless callers may reach all
-//! that the gateway reaches.
+//! Security: a caller controls the values of the expressions. Do not use a whole header as `host` unless callers may
+//! reach everything that the gateway reaches.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

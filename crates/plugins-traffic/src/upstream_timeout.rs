@@ -1,4 +1,4 @@
-//! `upstream-timeout`: times for the upstream in place of the route's own.
+//! `upstream-timeout`: timeouts for the upstream, instead of the route's own.
 //!
 //! ```yaml
 //! connect_ms: 200
@@ -6,7 +6,7 @@
 //! call_ms: 3000
 //! ```
 //!
-//! Where it is configured for one consumer or one condition, only such calls have these times.
+//! If it is configured for a consumer or under a condition, only those calls get these timeouts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

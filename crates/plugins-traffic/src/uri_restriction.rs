@@ -1,12 +1,12 @@
-//! `uri-restriction`: refuses calls by what they ask for.
+//! `uri-restriction`: refuses calls by their path and query.
 //!
 //! ```yaml
 //! deny: ["\\.(git|env)(/|$)", "^/admin"]
 //! ignore_case: true
 //! ```
 //!
-//! The expressions are searched for in path and query together. Security: it catches what should not be requested,
-//! not a lock; what must not be reached needs a route of its own, or none.
+//! The expressions are searched for in path and query together. Security: this filters unwanted requests and is not a
+//! lock; protect what must not be reached with a route of its own, or with no route.
 
 use regex::bytes::RegexSet;
 use schemars::JsonSchema;
@@ -37,7 +37,7 @@ pub struct Config {
     #[serde(default = "forbidden")]
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// What the caller is told, in place of the dialect's own words.
+    /// The message of a refusal, instead of the dialect's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -116,7 +116,7 @@ mod tests {
     use weir_plugins_testkit::*;
 
     #[test]
-    fn addresses_are_refused_as_told() {
+    fn addresses_are_refused_as_configured() {
         let rules = json!({"deny": ["root.exe", "root.m+$", "=x&y"]});
         let any_case = json!({"deny": ["aa|b", "c"], "ignore_case": true});
         for (config, line, is_refused) in [

@@ -21,7 +21,7 @@ impl<T> Default for WeightedRules<T> {
 }
 
 impl<T> WeightedRules<T> {
-    /// Adds a rule, which stands at `path`; what is wrong with its condition is told to `faults`.
+    /// Adds a rule from `path`, and reports faults of its condition to `faults`.
     pub(crate) fn add(
         &mut self,
         when: Option<&Predicate>,

@@ -13,7 +13,7 @@ pub(crate) struct Weights {
 }
 
 impl Weights {
-    /// `None` where all weights are 0.
+    /// `None` if all weights are 0.
     pub(crate) fn new(weights: impl IntoIterator<Item = u32>) -> Option<Self> {
         let weights: Vec<u64> = weights.into_iter().map(u64::from).collect();
         let common = weights.iter().copied().fold(0, gcd);

@@ -1,4 +1,4 @@
-//! `workflow`: refuses or limits calls by rules of which the first that holds counts.
+//! `workflow`: refuses or limits calls by the first rule that matches.
 //!
 //! ```yaml
 //! rules:
@@ -6,7 +6,7 @@
 //!   - {when: ["uri", "~~", "^/internal"], then: {refuse: {status: 403}}}
 //! ```
 //!
-//! A plugin that a rule runs has no more to do with the call where it stands in the chain by itself.
+//! After a rule has run a plugin, the plugin's own instance in the chain skips the call.
 
 use crate::concurrency_limit::ConcurrencyLimit;
 use crate::rate_key::settled::mark_done;
@@ -61,7 +61,7 @@ pub struct Refuse {
     /// Status of the answer, 200 to 599.
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// What the caller is told, in place of the dialect's own words.
+    /// The message of a refusal, instead of the dialect's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }

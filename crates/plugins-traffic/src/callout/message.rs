@@ -261,7 +261,7 @@ fn escape(value: &[u8], out: &mut String) {
 /// A callout made ready for many calls.
 pub(super) struct CompiledCallout {
     pub(super) name: String,
-    /// What tells its answers from those of others.
+    /// Distinguishes its cached answers from those of other callouts.
     pub(super) key: String,
     address: Address,
     method: String,

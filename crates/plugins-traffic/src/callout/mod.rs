@@ -95,7 +95,7 @@ pub struct Callout {
     #[serde(default = "bad_request")]
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// What such a call is told.
+    /// The message of the response to such a call.
     #[serde(default = "failed")]
     pub message: String,
     /// Whether its answers may be kept.

@@ -15,7 +15,7 @@ use weir_plugin::{
 /// Answers that are kept, by a digest of the whole request.
 pub(super) type ResponseCache = ExpiringMap<Arc<Value>>;
 
-/// After a request that has failed, calls that would share its answer each ask for so long, in milliseconds.
+/// After a failed request, calls that would share its answer each send their own for this long, in milliseconds.
 const RETRY_MS: u64 = 1_000;
 /// Bytes of a value, and of a name, besides those of texts.
 const NODE_BYTES: usize = 32;
@@ -28,7 +28,7 @@ pub(super) struct CalloutFilter {
     pub(super) cache_ms: u64,
     pub(super) max_body_bytes: usize,
     pub(super) answers: Arc<ResponseCache>,
-    /// Where answers are kept in place of memory.
+    /// The cache for answers, if they are not cached in memory.
     pub(super) redis: Option<RedisStore>,
 }
 

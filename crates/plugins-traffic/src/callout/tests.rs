@@ -5,8 +5,8 @@ use serde_json::json;
 use weir_plugin::{Exchange, Outcome, SubrequestResponse};
 use weir_plugins_testkit::*;
 
-/// A call, and the answers to what is asked, one after the other; `None`: there is none. What is asked, and how the call
-/// goes on.
+/// Runs a call with the answers to its callouts, one after the other (`None`: no answer). Returns the requests that
+/// were sent, and the outcome.
 fn run(
     filter: &dyn Filter,
     exchange: &mut Exchange,

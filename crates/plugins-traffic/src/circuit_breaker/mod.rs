@@ -273,7 +273,7 @@ impl Filter for BreakerFilter {
     }
 
     fn on_response(&self, exchange: &mut Exchange) {
-        // What the gateway says without having asked the service tells nothing of it.
+        // A response that the gateway itself made says nothing about the service.
         if exchange.upstream.is_none() {
             return;
         }

@@ -25,7 +25,7 @@ fn failures_open_and_successes_close() {
     let config = json!({
         "failures": 2, "failure_statuses": [500, 502], "successes": 2, "success_statuses": [200], "status": 599,
     });
-    // `(answers of the service, `None` where it is not asked; whether the next call passes)`
+    // `(answers of the service, or `None` if it is not called; whether the next call passes)`
     for (answers, passes) in [
         (vec![], true),
         (vec![Some(500)], true),

@@ -1,4 +1,4 @@
-//! `concurrency-limit`: lets at most so many calls be under way at once.
+//! `concurrency-limit`: limits how many calls are in progress at the same time.
 //!
 //! ```yaml
 //! limits: [{count: 10, burst: 5}]
@@ -6,11 +6,11 @@
 //! delay_seconds: 0.1
 //! ```
 //!
-//! A call counts until its response has been sent, or it has broken off. Calls within the burst wait a while first. Counts
-//! are exact over all workers.
+//! A call counts until its response has been sent or the connection breaks. Calls within the burst wait a while first.
+//! Counts are exact across all workers.
 //!
-//! Security: a slow client holds its place for as long as it is slow; where callers share a count, one can use up the
-//! places of all.
+//! Security: a slow client holds its slot for as long as it is slow. If callers share a count, one of them can use up
+//! the slots of all.
 
 mod shared;
 
@@ -53,11 +53,11 @@ pub struct Config {
     #[serde(default)]
     #[schemars(range(min = 0, max = 3600))]
     pub delay_seconds: f64,
-    /// Status of the answer to others, 200 to 599.
+    /// Status of the refusal, 200 to 599.
     #[serde(default = "unavailable")]
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// What they are told, in place of the dialect's own words.
+    /// The message of a refusal, instead of the dialect's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// What happens to a call for which no limit can be found out.
@@ -107,8 +107,8 @@ pub struct Limit {
     /// Further calls that may be under way after they have waited.
     #[serde(default = "nothing")]
     pub burst: LimitValue,
-    /// What this limit counts by, in place of the configuration's `by`. A limit with one of its own that has nothing to
-    /// count by is skipped.
+    /// The key that this limit counts by, instead of the configuration's `by`. A limit with its own key is skipped for
+    /// calls that have no value for the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<CountBy>,
 }

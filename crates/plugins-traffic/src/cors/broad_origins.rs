@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loose_expressions_are_told_from_tight_ones() {
+    fn loose_expressions_are_distinguished_from_tight_ones() {
         for (pattern, part) in [
             (r"https://app\.example\.com", Some("no `$`")),
             (r"^https://app\.example\.com", Some("no `$`")),

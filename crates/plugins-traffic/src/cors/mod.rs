@@ -1,4 +1,4 @@
-//! `cors`: tells browsers which pages of other origins may call (the Fetch standard, 3.2).
+//! `cors`: announces to browsers which pages of other origins may call (the Fetch standard, 3.2).
 //!
 //! ```yaml
 //! origins: ["https://app.example"]
@@ -7,8 +7,8 @@
 //! max_age_seconds: 600
 //! ```
 //!
-//! Security: this protects users of browsers only; anybody else may call all the same, so it is no access control.
-//! Expressions should be anchored: `example` also finds `https://example.evil`.
+//! Security: this protects users of browsers only; any other program may call all the same, so it is no access control.
+//! Anchor expressions: `example` also matches `https://example.evil`.
 
 mod broad_origins;
 mod origin;
@@ -28,25 +28,25 @@ use weir_plugin::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Origins that may call, as browsers write them (`https://app.example`, `null`). `*`: every origin, answered
-    /// with `*` (or, with `credentials`, with the caller's own where it sends one). `**`: every origin, answered with
-    /// the caller's own, and with `*` where it sends none. If this and the next three lists are empty, as `*`.
+    /// Origins that may call, as browsers write them (`https://app.example`, `null`). `*`: every origin, answered with
+    /// `*` (or, with `credentials`, with the caller's own origin if it sends one). `**`: every origin, answered with
+    /// the caller's own, or with `*` if it sends none. If this list and the next three are empty, `*` applies.
     pub origins: Vec<String>,
-    /// Regular expressions; an origin may call in which one of them finds something.
+    /// Regular expressions; an origin may call if one of them matches.
     pub origin_patterns: Vec<String>,
     /// Hosts of origins that may call, whatever their scheme and port.
     pub hosts: Vec<String>,
     /// Regular expressions for hosts of origins that may call.
     pub host_patterns: Vec<String>,
-    /// Whether an origin's port is left out before it is compared and answered where it is the scheme's own
-    /// (`http://a.example:80`). Browsers leave it out themselves.
+    /// Whether the port of an origin is removed before comparing and answering, if it is the default port of the scheme
+    /// (`http://a.example:80`). Browsers remove it themselves.
     pub normalize_origin: bool,
-    /// An origin that all callers are answered with, whatever their own; goes before the lists.
+    /// An origin that all callers get in the response, whatever their own. It takes precedence over the lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed_origin: Option<String>,
     /// Methods that pages may use.
     pub methods: Vec<String>,
-    /// Request headers that pages may send; empty: those that the preflight asks for.
+    /// Request headers that pages may send; empty: those that the preflight requests.
     pub headers: Vec<String>,
     /// Response headers that pages may read.
     pub exposed_headers: Vec<String>,
@@ -70,7 +70,7 @@ pub struct Config {
     pub preflight_content_type: Option<String>,
     /// Which responses carry which headers.
     pub headers_on: HeadersOn,
-    /// What callers of other origins are told.
+    /// The headers of responses to other origins.
     pub refused: DisallowedOrigin,
     /// Whether `Vary: Origin` is added, unless the answer is `*`.
     pub vary: bool,
@@ -134,7 +134,7 @@ pub enum HeadersOn {
     All,
 }
 
-/// What callers of origins that may not call are told. The call itself goes on: it is browsers that keep the response
+/// The headers of responses to origins that may not call. The call itself goes on: the browser withholds the response
 /// from the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -242,7 +242,7 @@ struct CorsFilter {
     config: Config,
     origins: Origins,
     timing: Origins,
-    /// Headers about what may be asked for, with their values.
+    /// The headers about allowed methods and headers, with their values.
     answers: Vec<(&'static str, String)>,
     exposed: String,
     /// Whether an answer with `*` carries all that goes with an origin, too.

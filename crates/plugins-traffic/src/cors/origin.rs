@@ -33,7 +33,7 @@ enum Any {
     No,
     /// With `*`.
     Star,
-    /// With the caller's own where it sends one.
+    /// With the caller's own origin, if it sends one.
     Own,
 }
 
@@ -142,7 +142,7 @@ fn without_standard_port(origin: &[u8]) -> Cow<'_, [u8]> {
     rest.unwrap_or(origin).into()
 }
 
-/// The host of an origin, without scheme and port; the whole text where it has no such parts.
+/// The host of an origin, without scheme and port; the whole text if it has no such parts.
 fn host_of(origin: &[u8]) -> &[u8] {
     let authority = match memchr::memmem::find(origin, b"://") {
         Some(at) => &origin[at + 3..],
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_and_ports_are_told_apart() {
+    fn hosts_and_ports_are_split() {
         for (origin, host, normal) in [
             ("http://a.test", "a.test", "http://a.test"),
             ("http://a.test:80", "a.test", "http://a.test"),

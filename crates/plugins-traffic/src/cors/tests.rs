@@ -143,7 +143,7 @@ fn origins_are_answered() {
 }
 
 #[test]
-fn preflights_are_answered_as_told() {
+fn preflights_are_answered_as_configured() {
     let split = json!({
         "origins": ["http://a.test"], "methods": ["GET", "PUT"], "exposed_headers": ["X-E"], "max_age_seconds": 600,
         "private_network": true, "preflight_status": 200,

@@ -48,7 +48,7 @@ pub struct Delay {
     pub when: Option<Predicate>,
 }
 
-/// An answer in place of the service's.
+/// A response that replaces the service's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Abort {

@@ -1,8 +1,8 @@
-//! What GraphQL queries cost, by the weights of the fields that they select: for limits that count costs in place of
+//! The cost of GraphQL queries, by the weights of the fields that they select: for limits that count costs instead of
 //! calls.
 //!
-//! Weights belong to types and fields of the service's schema, which is asked for as soon as there are weights. Without
-//! one, queries are refused: they could not be told from cheap ones.
+//! Weights belong to types and fields of the service's schema, which is fetched as soon as there are weights. Without a
+//! schema, queries are refused, because their cost is unknown.
 
 mod schema;
 mod walk;
@@ -35,7 +35,7 @@ pub struct QueryCost {
     /// What one query may cost; one that costs more is refused with status 403, and not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<u64>,
-    /// The response header that tells what the query costs.
+    /// The response header with the query's cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub header: Option<String>,
     /// The weights, by service.
@@ -71,7 +71,7 @@ pub enum Strategy {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceWeights {
-    /// Its name, or its id if the dialect tells that. Left out: all services that are not named.
+    /// Its name, or its id if the dialect has ids. Left out: all services that are not named elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
     /// Where its schema comes from; needed if there are weights.
@@ -83,8 +83,8 @@ pub struct ServiceWeights {
     pub weights: Vec<Weight>,
 }
 
-/// Where a schema comes from. It is asked for when a query needs it, and again after ten minutes; an old one is used for a
-/// day if there is no newer one.
+/// The source of a schema. It is fetched when a query needs it, and again after ten minutes. An old schema is used for
+/// up to a day if there is no newer one.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Introspection {
@@ -93,11 +93,12 @@ pub struct Introspection {
     /// The `Host` that is sent. Default: that of the address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// Whether the path of the call that needs the schema is asked, in place of that of the address. Each path has a schema
-    /// of its own then, so that no caller chooses the schema by which others are counted.
+    /// Whether the schema is fetched from the path of the call that needs it, instead of the path of `url`. Each path
+    /// then has its own schema, so that no caller can choose the schema by which others are counted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub path_of_call: bool,
-    /// Whether the `Host` of the call that needs the schema is sent, in place of `host`. Each host has a schema of its own then.
+    /// Whether the `Host` of the call that needs the schema is sent, instead of `host`. Each host then has its own
+    /// schema.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub host_of_call: bool,
     /// Further headers.
@@ -167,7 +168,7 @@ const MAX_NAMES: usize = 16;
 /// Arguments that add to a weight, or multiply it, at most.
 const MAX_ARGUMENTS: usize = 16;
 
-/// Schemas that all instances have asked for.
+/// The schemas that all instances have fetched.
 #[derive(Clone)]
 pub(crate) struct SchemaCache(Arc<Schemas>);
 
@@ -207,8 +208,8 @@ struct Weights {
 pub struct FieldCosts {
     /// What costs something.
     pub strategy: Strategy,
-    /// Whether numbers count that a query does not write out: those of variables, and the defaults of arguments. `false`: such
-    /// an argument counts as if it were not there, and callers can hide how much they ask for.
+    /// Whether numbers outside the query's text count: those of variables, and the defaults of arguments. `false`: such
+    /// an argument is ignored, and callers can hide how much they request.
     pub resolve_variables: bool,
     /// The weights, by service.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -337,7 +338,7 @@ pub(crate) enum Costs {
 pub(crate) enum FieldSum {
     /// So much.
     This(f64),
-    /// That cannot be found out, as the service does not tell its schema.
+    /// Unknown, because the service does not reveal its schema.
     NoSchema,
     /// It goes on like this.
     Otherwise(Outcome),
@@ -510,7 +511,7 @@ impl CompiledCost {
     fn refuse_without_schema(&self) -> Outcome {
         Outcome::refuse(RefusalKind::PluginFailed {
             plugin: self.fields.plugin,
-            reason: "the service has not told its GraphQL schema",
+            reason: "the GraphQL schema of the service is not known",
         })
     }
 }

@@ -1,4 +1,5 @@
-//! The schema of a GraphQL service, as far as costs need it, and how it is asked for: one caller asks, all others wait.
+//! The parts of a GraphQL service's schema that costs need, and how it is fetched: one caller fetches it while the
+//! others wait.
 
 use super::Introspection;
 use serde::Deserialize;
@@ -12,7 +13,7 @@ use weir_plugin::uri::{escape_controls, escape_path};
 use weir_plugin::{Exchange, Outcome, Request, SubrequestResponse, Suspend};
 use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules};
 
-/// Schemas that are kept, by where they come from.
+/// Cached schemas, by their source.
 pub(super) type Schemas = ExpiringMap<Arc<Types>>;
 
 /// Bytes of all schemas that are kept at most, as they came.
@@ -23,7 +24,7 @@ const MAX_ANSWER: usize = 3 << 20;
 const MAX_FIELDS: usize = 50_000;
 /// The longest that an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// For how long a schema is used before it is asked for again, and for how long it is used if that fails.
+/// How long a schema is used before it is fetched again, and how long it is used if that fails.
 const LIFETIME: Lifetime = Lifetime {
     fresh_ms: 600_000,
     stale_ms: 24 * 3_600_000,
@@ -48,7 +49,7 @@ pub(super) struct Types {
 pub(super) struct SchemaField {
     /// Its type's own name.
     pub(super) type_name: String,
-    /// What its arguments are if a query does not say, where that is a number.
+    /// The default values of its arguments, if they are numbers.
     pub(super) defaults: HashMap<String, f64>,
 }
 
@@ -120,7 +121,7 @@ impl TypeRef {
 }
 
 impl Types {
-    /// Reads the answer to an introspection; `None`: it is none.
+    /// Reads the response to an introspection query; `None` if it is not a schema.
     pub(super) fn read(answer: &[u8]) -> Option<Self> {
         let IntrospectionResponse { data } = serde_json::from_slice(answer).ok()?;
         let schema = data.schema;
@@ -195,7 +196,7 @@ pub(super) enum SchemaLookup {
 struct Ticket(Fetch<Arc<Types>>, Vec<u8>);
 
 impl Source {
-    /// `None`: its address is none. `owner`: instances with other owners do not share what comes of it.
+    /// `None` if its address is invalid. Instances with different owners do not share schemas.
     pub(super) fn new(of: &Introspection, owner: &str, schemas: &Arc<Schemas>) -> Option<Self> {
         let mut server = HttpServer::parse(&of.url)?;
         if let Some(host) = &of.host {
@@ -219,7 +220,7 @@ impl Source {
         })
     }
 
-    /// The server that is asked for this call, and the name under which its schema is kept.
+    /// The server to call for this call, and the name under which its schema is cached.
     fn asked_for(&self, request: &Request) -> (HttpServer, Vec<u8>) {
         let (mut server, mut key) = (self.server.clone(), self.key.clone());
         if self.path_of_call {
@@ -241,7 +242,7 @@ impl Source {
         (server, key)
     }
 
-    /// Finds the schema, or has it asked for.
+    /// Finds the schema in the cache, or has it fetched.
     pub(super) fn find(&self, exchange: &mut Exchange) -> SchemaLookup {
         if let Some(Ticket(fetch, key)) = exchange.filter_state.take(self) {
             let answer = exchange.subrequest_response.take().flatten();

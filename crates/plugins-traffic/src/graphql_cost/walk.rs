@@ -1,7 +1,8 @@
-//! What a query costs: a walk through its selections, beside the types of its schema and the weights of their fields.
+//! Computes the cost of a query by walking its selections along with the types of the schema and the weights of their
+//! fields.
 //!
 //! The cost of a field is the sum of the costs below it, times its factor, plus its own. Fragments cost nothing
-//! themselves; what they select counts wherever they are spread.
+//! themselves; what they select counts at every place that uses them.
 
 use super::Strategy;
 use super::schema::Types;
@@ -16,7 +17,7 @@ const MAX_VISITS: usize = 20_000;
 const MAX_LEVELS: usize = 300;
 /// As many nodes of weights that a selection is looked up in count as one selection more.
 const NODES_OF_VISIT: usize = 8;
-/// Costs beyond this are told as this.
+/// The highest cost that is reported.
 pub(super) const MAX_COST: f64 = (1_u64 << 40) as f64;
 
 /// Why a query has no cost.

@@ -1,9 +1,9 @@
-//! Weights of fields by where they apply, ready to be looked up beside a walk through a query.
+//! Weights of fields, arranged for lookups while walking a query.
 
 use super::Weight;
 use std::collections::HashMap;
 
-/// Weights by where they apply: a type, and then fields from one to the next.
+/// Weights by their scope: a type, and then fields from one to the next.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct WeightTree {
     /// The first node is the root, which has no weight.

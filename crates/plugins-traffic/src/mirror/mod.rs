@@ -5,8 +5,8 @@
 //! sample: 0.1
 //! ```
 //!
-//! It stands last in a chain, so that copies carry the headers that the service gets; their target is the one that the
-//! client asked for. Calls that are refused are not copied, nor are those with a body above `max_body_bytes`.
+//! It runs last in a chain, so that copies carry the headers that the service gets; their target is the one that the
+//! client requested. Refused calls are not copied, nor are calls with a body above `max_body_bytes`.
 //!
 //! Security: copies carry credentials, cookies and bodies.
 
@@ -184,7 +184,7 @@ impl MirrorFilter {
     }
 }
 
-/// That a call was chosen, and its body asked for.
+/// Marks a call that was chosen for a copy and waits for its body.
 struct Chosen;
 
 impl Filter for MirrorFilter {

@@ -1,5 +1,5 @@
-//! Instances of `rate-limit` whose counts gateways settle through their control plane. Each call is decided by the counters
-//! here; what it counted is noted, and others learn of it.
+//! Instances of `rate-limit` whose gateways synchronize their counts through the control plane. Each call is decided by
+//! the local counters; its count is recorded and sent to the other gateways.
 
 use super::engine::Limits;
 use crate::rate_key::settled::is_settled;

@@ -13,7 +13,7 @@ pub(super) struct CompiledLimit {
     pub(super) headers: Names,
 }
 
-/// The headers that tell of a limit, as far as they are wanted.
+/// The headers that describe a limit, if they are configured.
 pub(super) struct Names {
     pub(super) limit: Option<FieldName>,
     pub(super) remaining: Option<FieldName>,
@@ -96,7 +96,7 @@ impl CompiledLimit {
         span.or_else(|| self.count.indeterminate(exchange))
     }
 
-    /// The limit for this call; `None` where a variable has no good value.
+    /// The limit for this call; `None` if a variable has no usable value.
     pub(super) fn read(&self, exchange: &Exchange) -> Option<WindowLimit> {
         let count = self.count.read_positive(exchange)?;
         self.of(count, |seconds| seconds.read(exchange))
@@ -130,7 +130,7 @@ impl CompiledLimit {
     }
 }
 
-/// About how long a window is, to tell the longer of two.
+/// The approximate length of a window, to compare two windows.
 pub(super) fn length_ms(window: Window) -> u64 {
     const DAY: u64 = 86_400_000;
     match window {

@@ -37,7 +37,7 @@ pub(super) struct Group {
     fixed: Option<Vec<WindowLimit>>,
 }
 
-/// What happens where there is no key.
+/// What happens if a call has no key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyFallback {
     Ip,
@@ -243,7 +243,7 @@ impl Limits {
         self.note_status(group, limits, states, verdict, exchange, decision);
     }
 
-    /// Notes how a group has decided, and tells it.
+    /// Records the decision of a group, and sets its headers.
     pub(super) fn note_status(
         &self,
         group: &Group,
@@ -376,7 +376,7 @@ impl Filter for Limits {
     }
 }
 
-/// Tells a number. Of several instances for a call, the last one tells: clients read one value.
+/// Sets a header with a number. If a call passes several instances, the last one wins: clients read one value.
 fn set_number(out: &mut Headers, name: Option<&FieldName>, number: u64) {
     if let Some(name) = name {
         out.set_named(name, itoa::Buffer::new().format(number).as_bytes());

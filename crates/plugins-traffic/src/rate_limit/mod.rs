@@ -9,11 +9,11 @@
 //!
 //! Counts are exact over all workers: of any number of concurrent calls exactly as many pass as the limit says. They
 //! belong to the process, outlive reloads, and are held for about a million callers. Beyond that, a limit that has more
-//! than its share forgets counters of its own, those at their limit last. With a `store` several gateways share them:
-//! see `docs/redis.md`. With `across: gateways` they settle them through their control plane.
+//! than its share drops its own counters, those at their limit last. With a `store` several gateways share them: see
+//! `docs/redis.md`. With `across: gateways` the gateways synchronize them through the control plane.
 //!
-//! Security: callers that can choose what is counted escape the limit. Count by a header only where something in front of
-//! the gateway sets it, and by address only where the gateway knows the client's.
+//! Security: callers that can choose the key escape the limit. Count by a header only if something in front of the
+//! gateway sets it, and by address only if the gateway knows the client's.
 
 mod across;
 mod compiled;
@@ -138,30 +138,31 @@ pub struct Config {
     #[serde(default = "too_many_requests")]
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// What calls over the limit are told, in place of the dialect's own words.
+    /// The message for calls over the limit, instead of the dialect's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Whether calls over the limit are refused. `false`: they pass, and only the headers tell.
+    /// Whether calls over the limit are refused. `false`: they pass, and only the headers report it.
     #[serde(default = "weir_plugins_shared::yes")]
     pub reject: bool,
-    /// Names of the response headers that tell about the tightest limit. Where this is absent, the draft's names
-    /// (`RateLimit-Limit`, …) and `Retry-After`; where it is given, only those that it names.
+    /// Names of the response headers for the tightest limit. If absent: the draft's names (`RateLimit-Limit`, …) and
+    /// `Retry-After`; if given: only the headers that it names.
     #[serde(default)]
     pub headers: SummaryHeaders,
-    /// On refusals, up to so many seconds are added by chance to what `retry_after` tells, so that callers do not come back
-    /// all at once.
+    /// The maximum number of seconds added at random to `retry_after` on refusals, so that callers do not all come back
+    /// at the same moment.
     #[serde(default)]
     pub retry_after_jitter_seconds: u64,
-    /// Whether the time until a window ends is told in hundredths (`12.34`), rounded down, rather than in whole seconds,
-    /// rounded up.
+    /// Whether the time until a window ends is given in hundredths of a second (`12.34`), rounded down, instead of
+    /// whole seconds, rounded up.
     #[serde(default)]
     pub fractional_reset: bool,
     /// Where counts stand that several gateways share. Left out: in this process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<WindowStore>,
     /// Which calls are counted together: those of this gateway, or, without a `store`, of all gateways that serve the
-    /// same environments of one control plane. Those settle their counts several times in a second; what passes beyond a
-    /// limit is what comes to the others in half a second. The windows must be of the clock or slide.
+    /// same environments of one control plane. The gateways synchronize their counts several times a second; a limit
+    /// may be exceeded by the calls that reach the other gateways in half a second. The windows must be of the clock or
+    /// sliding.
     #[serde(default, skip_serializing_if = "CountScope::is_gateway")]
     pub across: CountScope,
     /// Calls are GraphQL queries, and count as what they cost. A query passes if all that it costs is left; one that does
@@ -226,12 +227,12 @@ pub struct Limit {
     pub count: LimitValue,
     /// The window.
     pub per: Per,
-    /// What this limit counts by, in place of the configuration's `by`. Limits with one of their own are checked one
-    /// after the other, before the common ones; one that has nothing to count by is skipped, and what was counted
-    /// before a refusal stays counted.
+    /// The key that this limit counts by, instead of the configuration's `by`. Limits with their own key are checked
+    /// one after the other, before the common ones. A limit is skipped for calls that have no value for its key. Calls
+    /// that were counted before a refusal stay counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<CountBy>,
-    /// Names of the response headers that tell about this limit; none where absent.
+    /// Names of the response headers for this limit; absent: no headers.
     #[serde(default, skip_serializing_if = "LimitHeaders::is_empty")]
     pub headers: LimitHeaders,
 }

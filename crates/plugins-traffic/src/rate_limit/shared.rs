@@ -1,5 +1,5 @@
-//! Instances of `rate-limit` whose counts several gateways share: each call asks the Redis, or counts here what is
-//! settled there later.
+//! Instances of `rate-limit` whose counts several gateways share: each call asks the Redis, or is counted locally and
+//! synchronized with the Redis later.
 
 use super::engine::{Decision, Failure, Group, Limits, NoKey};
 use crate::rate_key::settled::is_settled;
@@ -124,7 +124,7 @@ impl Filter for RedisLimits {
     }
 }
 
-/// An instance that counts here and settles.
+/// An instance that counts locally and synchronizes later.
 pub(super) struct SyncedLimits {
     pub(super) limits: Limits,
     pub(super) ledger: Arc<Accumulator>,

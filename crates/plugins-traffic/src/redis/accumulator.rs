@@ -1,8 +1,8 @@
-//! Counts that are kept here and settled with a Redis now and then.
+//! Counts that are kept locally and synchronized with a Redis from time to time.
 //!
-//! A call is decided by this gateway's own counters, which is as fast as without a Redis. What it counted is noted, too,
-//! and added to the common count after a while; the answer is what all gateways have counted, and becomes what this one
-//! counts on from. When the Redis is away, what is noted waits, as long as its window lasts.
+//! A call is decided by this gateway's own counters, which is as fast as without a Redis. Its count is also recorded,
+//! and added to the common count after a while. The Redis answers with the count of all gateways, which replaces the
+//! local count. While the Redis is unavailable, recorded counts wait as long as their window lasts.
 
 use super::{Shared, windows};
 use std::collections::HashMap;
@@ -15,10 +15,10 @@ use weir_flow::rate_limit::{Counters, Window, WindowLimit};
 use weir_plugin::{RedisAccumulator, RedisCall, RedisServer};
 
 const SHARDS: usize = 16;
-/// Most counters that wait to be settled, in each shard. Others are counted here only.
+/// The most counters that wait for synchronization in each shard. Others are counted locally only.
 const MAX_NOTES: usize = 16 * 1024;
 
-/// A window of a counter, with its end where that is a time of the clock.
+/// A window of a counter, with its end if the end is a time of the clock.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct WindowKey {
     key: u128,
@@ -45,7 +45,7 @@ pub(crate) struct Accumulator {
     delay: Duration,
     shards: [Mutex<PendingCounts>; SHARDS],
     under_way: Mutex<HashMap<u64, (WindowKey, PendingCount)>>,
-    /// The engine knows that there is something to settle.
+    /// Whether the engine knows that there are counts to synchronize.
     is_running: AtomicBool,
 }
 
@@ -86,7 +86,7 @@ impl Accumulator {
         lock(&self.shards[key as usize % SHARDS])
     }
 
-    /// Notes that so much was counted in these windows. `name` is asked for once in a settlement.
+    /// Records a count for these windows. `name` is called once per synchronization.
     pub(crate) fn note(
         &self,
         key: u128,
@@ -125,7 +125,7 @@ impl Accumulator {
         }
     }
 
-    /// Whether the engine is to be told that there is something to settle.
+    /// Whether the engine must be notified that there are counts to synchronize.
     pub(crate) fn starts(&self) -> bool {
         !self.is_running.load(Ordering::Relaxed) && !self.is_running.swap(true, Ordering::AcqRel)
     }
@@ -194,7 +194,7 @@ impl RedisAccumulator for Accumulator {
             return true;
         }
         self.is_running.store(false, Ordering::Release);
-        // A call that has noted something just before may have been told that the engine knows of it.
+        // A call that recorded a count just before may have seen that the engine was already notified.
         !is_empty() && !self.is_running.swap(true, Ordering::AcqRel)
     }
 }

@@ -1,5 +1,5 @@
-//! Counts that several gateways share: they stand in a Redis, which each call asks or with which counts are settled now
-//! and then. What limiters have in common there: the options, and the scripts that count in one step.
+//! Counts that several gateways share in a Redis, which each call asks or with which counts are synchronized from time
+//! to time. The shared parts of the limiters: options, and scripts that count in one step.
 
 mod accumulator;
 pub(crate) mod scripts;
@@ -17,16 +17,16 @@ use weir_plugin::{
 use weir_plugins_shared::config_checks::ConfigErrors;
 pub use weir_plugins_shared::redis::{Password, Redis, Sentinel, Tls};
 
-/// Where counts stand that several gateways share.
+/// The store for counts that several gateways share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Store {
     /// The Redis.
     pub redis: Redis,
-    /// What becomes of calls while the Redis is away.
+    /// What happens to calls while the Redis is unavailable.
     #[serde(default)]
     pub on_unavailable: OnUnavailable,
-    /// What callers are told who are refused for that reason, in place of the dialect's own words.
+    /// The message of a refusal for that reason, instead of the dialect's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unavailable_message: Option<String>,
 }
@@ -42,21 +42,21 @@ impl Store {
     }
 }
 
-/// Where counts of windows stand that several gateways share.
+/// The store for counts of windows that several gateways share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WindowStore {
     /// The Redis.
     pub redis: Redis,
-    /// What becomes of calls while the Redis is away.
+    /// What happens to calls while the Redis is unavailable.
     #[serde(default)]
     pub on_unavailable: OnUnavailable,
-    /// What callers are told who are refused for that reason, in place of the dialect's own words.
+    /// The message of a refusal for that reason, instead of the dialect's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unavailable_message: Option<String>,
-    /// Seconds, 0.01 to 3600. No call asks the Redis then: each gateway counts for itself, and adds what it has counted
-    /// to the common count so often, from which it learns of the others. Each other gateway may let as many calls pass
-    /// beyond the limit as come to it in that time, and never more than the limit itself in a window.
+    /// Seconds, 0.01 to 3600. If set, no call asks the Redis: each gateway counts for itself, and adds its count to the
+    /// common count at this interval, from which it learns the counts of the others. Each other gateway may let pass as
+    /// many calls beyond the limit as reach it in that time, and never more than the limit itself in a window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.01, max = 3600.0))]
     pub sync_interval_seconds: Option<f64>,
@@ -73,7 +73,7 @@ impl WindowStore {
         }
     }
 
-    /// Makes the store ready; faults are told with their places.
+    /// Builds the store, and reports faults with their places.
     pub(crate) fn compile(self, faults: &mut ConfigErrors) -> Option<Shared> {
         if self
             .sync_interval_seconds
@@ -123,7 +123,7 @@ pub(crate) struct Shared {
 }
 
 impl Store {
-    /// Makes the store ready; faults are told with their places.
+    /// Builds the store, and reports faults with their places.
     pub(crate) fn compile(self, faults: &mut ConfigErrors) -> Option<Shared> {
         let prefix = self.redis.prefix.clone();
         let server = self.redis.compile(&["store", "redis"], faults)?;

@@ -6,13 +6,13 @@ use weir_plugins_shared::redis::script;
 
 /// Checks windows, and counts a call in all of them if none is exhausted.
 ///
-/// Two keys a window: its counter, and that of the window before (the same again where it does not matter). Four
-/// arguments a window: its limit; its kind (`c` ends at a time of the clock, `f` is so long from the first call, `s`
-/// slides); the time to forget it or the length, in milliseconds; the share of the window before. A last argument, if
-/// there is one, is as how many the call counts.
+/// Two keys per window: its counter, and that of the window before (the same key again if that does not matter). Four
+/// arguments per window: its limit; its kind (`c` ends at a time of the clock, `f` has a fixed length from the first
+/// call, `s` slides); the time to forget it or the length, in milliseconds; the share of the window before. An optional
+/// last argument says how many calls to count.
 ///
-/// Answers with the place of the first exhausted window (0: none), and for each window the calls counted, those of the
-/// window before, and the milliseconds left (-1: for the caller to say).
+/// Returns the index of the first exhausted window (0: none), and for each window the calls counted, those of the
+/// window before, and the milliseconds left (-1: the caller knows).
 pub(crate) static TAKE: LazyLock<RedisScript> = LazyLock::new(|| {
     script(
         "local n, full, used, before = #KEYS / 2, 0, {}, {}

@@ -152,7 +152,7 @@ fn keys_of_a_caller_have_one_hash_tag() {
     );
 }
 
-/// The answer of the script, how the call goes on, and the headers that tell of it.
+/// The script's answer, the outcome of the call, and the headers about it.
 #[test]
 fn answers_decide() {
     let config = json!({
@@ -250,7 +250,7 @@ fn counts_are_settled() {
     let filter = build(&RateLimit::default(), &config).expect("valid");
     let first = filter.on_request(&mut exchange());
     let Outcome::Redis(work) = first else {
-        panic!("the engine is told that there is something to settle: {first:?}");
+        panic!("the engine learns that there are counts to synchronize: {first:?}");
     };
     let RedisCommand::Settle(ledger, None) = *work else {
         panic!("the call goes on");

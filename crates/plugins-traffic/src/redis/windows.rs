@@ -114,8 +114,8 @@ pub(crate) fn taken(
     }
 }
 
-/// Windows to be added to, or with 0 to be read. `of` are the windows, each with the name of its counters and, where it
-/// is not the one that is open now, its end.
+/// Adds to windows, or with 0 reads them. `of` are the windows, each with the name of its counters and, if it is not
+/// the current one, its end.
 pub(crate) fn add<'n>(
     shared: &Shared,
     of: impl Iterator<Item = (&'n [u8], Window, u64)> + Clone,
@@ -134,7 +134,7 @@ pub(crate) fn add<'n>(
     call
 }
 
-/// What [`add`] has come to: what is counted in each window, and when it ends where that is for the Redis to say.
+/// Reads the result of [`add`]: the count in each window, and its end if the Redis decides it.
 pub(crate) fn added(numbers: &[i64]) -> impl Iterator<Item = (u64, Option<u64>)> {
     let (windows, _) = numbers.as_chunks::<2>();
     windows

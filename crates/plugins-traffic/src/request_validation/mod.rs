@@ -1,4 +1,4 @@
-//! `request-validation`: lets calls pass whose headers and body are as a schema says.
+//! `request-validation`: validates headers and bodies of calls against JSON Schemas.
 //!
 //! ```yaml
 //! body_schema:
@@ -7,8 +7,8 @@
 //!   properties: {name: {type: string, minLength: 1}}
 //! ```
 //!
-//! Bodies are JSON, or a form where `Content-Type` says so. What a schema has defaults for is filled in, and the upstream
-//! gets the JSON that was checked, serialized again: what two readers of JSON could see in different ways does not get through.
+//! Bodies are JSON, or a form if `Content-Type` says so. Defaults of a schema are filled in, and the upstream gets the
+//! JSON that was checked, serialized again: JSON that two parsers could read in different ways does not get through.
 //!
 //! Security: a schema allows what it does not forbid: without `additionalProperties: false` and bounds on texts and
 //! lists, a call can carry anything besides.
@@ -30,20 +30,21 @@ use weir_plugins_shared::lenient_json;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// JSON Schema of the headers: a map of names (in any case) to texts, or to lists of texts where there are several.
+    /// JSON Schema of the headers: a map of names (in any case) to texts, or to lists of texts if a header occurs
+    /// several times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header_schema: Option<Map<String, Value>>,
-    /// JSON Schema of the body. Calls without a body do not pass then.
+    /// JSON Schema of the body. If set, calls without a body are refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_schema: Option<Map<String, Value>>,
-    /// The most bytes of a body that is read; calls with a larger one do not pass.
+    /// The most bytes of a body that are read; calls with a larger body are refused.
     #[serde(default = "standard_body_limit")]
     pub max_body_bytes: usize,
-    /// Status of the answer to those who do not pass, 200 to 599.
+    /// Status of the refusal, 200 to 599.
     #[serde(default = "bad_request")]
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// What they are told, in place of what is wrong.
+    /// The message of a refusal, instead of a description of the fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -124,7 +125,7 @@ struct SchemaFilter {
 }
 
 impl SchemaFilter {
-    /// Refuses with the configured message, or else with what is wrong, where that is to be told.
+    /// Refuses with the configured message, or else with a description of the fault, if the configuration asks for it.
     fn refuse(&self, wrong: Option<String>) -> Outcome {
         let kind = RefusalKind::Unacceptable {
             plugin: "request-validation",

@@ -1,12 +1,12 @@
-//! `response-rate-limit`: limits what calls use up, as the upstream tells it in a header of its responses.
+//! `response-rate-limit`: limits what calls use up, as the upstream reports it in a response header.
 //!
 //! ```yaml
 //! header: X-Used
 //! limits: {videos: [{count: 10, per: hour}], images: [{count: 100, per: day}]}
 //! ```
 //!
-//! A response with `X-Used: videos=2, images=1` counts for the caller. One that would use up more of what is gone already
-//! is not delivered: its caller gets status 429.
+//! A response with `X-Used: videos=2, images=1` counts for the caller. A response that would use more of an exhausted
+//! limit is not delivered: its caller gets status 429.
 
 mod shared;
 
@@ -46,22 +46,22 @@ pub struct Config {
     /// Which counters are used. Instances with equal scopes share them. Default: the instance's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// The response header in which the upstream tells what was used: `name=number`, several with commas between them.
-    /// Callers do not get it.
+    /// The response header in which the upstream reports the usage: `name=number`, several separated by commas. Callers
+    /// do not get it.
     #[serde(default = "standard_header")]
     pub header: String,
     /// Whether calls are refused at once, with status 429, as soon as anything is used up.
     #[serde(default)]
     pub refuse_when_used_up: bool,
-    /// Whether response headers tell each limit and what is left of it (`X-RateLimit-Limit-videos-hour`). What is left
-    /// before the call (`X-RateLimit-Remaining-videos`) is told in any case.
+    /// Whether response headers report each limit and its remaining amount (`X-RateLimit-Limit-videos-hour`). The
+    /// amount before the call (`X-RateLimit-Remaining-videos`) is always reported.
     #[serde(default = "weir_plugins_shared::yes")]
     pub tell: bool,
     /// Where counts stand that several gateways share. Left out: in this process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<Store>,
-    /// Whose calls are counted together: those of this gateway, or, without a `store`, of all gateways that follow the same
-    /// control plane. Those settle their counts several times in a second.
+    /// Whose calls are counted together: those of this gateway, or, without a `store`, of all gateways that follow the
+    /// same control plane. The gateways synchronize their counts several times a second.
     #[serde(default, skip_serializing_if = "CountScope::is_gateway")]
     pub across: CountScope,
 }
@@ -254,7 +254,7 @@ impl Compiled {
 }
 
 impl LimitWindow {
-    /// What is left in the window when so much was used; below 0 where that is more than there is.
+    /// The amount that is left in the window after this usage; negative if more was used than there is.
     fn left(&self, used: u64) -> i64 {
         clamped(self.count).saturating_sub(clamped(used))
     }
@@ -267,7 +267,7 @@ fn clamped(number: u64) -> i64 {
 /// An instance of `response-rate-limit`.
 struct UseFilter {
     counters: Counters,
-    /// Where it notes what it counts, if gateways settle that.
+    /// Records the counts, if gateways synchronize them.
     across: Option<Arc<SharedLimits>>,
     limits: Vec<Compiled>,
     header: String,
@@ -276,7 +276,7 @@ struct UseFilter {
 }
 
 impl UseFilter {
-    /// How much of a limit the upstream tells to have been used.
+    /// How much of a limit was used, as the upstream reports it.
     fn used(&self, limit: &Compiled, headers: &Headers) -> u64 {
         let values = headers.get_all(self.header.as_bytes());
         let mut parts = values.flat_map(|value| value.split(|byte| *byte == b','));
@@ -341,8 +341,8 @@ impl UseFilter {
         Outcome::Continue
     }
 
-    /// Tells what is left after the call, and withholds the response where nothing was. What was used is given to
-    /// `count`, by the limit.
+    /// Reports what is left after the call, and withholds the response if nothing was left. Passes the usage of each
+    /// limit to `count`.
     fn after(
         &self,
         exchange: &mut Exchange,

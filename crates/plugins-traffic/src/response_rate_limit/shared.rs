@@ -1,4 +1,4 @@
-//! What several gateways count together of what calls use up: it is asked for before a call, and added to after it.
+//! The usage that several gateways count together: it is read before a call, and added to after the call.
 
 use super::{LimitWindow, UsageSource, UseFilter};
 use crate::redis::{Shared, answer, run, windows};

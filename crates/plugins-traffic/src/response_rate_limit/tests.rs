@@ -41,8 +41,8 @@ fn use_is_counted_and_limited() {
     }
 }
 
-/// What several gateways count of one limit, one after the other: which of them is called, what the call uses, its status, and
-/// what is left. Before each call all have settled.
+/// The calls to several gateways that share one limit: the gateway, the call's usage, its status, and the amount left.
+/// All gateways synchronize before each call.
 #[test]
 fn gateways_count_together() {
     let config = json!({"limits": {"v": [{"count": 5, "per": "hour"}]}, "across": "gateways"});
@@ -50,7 +50,7 @@ fn gateways_count_together() {
     let filters = [0, 1].map(|at: usize| build(&gateways[at], &config).expect("valid"));
     let exchange = CountExchange::new(1);
     let merge = || {
-        // Twice: the first learns of what the second has told after it.
+        // Twice, so that the first gateway learns what the second reported after it.
         for (at, gateway) in gateways.iter().enumerate().chain(gateways.iter().enumerate()) {
             let shared = gateway.shared_counts().expect("it shares");
             let counts: Vec<Count> = shared.report(true, NOW_MS).iter().map(counted).collect();

@@ -43,7 +43,7 @@ pub struct Choice {
     /// The service's name; absent: the route's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
-    /// The Host that the service is told.
+    /// The `Host` for the service.
     #[serde(default)]
     pub host: UpstreamHost,
     /// Its share, to the sum of all.

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bots_are_told_from_other_programs() {
+    fn bots_are_distinguished_from_other_programs() {
         for (agent, expected) in [
             ("Scrapy/1.0", true),
             ("bingbot/2.0", true),

@@ -49,14 +49,14 @@ pub struct Config {
     /// Whether a call may name several programs (each is looked at). `false`: it is refused with status 400.
     #[serde(default)]
     pub allow_multiple: bool,
-    /// Status of the answer to those who do not pass, 200 to 599.
+    /// Status of the refusal, 200 to 599.
     #[serde(default = "forbidden")]
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// What they are told, in place of the dialect's own words.
+    /// The message of a refusal, instead of the dialect's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// What callers are told who name several programs, in place of the dialect's own words.
+    /// The message for callers that name several programs, instead of the dialect's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub several_message: Option<String>,
 }

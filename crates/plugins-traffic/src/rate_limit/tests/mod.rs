@@ -85,7 +85,7 @@ const OK: &str = "continue";
 const OVER: &str = "rate_limited 429";
 
 #[test]
-fn calls_are_counted_by_what_is_told() {
+fn calls_are_counted_by_the_configured_key() {
     let by = |by: Value| json!({"limits": [{"count": 1, "per": "hour"}], "by": by});
     calls(
         json!({"limits": [{"count": 1, "per": "hour"}]}),
@@ -211,7 +211,7 @@ fn limits_come_from_variables_and_rules() {
 }
 
 #[test]
-fn headers_tell_about_the_limits() {
+fn headers_describe_the_limits() {
     let windows = json!({
         "limits": [
             {"count": 2, "per": "minute", "headers": {"limit": "L-M", "remaining": "R-M"}},
@@ -278,7 +278,7 @@ fn headers_tell_about_the_limits() {
 }
 
 #[test]
-fn headers_of_several_limits_are_told_once() {
+fn headers_of_several_limits_are_set_once() {
     let plugin = RateLimit::default();
     let mut exchange = exchange();
     for (count, scope) in [(9, "all"), (5, "route")] {
@@ -317,7 +317,7 @@ fn a_flood_of_keys_leaves_the_counts_of_other_limits() {
 }
 
 #[test]
-fn resets_are_told_as_asked() {
+fn resets_are_written_as_configured() {
     fn later() -> u64 {
         NOW_MS + 7_655
     }

@@ -66,7 +66,7 @@ fn queries_that_a_service_may_read_otherwise_are_refused() {
         }
         assert_eq!(word(&filter.on_request(&mut exchange)), expected, "{line} {body}");
     }
-    // A body that is not at hand yet is asked for; one of a GET is not even read.
+    // A body that has not been read yet is requested; the body of a GET is not read at all.
     for (line, expected) in [("POST /", "body"), ("GET /?query=%7Ba%7D", "reply 400")] {
         let mut exchange = exchange();
         prepare(&mut exchange, line, &[]);
@@ -75,7 +75,7 @@ fn queries_that_a_service_may_read_otherwise_are_refused() {
     }
 }
 
-/// The schema is asked for once, by the call that needs it first; without one, queries are refused.
+/// The schema is fetched once, by the call that needs it first; without a schema, queries are refused.
 #[test]
 fn weights_need_the_schema_of_the_service() {
     let config = json!({

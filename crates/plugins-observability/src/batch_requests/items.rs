@@ -1,4 +1,4 @@
-//! A batch as it is written, in the words of the original where it is wrong, and its calls on the wire.
+//! A batch as it is written, with the original's messages for its faults, and its calls in wire format.
 
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use weir_plugin::{Exchange, Subrequest, Verify, WorkBudget};
 use weir_plugins_shared::http_request::add_form_argument;
 use weir_plugins_shared::lenient_json;
 
-/// The header that tells calls of a batch apart.
+/// The header that marks the calls of a batch.
 pub const MARK: &str = "Weir-Batch";
 const METHODS: [&str; 10] = [
     "GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "CONNECT", "TRACE", "PURGE",
@@ -66,7 +66,7 @@ fn object(fields: &Map<String, Value>, name: &str) -> Result<Map<String, Value>,
     match fields.get(name) {
         None => Ok(Map::new()),
         Some(Value::Object(map)) => Ok(map.clone()),
-        // Lua cannot tell an empty list from an empty map.
+        // Lua cannot distinguish an empty list from an empty map.
         Some(Value::Array(items)) if items.is_empty() => Ok(Map::new()),
         Some(other) => Err(of_property(name, &wrong_type("object", other))),
     }
@@ -202,7 +202,7 @@ impl Item {
         })
     }
 
-    /// The call to the gateway itself; `None`: its path cannot be asked for.
+    /// The call to the gateway itself; `None` if its path is not valid.
     pub fn subrequest(
         &self,
         batch: &Batch,

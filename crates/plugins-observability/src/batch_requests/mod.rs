@@ -1,4 +1,5 @@
-//! `batch-requests`: answers one call with the answers to many, which the gateway makes to itself, one after the other.
+//! `batch-requests`: runs many calls for one, which the gateway makes to itself one after the other, and returns all
+//! their responses.
 //!
 //! ```yaml
 //! path: /batch
@@ -6,11 +7,11 @@
 //! ```
 //!
 //! The body is `{"pipeline": [{"path": "/a"}, {"method": "POST", "path": "/b", "body": "x"}]}`; `query`, `headers` and
-//! `timeout` (milliseconds for each) beside it are for all of them. The answer is a list of `status`, `reason`, `headers`
-//! and `body`.
+//! `timeout` (milliseconds per call) beside it apply to all of them. The response is a list of `status`, `reason`,
+//! `headers` and `body`.
 //!
-//! Security: each call is made with the headers of the caller, so all rules of its route apply. A batch cannot contain a
-//! batch. **What it is not**: a transaction; what failed is told, and what was done stays done.
+//! Security: each call is made with the headers of the caller, so all rules of its route apply. A batch cannot contain
+//! a batch. **What it is not**: a transaction; failures are reported, and the calls that succeeded stay done.
 
 mod items;
 
@@ -41,7 +42,7 @@ pub struct Config {
     /// The most calls of a batch.
     #[schemars(range(min = 1))]
     pub max_items: usize,
-    /// The header that tells the client's address in each call.
+    /// The header with the client's address in each call.
     pub client_header: String,
 }
 
@@ -101,7 +102,7 @@ fn refuse(status: u16, message: &str) -> Outcome {
     Outcome::Reply(Box::new(Reply::new(status, JSON, body)))
 }
 
-/// What a call without an answer is told as.
+/// The entry for a call without a response.
 fn no_answer() -> Value {
     json!({"status": 504, "reason": "upstream timeout"})
 }

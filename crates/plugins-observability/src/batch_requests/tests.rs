@@ -100,7 +100,7 @@ fn calls_are_made_one_after_the_other() {
 }
 
 #[test]
-fn what_has_no_answer_is_told() {
+fn calls_without_an_answer_are_reported() {
     let filter = filter(&json!({}));
     let body = r#"{"pipeline": [{"path": "/a"}, {"path": "/b"}, {"path": "/c"}]}"#;
     let (asked, status, told) = play(&*filter, body, vec![Some(answer(200, "")), None]);

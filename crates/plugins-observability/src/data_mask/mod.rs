@@ -7,14 +7,14 @@
 //!   - {part: body_json, name: "$.card.number", action: {regex: {pattern: "^\\d{12}", replacement: "****"}}}
 //! ```
 //!
-//! The upstream gets the call as it is. Loggers that stand behind this plugin in the chain tell of the masked values, also
-//! where a field of theirs names a variable (`$arg_token`, `$request_uri`).
+//! The upstream gets the call unchanged. Loggers that come after this plugin in the chain report the masked values,
+//! also if one of their fields names a variable (`$arg_token`, `$request_uri`).
 //!
-//! Loggers also hide the values of names that often carry secrets. Not those that a rule here has changed: the rule
-//! decides what is logged of them.
+//! Loggers also hide the values of names that often carry secrets, except for names that a rule here has changed: then
+//! the rule decides what is logged.
 //!
-//! Security: a body that cannot be read as what a rule says (no JSON, too large) is not logged at all. What begins as JSON is
-//! read as JSON, whatever type the caller gives it.
+//! Security: a body that cannot be parsed in the form that a rule names (no JSON, too large) is not logged at all. A
+//! body that begins as JSON is read as JSON, whatever type the caller gives it.
 
 mod rules;
 
@@ -89,7 +89,7 @@ pub enum Masking {
     Regex {
         /// The expression.
         pattern: String,
-        /// What stands in place of what it found, with `$1` for its groups.
+        /// The replacement for the match, with `$1` for its groups.
         replacement: String,
     },
 }
@@ -141,7 +141,7 @@ pub fn masked_names(exchange: &mut Exchange) -> Option<MaskedNames> {
     exchange.filter_state.get_mut::<_, MaskedNames>(&SHARED).cloned()
 }
 
-/// The request's body as loggers may tell it; `None`: not at all.
+/// The request's body in the form that loggers may report; `None` if they may not report it.
 pub fn masked_body(exchange: &mut Exchange) -> Option<Vec<u8>> {
     let rules = match exchange.filter_state.get_mut::<_, BodyRules>(&SHARED) {
         Some(BodyRules(rules)) => rules.clone(),

@@ -46,7 +46,7 @@ impl Action {
         }
     }
 
-    /// What stands in place of a text; `None`: nothing.
+    /// The replacement for a text; `None` if the text is removed.
     fn of(&self, text: &str) -> Option<String> {
         match self {
             Self::Remove => None,
@@ -137,11 +137,11 @@ impl Rules {
         names
     }
 
-    /// The body with its fields changed; `None`: it cannot be read, and is not told.
+    /// The body with its fields changed; `None` if it cannot be parsed, and so is not logged.
     pub(super) fn mask_body(&self, body: Vec<u8>, content_type: Option<&[u8]>) -> Option<Vec<u8>> {
         let kind = content_type.unwrap_or_default().to_ascii_lowercase();
         let is = |text: &str| String::from_utf8_lossy(&kind).contains(text);
-        // A caller that calls JSON something else must not have it told as it is.
+        // A caller must not get JSON logged unmasked by giving it another type.
         let begins_as_json = matches!(body.trim_ascii_start().first(), Some(b'{' | b'['));
         let is_json = begins_as_json && !self.json.is_empty();
         if !self.form.is_empty() && is("application/x-www-form-urlencoded") && !is_json {

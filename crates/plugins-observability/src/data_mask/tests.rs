@@ -70,7 +70,7 @@ fn queries_and_headers_are_masked() {
 }
 
 #[test]
-fn bodies_are_masked_or_not_told() {
+fn bodies_are_masked_or_not_logged() {
     let json_type = ("Content-Type", "application/json");
     let form_type = ("Content-Type", "application/x-www-form-urlencoded");
     let rule =
@@ -163,7 +163,7 @@ fn bodies_are_masked_or_not_told() {
 
 /// Loggers leave to the rules what the rules have changed, and only that.
 #[test]
-fn names_are_told_of_which_all_values_are_changed() {
+fn names_are_reported_if_all_their_values_are_changed() {
     let digits = json!({"regex": {"pattern": "\\d", "replacement": "*"}});
     for (part, name, action, arguments, headers) in [
         ("query", "a", json!({"replace": "*"}), vec!["a"], vec![]),

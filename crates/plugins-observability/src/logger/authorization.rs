@@ -1,5 +1,5 @@
-//! Who requests of a logger are from, where that is shown in another way for each of them: signatures with a time in them,
-//! and tokens that are fetched.
+//! Authentication of a logger's requests, if it differs for each of them: signatures that contain a time, and tokens
+//! that are fetched.
 
 use super::target::HttpTarget;
 use aws_lc_rs::rand::SystemRandom;
@@ -270,7 +270,7 @@ mod tests {
             "iss": "a@b.example", "aud": "http://127.0.0.1:1/token", "scope": "x y", "iat": 1000, "exp": 4600,
         });
         assert_eq!(claims, wanted);
-        // What is no token is none.
+        // Invalid tokens are not used.
         for (status, answer) in [
             (500, "{\"access_token\": \"t\"}"),
             (200, "x"),

@@ -18,7 +18,7 @@ pub struct Fields(Vec<(String, Field)>);
 enum Field {
     /// JSON that is the same for every call.
     Constant(Vec<u8>),
-    /// Left out where the call has no value.
+    /// Left out if the call has no value.
     Fact(CallVariable),
     Template(Template),
     Object(Fields),
@@ -105,7 +105,7 @@ impl Fields {
     }
 }
 
-/// A text that is one variable keeps to itself where there is no value; any other is a template.
+/// A text that is a single variable is left out if it has no value; any other text is a template.
 fn field(text: &str, masks: &Masks) -> Field {
     let is_name = |text: &str| {
         !text.is_empty()

@@ -12,7 +12,7 @@ use weir_plugin::{
     BodyFilter, CallRecord, Condition, Exchange, Filter, LogEntry, LogTarget, Outcome, Phases,
 };
 
-/// A body that is larger is not read for a log, whatever part of it is asked for.
+/// A larger body is not read for a log, however few of its bytes are configured.
 const MAX_READ_BODY: usize = 1 << 20;
 
 /// An instance.

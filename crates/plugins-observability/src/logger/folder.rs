@@ -1,7 +1,8 @@
-//! Which files entries may be written to: those in one folder, which the operator names.
+//! The files that entries may be written to: those in one folder, which the operator names.
 //!
-//! A configuration may come from a person without an account on this machine. So it names files, and the operator says
-//! where they are. What stands here is about names only; the engine sees to links and to files that others have made.
+//! A configuration may come from a person without an account on this machine. So it names files, and the operator
+//! decides where they are. This file deals with names only; the engine guards against links and files that others have
+//! created.
 
 use std::path::{Component, Path, PathBuf};
 use weir_plugin::LogFile as Place;
@@ -22,10 +23,10 @@ impl LogFolder {
         Self(folder)
     }
 
-    /// The file that a configuration means. One that may not be written is `Forbidden`.
+    /// The file that a configuration names. A file that may not be written is `Forbidden`.
     ///
     /// # Errors
-    /// The path is none that could ever be served.
+    /// Fails if the path could never be served.
     pub fn file(&self, path: &str, is_of_workspace: bool) -> Result<Place, &'static str> {
         if path.is_empty() {
             return Err("expected a path");
@@ -71,7 +72,7 @@ impl LogFolder {
     }
 }
 
-/// Whether a path could lead to a file for logs, wherever the folder is.
+/// Whether a path could name a log file, independent of the folder.
 pub fn is_good(path: &str) -> bool {
     let is_relative = !path.starts_with('/');
     let is_good_part = |part: &str| part != ".." && (part == "." || !(is_relative && part.starts_with('.')));

@@ -25,7 +25,7 @@ pub enum Form {
     Bare,
     /// A JSON list.
     Array,
-    /// A JSON list, or an object where there is only one entry.
+    /// A JSON list, or an object if there is only one entry.
     ArrayOrObject,
     /// RFC 5424, ended by a line feed; the application's name.
     Syslog(String),
@@ -51,7 +51,7 @@ pub enum Form {
     TencentCls(Map<String, Value>),
 }
 
-/// Who tells SkyWalking of calls.
+/// The service that reports calls to SkyWalking.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SkywalkingForm {
@@ -99,7 +99,7 @@ impl Default for LocalSyslog {
 }
 
 impl LocalSyslog {
-    /// Those of success, of the client's and the server's errors, and the least that is told.
+    /// The severities of success, of client and server errors, and the least severity that is reported.
     fn severities(&self) -> [u8; 4] {
         [self.success, self.client_error, self.server_error, self.least]
     }
@@ -172,7 +172,7 @@ impl StructuredSyslog {
         element + "]"
     }
 
-    /// Those of success, of the client's and the server's errors, and the least that is told.
+    /// The severities of success, of client and server errors, and the least severity that is reported.
     fn severities(&self) -> [u8; 4] {
         [self.success, self.client_error, self.server_error, self.least]
     }
@@ -312,7 +312,7 @@ impl Wrapper {
             }
             Self::Syslog(name) => {
                 let at = time::rfc3339(record.started_ms + record.total_us / 1000, true);
-                // Facility syslog, severity informational; what is not known is told by a hyphen.
+                // Facility syslog, severity informational; a hyphen means unknown.
                 let host = String::from_utf8_lossy(&account.exchange.request.host);
                 let host = if host.is_empty() { "-" } else { &host };
                 out.extend(format!("<46>1 {at} {host} {name} - - - ").bytes());

@@ -1,4 +1,4 @@
-//! A topic of a Kafka cluster, as configurations tell it.
+//! A topic of a Kafka cluster, as configurations describe it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use weir_plugin::{LogKafka, LogSasl, LogSink, SaslMechanism};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct KafkaTarget {
-    /// Brokers that tell where the topic is.
+    /// Brokers that know where the topic is.
     #[schemars(length(min = 1))]
     pub brokers: Vec<Broker>,
     /// The topic.
@@ -100,7 +100,7 @@ impl Default for KafkaTarget {
 }
 
 impl KafkaTarget {
-    /// What the engine is told.
+    /// The description for the engine.
     ///
     /// # Errors
     /// Says which field is wrong, and what was expected.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use weir_plugin::{CallRecord, Exchange, Variable};
 use weir_telemetry::json;
 
-/// What an entry tells.
+/// The fields of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Layout {
@@ -25,11 +25,11 @@ pub struct LogRecord<'a> {
     pub exchange: &'a Exchange,
     /// What the engine knows of it.
     pub record: &'a CallRecord<'a>,
-    /// What must not be told.
+    /// The names whose values must not be reported.
     pub masks: &'a Masks,
     /// What layouts call the gateway itself.
     pub own_name: &'a str,
-    /// The request's body, where it is to be told.
+    /// The request's body, if it is to be reported.
     pub request_body: Option<&'a [u8]>,
     /// The response's.
     pub response_body: Option<&'a [u8]>,

@@ -1,16 +1,16 @@
-//! Masks: which headers and query arguments must not reach a log. Bodies are told as they are, where they are.
+//! Masks: the headers and query arguments that must not reach a log. Logged bodies are not masked.
 
 use crate::data_mask::MaskedNames;
 use weir_plugin::uri::{decode_form, query_pairs};
 use weir_plugin::{Headers, Request};
 use weir_telemetry::json;
 
-/// What stands in place of a masked value.
+/// The replacement for a masked value.
 pub const MASKED: &str = "REDACTED";
 /// The most headers and query arguments that are logged.
 const MAX_FIELDS: usize = 200;
 
-/// The names whose values are not told.
+/// The names whose values are hidden.
 #[derive(Debug, Default)]
 pub struct Masks {
     /// Of headers, in lower case.
@@ -32,14 +32,14 @@ impl Masks {
         }
     }
 
-    /// Whether a header's value is not told.
+    /// Whether a header's value is hidden.
     pub fn hides_header(&self, name: &[u8]) -> bool {
         self.headers
             .iter()
             .any(|hidden| hidden.as_bytes().eq_ignore_ascii_case(name))
     }
 
-    /// Whether a query argument's value is not told.
+    /// Whether a query argument's value is hidden.
     pub fn hides_argument(&self, name: &[u8]) -> bool {
         self.query
             .iter()

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Entries are rendered when a call is over, and sent in batches by a thread of the gateway's own. A target that is
-//! slow or away costs no call anything: its entries wait in a queue that is bounded in number and bytes, are sent again
-//! for a while, and are then dropped; `weir_log_entries_total` and `weir_log_retries_total` tell of both.
+//! slow or unavailable costs no call anything: its entries wait in a queue with a limit of entries and bytes, are
+//! retried for a while, and are then dropped; `weir_log_entries_total` and `weir_log_retries_total` count both.
 //!
 //! Security: values of `mask_headers` and `mask_query` are never logged, nor is a URL's user. Bodies are logged only
 //! if the configuration asks for them. Configured fields can name any variable.
@@ -62,7 +62,7 @@ pub struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1))]
     pub sample_ratio: Option<f64>,
-    /// What an entry tells, where `fields` does not say it.
+    /// The fields of an entry, unless `fields` says otherwise.
     pub layout: Layout,
     /// What layouts call the gateway: in `full` a part of `latencies` and the `source` of its own answers, in `plain`
     /// what `_latency` stands behind.
@@ -74,16 +74,16 @@ pub struct Config {
     /// Fields besides.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub extra_fields: Map<String, Value>,
-    /// Headers whose values are not told.
+    /// Headers whose values are hidden.
     pub mask_headers: Vec<String>,
-    /// Query arguments whose values are not told.
+    /// Query arguments whose values are hidden.
     pub mask_query: Vec<String>,
-    /// Bytes of the request's body that are told at most; 0: none.
+    /// The most bytes of the request's body that are logged; 0: none.
     pub request_body_bytes: usize,
     /// The calls whose request body is logged; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_body_when: Option<Predicate>,
-    /// Bytes of the response's body that are told at most; 0: none.
+    /// The most bytes of the response's body that are logged; 0: none.
     pub response_body_bytes: usize,
     /// The calls whose response body is logged; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -180,7 +180,7 @@ impl Batch {
         }
     }
 
-    /// What the engine is told.
+    /// The settings for the engine.
     pub fn batching(&self) -> LogBatching {
         LogBatching {
             max_entries: self.max_entries.max(1),
@@ -195,7 +195,7 @@ impl Batch {
     }
 }
 
-/// Bytes of a body that can be told at most.
+/// The most bytes of a body that can be logged.
 const MAX_BODY: usize = 16 << 20;
 /// Bytes that can wait for a target at most.
 pub(crate) const MAX_PENDING_BYTES: usize = 1 << 30;

@@ -1,4 +1,4 @@
-//! Where entries go: what configurations say of it, and what the engine is told.
+//! The targets of entries: their configuration, and their description for the engine.
 
 use super::authorization::Authorization;
 use super::folder::LogFolder;
@@ -65,7 +65,7 @@ pub struct HttpTarget {
     pub timeout_ms: u64,
     /// Whether the server's certificate must be good.
     pub verify_tls: bool,
-    /// How requests show who they are from, where that is more than a fixed header.
+    /// The authentication of requests, if it is more than a fixed header.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authorization: Option<Authorization>,
 }
@@ -140,7 +140,7 @@ pub struct UdpTarget {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LocalTarget {
-    /// Its path: `/dev/log`, or where else the machine takes entries for its log.
+    /// Its path: `/dev/log`, or the socket on which the machine accepts log entries.
     pub path: String,
 }
 
@@ -166,7 +166,8 @@ impl Target {
         }
     }
 
-    /// What the engine is told. Files are in that folder; those of a workspace but the operator's are nowhere.
+    /// The description for the engine. Files are in that folder; files of workspaces other than the operator's are not
+    /// written.
     ///
     /// # Errors
     /// Says which field is wrong, and what was expected.
@@ -226,7 +227,7 @@ fn check_host(host: &str) -> Result<(), (&'static str, &'static str)> {
 }
 
 impl HttpTarget {
-    /// What the engine is told.
+    /// The description for the engine.
     ///
     /// # Errors
     /// Says which field is wrong, and what was expected.

@@ -42,7 +42,7 @@ fn text(config: Value) -> String {
 }
 
 #[test]
-fn layouts_tell_of_calls_without_secrets() {
+fn layouts_describe_calls_without_secrets() {
     for (layout, pairs) in [
         (
             "full",
@@ -111,7 +111,7 @@ fn layouts_tell_of_calls_without_secrets() {
 }
 
 #[test]
-fn services_are_told_by_their_ids() {
+fn services_are_named_by_their_ids() {
     for (label, told) in [(None, "s1"), (Some("s-id"), "s-id"), (Some(""), "")] {
         let mut call = call();
         call.route = Some(Arc::new(RouteInfo {
@@ -206,7 +206,7 @@ fn entries_have_forms() {
 }
 
 #[test]
-fn only_wanted_calls_are_told_of() {
+fn only_wanted_calls_are_logged() {
     for (when, is_told) in [
         (json!(["status", "==", 201]), true),
         (json!(["status", "==", 200]), false),
@@ -226,7 +226,7 @@ fn only_wanted_calls_are_told_of() {
 }
 
 #[test]
-fn bodies_are_told_of_where_asked_for() {
+fn bodies_are_logged_if_configured() {
     let config = json!({
         "target": {"file": {"path": "/x"}},
         "request_body_bytes": 4, "response_body_bytes": 3,

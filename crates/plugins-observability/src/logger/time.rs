@@ -1,4 +1,4 @@
-//! Times as texts, in the forms that servers of logs ask for. They are told the time.
+//! Formats times as the log servers expect them. It does not read the clock.
 
 use weir_telemetry::civil_date::{MAX_TIME_MS, civil_date};
 

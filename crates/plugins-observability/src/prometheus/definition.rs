@@ -1,4 +1,4 @@
-//! What an instance counts, and the values that tell its series apart.
+//! What an instance counts, and the values that distinguish its series.
 
 use super::{Config, LabelValue};
 use weir_plugin::{CallRecord, Exchange, Template};

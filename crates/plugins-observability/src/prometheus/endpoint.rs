@@ -1,12 +1,12 @@
-//! `metrics-endpoint`: answers calls with an exposition of `prometheus`, and further interfaces of the gateway where they
-//! are asked for: purges of `proxy-cache`, batches, logins at wolf servers, other texts.
+//! `metrics-endpoint`: answers calls with an exposition of `prometheus`, and with further interfaces of the gateway if
+//! they are configured: purges of `proxy-cache`, batches, logins at wolf servers, other texts.
 //!
 //! ```yaml
 //! exposition: weir
 //! ```
 //!
-//! The text is made off the workers, however long it is. Every client of the route reads names of services and of
-//! consumers: put authentication or a restriction by address in front of it.
+//! The text is rendered outside the workers, however long it is. Every client of the route can read the names of
+//! services and consumers: put authentication or a restriction by address in front of it.
 
 use super::MetricRegistry;
 use crate::batch_requests::{self, BatchFilter};

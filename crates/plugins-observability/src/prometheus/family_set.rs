@@ -15,7 +15,7 @@ use weir_plugin::{CallRecord, Exchange};
 
 /// The most series of an instance, or of several that count alike.
 pub const MAX_SERIES: usize = 10_000;
-/// A series that so many scrapes have found unchanged makes room where there is none.
+/// If there is no room, a series that this many scrapes found unchanged is dropped.
 const IDLE_SCRAPES: u32 = 10;
 /// The label values of calls for whose series there is no room.
 const OTHER: &[u8] = b"other";
@@ -54,7 +54,7 @@ pub(super) struct ScrapedSeries {
     pub key: Box<[u8]>,
     /// The sums of all workers.
     pub sums: Vec<u64>,
-    /// When its last call was over, in Unix milliseconds, where families expire.
+    /// The end of its last call, in Unix milliseconds, if the families expire.
     pub last_ms: u64,
 }
 
@@ -212,8 +212,8 @@ impl FamilySet {
         cells
     }
 
-    /// The sums of all series, each with its label values; a scrape at this time. Series that no family tells any more
-    /// are forgotten.
+    /// The sums of all series at the time of a scrape, each with its label values. Series that no family reports any
+    /// more are dropped.
     pub(super) fn scrape(&self, now_ms: u64) -> Vec<ScrapedSeries> {
         let mut series = lock(&self.series);
         self.may_have_room.store(true, Relaxed);

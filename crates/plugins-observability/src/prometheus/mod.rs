@@ -12,11 +12,10 @@
 //!   labels: [{name: route, value: $route_name}]
 //!   buckets: [5, 50, 500]
 //! ```
+//! Each worker counts in memory of its own, without a lock; a scrape adds up the counts. Families with the same name,
+//! from any instance, are reported as one. Counts outlive a reload.
 //!
-//! Each worker counts in memory of its own, without a lock; who scrapes adds up. Families of one name, whichever
-//! instances count them, are told as one. What is counted outlives a reload.
-//!
-//! Security: labels may hold what clients send. Their number is bounded: beyond [`set::MAX_SERIES`] of a family,
+//! Security: labels may hold what clients send. Their number is limited: beyond [`set::MAX_SERIES`] of a family,
 //! calls are counted under the label value `other`, and values are cut after 255 bytes. Series that were not counted
 //! for several scrapes make room.
 
@@ -48,11 +47,11 @@ use weir_plugins_shared::config_checks::ConfigErrors;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// The exposition in which the families are told.
+    /// The exposition that reports the families.
     pub exposition: String,
     /// The families.
     pub families: Vec<Family>,
-    /// The exposition tells of the health of targets, too.
+    /// Whether the exposition also reports the health of targets.
     pub target_health: bool,
 }
 
@@ -112,14 +111,14 @@ pub struct Family {
     /// Upper bounds of a histogram's buckets, ascending; for durations in milliseconds. Without them it is a counter.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub buckets: Vec<u32>,
-    /// Seconds after its last call for which a series is told; absent: always.
+    /// How many seconds after its last call a series is still reported; absent: always.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub expire_seconds: Option<u32>,
 }
 
 impl Family {
-    /// Milliseconds after its last call for which a series is told.
+    /// How many milliseconds after its last call a series is still reported.
     fn expire_ms(&self) -> Option<u64> {
         self.expire_seconds.map(|seconds| u64::from(seconds) * 1000)
     }
@@ -162,7 +161,7 @@ pub enum Measure {
     BytesOut,
     /// Its time.
     TotalMs,
-    /// The time until the upstream's answer; nothing where no upstream was asked.
+    /// The time until the upstream's response; no value if no upstream was called.
     UpstreamMs,
     /// The rest of its time.
     GatewayMs,

@@ -7,8 +7,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
-/// Sets that no instance counts in any more and that are told nevertheless: an instance that comes back finds its
-/// counts, and a counter that vanishes looks like a restart.
+/// How many sets are still reported after their last instance is gone: an instance that comes back finds its counts,
+/// and a counter that vanishes looks like a restart.
 const MAX_IDLE_SETS: usize = 32;
 
 /// Work that is done elsewhere.
@@ -17,7 +17,7 @@ pub type Job = Box<dyn FnOnce() + Send>;
 type Runner = Box<dyn Fn(Job) + Send + Sync>;
 /// What time it is, in Unix milliseconds.
 type Clock = fn() -> u64;
-/// Who writes what an exposition tells besides the families; told whether it is to tell of targets.
+/// Writes the part of an exposition before the families; its argument says whether to report targets.
 type Preface = Box<dyn Fn(bool, &mut String) + Send + Sync>;
 
 /// All series of a gateway. Gateways in one process have a registry each and share nothing.
@@ -42,7 +42,7 @@ impl MetricRegistry {
         set
     }
 
-    /// Has `preface` tell what this exposition tells before the families.
+    /// Sets the function that writes the part of this exposition before the families.
     pub fn set_preface(&self, exposition: &str, preface: impl Fn(bool, &mut String) + Send + Sync + 'static) {
         let preface: Preface = Box::new(preface);
         lock(&self.prefaces).insert(exposition.to_owned(), Arc::new(preface));
@@ -59,7 +59,7 @@ impl MetricRegistry {
         *lock(&self.clock) = Some(clock);
     }
 
-    /// Does work elsewhere where there is a place for it, else at once.
+    /// Runs a job on the runner if there is one, otherwise at once.
     pub(super) fn run(&self, job: Job) {
         let runner = lock(&self.runner).clone();
         match runner {

@@ -154,7 +154,7 @@ fn write_family(name: &str, told: &RenderedFamily<'_>, out: &mut String) {
     }
 }
 
-/// Microseconds are told as milliseconds.
+/// Microseconds are written as milliseconds.
 fn number(count: u64, is_time: bool) -> String {
     match is_time {
         false => count.to_string(),

@@ -73,7 +73,7 @@ fn families() -> Value {
 }
 
 #[test]
-fn calls_are_told_as_prometheus_reads_them() {
+fn calls_are_reported_as_prometheus_reads_them() {
     let registry = Arc::new(MetricRegistry::default());
     let filter = filter(&registry, &families());
     for (route, status, total, upstream, is_gateway) in [
@@ -123,7 +123,7 @@ t_ms_sum{type="upstream",route="r2"} 5.2
 }
 
 #[test]
-fn instances_of_one_family_are_told_as_one() {
+fn instances_of_one_family_are_reported_as_one() {
     let registry = Arc::new(MetricRegistry::default());
     let one = |labels: Value| {
         let config = json!({"exposition": "t", "families": [
@@ -216,7 +216,7 @@ fn series_expire_that_are_not_called_for_a_while() {
         json!({"exposition": "some", "families": [family("never", Value::Null), family("soon", 1.into())]});
     let filters = [all, some].map(|config| filter(&registry, &config));
     let mut exchange = exchange();
-    // When a call is over, when is scraped, and what the two expositions then tell.
+    // The ends of calls, the times of scrapes, and the output of the two expositions.
     let cases: [(Option<usize>, usize, [&str; 4]); 6] = [
         (Some(5_000), 5_000, ["long 1", "short 1", "never 1", "soon 1"]),
         (None, 6_000, ["long 1", "short 1", "never 1", "soon 1"]),
@@ -269,7 +269,7 @@ fn what_is_configured_no_more_is_let_go() {
         2,
         "the first, and the last, which goes with the next"
     );
-    // Those that counted are told for a while, and the cells of those before them are not theirs.
+    // Series with counts are reported for a while, and do not share the cells of those before them.
     for number in 1..1_000 {
         count(&*of(number), &mut call("r", None), &record(200, 1, None));
     }
@@ -357,7 +357,7 @@ fn the_endpoint_answers_with_an_exposition() {
         }
     };
     assert_eq!(ask(), (200, "targets true\n".to_owned()));
-    // Once no instance asks for it, it is told no more.
+    // When no instance asks for it any more, it is no longer reported.
     drop(counting);
     assert_eq!(ask(), (200, "targets false\n".to_owned()));
 }

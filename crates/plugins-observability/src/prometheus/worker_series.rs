@@ -8,9 +8,9 @@ use weir_plugin::CallRecord;
 #[derive(Debug)]
 pub struct WorkerSeries {
     values: Box<[AtomicU64]>,
-    /// When the last call was over, in Unix milliseconds; 0 where nothing asks for it.
+    /// The end of the last call, in Unix milliseconds; 0 if nothing reads it.
     last_ms: AtomicU64,
-    /// The series has made room for others; what is counted here is told no more.
+    /// The series was dropped to make room; its further counts are not reported.
     is_over: AtomicBool,
 }
 
@@ -107,7 +107,7 @@ impl FamilyLayout {
 }
 
 impl Measure {
-    /// Whether it is counted in microseconds and told in milliseconds.
+    /// Whether it is counted in microseconds and reported in milliseconds.
     pub fn is_time(self) -> bool {
         matches!(self, Self::TotalMs | Self::UpstreamMs | Self::GatewayMs)
     }

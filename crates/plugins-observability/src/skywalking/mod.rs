@@ -1,5 +1,5 @@
-//! `skywalking`: gives calls their place in a trace of Apache SkyWalking, tells upstreams of it in `sw8`, and sends a
-//! segment of each call that is sampled to SkyWalking's server (OAP) over HTTP.
+//! `skywalking`: takes part in traces of Apache SkyWalking, forwards the trace to upstreams in `sw8`, and sends a
+//! segment of each sampled call to SkyWalking's server (OAP) over HTTP.
 //!
 //! ```yaml
 //! service: edge
@@ -7,8 +7,8 @@
 //! sample_ratio: 0.1
 //! ```
 //!
-//! It is not `tracing`: ids of SkyWalking are texts, and what the server gets is a segment with two spans. Security: ids
-//! of callers are believed, as far as they are well-formed. A segment holds the call's URL with its query.
+//! It is not `tracing`: ids of SkyWalking are texts, and the server gets a segment with two spans. Security:
+//! well-formed ids of callers are trusted. A segment holds the call's URL with its query.
 
 mod sw8;
 #[cfg(test)]
@@ -70,7 +70,7 @@ impl Default for Config {
 /// The plugin.
 #[derive(Default)]
 pub struct Skywalking {
-    /// The gateway's host name, once the engine has told it with a finished call.
+    /// The gateway's host name, known after the first finished call.
     hostname: Arc<OnceLock<String>>,
 }
 

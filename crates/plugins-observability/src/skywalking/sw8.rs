@@ -1,5 +1,5 @@
-//! The header `sw8`, version 3 of SkyWalking's protocol: where a call comes from, in eight parts with `-` between them,
-//! texts in base64. It is not what is sent to the server.
+//! The header `sw8`, version 3 of SkyWalking's protocol: the call's origin, in eight parts separated by `-`, with texts
+//! in base64. It is not what the server gets.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// The longest header that is read.
 const MAX_HEADER: usize = 2048;
 
-/// The span that called, as its service tells it.
+/// The calling span, as its service describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// The trace.
@@ -28,7 +28,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Reads a header; `None`: it is none, or is not well-formed.
+    /// Reads a header; `None` if it is empty or not well-formed.
     pub fn read(header: &[u8]) -> Option<Self> {
         let header = std::str::from_utf8(header)
             .ok()

@@ -13,7 +13,7 @@ fn config() -> Value {
     json!({"service": "edge", "instance": "edge-1"})
 }
 
-/// Runs a call; gives what the upstream is told, and the segment.
+/// Runs a call; returns the header for the upstream, and the segment.
 fn run(config: &Value, headers: &[(&str, &str)], record: &CallRecord<'_>) -> (Option<String>, Option<Value>) {
     let filter = filter(config);
     let mut exchange = exchange();
@@ -109,7 +109,7 @@ fn a_call_goes_on_with_its_callers_trace() {
 }
 
 #[test]
-fn failures_and_own_answers_are_told() {
+fn failures_and_own_answers_are_reported() {
     let own = CallRecord {
         status: 401,
         upstream: None,

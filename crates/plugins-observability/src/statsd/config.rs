@@ -37,7 +37,7 @@ pub struct Config {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Style {
-    /// There are none.
+    /// No tags are written.
     #[default]
     Plain,
     /// `name:1|c|#tag:value`, as Datadog reads it.
@@ -62,7 +62,7 @@ pub struct Metric {
     /// What it counts or measures.
     #[serde(default)]
     pub value: Measure,
-    /// Of how many calls it is told, 0 (none) to 1 (all); the server is told so.
+    /// The share of calls that are reported, 0 (none) to 1 (all); the server gets the rate too.
     #[serde(default = "all", skip_serializing_if = "is_all")]
     #[schemars(range(min = 0, max = 1))]
     pub sample_rate: f64,
@@ -116,7 +116,7 @@ pub enum Measure {
     ResponseBytes,
     /// The call's time, in milliseconds.
     TotalMs,
-    /// The upstream's part of that; nothing where none was asked.
+    /// The upstream's part of that; no value if no upstream was called.
     UpstreamMs,
     /// The gateway's part of it.
     GatewayMs,

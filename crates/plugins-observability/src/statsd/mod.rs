@@ -1,4 +1,4 @@
-//! `statsd`: tells a StatsD server, or a Datadog agent, of every call in numbers.
+//! `statsd`: sends metrics of every call to a StatsD server or a Datadog agent.
 //!
 //! ```yaml
 //! target: {udp: {host: 127.0.0.1, port: 8125}}
@@ -9,8 +9,8 @@
 //!   - {stat: request.latency, kind: timer, value: total-ms}
 //! ```
 //!
-//! A line is made for each metric when a call is over, and lines are sent as entries of `logger` are: in batches, by a
-//! thread of the gateway's own, and dropped where the server does not take them.
+//! A line is made for each metric when a call is over. Lines are sent like the entries of `logger`: in batches, by a
+//! thread of the gateway's own, and dropped if the server does not take them.
 //!
 //! Texts can name facts of the call in braces: `{service}`, `{route}`, `{consumer}` (its id), `{custom_id}`,
 //! `{username}`, `{status}`, `{method}`, `{path}`, `{scheme}`, `{upstream}` (the address that was asked), `{node}` (this
@@ -94,7 +94,7 @@ impl Plugin for Statsd {
     }
 }
 
-/// The lines that tell of a call; what is wrong with their texts is told to `faults`.
+/// Builds the lines for a call, and reports faults of their texts to `faults`.
 fn compile(config: &Config, faults: &mut ConfigErrors) -> Vec<Line> {
     let mut read = |field: &str, text: &str, of: fn(&str) -> Result<Text, String>| {
         of(text).unwrap_or_else(|message| {
@@ -175,7 +175,7 @@ struct Line {
     tags: Vec<Tag>,
 }
 
-/// What a metric tells.
+/// The value of a metric.
 enum MetricValue {
     Number(Measure),
     Text(Text),
@@ -231,7 +231,7 @@ impl Filter for StatsdFilter {
 }
 
 impl StatsdFilter {
-    /// Appends a line; `None`: the call lacks what it tells.
+    /// Appends a line; `None` if the call has no value for it.
     fn write(
         &self,
         line: &Line,

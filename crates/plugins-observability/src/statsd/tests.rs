@@ -96,7 +96,7 @@ fn tags_are_written_in_each_style() {
 }
 
 #[test]
-fn what_a_call_lacks_is_not_told() {
+fn missing_values_are_not_reported() {
     let config = json!({"metrics": [
         {"stat": "user.{consumer}", "kind": "counter"},
         {"stat": "up", "kind": "timer", "value": "upstream-ms"},

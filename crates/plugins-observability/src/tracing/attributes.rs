@@ -76,7 +76,7 @@ impl Attributes {
     }
 }
 
-/// A text, cut where it is too long; what is not UTF-8 in it is replaced.
+/// A text, cut if it is too long; invalid UTF-8 in it is replaced.
 pub fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_VALUE)]).into_owned()
 }

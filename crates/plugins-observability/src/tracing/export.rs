@@ -1,4 +1,4 @@
-//! Where traces go: collectors, and the form that each takes. What a trace tells is made elsewhere.
+//! The destinations of traces: collectors, and the format of each. The content of a trace is made elsewhere.
 
 use super::attributes::Value;
 use super::otlp;
@@ -65,15 +65,15 @@ impl std::fmt::Debug for GrpcTarget {
 pub struct ZipkinTarget {
     /// The server.
     pub http: HttpTarget,
-    /// Spans tell at which address the gateway took the call.
+    /// Whether spans contain the address at which the gateway accepted the call.
     pub local_endpoint: bool,
-    /// The address that they tell in place of it.
+    /// The address that they contain instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local_address: Option<IpAddr>,
-    /// What the service behind the gateway is called where a call has none.
+    /// The name of the service behind the gateway, for calls that have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_service: Option<String>,
-    /// Trace ids whose upper half is 0 are told with 16 digits.
+    /// Whether trace ids whose upper half is 0 are written with 16 digits.
     pub short_ids: bool,
 }
 
@@ -148,7 +148,7 @@ impl GrpcTarget {
 }
 
 impl Destination {
-    /// What the engine is told; `resource` describes the gateway.
+    /// The description for the engine; `resource` describes the gateway.
     pub fn target(&self, resource: &[(String, Value)]) -> LogTarget {
         let joint = match self.zipkin {
             Some(_) => LogFraming {

@@ -1,5 +1,5 @@
-//! An instance of `tracing`: finds or makes a call's place in a trace, tells the upstream of it, and makes the
-//! log records of the calls that are sampled.
+//! An instance of `tracing`: finds or creates a call's trace context, forwards it to the upstream, and makes the log
+//! records of sampled calls.
 
 use super::attributes::Value;
 use super::export::Destination;
@@ -18,10 +18,10 @@ pub struct TraceFilter {
     pub inject: Vec<Inject>,
     pub default_format: Format,
     pub clear: Vec<Vec<u8>>,
-    /// The request header that a new trace takes its id from; where it has none, the call's id.
+    /// The request header that gives a new trace its id; without one, the call's id is used.
     pub id_header: Option<Vec<u8>>,
     pub short_ids: bool,
-    /// The gateway's span takes over the client's, where the form tells of it and of its parent.
+    /// Whether the gateway's span takes over the client's, if the format carries both the span and its parent.
     pub shares_spans: bool,
     pub echo: Option<Vec<u8>>,
     pub has_leader: bool,
@@ -36,12 +36,12 @@ pub struct TraceFilter {
     pub target: OnceLock<Arc<LogTarget>>,
 }
 
-/// That this instance tells of the call.
+/// Marks a call that this instance exports.
 struct Sampled;
 
 impl TraceFilter {
-    /// Finds the call's place in a trace, or makes it. Another instance may have done so before: then its ids hold,
-    /// and only the decision is this one's own.
+    /// Finds the call's trace context, or creates one. If another instance has already done so, its ids hold, and only
+    /// the sampling decision is this instance's own.
     fn begin(&self, exchange: &mut Exchange) -> (Extracted, TraceContext) {
         let headers = &exchange.request.headers;
         let told = self.extract.iter().find_map(|format| format.extract(headers));
@@ -68,7 +68,7 @@ impl TraceFilter {
             0 => self.new_trace_id(exchange),
             known => known,
         };
-        // B3 and Jaeger tell of a span that caller and callee have in common.
+        // B3 and Jaeger have spans that caller and callee share.
         let is_shared = matches!(told.format, Some(Format::B3 | Format::B3Single | Format::Jaeger));
         let shares = self.shares_spans && is_shared && told.span_id != 0;
         let (span_id, parent_id) = match shares && told.trace_id != 0 {

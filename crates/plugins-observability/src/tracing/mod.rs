@@ -1,5 +1,5 @@
-//! `tracing`: gives every call its place in a distributed trace, tells upstreams of it, and sends spans of the calls
-//! that are sampled to a collector.
+//! `tracing`: gives every call a context in a distributed trace, forwards it to upstreams, and sends spans of sampled
+//! calls to a collector.
 //!
 //! ```yaml
 //! service_name: edge
@@ -12,9 +12,9 @@
 //! A call that is not sampled costs the reading and writing of a header. Spans wait in the queue of log entries, which
 //! is bounded in number and bytes; `weir_log_entries_total` counts the calls that were exported, and those that were not.
 //!
-//! Security: ids of callers are believed, as that is what tracing is. Where callers are not trusted, read nothing
-//! (`extract: []`) and let the ratio decide (`parent: ignore`): otherwise they decide how much is told. Attributes tell
-//! what they name; queries and headers are not among those that are told without being asked for.
+//! Security: ids of callers are trusted, because that is how tracing works. If callers are not trusted, read nothing
+//! (`extract: []`) and let the ratio decide (`parent: ignore`): otherwise callers decide how much is exported.
+//! Attributes contain what they name; queries and headers are exported only if the configuration asks for them.
 
 mod attributes;
 mod export;
@@ -53,15 +53,15 @@ pub struct Config {
     /// Further attributes of the gateway: texts, numbers, `true` and `false`.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub resource: Map<String, Value>,
-    /// The attribute of the gateway with its host name; `null`: it is not told.
+    /// The resource attribute with the gateway's host name; `null`: none.
     pub host_attribute: Option<String>,
     /// Which calls are exported.
     pub sampling: Sampling,
-    /// The forms in which a caller's place is looked for, in order; the first that is there counts.
+    /// The formats in which a caller's trace context is looked for, in order; the first one found counts.
     pub extract: Vec<Format>,
-    /// How upstreams are told.
+    /// The formats in which the trace context is sent to upstreams.
     pub inject: Vec<Inject>,
-    /// The form for `preserve` where the caller has told nothing.
+    /// The format for `preserve` if the caller sent none.
     pub default_format: Format,
     /// Headers of the request that upstreams do not get.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -72,7 +72,8 @@ pub struct Config {
     pub id_header: Option<String>,
     /// Ids of new traces have 64 bits.
     pub short_ids: bool,
-    /// Where the caller tells of its own span and of that span's parent (B3, Jaeger), the gateway's span is that one.
+    /// Whether the gateway's span takes over the caller's, if the caller sends both its span and that span's parent
+    /// (B3, Jaeger).
     pub share_spans: bool,
     /// A response header for the trace's id.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,7 +86,7 @@ pub struct Config {
     /// A request header with further attributes: `name=value; name=value`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags_header: Option<String>,
-    /// Where spans go; `null`: places are passed on, and nothing is told.
+    /// Where spans go; `null`: the trace context is forwarded, and nothing is exported.
     pub export: Option<Export>,
     /// How calls wait to be exported.
     pub batch: Batch,

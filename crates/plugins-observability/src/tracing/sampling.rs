@@ -32,7 +32,7 @@ pub enum Parent {
     /// It holds.
     #[default]
     Follow,
-    /// It holds where it is not to sample; otherwise the ratio decides.
+    /// It holds if it is not to sample; otherwise the ratio decides.
     Limit,
     /// Nothing: the ratio decides.
     Ignore,

@@ -27,7 +27,7 @@ pub struct Span {
     pub attributes: Vec<(String, Value)>,
     /// What happened when, in Unix microseconds.
     pub events: Vec<(String, u64)>,
-    /// What went wrong, where anything did.
+    /// The error, if there was one.
     pub error: Option<String>,
     /// The other side: the client's address, or the target's.
     pub peer: Option<(IpAddr, u16)>,
@@ -210,7 +210,7 @@ impl PhaseSpan {
 }
 
 impl AttemptSpan {
-    /// Each try begins where the one before it has ended.
+    /// Each try begins when the one before it has ended.
     fn build(
         &self,
         exchange: &mut Exchange,

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 pub enum Moment {
     /// Its first byte has come.
     Start,
-    /// It is forwarded; where it is not, its end.
+    /// It is forwarded; if it is not, its end.
     Forward,
-    /// The upstream's answer begins; where there is none, its end.
+    /// The upstream's response begins; if there is none, its end.
     Answer,
     /// Its last byte has gone.
     End,
@@ -42,7 +42,7 @@ pub struct Event {
     pub at: Moment,
 }
 
-/// An attribute that tells how many milliseconds lie between two moments.
+/// An attribute with the milliseconds between two moments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DurationAttribute {
@@ -54,15 +54,15 @@ pub struct DurationAttribute {
     pub to: Moment,
 }
 
-/// An attribute that tells who has answered.
+/// An attribute that names the origin of the response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
     /// Its name.
     pub name: String,
-    /// Its value where the gateway has.
+    /// Its value if the gateway made the response.
     pub gateway: String,
-    /// Its value where an upstream has.
+    /// Its value if the response came from an upstream.
     pub upstream: String,
 }
 
@@ -77,7 +77,7 @@ pub struct Root {
     /// Attributes with values that are meant as they stand.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub fixed: BTreeMap<String, String>,
-    /// The attribute that tells who has answered.
+    /// The attribute that names the origin of the response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
     /// Attributes that are durations.
@@ -148,7 +148,7 @@ pub struct PhaseSpanOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AttemptSpanOptions {
-    /// Their name, with variables; behind it stands the try's number where `numbers_names`.
+    /// Their name, with variables; with `numbers_names`, followed by the number of the try.
     pub name: String,
     /// The try's number, from 1, is a part of the name: `NAME N)`.
     pub numbers_names: bool,
@@ -213,7 +213,7 @@ impl Default for Spans {
 }
 
 impl Spans {
-    /// Whether a span of its own is told to upstreams, rather than the root.
+    /// Whether upstreams get a span other than the root as their parent.
     pub fn has_leader(&self) -> bool {
         self.parts.iter().any(|part| part.leads) || self.tries.as_ref().is_some_and(|tries| tries.leads)
     }

@@ -11,11 +11,11 @@ use weir_telemetry::json;
 pub struct Local<'l> {
     /// The name of its service.
     pub service: &'l str,
-    /// Its address and port, where they are told.
+    /// Its address and port, if they are reported.
     pub address: Option<(IpAddr, u16)>,
-    /// The name of the service behind it, where it is known.
+    /// The name of the service behind it, if it is known.
     pub remote_service: Option<&'l str>,
-    /// Trace ids have 16 digits where their upper half is 0.
+    /// Whether trace ids have 16 digits if their upper half is 0.
     pub shortens: bool,
 }
 

@@ -1,5 +1,5 @@
-//! A topic of a RocketMQ cluster, as configurations tell it. What is said to its servers is in `producer`, how it is
-//! written on the wire in `wire`.
+//! A topic of a RocketMQ cluster, as configurations describe it. The exchange with its servers is in `producer`, the
+//! wire format in `wire`.
 
 mod producer;
 mod wire;
@@ -15,7 +15,7 @@ use weir_plugin::{LogBroker, LogProducer, LogProtocol, LogSink};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RocketmqTarget {
-    /// Name servers that tell where the topic is.
+    /// Name servers that know where the topic is.
     #[schemars(length(min = 1))]
     pub nameservers: Vec<Nameserver>,
     /// The topic.
@@ -51,7 +51,7 @@ pub struct Nameserver {
     pub port: u16,
 }
 
-/// The port of name servers, where nothing else is said.
+/// The port of name servers, if the configuration names none.
 pub fn usual_port() -> u16 {
     9876
 }
@@ -89,7 +89,7 @@ impl Default for RocketmqTarget {
 }
 
 impl RocketmqTarget {
-    /// What the engine is told.
+    /// The description for the engine.
     ///
     /// # Errors
     /// Says which field is wrong, and what was expected.

@@ -1,8 +1,8 @@
 //! A producer for RocketMQ: asks a name server where the queues of a topic are, and gives messages to their brokers,
 //! one queue after another. It does no I/O.
 //!
-//! What a broker refuses as it cannot take messages now, and what fails on the way to it, is tried once more with fresh
-//! knowledge; all further retries are the queue's.
+//! A message that a broker cannot take now, or that fails on the way to it, is sent once more after another look-up;
+//! all further retries are the queue's.
 
 use super::RocketmqTarget;
 use super::wire::{self, Answer, Route};
@@ -327,7 +327,7 @@ mod tests {
         .to_string()
     }
 
-    /// What is done with a message, where servers answer so; no answer is a server that is away.
+    /// Runs a message against the servers' answers; no answer means that the server is unavailable.
     fn run(producer: &mut Producer, answers: &[Option<(i64, &str)>]) -> Vec<String> {
         producer.begin(b"m", 1_000, [7; 16]);
         let mut steps = vec![step(producer)];
@@ -384,7 +384,7 @@ mod tests {
         ] {
             assert_eq!(run(&mut producer(), &answers), expected);
         }
-        // What is known may be old: it is asked for again, once.
+        // Cached routes may be old: they are looked up once more.
         let mut producer = producer();
         run(&mut producer, &[Some((0, &b1)), Some((0, ""))]);
         assert_eq!(

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// Asks a name server where a topic is.
+/// Asks a name server for the brokers of a topic.
 pub const GET_ROUTE: i32 = 105;
 /// Gives a broker a message; its header's fields have names of one letter.
 pub const SEND_MESSAGE: i32 = 310;
@@ -74,7 +74,7 @@ pub struct Answer<'a> {
     pub is_answer: bool,
     /// Why it was refused.
     pub remark: String,
-    /// What was asked for.
+    /// The body of the response.
     pub body: &'a [u8],
 }
 

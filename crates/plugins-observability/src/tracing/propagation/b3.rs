@@ -10,7 +10,7 @@ const SAMPLED: &[u8] = b"x-b3-sampled";
 const FLAGS: &[u8] = b"x-b3-flags";
 const SINGLE: &[u8] = b"b3";
 
-/// What `b3` leaves open, the other headers may tell.
+/// Values that are missing in `b3` are taken from the other headers.
 pub fn extract(headers: &Headers) -> Option<Extracted> {
     let single = headers.get(SINGLE).or_else(|| in_state(headers));
     let one = single.map(read_single).unwrap_or_default();
@@ -24,7 +24,7 @@ pub fn extract(headers: &Headers) -> Option<Extracted> {
     })
 }
 
-/// `b3=…` in `tracestate`, where some put it.
+/// `b3=…` in `tracestate`, where some clients put it.
 fn in_state(headers: &Headers) -> Option<&[u8]> {
     headers
         .get_all(b"tracestate")

@@ -1,8 +1,8 @@
-//! Trace headers: where a call's place in a trace is read from, and how the upstream learns it. A module a family
-//! of forms.
+//! Trace headers: reading a call's trace context, and forwarding it to the upstream. There is one module per family of
+//! formats.
 //!
-//! What a client sends is believed as far as it is well-formed: ids are numbers, never texts that could break out of a
-//! header. Headers that carry baggage beside the ids pass as they came.
+//! Well-formed values of clients are trusted: ids are numbers, never texts that could break out of a header. Headers
+//! that carry baggage beside the ids pass unchanged.
 
 mod b3;
 mod clouds;
@@ -17,7 +17,7 @@ use weir_plugin::{Headers, TraceContext};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
-    /// W3C Trace Context: `traceparent`; `tracestate` passes as it came where the trace goes on.
+    /// W3C Trace Context: `traceparent`; `tracestate` passes unchanged if the trace continues.
     W3c,
     /// Zipkin's: `X-B3-TraceId` and its kin. Reading it, `b3` is read as well.
     B3,
@@ -35,25 +35,25 @@ pub enum Format {
     Datadog,
 }
 
-/// How the upstream is told.
+/// The format of the trace headers for the upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Inject {
-    /// In the form in which the client has told, or else in the default form.
+    /// The format that the client used, or else the default format.
     Preserve,
     /// In a form.
     #[serde(untagged)]
     Form(Format),
 }
 
-/// What the headers of a request tell.
+/// The content of a request's trace headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Extracted {
-    /// The trace; 0: none is told.
+    /// The trace; 0 if the headers have none.
     pub trace_id: u128,
     /// The span of the caller; 0: none.
     pub span_id: u64,
-    /// The parent of that span; 0: none is told.
+    /// The parent of that span; 0 if the headers have none.
     pub parent_id: u64,
     /// Whether the caller has decided to have the call sampled, or not to.
     pub sampled: Option<bool>,
@@ -61,7 +61,7 @@ pub struct Extracted {
     pub debug: bool,
     /// The trace's id has 64 bits only.
     pub is_short: bool,
-    /// The form that told this.
+    /// The format in which this was sent.
     pub format: Option<Format>,
 }
 
@@ -78,9 +78,9 @@ impl Extracted {
 
 /// What is written into the headers of a request.
 pub struct Injected<'i> {
-    /// The ids; `is_sampled` is what is told.
+    /// The ids; `is_sampled` is the decision to forward.
     pub trace: &'i TraceContext,
-    /// What the client has told.
+    /// The content of the client's headers.
     pub extracted: &'i Extracted,
 }
 
@@ -93,7 +93,7 @@ impl Injected<'_> {
         }
     }
 
-    /// The trace's id in hexadecimal, with 16 digits where the client's had no more.
+    /// The trace's id in hexadecimal, with 16 digits if the client's had no more.
     fn trace_digits(&self, buffer: &mut [u8; 32]) -> usize {
         *buffer = self.trace.trace_digits();
         match self.extracted.is_short {
@@ -107,7 +107,7 @@ impl Injected<'_> {
 }
 
 impl Format {
-    /// All forms that can be read, in the order in which they are looked for where nothing else is said.
+    /// All formats that can be read, in the order in which they are tried by default.
     pub const READABLE: [Self; 7] = [
         Self::B3,
         Self::W3c,
@@ -118,7 +118,7 @@ impl Format {
         Self::Gcp,
     ];
 
-    /// What the headers tell in this form.
+    /// The content of the headers in this format.
     pub fn extract(self, headers: &Headers) -> Option<Extracted> {
         match self {
             Self::W3c => w3c::extract(headers),
@@ -179,7 +179,7 @@ fn decimal(digits: &[u8]) -> Option<u64> {
         .ok()
 }
 
-/// The only value of a header; `None` where there is none, or several.
+/// The only value of a header; `None` if there is none, or several.
 fn only<'h>(headers: &'h Headers, name: &'h [u8]) -> Option<&'h [u8]> {
     let first = headers.get(name)?;
     let has_more = headers.get_all(name).nth(1).is_some();

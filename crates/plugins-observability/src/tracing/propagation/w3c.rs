@@ -7,7 +7,7 @@ const NAME: &[u8] = b"traceparent";
 /// `00-`, 32 digits, `-`, 16 digits, `-`, 2 digits.
 const LENGTH: usize = 55;
 
-/// Section 3.2. Two headers are none, and so is what breaks the grammar.
+/// Section 3.2. Two headers count as none, and so does one with invalid syntax.
 pub fn extract(headers: &Headers) -> Option<Extracted> {
     let text = only(headers, NAME)?;
     let (known, rest) = text.split_at_checked(LENGTH)?;

@@ -1,4 +1,4 @@
-//! Trace headers: what is read, and what upstreams are told.
+//! Trace headers: what is read, and what is sent to upstreams.
 
 use super::*;
 
@@ -17,7 +17,7 @@ pub fn ids(exchange: &Exchange) -> (String, String, String) {
     )
 }
 
-/// What a client may send, the form in which it is read, and its ids and decision; an empty trace: nothing is told.
+/// The header of a client, its format, and its ids and decision; an empty trace means that nothing is read.
 type HeaderCase = (
     &'static str,
     Vec<(&'static str, String)>,
@@ -221,7 +221,7 @@ fn what_clients_send_is_read() {
             assert_eq!(found, format!("{trace:0>32}"), "{headers:?}");
             assert_eq!(parent, format!("{span:0>16}"), "{headers:?}");
         }
-        // What upstreams are told is what the client has decided.
+        // Upstreams get the client's decision.
         let out = Format::extract(
             serde_json::from_value(json!(format)).expect("a format"),
             &exchange.request.headers,
@@ -232,7 +232,7 @@ fn what_clients_send_is_read() {
 }
 
 #[test]
-fn upstreams_are_told_in_each_form() {
+fn upstreams_get_each_format() {
     let table = [
         ("w3c", vec![("traceparent", "00-$T-$U-01")]),
         (
@@ -291,7 +291,7 @@ fn upstreams_are_told_in_each_form() {
 }
 
 #[test]
-fn a_client_that_debugs_has_the_decision_told_too() {
+fn a_client_that_debugs_has_the_decision_forwarded_too() {
     let filter = filter(&json!({"extract": ["b3"], "inject": ["b3"], "sampling": {"ratio": 0}}));
     for (sent, expected) in [
         (vec![("x-b3-flags", "1")], ["1", "1"]),
@@ -329,7 +329,7 @@ fn the_clients_form_is_preserved_and_others_stand_beside() {
             ],
             vec![],
         ),
-        // The default form where it has told nothing; a state without its parent is not passed on.
+        // The default format if the client sent none; a state without its parent is not forwarded.
         (
             json!({"default_format": "jaeger"}),
             vec![],

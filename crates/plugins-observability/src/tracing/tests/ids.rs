@@ -41,7 +41,7 @@ fn a_span_is_shared_where_it_is_asked_for() {
     for (share, sent, span, parent) in [
         (true, ("b3", format!("{T}-{S}-1-{P}")), Some(S), P),
         (false, ("b3", format!("{T}-{S}-1-{P}")), None, S),
-        // W3C tells of the caller's span only.
+        // W3C carries the caller's span only.
         (true, ("traceparent", format!("00-{T}-{S}-01")), None, S),
     ] {
         let mut exchange = exchange();

@@ -41,7 +41,7 @@ fn parents_and_ratios_decide() {
 }
 
 #[test]
-fn a_share_of_the_traces_is_told_of() {
+fn a_share_of_the_traces_is_exported() {
     let filter = filter(&config(json!({"ratio": 0.1})));
     let mut exchange = exchange();
     let mut told = 0;

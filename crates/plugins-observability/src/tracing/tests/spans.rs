@@ -5,7 +5,7 @@ use prost::Message;
 use weir_plugin::{FailedAttempt, LogSink, RouteInfo};
 use weir_plugins_testkit::identity;
 
-/// The parts of OTLP that are told, as its `.proto` files number them.
+/// The used parts of OTLP, with the numbers of its `.proto` files.
 mod proto {
     use prost::Message;
 
@@ -144,7 +144,7 @@ fn to_collector() -> Value {
 }
 
 #[test]
-fn a_call_is_told_in_otlp() {
+fn a_call_is_exported_in_otlp() {
     let told = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let mut exchange = call(&[
         ("traceparent", told),
@@ -240,7 +240,7 @@ fn what_stands_around_the_spans_makes_them_a_request() {
 }
 
 #[test]
-fn tries_and_failures_are_told() {
+fn tries_and_failures_are_exported() {
     let failures = [
         FailedAttempt {
             address: Some("10.0.0.8:80".parse().expect("an address")),
@@ -287,7 +287,7 @@ fn tries_and_failures_are_told() {
 }
 
 #[test]
-fn a_call_is_told_to_zipkin() {
+fn a_call_is_exported_to_zipkin() {
     let config = json!({
         "service_name": "edge",
         "short_ids": true,
@@ -355,7 +355,7 @@ fn a_call_is_told_to_zipkin() {
 }
 
 #[test]
-fn the_trace_is_told_to_the_client_where_that_is_asked_for() {
+fn the_trace_is_echoed_to_the_client_if_configured() {
     let mut exchange = call(&[]);
     let config = json!({"echo_header": "X-Trace-Id"});
     run(&*filter(&config), &mut exchange, &record());
@@ -367,7 +367,7 @@ fn the_trace_is_told_to_the_client_where_that_is_asked_for() {
 }
 
 #[test]
-fn a_client_that_went_is_told_of() {
+fn a_client_that_went_is_exported() {
     let mut exchange = call(&[]);
     let filter = filter(&json!({"export": to_collector()}));
     filter.on_request(&mut exchange);

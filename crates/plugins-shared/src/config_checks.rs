@@ -70,7 +70,7 @@ impl ConfigErrors {
         }
     }
 
-    /// Nothing, or all that was told.
+    /// Returns all reported faults, if there are any.
     pub fn done(self) -> Result<(), Vec<Diagnostic>> {
         match self.0.is_empty() {
             true => Ok(()),

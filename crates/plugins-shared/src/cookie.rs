@@ -42,7 +42,7 @@ pub struct CookieRules {
 }
 
 impl CookieRules {
-    /// The value that a call carries, put together; `None`: there is none, or a part is missing.
+    /// The value that a call carries, joined from its parts; `None` if there is none, or a part is missing.
     pub fn read(&self, request: &Request) -> Option<Vec<u8>> {
         let mut value = request.cookie(self.name.as_bytes())?.to_vec();
         if value.len() < CHUNK {

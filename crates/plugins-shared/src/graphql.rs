@@ -1,4 +1,4 @@
-//! Requests that carry GraphQL: where the query stands in them, and what it holds.
+//! Requests that carry GraphQL: the location of the query, and its content.
 
 pub use weir_plugin::graphql::Document as Query;
 
@@ -42,7 +42,7 @@ impl From<QueryFault> for GraphqlError {
     }
 }
 
-/// The longest body that is read, where nothing else is said.
+/// The longest body that is read by default.
 pub const DEFAULT_MAX_BODY_BYTES: usize = 1 << 20;
 
 /// Whether it is that length.
@@ -56,7 +56,7 @@ const NO_BODY: &str = "Invalid graphql request: can't get graphql request body";
 /// POST. `Ok(None)`: the body is not at hand yet.
 ///
 /// # Errors
-/// There is none, or it stands in a body of more than `max_bytes`.
+/// There is no query, or it is in a body of more than `max_bytes`.
 pub fn query(request: &Request, max_bytes: usize) -> Result<Option<Cow<'_, str>>, GraphqlError> {
     let invalid = |what: &str| GraphqlError::Invalid(format!("invalid graphql request, {what}"));
     match request.method.as_slice() {
@@ -108,7 +108,7 @@ pub fn query(request: &Request, max_bytes: usize) -> Result<Option<Cow<'_, str>>
     }
 }
 
-/// A length, as headers tell it.
+/// A length from a header.
 fn decimal(value: &[u8]) -> Option<usize> {
     std::str::from_utf8(value).ok()?.trim().parse().ok()
 }
@@ -368,7 +368,7 @@ mod tests {
         prepare(&mut exchange, "POST /", &[]);
         exchange.request.has_body = true;
         assert_eq!(query(&exchange), Ok(None));
-        // A body that is too long is none, whether it is at hand or only announced.
+        // A body that is too long counts as missing, whether it is complete or only announced.
         let too_long = Err(GraphqlError::Invalid(NO_BODY.to_owned()));
         prepare(
             &mut exchange,

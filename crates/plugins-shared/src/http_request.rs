@@ -21,7 +21,7 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Reads an address that begins with `http://` or `https://`; `None`: it is none.
+    /// Parses an address that begins with `http://` or `https://`; `None` if it is invalid.
     pub fn parse(url: &str) -> Option<Self> {
         let (is_https, rest) = match url.strip_prefix("https://") {
             Some(rest) => (true, rest),

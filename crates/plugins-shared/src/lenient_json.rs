@@ -1,15 +1,15 @@
-//! JSON as the reader of Lua programs (lua-cjson) takes it: what it accepts that is none, and its words for what it
-//! refuses. It is no reader of valid JSON, which is `serde_json`.
+//! JSON as lua-cjson, the parser of Lua programs, accepts it: its extensions beyond valid JSON, and its messages for
+//! what it refuses. For valid JSON there is `serde_json`.
 
 use serde_json::Value;
 use std::borrow::Cow;
 use weir_plugin::WorkBudget;
 
-/// Reads JSON of which nothing is passed on. Texts may hold control characters, and need not be UTF-8: what is not becomes
-/// U+FFFD.
+/// Parses JSON of which nothing is passed on. Texts may hold control characters, and need not be UTF-8: invalid bytes
+/// become U+FFFD.
 ///
 /// # Errors
-/// Where and why it is none.
+/// The place and reason of the fault.
 pub fn parse(text: &[u8]) -> Result<Value, String> {
     if let Ok(value) = serde_json::from_slice(text) {
         return Ok(value);
@@ -18,11 +18,11 @@ pub fn parse(text: &[u8]) -> Result<Value, String> {
     serde_json::from_str(&escape_controls(&lenient)).map_err(|_| fault(text))
 }
 
-/// Reads JSON that is passed on, also in parts, so nothing of it may be lost. Texts may hold control characters. What they
-/// take beyond valid JSON is work of the call.
+/// Parses JSON that is passed on, also in parts, so nothing of it may be lost. Texts may hold control characters. The
+/// work beyond valid JSON is charged to the call.
 ///
 /// # Errors
-/// Where and why it is none. It must be UTF-8.
+/// The place and reason of the fault. The text must be UTF-8.
 pub fn parse_whole(text: &[u8], work: &WorkBudget) -> Result<Value, String> {
     if let Ok(value) = serde_json::from_slice(text) {
         return Ok(value);
@@ -97,7 +97,7 @@ impl Token {
     }
 }
 
-/// Says where and why a text is not valid JSON. The text is known to be none.
+/// The place and reason why a text is not valid JSON. The text is known to be invalid.
 pub fn fault(text: &[u8]) -> String {
     let mut reader = Reader { text, at: 0 };
     match reader.document() {
@@ -233,7 +233,7 @@ impl Reader<'_> {
         (Token::Bad("invalid token"), 1)
     }
 
-    /// A text. What is wrong in it is told where it stands.
+    /// A text. A fault in it is reported with its place.
     fn quoted(&mut self, start: usize) -> (Token, usize) {
         let mut at = start + 1;
         loop {
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported() {
         for (text, wanted) in [
             (
                 "{a}",

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use weir_plugin::{Exchange, Template};
 
-/// What a pattern's groups found in a text: group 0 is the whole match. Empty where no pattern found anything.
+/// The groups of a pattern that matched a text: group 0 is the whole match. Empty if no pattern matched.
 #[derive(Debug, Default)]
 pub struct RegexMatch {
     /// The text that was searched.

@@ -16,7 +16,8 @@ pub fn script(text: &'static str) -> RedisScript {
     RedisScript { text, sha1 }
 }
 
-/// How a Redis is reached (version 5 or later). One of `host`, `sentinel` and `cluster` says where it is.
+/// The address of a Redis (version 5 or later), and how to use it. One of `host`, `sentinel` and `cluster` names the
+/// server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Redis {
@@ -31,10 +32,10 @@ pub struct Redis {
     /// Some servers of a cluster, as `host:port`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cluster: Vec<String>,
-    /// As whom it is used; left out: as the default user.
+    /// The user name; left out: the default user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub username: Option<String>,
-    /// The password, where it asks for one.
+    /// The password, if the server requires one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password: Option<Password>,
     /// The number of the database; a cluster has only 0.
@@ -81,22 +82,22 @@ pub struct Sentinel {
     pub master: String,
     /// The sentinels, as `host:port`.
     pub sentinels: Vec<String>,
-    /// As whom they are asked; left out: as the default user.
+    /// The user name for the sentinels; left out: the default user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub username: Option<String>,
-    /// Their password, where they ask for one.
+    /// The password for the sentinels, if they require one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<Password>,
 }
 
-/// How a Redis is met over TLS.
+/// The TLS settings for a Redis.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {
-    /// Whether its certificate must be good.
+    /// Whether its certificate is verified.
     #[serde(default = "crate::yes")]
     pub verify: bool,
-    /// The name that it is asked for; left out: its host.
+    /// The name in the TLS handshake; left out: its host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_name: Option<String>,
 }
@@ -113,7 +114,7 @@ impl fmt::Debug for Password {
 }
 
 impl Redis {
-    /// The server, made ready for many calls; faults are told with their places, below `at`.
+    /// Builds the server description, and reports faults with their places, below `at`.
     pub fn compile(self, at: &[&str], faults: &mut ConfigErrors) -> Option<RedisServer> {
         let mut fault = |field: &[&str], message: &str| faults.add_at(&[at, field].concat(), message);
         let times = [

@@ -1,5 +1,4 @@
-//! Regular expressions of configurations, compiled within a bound of memory; refused at their place where they are
-//! none.
+//! Regular expressions of configurations, compiled within a memory limit. An invalid one is refused with its place.
 
 use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 use weir_model::{Diagnostic, DocPath};
@@ -11,7 +10,7 @@ const MAX_BYTES: usize = 1 << 20;
 /// Compiles an expression for texts of bytes.
 ///
 /// # Errors
-/// Says why it is none, at `path`.
+/// The fault, at `path`.
 pub fn compile(pattern: &str, path: DocPath) -> Result<Regex, Diagnostic> {
     RegexBuilder::new(pattern)
         .unicode(false)

@@ -1,4 +1,4 @@
-//! The address that a call asks for, path and query together.
+//! The address of a call: path and query together.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

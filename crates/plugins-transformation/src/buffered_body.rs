@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weir_plugin::{BufferResponse, Headers, Response};
 
-/// What becomes of a body that is too large to be changed.
+/// What happens to a body that is too large to be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OversizePolicy {
-    /// The client gets 502 in place of the response; so it does where the body's content coding cannot be undone.
+    /// The client gets 502 instead of the response, also if the body's content coding cannot be undone.
     #[default]
     Refuse,
     /// The body is cut to its bound and then changed. A body whose content coding cannot be undone passes as it is.
@@ -67,7 +67,7 @@ impl BufferedBody {
         let coding = coding.ok()?;
         let is_sure = is_small && coding.is_none() && response.body_filters.is_empty();
         match excess {
-            // How large it becomes is known when it is there, and the head has to tell.
+            // The final length is known only when the body is complete, but the head must carry it.
             OversizePolicy::Refuse if !is_sure => hold_whole(response, max_bytes),
             OversizePolicy::Cut if coding.is_some() => {
                 response.hold.get_or_insert(BufferResponse::Prefix(max_bytes));
@@ -87,7 +87,7 @@ impl BufferedBody {
         })
     }
 
-    /// What becomes of this body where it cannot be changed.
+    /// What happens to this body if it cannot be changed.
     pub(crate) fn excess(&self) -> OversizePolicy {
         self.excess
     }
@@ -123,8 +123,8 @@ impl BufferedBody {
         }
     }
 
-    /// Undoes the body's coding. Where that cannot be done, the head tells of it again, or that the response is refused.
-    /// Says whether it is not.
+    /// Undoes the body's coding. If that fails, restores the head, or turns it into a refusal. Returns false if the
+    /// response is refused.
     pub(crate) fn head(&mut self, status: &mut u16, headers: &mut Headers) -> bool {
         if let Some((coding, names)) = self.coding.take() {
             self.unpack(coding, names, headers);

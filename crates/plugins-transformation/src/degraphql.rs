@@ -30,7 +30,7 @@ pub struct Config {
     /// The query, unless there are `routes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
-    /// The operation that is meant, where the query has several.
+    /// The operation to run, if the query has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation_name: Option<String>,
     /// The query's variables that calls fill in.
@@ -71,8 +71,8 @@ impl Default for Config {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueryRoute {
-    /// The service whose calls are meant: its name, or its id if the dialect tells that. Left out: those of all services that
-    /// no route names.
+    /// The service whose calls match: its name, or its id if the dialect has ids. Left out: the calls of all services
+    /// that no route names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
     /// Their methods.

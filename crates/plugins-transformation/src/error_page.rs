@@ -1,4 +1,4 @@
-//! `error-page`: own pages in place of the gateway's own errors. Errors of services stay as they are.
+//! `error-page`: custom pages instead of the gateway's own errors. Errors of services are not changed.
 //!
 //! ```yaml
 //! pages:

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_streams_are_told() {
+    fn broken_streams_are_reported() {
         for (bytes, expected) in [
             (stream(&[b"1234567"]), Err(FrameError::TooLarge)),
             (b"\x01\0\0\0\x01a".to_vec(), Err(FrameError::Compressed)),

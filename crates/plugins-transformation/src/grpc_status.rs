@@ -3,7 +3,7 @@
 use weir_plugin::Headers;
 use weir_plugin::uri::unescape;
 
-/// `UNKNOWN`: also what is told where there is no status.
+/// `UNKNOWN`: also used if there is no status.
 pub(crate) const UNKNOWN: u16 = 2;
 /// `INTERNAL`.
 pub(crate) const INTERNAL: u16 = 13;
@@ -20,7 +20,7 @@ pub(crate) struct GrpcStatus {
 }
 
 impl GrpcStatus {
-    /// The end that fields tell; `None`: they tell none.
+    /// The status in these fields; `None` if they have none.
     pub(crate) fn read(fields: &Headers) -> Option<Self> {
         let code = fields.get(b"grpc-status")?;
         let code = std::str::from_utf8(code)
@@ -44,7 +44,7 @@ impl GrpcStatus {
     }
 }
 
-/// The status of HTTP for one of gRPC; `None`: it is none.
+/// The HTTP status for a gRPC status; `None` if the code is not a known one.
 pub(crate) fn to_http(code: u16) -> Option<u16> {
     Some(match code {
         0 => 200,
@@ -74,7 +74,7 @@ pub(crate) fn to_http(code: u16) -> Option<u16> {
     })
 }
 
-/// The status of gRPC for an answer of the gateway's own, as the engine tells it to clients that speak gRPC.
+/// The gRPC status for a response of the gateway itself, which the engine sends to gRPC clients.
 pub(crate) fn of_http(status: u16) -> u16 {
     match status {
         200..=299 => 0,

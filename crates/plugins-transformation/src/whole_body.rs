@@ -31,7 +31,7 @@ impl<R: Rewrite> WholeBody<R> {
     /// Has the body of a response changed.
     pub(crate) fn attach(response: &mut Response, buffered: BufferedBody, rewrite: R) {
         if R::MAY_FAIL && buffered.excess() == OversizePolicy::Refuse {
-            // Whether it can be changed is known when it is there, and the head has to tell.
+            // Whether the body can be changed is known only when it is complete, but the head must say so.
             hold_whole(response, buffered.max_bytes());
         }
         response.body_filters.push(Self {
@@ -41,7 +41,7 @@ impl<R: Rewrite> WholeBody<R> {
         });
     }
 
-    /// The new body; `None`: there is none, and `out` has what passes.
+    /// The new body; `None` if there is none and `out` contains what passes.
     fn make(&mut self, out: &mut Vec<u8>) -> Option<Vec<u8>> {
         let body = self.buffered.whole(out)?;
         match (self.rewrite.rewrite(body), self.buffered.excess()) {

@@ -9,7 +9,7 @@ pub struct MediaType {
 }
 
 impl MediaType {
-    /// Reads a media type (RFC 9110, 8.3.1); `None`: it is none.
+    /// Parses a media type (RFC 9110, 8.3.1); `None` if it is invalid.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(text).ok()?;
         let mut parts = text.split(';');

@@ -1,4 +1,4 @@
-//! Refusals of this family: what callers are told, and what the log says.
+//! Refusals of these plugins: the message for callers, and the one for the log.
 
 use weir_plugin::{Outcome, Refusal, RefusalKind};
 

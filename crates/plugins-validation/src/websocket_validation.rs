@@ -5,9 +5,9 @@
 //! upstream: {max_bytes: 1048576}
 //! ```
 //!
-//! The sender of a message that is too long is told 1009, that of one that does not match 1007; the other side is told 1001.
-//! Messages are held until they are complete: at most 16 MiB each, where no limit says less. Extensions of WebSockets,
-//! such as compression, are not negotiated. Calls that do not become WebSockets are not looked at.
+//! The sender of a message that is too long gets the close code 1009, the sender of one that does not match 1007; the
+//! other side gets 1001. Messages are held until they are complete: at most 16 MiB each, unless a limit is lower.
+//! WebSocket extensions, such as compression, are not negotiated. Calls that do not become WebSockets are not checked.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

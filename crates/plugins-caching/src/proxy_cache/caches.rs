@@ -58,7 +58,7 @@ pub struct CachedResponse {
     pub fresh_ms: u64,
 }
 
-/// What is to be forgotten, as processes tell each other.
+/// A purge, in the form in which processes send it to each other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Purge {
     /// Whose store: dialects have stores of their own.
@@ -118,7 +118,7 @@ impl Caches {
         self.zones().get(&Self::name(dialect, zone)).cloned()
     }
 
-    /// The response under a key, in hexadecimal digits, that can still be used; where responses vary, the latest.
+    /// The usable response under a key in hexadecimal digits; if responses vary, the latest.
     pub fn response(
         &self,
         dialect: DialectName,
@@ -157,7 +157,7 @@ impl fmt::Debug for Caches {
     }
 }
 
-/// A key of hexadecimal digits; `None`: it is none.
+/// Reads a key of hexadecimal digits; `None` if it is not one.
 fn read_key(text: &str) -> Option<Key> {
     let bytes = HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?;
     bytes.try_into().ok()
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn responses_are_told_and_forgotten() {
+    fn responses_are_listed_and_purged() {
         let caches = Caches::default();
         let zone = Arc::new(Zone::new(1 << 20, None));
         let name = Caches::name(DialectName::new("kong"), "z");

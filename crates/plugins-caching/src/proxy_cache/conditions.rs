@@ -57,8 +57,8 @@ pub(super) enum RangeResult {
     Beyond,
 }
 
-/// The part of a stored response of `length` bytes that is asked for. Several parts at once are not given: the whole is
-/// a good answer too (RFC 9110, 14.2).
+/// The requested part of a stored response of `length` bytes. If several parts are requested, the whole is returned,
+/// which is valid too (RFC 9110, 14.2).
 pub(super) fn part(request: &Headers, response: &Headers, length: usize) -> RangeResult {
     let Some(range) = request.get(b"range") else {
         return RangeResult::Whole;

@@ -14,20 +14,20 @@ pub struct Config {
     /// The most memory that the zone takes, in bytes, 65536 to 17179869184; of several instances' wishes, the first counts.
     #[schemars(range(min = 65_536, max = 17_179_869_184_u64))]
     pub zone_bytes: u64,
-    /// What tells responses apart: texts with variables.
+    /// The key that distinguishes responses: texts with variables.
     pub key: Vec<String>,
-    /// Which arguments of the query tell responses apart besides.
+    /// Which query arguments are also part of the key.
     #[serde(skip_serializing_if = "QueryKey::is_none")]
     pub query: QueryKey,
-    /// Request headers that tell responses apart besides.
+    /// Request headers that are also part of the key.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<String>,
     /// Upper and lower case are one in `key`.
     pub ignore_case: bool,
     /// Each consumer has a cache of its own.
     pub per_consumer: bool,
-    /// Callers that no consumer is known for have a cache of their own by what they show in `Authorization`. With
-    /// `cache_control` it does not matter: what they get is kept only where it is for all.
+    /// Whether callers without a known consumer have a cache of their own by their `Authorization`. With
+    /// `cache_control` it has no effect: their responses are kept only if they are for everyone.
     pub per_authorization: bool,
     /// Methods of calls that may be answered from the cache.
     pub methods: Vec<String>,
@@ -36,12 +36,13 @@ pub struct Config {
     /// Media types of responses that are kept, with their parameters; `*` is for all of a kind. Empty: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub content_types: Vec<String>,
-    /// Seconds for which a response is fresh where it does not say so itself, or is not asked.
+    /// For how many seconds a response is fresh if it does not say so itself, or if its own lifetime is not used.
     pub ttl_seconds: u64,
-    /// Seconds for which a response is kept, where that is longer than it is fresh.
+    /// For how many seconds a response is kept, if that is longer than it is fresh.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_seconds: Option<u64>,
-    /// `Cache-Control` of requests and responses counts (RFC 9111); a response is kept only where it says for how long.
+    /// Whether `Cache-Control` of requests and responses counts (RFC 9111); a response is then kept only if it says for
+    /// how long.
     pub cache_control: bool,
     /// Without `cache_control`: what responses say about how long they are fresh (`s-maxage`, `max-age`, `Expires`) counts
     /// before `ttl_seconds`.
@@ -50,10 +51,10 @@ pub struct Config {
     pub obey_private: bool,
     /// Responses that set cookies are kept too.
     pub store_cookies: bool,
-    /// Texts with variables: where one is neither empty nor `0`, the call is not answered from the cache.
+    /// Texts with variables: if one is neither empty nor `0`, the call is not answered from the cache.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bypass: Vec<String>,
-    /// Texts with variables: where one is neither empty nor `0`, the response is not kept.
+    /// Texts with variables: if one is neither empty nor `0`, the response is not kept.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub no_store: Vec<String>,
     /// `Expires` and `Cache-Control` are not passed on to clients.
@@ -69,27 +70,27 @@ pub struct Config {
     /// What calls to an endpoint for purges name that make the cache forget the response under a key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purged_as: Option<PurgeName>,
-    /// The header that tells how the call was answered; `null`: none does.
+    /// The response header with the cache status; `null`: none.
     pub status_header: Option<String>,
-    /// The header that tells the key.
+    /// The response header with the key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_header: Option<String>,
-    /// Answers from the cache tell their age.
+    /// Whether responses from the cache contain their age.
     pub age: bool,
     /// The words in the status header.
     pub words: CacheStatusTexts,
     /// Milliseconds that a call waits at most for another one that fetches the same.
     pub wait_ms: u64,
-    /// The service is asked whether what is too old still holds (`If-None-Match`, `If-Modified-Since`), where the response
-    /// has named its version. With `cache_control`, what must always be asked about is kept too, a caller's `no-cache` has
-    /// the service asked, and `stale-while-revalidate` and `stale-if-error` of responses count.
+    /// Whether stale responses with a validator are revalidated with the service (`If-None-Match`,
+    /// `If-Modified-Since`). With `cache_control`, responses that must always be revalidated are kept too, a caller's
+    /// `no-cache` causes a revalidation, and `stale-while-revalidate` and `stale-if-error` of responses count.
     pub revalidate: bool,
-    /// Seconds beyond its time in which a response still answers calls while one of them fetches a new one, where it does
-    /// not say so itself.
+    /// For how many seconds beyond its lifetime a response is still used while one call fetches a new one, if the
+    /// response does not say so itself.
     #[serde(skip_serializing_if = "is_zero")]
     pub stale_while_revalidate_seconds: u64,
-    /// Seconds beyond its time in which a response answers calls for which the service fails, where it does not say so
-    /// itself.
+    /// For how many seconds beyond its lifetime a response is used for calls for which the service fails, if the
+    /// response does not say so itself.
     #[serde(skip_serializing_if = "is_zero")]
     pub stale_if_error_seconds: u64,
     /// Calls for a part of a response (`Range`) get that part of what is kept.
@@ -154,18 +155,18 @@ pub struct CacheStatusTexts {
     pub expired: String,
     /// What was there is not fresh enough for the caller.
     pub refresh: String,
-    /// The call or its response is none to be kept.
+    /// The call or its response must not be cached.
     pub bypass: String,
-    /// The call's method is none of `methods`.
+    /// The call's method is not one of `methods`.
     pub other_method: String,
-    /// Nothing was there, and the caller wants only what is; absent: nothing is told.
+    /// Nothing was there, and the caller accepts only cached responses; absent: no status is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub only_if_cached: Option<String>,
     /// The service has said that what was there still holds.
     pub revalidated: String,
     /// What was there is too old, and had to do.
     pub stale: String,
-    /// The response is none to be kept; absent: the word for what was there stays.
+    /// The response must not be kept; absent: the word for the earlier state stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_kept: Option<String>,
 }

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn lifetimes_and_ages_are_told() {
+    fn lifetimes_and_ages_are_computed() {
         let now = 784_111_777_000;
         let (date, later) = (
             ("Date", "Sun, 06 Nov 1994 08:49:27 GMT"),

@@ -7,7 +7,7 @@ use weir_plugin::{Headers, SharedReply};
 /// What an entry takes besides its texts, in bytes, about.
 pub(super) const OVERHEAD: usize = 256;
 
-/// A digest of what tells responses apart.
+/// A digest of everything that distinguishes responses.
 pub(super) type Key = [u8; 32];
 
 /// A response that is kept.
@@ -32,7 +32,7 @@ pub(super) struct Times {
     pub(super) keep: u64,
     /// For how long beyond `fresh` it does while a new one is fetched.
     pub(super) while_revalidate: u64,
-    /// For how long beyond `fresh` it does where the service fails.
+    /// How long beyond `fresh` it may be used if the service fails.
     pub(super) if_error: u64,
     /// It must not be used once it is too old, whatever a caller says.
     pub(super) never_stale: bool,
@@ -103,8 +103,8 @@ pub(super) enum Slot {
         entry: Arc<CacheEntry>,
         used: AtomicBool,
     },
-    /// Responses differ by these request headers, and stand under keys of their own; `latest` is that of the one that came
-    /// last, where that is known.
+    /// Responses differ by these request headers, and are stored under keys of their own; `latest` is the key of the
+    /// newest one, if it is known.
     Vary {
         names: Arc<[String]>,
         salt: u64,

@@ -77,7 +77,7 @@ impl CacheFilter {
         Outcome::Continue
     }
 
-    /// Why the call is none for the cache.
+    /// The reason why the call is not for the cache.
     fn passes(&self, exchange: &Exchange, control: &Control) -> Option<CacheStatus> {
         let method = exchange.request.method.as_slice();
         if !self.config.methods.iter().any(|known| known.as_bytes() == method) {
@@ -88,8 +88,8 @@ impl CacheFilter {
             .then_some(CacheStatus::Bypass)
     }
 
-    /// Whether the answer may hang on a body that the key does not tell apart: then what one caller gets is not for
-    /// others. That of a GET or HEAD has no meaning that a cache could know (RFC 9110, 9.3.1).
+    /// Whether the response may depend on a body that is not part of the key: then other callers must not get it. The
+    /// body of a GET or HEAD has no meaning that a cache could know (RFC 9110, 9.3.1).
     fn hangs_on_body(&self, exchange: &Exchange) -> bool {
         let request = &exchange.request;
         let is_told_apart = match request.method.as_slice() {
@@ -157,8 +157,8 @@ impl CacheFilter {
         }
     }
 
-    /// Makes of a whole response what a call asks for: that it has it already, or a part of it. `request`: its headers,
-    /// where those that the exchange has are not the caller's.
+    /// Turns a whole response into the requested form: 304 Not Modified, or a part of it. `request` are the caller's
+    /// headers, if the headers of the exchange are different ones.
     pub(super) fn fit(
         &self,
         exchange: &Exchange,

@@ -113,7 +113,7 @@ impl CacheFilter {
         CacheStatus::Revalidated
     }
 
-    /// Answers with what is kept, in place of what came.
+    /// Answers with the cached response, instead of the one that was received.
     fn answer_with(&self, exchange: &mut Exchange, entry: &CacheEntry, request: Option<&Headers>) {
         let (mut status, mut shared) = (entry.status, entry.shared());
         self.fit(exchange, &mut status, &mut shared, request);

@@ -1,4 +1,5 @@
-//! Keys: what tells responses apart, as a digest over parts of a call. Whether one may be kept is decided elsewhere.
+//! Keys: digests over the parts of a call that distinguish responses. Whether a response may be kept is decided
+//! elsewhere.
 
 use super::entry::Key;
 use super::{Config, QueryKey};
@@ -80,7 +81,7 @@ impl KeyMaker {
             ignore_case: config.ignore_case,
             per_consumer: config.per_consumer,
             with_body: config.graphql,
-            // With `cache_control`, what they get is kept only where it is for all.
+            // With `cache_control`, their responses are kept only if they are for everyone.
             tells_methods: (config.methods.iter()).any(|method| !matches!(method.as_str(), "GET" | "HEAD")),
             by_authorization: config.per_authorization && !config.cache_control,
         }

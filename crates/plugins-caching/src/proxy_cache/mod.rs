@@ -6,16 +6,18 @@
 //! cache_control: true
 //! ```
 //!
-//! Of calls that want the same response at once, one fetches it and the others wait for it. Responses that `Vary` are
-//! kept for each variant; clients that have the response already are answered 304, those that want a part of it get that.
-//! Memory is bounded for each zone; what has not been asked for is forgotten first. With `disk`, responses are kept there
-//! too, and are found again when the process starts. With `redis`, they are kept there instead, for all gateways.
+//! If several calls need the same response at once, one fetches it while the others wait. Responses that `Vary` are
+//! kept for each variant; clients that already have the response get 304, and clients that request a part get that
+//! part. Memory is limited for each zone; responses that were not requested for the longest time are dropped first.
+//! With `disk`, responses are also kept there, and are found again when the process starts. With `redis`, they are kept
+//! there instead, for all gateways.
 //!
-//! Security: whatever tells answers apart must be in the key. Consumers have caches of their own, unless `per_consumer`
-//! is off; so have callers that `forward-auth` or `jwe-decrypt` knows. What a call with `Authorization` got, and no
-//! consumer is known for, is shared only where the response allows it (RFC 9111, 3.5) with `cache_control`; without it, it
-//! is kept for callers with the same value, unless `per_authorization` is off. Callers that only the service recognises by something else share one cache,
-//! unless a header is in `headers` or the service says `Vary` or `Cache-Control: private`.
+//! Security: everything that distinguishes responses must be in the key. Consumers have caches of their own, unless
+//! `per_consumer` is off; so have callers that `forward-auth` or `jwe-decrypt` identifies. The response to a call with
+//! `Authorization` and no known consumer is shared only if the response allows it (RFC 9111, 3.5) with `cache_control`;
+//! without `cache_control`, it is kept for callers with the same value, unless `per_authorization` is off. Callers that
+//! only the service recognises by something else share one cache, unless a header is in `headers` or the service sends
+//! `Vary` or `Cache-Control: private`.
 
 mod caches;
 mod conditions;
@@ -155,7 +157,7 @@ fn faults(config: &Config) -> Vec<Diagnostic> {
     if config.redis.is_some() && config.disk.is_some() {
         fault(root().field("disk"), "expected no disk together with a Redis");
     }
-    // It is in the names of keys there, in which braces tell a cluster where a key stands.
+    // The zone is part of Redis keys, in which braces decide the cluster node of a key.
     let is_visible = |byte: u8| byte.is_ascii_graphic() && !b"{}".contains(&byte);
     if config.redis.is_some() && (config.zone.len() > 64 || !config.zone.bytes().all(is_visible)) {
         fault(

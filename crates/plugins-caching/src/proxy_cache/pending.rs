@@ -43,7 +43,7 @@ impl CacheStatusTexts {
 /// What is known of a call between its request and its response.
 pub(super) struct Pending {
     pub(super) status: CacheStatus,
-    /// The key, where the call has one.
+    /// The key, if the call has one.
     pub(super) key: Option<Key>,
     /// Where its response is to be kept, and under which key others wait for it.
     pub(super) fetch: Option<Fetch>,
@@ -54,7 +54,7 @@ pub(super) struct Pending {
 /// A fetch for the cache.
 pub(super) struct Fetch {
     pub(super) key: Key,
-    /// Where the next caller looks; another key where responses vary.
+    /// The place that the next caller reads; a different key if responses vary.
     pub(super) place: Key,
     pub(super) lead: Option<FetchLeader>,
     /// The request's headers as the caller sent them.

@@ -26,7 +26,7 @@ const NOT_KEPT: [&[u8]; 10] = [
     b"age",
 ];
 
-/// Whether a header tells clients about caching.
+/// Whether a header gives clients instructions about caching.
 pub(super) fn hides(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"expires") || name.eq_ignore_ascii_case(b"cache-control")
 }
@@ -96,7 +96,7 @@ impl Recorder {
         };
         let vary = vary(&response.headers);
         let (Some(times), Some(vary)) = (times, vary) else {
-            // What a condition was answered with tells nothing of the next call.
+            // The response to a conditional request says nothing about the next call.
             if !response.is_gateway && response.status != 304 && response.status != 206 {
                 cache.zone.pass(&fetch.place, now_ms + PASS_MS);
             }
@@ -152,7 +152,7 @@ fn vary(headers: &Headers) -> Option<Vec<String>> {
     Some(names)
 }
 
-/// Whether a header is part of what is kept: neither the connection's nor the caller's, nor one that tells of this cache.
+/// Whether a header is stored: not if it belongs to the connection or the caller, or describes this cache.
 pub(super) fn is_kept(name: &[u8], config: &Config) -> bool {
     let name = name.to_ascii_lowercase();
     let own = [&config.status_header, &config.key_header];

@@ -83,13 +83,13 @@ pub(super) struct Location {
 pub(super) enum RedisLookup {
     /// The call waits for the Redis.
     Wait(Outcome),
-    /// What there is, and where the response belongs.
+    /// The result, and where the response belongs.
     Known(ZoneLookup, Location),
     /// The Redis is away.
     Away,
 }
 
-/// That the Redis was asked for what stands under a key.
+/// Marks a call that waits for the Redis to return the value of a key.
 struct PendingLookup {
     place: Key,
     variants: Option<Variants>,
@@ -207,7 +207,7 @@ impl RedisStore {
         location.outlet.fire_and_forget(call);
     }
 
-    /// Keeps a response again where it stands, with newer headers or times.
+    /// Stores a response again in its place, with newer headers or times.
     pub(super) fn renew(&self, location: &Location, place: &Key, entry: &CacheEntry) {
         if let Some(value) = disk_codec::write(&response_slot(entry)).filter(|value| value.len() <= MAX_VALUE)
         {

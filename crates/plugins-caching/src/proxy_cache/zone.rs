@@ -223,7 +223,7 @@ impl Zone {
         }
     }
 
-    /// Whether something that can be told is in memory under a key.
+    /// Whether a usable entry is in memory under a key.
     pub(super) fn is_in_memory(&self, key: &Key) -> bool {
         matches!(
             self.shard(key).slots.get(key),
@@ -252,7 +252,7 @@ impl Zone {
         was_on_disk || matches!(removed, Some(Slot::Response { .. } | Slot::Vary { .. }))
     }
 
-    /// The response under a key that can still be used, whatever callers ask for; of several, the latest.
+    /// The usable response under a key, whatever callers accept; the latest, if there are several.
     pub(super) fn kept(&self, key: &Key, now_ms: u64) -> Option<Arc<CacheEntry>> {
         let variant = match self.shard(key).slots.get(key)? {
             Slot::Vary { latest, .. } => *latest,
@@ -321,7 +321,7 @@ impl Zone {
 }
 
 impl Slot {
-    /// The response, where there is one that can still be used.
+    /// The response, if there is one that can still be used.
     fn entry(&self, now_ms: u64) -> Option<Arc<CacheEntry>> {
         match self {
             Self::Response { entry, .. } if entry.times.freshness(now_ms) != Freshness::Over => {

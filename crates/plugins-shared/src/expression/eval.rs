@@ -9,19 +9,19 @@ use weir_plugin::WorkBudget;
 
 /// What names in expressions stand for.
 pub trait Scope {
-    /// The JSON that a name stands for, where it is JSON that need not be copied.
+    /// The JSON value of a name, if it need not be copied.
     fn json(&self, name: &str) -> Option<&serde_json::Value> {
         let _ = name;
         None
     }
 
-    /// The members of a map of JSON that a name stands for, where they are shared and need not be copied.
+    /// The members of the JSON map of a name, if they are shared and need not be copied.
     fn json_parts(&self, name: &str) -> Option<&BTreeMap<String, Arc<serde_json::Value>>> {
         let _ = name;
         None
     }
 
-    /// The value of a name; nil where it has none.
+    /// The value of a name; nil if it has none.
     fn name(&self, name: &str) -> Value;
 
     /// The budget of the call.
@@ -112,7 +112,7 @@ impl<'s> Evaluation<'s> {
         }
     }
 
-    /// The list or map that an expression stands for, where it is at hand.
+    /// The list or map of an expression, if it need not be computed.
     fn json(&self, expression: &Expression) -> Result<Option<&'s serde_json::Value>, EvaluationError> {
         let found = match expression {
             Expression::Name(name) => self.scope.json(name),
@@ -126,7 +126,7 @@ impl<'s> Evaluation<'s> {
         Ok(found.filter(|json| json.is_array() || json.is_object()))
     }
 
-    /// The members of the map that an expression stands for, where they are shared.
+    /// The members of the map of an expression, if they are shared.
     fn parts(&self, expression: &Expression) -> Option<&'s BTreeMap<String, Arc<serde_json::Value>>> {
         match expression {
             Expression::Name(name) => self.scope.json_parts(name),

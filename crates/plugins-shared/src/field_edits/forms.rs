@@ -21,7 +21,7 @@ impl Pairs {
         Self(decoded.collect())
     }
 
-    /// Whether there are none.
+    /// Whether there are no edits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -19,17 +19,17 @@ use weir_plugin::Exchange;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FieldEdit {
-    /// Takes out all values of these names.
+    /// Removes all values of these names.
     Remove(Vec<String>),
-    /// Takes out all values of other names than these.
+    /// Removes all values of other names than these.
     Keep(Vec<String>),
-    /// Gives values another name: old name to new, whose own values go.
+    /// Renames values: old name to new. Values that already had the new name are removed.
     Rename(BTreeMap<String, String>),
-    /// Sets values where there is one of the same name already.
+    /// Sets values if there is already one of the same name.
     Replace(BTreeMap<String, Value>),
-    /// Adds values where there is none of the same name.
+    /// Adds values if there is none of the same name.
     Add(BTreeMap<String, Value>),
-    /// Adds values beside those of the same name; in JSON they make a list.
+    /// Adds values to those of the same name; in JSON they form a list.
     Append(BTreeMap<String, Value>),
 }
 
@@ -43,7 +43,7 @@ pub trait Fields {
     fn keep(&mut self, names: &[String]);
     /// Gives the values of a name another one; without any, those of the other name go.
     fn rename(&mut self, old: &str, new: &str);
-    /// Puts a value in place of all of the same name.
+    /// Replaces all values of a name by one value.
     fn set(&mut self, name: &str, value: &Value);
     /// Puts a value beside those of the same name. Says whether it can.
     fn append(&mut self, name: &str, value: &Value) -> bool;

@@ -96,7 +96,7 @@ fn parts_are_changed() {
 }
 
 #[test]
-fn faults_are_told() {
+fn faults_are_reported() {
     let todo: Vec<FieldEdit> = serde_json::from_value(json!([{"add": {"a": "$(1 +)"}}])).expect("steps");
     let faults =
         FieldEdits::compile(&todo, TemplateSyntax::Expressions, &DocPath::root()).expect_err("wrong");

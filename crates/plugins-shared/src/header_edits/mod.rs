@@ -1,7 +1,7 @@
 //! Ordered changes of a header list, for requests and responses.
 //!
-//! What a message is made of (its framing, and what belongs to the connection) is the engine's: no step writes such a
-//! header, lest the peer see another end of the message than the gateway does.
+//! The engine owns the headers of a message's framing and of the connection: no step writes such a header. Otherwise
+//! the peer could see a different end of the message than the gateway does.
 
 use crate::expression::EvaluationError;
 use crate::path_captures::RegexMatch;
@@ -18,18 +18,17 @@ use weir_plugin::{Exchange, Headers};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeaderEdit {
-    /// Takes out all headers of these names.
+    /// Removes all headers of these names.
     Remove(Vec<String>),
-    /// Gives headers another name: old name to new, whose own headers go.
+    /// Renames headers: old name to new. Headers that already had the new name are removed.
     Rename(BTreeMap<String, String>),
-    /// Sets headers, in place of all of the same name. An empty value takes them out.
+    /// Sets headers, instead of all of the same name. An empty value removes them.
     Set(BTreeMap<String, String>),
-    /// Sets headers where there is one of the same name already.
+    /// Sets headers if there is already one of the same name.
     Replace(BTreeMap<String, String>),
-    /// Adds headers where there is none of the same name. `Host`, of which there is one always, is set.
+    /// Adds headers if there is none of the same name. `Host`, which always exists, is set.
     Add(BTreeMap<String, String>),
-    /// Adds headers beside those of the same name. Empty values are left out. `Host`, of which there can be one only,
-    /// is set.
+    /// Adds headers to those of the same name. Empty values are left out. `Host`, which can exist only once, is set.
     Append(BTreeMap<String, String>),
 }
 

@@ -35,7 +35,7 @@ impl<'c> Check<'c> {
         silent.verify(node, value, depth).is_ok()
     }
 
-    /// The words about what is wrong, where they are read.
+    /// The description of a fault; empty if nothing reads it.
     fn words(&self, make: impl FnOnce() -> String) -> String {
         if self.is_silent { String::new() } else { make() }
     }
@@ -110,7 +110,7 @@ impl<'c> Check<'c> {
             self.spend(asked / 2)?;
             let names = map.keys().filter_map(|name| fields.places.get(name));
             let mut places: Vec<usize> = names.chain(&fields.always).copied().collect();
-            // In the schema's order: the first that is wrong is told.
+            // In the schema's order, because the first fault is reported.
             places.sort_unstable();
             places.dedup();
             for place in places {

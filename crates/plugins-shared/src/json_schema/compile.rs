@@ -1,4 +1,4 @@
-//! Reading schemas once, and refusing what they ask for that is not understood. Values are checked beside.
+//! Compiles schemas once, and refuses keywords that are not understood. The check of values is elsewhere.
 
 use super::formats::Format;
 use super::{Dependency, Fields, Items, Kind, Name, Node, Numbers, Property, Rules, Schema, Text};
@@ -260,7 +260,7 @@ impl<'s> Reader<'s> {
 }
 
 impl Fields {
-    /// Notes where properties are, so that small maps are not asked for each of many.
+    /// Indexes the properties, so that a small map is not checked for each of many.
     fn index(&mut self) {
         for (place, property) in self.properties.iter().enumerate() {
             let has_default = matches!(&property.node, Node::Rules(rules) if rules.default.is_some());

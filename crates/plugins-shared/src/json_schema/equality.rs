@@ -40,7 +40,7 @@ pub fn is_same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Writes a value so that the texts of two are the same where [`is_same`] says so of them.
+/// Writes a value so that two texts are equal exactly if [`is_same`] says so of the values.
 fn write_plainly(value: &Value, out: &mut String) {
     match value {
         Value::Number(number) => out.push_str(&number.as_f64().unwrap_or_default().to_string()),

@@ -1,4 +1,4 @@
-//! Formats of texts that a schema may ask for, such as dates and addresses. Unknown ones hold for any text.
+//! The formats of texts that a schema may require, such as dates and addresses. An unknown format accepts any text.
 
 use regex::Regex;
 use std::net::{Ipv4Addr, Ipv6Addr};

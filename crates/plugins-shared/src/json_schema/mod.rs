@@ -1,10 +1,10 @@
-//! JSON Schema (drafts 4 to 7, as far as Apache APISIX has it): schemas made ready for many values.
+//! JSON Schema (drafts 4 to 7, as far as Apache APISIX supports it): schemas compiled for many values.
 //!
-//! A check fills in defaults and stops at the first violation, which it tells in the words of APISIX's own checker. Only
-//! references within the schema are followed (`#/definitions/a`).
+//! A check fills in defaults and stops at the first violation, which it reports with the message of APISIX's own
+//! checker. Only references within the schema are followed (`#/definitions/a`).
 //!
-//! Every value that is looked at costs a step of the call's budget: with references that lead back to themselves, a small
-//! body could ask for any amount of work.
+//! Every checked value costs a step of the call's budget: with recursive references, a small body could cause any
+//! amount of work.
 
 mod check;
 mod compile;
@@ -86,11 +86,11 @@ enum Kind {
 #[derive(Debug, Default)]
 struct Fields {
     properties: Vec<Property>,
-    /// By name, where in `properties` it is.
+    /// The index in `properties` by name.
     places: HashMap<String, usize>,
-    /// Where those properties are that say something of a map without them, or share a name.
+    /// The indices of those properties that apply to maps without them, or share a name.
     always: Vec<usize>,
-    /// Required fields that are no properties.
+    /// Required fields that are not in `properties`.
     required: Vec<Name>,
     dependencies: Vec<(Name, Dependency)>,
     patterns: Vec<(Regex, Node)>,

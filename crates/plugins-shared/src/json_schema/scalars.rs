@@ -51,7 +51,7 @@ pub(super) fn check_kind(kinds: &[Kind], value: &Value) -> CheckResult {
     ))
 }
 
-/// Checks a text; what is wrong is put into words only where they are read, as it may be long.
+/// Checks a text. The description of a fault is made only if it is read, because it may be long.
 pub(super) fn check_text<'t>(rules: &'t Text, text: &'t str) -> Result<(), impl FnOnce() -> String + 't> {
     enum ScalarViolation {
         Short(usize, usize),

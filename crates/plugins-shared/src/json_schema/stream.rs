@@ -1,8 +1,8 @@
-//! Checking a JSON text by a schema without making a value of it: most parts of most schemas need to see each value once.
-//! Parts that need a value (alternatives, `const`, unique items, …) get one.
+//! Checks a JSON text against a schema without building a value: most keywords of most schemas need to see each value
+//! once. Keywords that need a value (alternatives, `const`, unique items, …) get one.
 //!
-//! Unlike [`Schema::check`](super::Schema::check), nothing is filled in. A name that appears twice in one object is refused
-//! wherever the schema says something of it: two readers could take different ones.
+//! Unlike [`Schema::check`](super::Schema::check), it fills in nothing. A name that appears twice in one object is
+//! refused if the schema says anything about it: two parsers could use different ones.
 
 use super::check::Check;
 use super::members::{Key, MemberKind, MemberSet};
@@ -56,7 +56,7 @@ pub(super) struct Streamed<'s, 'c> {
     check: &'s Check<'c>,
     node: &'s Node,
     depth: usize,
-    /// What is wrong, in the schema's words; the reader's own errors say where in the text.
+    /// The fault, in the schema's words; the parser's own errors contain the place in the text.
     fault: &'s RefCell<Option<String>>,
 }
 
@@ -66,7 +66,7 @@ impl<'s> Streamed<'s, '_> {
         E::custom("it does not match")
     }
 
-    /// Puts words around the fault that a part has told.
+    /// Puts words around the fault that a part has reported.
     fn around<E>(&self, error: E, words: impl FnOnce(&str) -> String) -> E {
         let mut fault = self.fault.borrow_mut();
         if let Some(message) = fault.as_mut() {
@@ -344,7 +344,7 @@ mod tests {
     use weir_plugin::WorkBudget;
 
     #[test]
-    fn texts_are_told_the_same_as_values() {
+    fn texts_are_judged_the_same_as_values() {
         let schema = json!({
             "type": "object",
             "required": ["name", "z"],

@@ -31,7 +31,7 @@ fn everything() -> Value {
     })
 }
 
-/// What the field `field` of an otherwise good value is told.
+/// The fault that is reported for the field `field` of an otherwise valid value.
 fn told(field: &str, value: &Value) -> String {
     let schema = Schema::read(&everything(), false).expect("a schema");
     let mut whole = json!({"name": "ok", "z": true});
@@ -315,7 +315,7 @@ fn bad_schemas_are_refused() {
     assert!(Schema::read(&json!({"pattern": "("}), false).is_err());
 }
 
-/// What is charged is what is done: a small map is not asked for each of many optional properties.
+/// The charged work is the real work: a small map is not checked for each of many optional properties.
 #[test]
 fn sparse_bodies_pass_schemas_with_many_optional_properties() {
     let properties: Map<String, Value> = (0..400)

@@ -8,7 +8,7 @@ use weir_plugin::uri::{decode_form, query_pairs};
 /// Reads a body.
 ///
 /// # Errors
-/// Says why it is none of its kind.
+/// Says why the body cannot be decoded.
 pub(super) fn decoded(input: Input, content_type: &[u8], body: &[u8]) -> Result<Value, String> {
     match input {
         Input::Json => serde_json::from_slice(body).map_err(|error| error.to_string()),

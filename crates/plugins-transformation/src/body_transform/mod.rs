@@ -182,7 +182,7 @@ struct Work {
     max_bytes: usize,
 }
 
-/// Why there is no new body: the status and what is told.
+/// The reason why there is no new body: the status and the message.
 struct Failure(u16, String);
 
 impl Work {

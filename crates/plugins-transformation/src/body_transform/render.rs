@@ -17,7 +17,7 @@ pub(super) struct CallFacts {
 }
 
 impl CallFacts {
-    /// What a template asks for.
+    /// The values that a template needs.
     pub(super) fn of(template: &Template, exchange: &Exchange) -> Self {
         let read = |name: &String| {
             let value = Variable::parse(name).read(exchange);

@@ -21,7 +21,7 @@ pub(super) enum Node {
     Value(Expression, bool),
     /// Branches with their conditions; one without is always taken.
     If(Vec<(Option<Expression>, Vec<Node>)>),
-    /// For each member of a list, or of a map too where `is_any`: the names of key and value.
+    /// For each member of a list (or, if `is_any`, also of a map): the names of key and value.
     Each {
         key: String,
         value: String,

@@ -200,7 +200,7 @@ fn responses_get_new_bodies() {
 fn responses_that_cannot_be_changed_do_not_pass() {
     let packed = gzip(br#"{"a":"v1"}"#);
     let config = |most: usize| json!({"response": {"template": "[{{a.b}}]"}, "max_response_bytes": most});
-    // What comes of them where the original lets them pass.
+    // The results in the cases that the original lets through.
     for (config, coding, body, lenient) in [
         (config(1000), "", &b"no"[..], &b"no"[..]),
         (config(1000), "", b"{}", b"{}"),

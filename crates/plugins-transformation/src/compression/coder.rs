@@ -81,7 +81,7 @@ impl Gzip {
         loop {
             out.reserve(ROOM.max(data.len() / 2));
             let before = coder.total_in();
-            // It fails only where it is used wrongly.
+            // This fails only if the coder is used incorrectly.
             let Ok(status) = coder.compress_vec(data, out, flush) else {
                 return;
             };

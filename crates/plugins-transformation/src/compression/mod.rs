@@ -1,4 +1,4 @@
-//! `compression`: compresses responses for clients that take it, as they pass.
+//! `compression`: compresses responses while they are sent, for clients that accept it.
 //!
 //! ```yaml
 //! coding: gzip
@@ -7,10 +7,11 @@
 //! vary: true
 //! ```
 //!
-//! Responses with a `Content-Encoding` of their own stay as they are, as do all but 200, 403 and 404.
+//! Responses that already have a `Content-Encoding` are not changed, and neither are statuses other than 200, 403 and
+//! 404.
 //!
-//! Security: the length of a compressed answer that holds both a secret and what the caller sent tells of the secret
-//! (BREACH).
+//! Security: if a response contains both a secret and text from the caller, its compressed length reveals something
+//! about the secret (BREACH).
 
 mod coder;
 
@@ -32,7 +33,7 @@ pub struct Config {
     pub coding: Coding,
     /// Media types that are compressed, without parameters; `*` is for all.
     pub types: Vec<String>,
-    /// The shortest response that is compressed, in bytes, where its length is known.
+    /// The shortest response that is compressed, in bytes, if its length is known.
     pub min_length: u64,
     /// How much work is done: 1 to 9 for gzip, 0 to 11 for brotli.
     #[schemars(range(min = 0, max = 11))]
@@ -42,7 +43,7 @@ pub struct Config {
     pub window_bits: u8,
     /// Whether clients that speak HTTP/1.0 get compressed responses.
     pub http_1_0: bool,
-    /// Whether caches are told by `Vary` that the answer depends on `Accept-Encoding`.
+    /// Whether `Vary` announces to caches that the response depends on `Accept-Encoding`.
     pub vary: bool,
 }
 
@@ -57,7 +58,7 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// The coding of this name, where there is one.
+    /// The coding of this name, if there is one.
     pub(crate) fn of(name: &[u8]) -> Option<Self> {
         let name = name.trim_ascii();
         [Self::Gzip, Self::Brotli]

@@ -47,7 +47,7 @@ fn responses_are_chosen() {
 }
 
 #[test]
-fn headers_tell_of_the_coding() {
+fn headers_announce_the_coding() {
     let sent = [
         ("Content-Type", "text/html"),
         ("ETag", "\"a\""),

@@ -1,4 +1,4 @@
-//! Calls that are told apart by method and path, each of which is a query of its own.
+//! Calls that are distinguished by method and path, each with a query of its own.
 
 use super::{NAME, QueryRoute};
 use crate::request_rewrite::set_body;

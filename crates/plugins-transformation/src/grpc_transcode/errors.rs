@@ -1,4 +1,4 @@
-//! How the end of a call of gRPC that went wrong is told in HTTP.
+//! Translates the end of a failed gRPC call into HTTP.
 
 use super::{ErrorBody, Errors};
 use crate::grpc_status::{GrpcStatus, to_http};
@@ -14,7 +14,7 @@ const LENIENT: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
 /// Fields of gRPC in binary may lack their padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(&ALPHABET, LENIENT);
-/// Most details that are told.
+/// The most details that are written.
 const MAX_DETAILS: usize = 100;
 
 /// `google.rpc.Status`, as `grpc-status-details-bin` holds it.

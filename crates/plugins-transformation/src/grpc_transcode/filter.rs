@@ -277,7 +277,7 @@ impl JsonBody {
                 GrpcStatus::new(grpc_status::INTERNAL, "the answer cannot be read")
             }
             Some(ended) => ended.clone(),
-            None => GrpcStatus::new(grpc_status::UNKNOWN, "the service has told no status"),
+            None => GrpcStatus::new(grpc_status::UNKNOWN, "the service has sent no status"),
         }
     }
 }
@@ -347,7 +347,7 @@ impl BodyFilter for JsonBody {
         if !self.pending.is_stream || !self.has_message {
             out.extend_from_slice(&error);
         } else if self.is_lines && !error.is_empty() {
-            // Behind messages, only a line can tell.
+            // After messages, only a line of its own can report the error.
             out.extend_from_slice(b"{\"error\":");
             out.extend_from_slice(&error);
             out.extend_from_slice(b"}\n");

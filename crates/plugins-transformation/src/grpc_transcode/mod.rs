@@ -32,24 +32,24 @@ use weir_plugins_shared::config_checks::ConfigErrors;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The definitions of the services; where they may be absent (`refusals: text`) all calls are refused then.
+    /// The definitions of the services. If they are absent (allowed with `refusals: text`), all calls are refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proto: Option<Definitions>,
     /// The method that all calls are for, as `package.Service/Method`; absent: the one whose rule in the definitions,
     /// `google.api.http`, the call fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// Milliseconds that the service is told to have (`grpc-timeout`), at most 99999999; 0: it is told nothing.
+    /// The deadline that is sent to the service (`grpc-timeout`) in milliseconds, at most 99999999; 0: none.
     #[serde(default)]
     #[schemars(range(max = 99_999_999))]
     pub deadline_ms: u64,
     /// How messages are written as JSON, and read.
     #[serde(default)]
     pub json: JsonForm,
-    /// How answers of gRPC that are errors are told.
+    /// How gRPC errors are returned.
     #[serde(default)]
     pub errors: Errors,
-    /// How calls are refused that cannot be made messages of.
+    /// How calls are refused that cannot be converted to messages.
     #[serde(default)]
     pub refusals: Refusals,
     /// Whether pages elsewhere may call, and an `OPTIONS` is answered here.
@@ -73,13 +73,13 @@ fn usual_bytes() -> usize {
     4 << 20
 }
 
-/// How answers of gRPC that are errors are told.
+/// How gRPC errors are returned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Errors {
     /// What the body says.
     pub body: ErrorBody,
-    /// The type of the details, for `details`; absent: they are told as they are.
+    /// The type of the details, for `details`; absent: they are written as they are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail_type: Option<String>,
     /// The status for `UNIMPLEMENTED`.
@@ -107,15 +107,15 @@ pub enum ErrorBody {
     None,
     /// `code`, `message` and `details`, as `google.rpc.Status`.
     Status,
-    /// The service's details alone, in a member `error`; nothing where it has sent none.
+    /// The service's details alone, in a member `error`; nothing if it has sent none.
     Details,
 }
 
-/// How calls are refused that cannot be made messages of.
+/// How calls are refused that cannot be converted to messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Refusals {
-    /// With 400, or 404 where no rule fits, and what is wrong.
+    /// With 400, or 404 if no rule matches, and a description of the fault.
     #[default]
     Problem,
     /// With 400 and a plain text.
@@ -196,11 +196,11 @@ impl GrpcTranscode {
     }
 }
 
-/// Whether the definitions of a configuration are good and have the method that it names. Dialects ask before they hand
-/// a configuration on.
+/// Checks whether the definitions of a configuration are valid and have the method that it names. Dialects call this
+/// before they pass a configuration on.
 ///
 /// # Errors
-/// What is wrong, and where in the configuration.
+/// The fault, and its place in the configuration.
 pub fn check(config: &Config) -> Result<(), Diagnostic> {
     GrpcTranscode::default().methods(config).map(|_| ())
 }

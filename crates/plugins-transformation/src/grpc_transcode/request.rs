@@ -102,7 +102,7 @@ pub(super) fn by_fields(
     Ok(message)
 }
 
-/// What is reported about a value that does not fit. The lenient mappings belong to originals that tell no more.
+/// The message about a value that does not fit. The lenient mappings belong to originals that report no more.
 fn field_error(error: &impl ToString, form: &JsonForm) -> String {
     match form.mapping {
         Mapping::Canonical => error.to_string(),

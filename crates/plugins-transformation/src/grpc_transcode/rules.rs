@@ -1,4 +1,4 @@
-//! The rules of `google.api.http`: which method of gRPC an HTTP call is for, and where its fields come from.
+//! The rules of `google.api.http`: the gRPC method of an HTTP call, and the sources of its fields.
 
 use super::template::PathTemplate;
 use crate::protobuf::{Compiled, FieldPath};
@@ -17,7 +17,7 @@ pub(super) struct Rule {
     pub target: Target,
 }
 
-/// A method of gRPC, with what of its messages stands where.
+/// A gRPC method, and where the parts of its messages come from.
 #[derive(Clone)]
 pub(super) struct Target {
     pub method: MethodDescriptor,
@@ -31,11 +31,11 @@ pub(super) struct Target {
 /// What the body of the call is.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Body {
-    /// Nothing; the query tells the fields.
+    /// Nothing; the fields come from the query.
     Unused,
-    /// This field; the query tells the others.
+    /// This field; the others come from the query.
     Field(FieldDescriptor),
-    /// The message but for what the path tells.
+    /// The message, except for what the path contains.
     Whole,
 }
 
@@ -51,7 +51,7 @@ impl Target {
     }
 }
 
-/// The rule of a call, and what its path tells.
+/// The rule of a call, and the values in its path.
 pub(super) struct MatchedRule<'r, 'p> {
     pub target: &'r Target,
     pub values: Vec<(&'r FieldPath, &'p [u8])>,

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_tell_how_special_they_are() {
+    fn templates_rank_by_how_special_they_are() {
         for (template, literals) in [("/v1/{id}", 1), ("/v1/health", 2), ("/v1/{id}:x", 2), ("/**", 0)] {
             assert_eq!(
                 PathTemplate::parse(template).map(|it| it.literals()),

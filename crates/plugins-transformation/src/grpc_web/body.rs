@@ -55,7 +55,7 @@ pub(super) struct WebBody {
     pub(super) wanted: Trailers,
     /// The trailers, as they stand in the last message.
     pub(super) lines: Vec<u8>,
-    /// The messages cannot be read: the end tells so.
+    /// The messages cannot be read; the trailers report it.
     pub(super) is_broken: bool,
 }
 

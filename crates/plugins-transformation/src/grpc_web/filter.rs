@@ -58,7 +58,7 @@ struct Pending {
     form: Form,
     /// What the client has called its messages.
     content_type: Vec<u8>,
-    /// The type of the answer's messages, where they become JSON.
+    /// The type of the response's messages, if they become JSON.
     output: Option<MessageDescriptor>,
 }
 
@@ -81,7 +81,7 @@ impl WebFilter {
         Self { config, definitions }
     }
 
-    /// Makes a call of gRPC of one of gRPC-Web. `Ok(None)`: it is none.
+    /// Converts a gRPC-Web call into a gRPC call. `Ok(None)` if it is not a gRPC-Web call.
     fn begin(&self, exchange: &mut Exchange) -> Result<Option<Pending>, RequestError> {
         let request = &exchange.request;
         let content_type = request.headers.get(b"content-type").unwrap_or_default().to_vec();
@@ -225,7 +225,7 @@ impl WebFilter {
             (RequestError::Status(413), NonGrpcPolicy::Pass | NonGrpcPolicy::Explain) => {
                 Outcome::refuse(RefusalKind::BodyTooLarge)
             }
-            // The original tells a body that it does not read by 400.
+            // The original answers 400 if it cannot read the body.
             (RequestError::Status(413), NonGrpcPolicy::Refuse) => {
                 Outcome::Refuse(Box::new(Refusal::with_status(kind, 400)))
             }
@@ -276,7 +276,7 @@ impl WebFilter {
     }
 }
 
-/// What a status is called, where it is one of the gateway's own.
+/// The message for a status, if it is one of the gateway's own.
 fn message_of(status: u16) -> &'static str {
     match status {
         400 => "Bad Request",

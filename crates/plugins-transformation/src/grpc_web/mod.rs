@@ -38,14 +38,14 @@ pub struct Config {
     pub json: JsonForm,
     /// What the service gets as the path.
     pub path: Path,
-    /// What becomes of calls that are not gRPC-Web.
+    /// What happens to calls that are not gRPC-Web.
     pub others: NonGrpcPolicy,
-    /// What browsers learn about calls from pages elsewhere; absent: nothing, and `cors` does it where it is wanted.
+    /// The CORS headers for browsers; absent: none, and `cors` sets them if needed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cross_origin: Option<CrossOrigin>,
     /// Which trailers the last message has: all of them, or `grpc-status` and `grpc-message` alone.
     pub trailers: Trailers,
-    /// Whether the gateway's own refusals are told as `grpc-status`, as clients expect it.
+    /// Whether the gateway's own refusals are sent as `grpc-status`, as clients expect it.
     pub refusals_as_status: bool,
     /// The largest body in Base64 or JSON, in bytes, at most 67108864; others are not bounded by this.
     #[schemars(range(max = 67_108_864))]
@@ -80,18 +80,18 @@ pub enum Path {
     Route,
     /// The client's.
     Client,
-    /// What is behind the part that the route has matched; all of it where that would be nothing.
+    /// The part after the route's prefix; the whole path if that part is empty.
     Remainder,
 }
 
-/// What becomes of calls that are not gRPC-Web.
+/// What happens to calls that are not gRPC-Web.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NonGrpcPolicy {
     /// They pass.
     #[default]
     Pass,
-    /// They are refused with 400, and with 405 where the method is not POST.
+    /// They are refused with 400, or with 405 if the method is not POST.
     Refuse,
     /// They are refused with 400 and a message about the definitions.
     Explain,

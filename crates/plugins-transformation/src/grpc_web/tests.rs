@@ -141,7 +141,7 @@ fn answers_come_back_as_they_were_asked_for() {
 }
 
 #[test]
-fn the_end_is_told_in_any_case() {
+fn the_end_is_sent_in_any_case() {
     let config = json!({"trailers": "status"});
     let ended = |trailers: &[(&str, &str)], told: bool| {
         let (filter, mut exchange, _) = begin(&config, PATH, "application/grpc-web", b"");
@@ -196,7 +196,7 @@ fn messages_of_a_stream_go_on_at_once() {
 }
 
 #[test]
-fn refusals_are_told_as_configured() {
+fn refusals_are_sent_as_configured() {
     for (config, line, content_type, body, expected) in [
         (json!({}), "GET /", "application/grpc-web", &b""[..], "continue"),
         (json!({}), PATH, "application/json", b"", "continue"),
@@ -250,7 +250,7 @@ fn refusals_are_told_as_configured() {
 }
 
 #[test]
-fn the_gateways_refusals_are_told_as_statuses() {
+fn the_gateways_refusals_are_sent_as_statuses() {
     for (config, content_type, expected) in [
         (json!({}), "application/grpc-web", (200, Some(&b"14"[..]))),
         (json!({}), "text/plain", (503, None)),
@@ -272,7 +272,7 @@ fn the_gateways_refusals_are_told_as_statuses() {
 }
 
 #[test]
-fn paths_and_browsers_are_told_as_configured() {
+fn paths_and_cors_headers_are_set_as_configured() {
     for (path, expected) in [
         ("route", None),
         ("client", Some("/grpc/web/a.B/C")),

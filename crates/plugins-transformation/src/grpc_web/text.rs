@@ -1,4 +1,4 @@
-//! `application/grpc-web-text`: the same bytes in Base64, which may be padded wherever a sender has paused.
+//! `application/grpc-web-text`: the same bytes in Base64, which may be padded at every point where the sender paused.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -31,7 +31,8 @@ pub fn fail<T>(message: impl Into<String>) -> Result<T, Interrupt> {
     Err(Interrupt::Error(Value::text(message.into())))
 }
 
-/// About where the stack is. Programs recurse as their authors like, and a stack that is full ends the process.
+/// The approximate address of the stack. Programs may recurse without limit, and a stack overflow would end the
+/// process.
 #[inline(never)]
 fn stack() -> usize {
     let mark = 0_u8;

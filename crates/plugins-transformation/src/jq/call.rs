@@ -26,7 +26,7 @@ impl<'p> Machine<'p> {
                 Binding::Function(known)
                     if known.name == name && known.parameters.len() == arguments.len() =>
                 {
-                    // The function knows itself, and what was known where it stands.
+                    // The function's scope has the function itself, and everything known at its definition.
                     let own = Some(Rc::clone(found));
                     return self.apply(known, arguments, own, env, input, out);
                 }
@@ -44,7 +44,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Calls a function. `own`: what names stand for where it is defined.
+    /// Calls a function. `own` is the scope of its definition.
     fn apply(
         &self,
         function: &'p Definition,

@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A value on its way, and where it is in the input, if that is asked for.
+/// A value, and its path in the input if paths are needed.
 #[derive(Clone)]
 pub struct Item {
     pub value: Value,
@@ -31,7 +31,7 @@ impl Item {
         }
     }
 
-    /// A part of the value. The step to it is made if a path is asked for.
+    /// A part of the value. The step to it is made only if paths are needed.
     pub(super) fn part(&self, step: impl FnOnce() -> Value, value: Value) -> Self {
         let path = self.path.as_ref().map(|path| {
             let mut longer = (**path).clone();
@@ -132,7 +132,7 @@ impl<'p> Machine<'p> {
         Ok(items)
     }
 
-    /// A made value, which must not be asked for its path.
+    /// A computed value, which has no path.
     pub fn made(&self, input: &Item, value: Value, out: &mut Sink) -> RunResult {
         if input.path.is_some() {
             return fail(format!(
@@ -375,7 +375,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    /// What names stand for once a value has met a pattern; several, where a name of a member has several values.
+    /// The bindings after a pattern has matched a value; several, if a member's name has several values.
     fn bound(
         &self,
         pattern: &'p Pattern,

@@ -46,7 +46,7 @@ impl CompiledProgram {
         headers.get_all(b"content-type").any(is_it)
     }
 
-    /// The new body. If there is none, the log says why.
+    /// The new body. If there is none, the log contains the reason.
     fn run(&self, side: &'static str, body: &[u8]) -> Option<Vec<u8>> {
         let made = self.program.run(body, &self.output);
         made.inspect_err(|failure| tracing::info!(plugin = PLUGIN, "no new body of a {side}: {failure}"))

@@ -46,7 +46,7 @@ const MOST_BYTES: usize = 16 << 20;
 const STEPS: u64 = 300_000;
 /// Bytes of values that a program makes at most, all together; each byte of the body allows for sixteen more.
 const MEMORY: u64 = 32 << 20;
-/// Characters of a program's own message that are told in the log.
+/// The most characters of a program's own message that are logged.
 const MAX_REASON: usize = 100;
 
 /// Configuration of `jq`.

@@ -6,7 +6,7 @@ use serde_json::{Map, Number, Value as Json};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Values that are nested deeper are refused, wherever they come from.
+/// Values that are nested deeper are refused, whatever their source.
 pub const MAX_DEPTH: u16 = 256;
 /// Values that are larger are refused: 1 for each value in it, and 1 for each 16 bytes of a text.
 const MAX_SIZE: usize = 16 << 20;
@@ -58,7 +58,7 @@ impl ValueSize {
         }
     }
 
-    /// With another part in place of one of this size. How deep it was may be more than how deep it is now.
+    /// Replaces a part of this size by another. The stored depth may be larger than the real one afterwards.
     fn exchange(self, old: usize, new: Self) -> Result<Self, TooDeep> {
         let whole = Self {
             depth: self.depth.max(new.depth + 1),

@@ -40,8 +40,8 @@ pub struct Config {
     /// The body, with variables. Goes before `schema`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub example: Option<String>,
-    /// A JSON Schema by which the body is made up: of types, properties and items; an `example` stands for itself. It is
-    /// written as XML where `content_type` says so, else as JSON.
+    /// A JSON Schema from which the body is generated: from types, properties and items; an `example` is used as it is.
+    /// The body is written as XML if `content_type` says so, otherwise as JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
     /// Seconds to wait before the answer, at most 3600.

@@ -32,7 +32,7 @@ pub(super) fn field(message: &MessageDescriptor, name: &str) -> Option<FieldDesc
 }
 
 impl FieldPath {
-    /// Finds the field; `None`: there is none, or the way leads through something that is not a message.
+    /// Finds the field; `None` if there is none, or the path leads through something that is not a message.
     pub(crate) fn find(message: &MessageDescriptor, path: &str) -> Option<Self> {
         let mut fields: Vec<FieldDescriptor> = Vec::new();
         for name in path.split('.') {
@@ -59,7 +59,7 @@ impl FieldPath {
         })
     }
 
-    /// Sets the field, or adds to it where it is a list.
+    /// Sets the field, or adds to it if it is a list.
     pub(crate) fn set(
         &self,
         message: &mut DynamicMessage,

@@ -117,7 +117,7 @@ pub enum Integers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Enums {
-    /// Their names; numbers where they have none.
+    /// Their names; numbers if they have none.
     #[default]
     Name,
     /// Their numbers.
@@ -164,10 +164,10 @@ impl Cache {
 }
 
 impl Definitions {
-    /// Compiles definitions that stand at `place`.
+    /// Compiles the definitions at `place`.
     ///
     /// # Errors
-    /// What is wrong, and where: the field, and the file, line and column in what it says.
+    /// The fault and its place: the field, and in the message the file, line and column.
     pub(crate) fn compile(&self, place: &DocPath) -> Result<Compiled, Diagnostic> {
         let fault = |field: &str, message: String| Err(Diagnostic::error(place.field(field), message));
         let size: usize = self.imports.values().chain(&self.text).map(String::len).sum();
@@ -198,7 +198,7 @@ impl Definitions {
 /// Whether a definition can be compiled: a text, or a `FileDescriptorSet` in Base64.
 ///
 /// # Errors
-/// What is wrong with it, with line and column where it is a text.
+/// The fault, with line and column if the definition is a text.
 pub fn check(definitions: &Definitions) -> Result<(), String> {
     match definitions.compile(&DocPath::root()) {
         Ok(_) => Ok(()),
@@ -208,7 +208,7 @@ pub fn check(definitions: &Definitions) -> Result<(), String> {
 
 /// What is wrong with a definition, behind its place as far as that is known.
 fn error_text(error: &protox::Error) -> String {
-    // The form for debugging tells the place as well, unless it is the end of a file.
+    // The debug format also contains the place, unless it is the end of a file.
     let message = format!("{error:?}");
     match error.file() {
         Some(file) if !message.starts_with(file) => format!("{file}: {message}"),

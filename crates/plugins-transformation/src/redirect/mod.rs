@@ -1,12 +1,12 @@
-//! `redirect`: sends callers elsewhere.
+//! `redirect`: redirects callers to another address.
 //!
 //! ```yaml
 //! location: https://new.example$request_uri
 //! status: 301
 //! ```
 //!
-//! Security: a `location` that begins with what callers send lets them choose where others are sent to. Whatever a
-//! header cannot hold is taken out of the address.
+//! Security: if a `location` begins with text from callers, they decide where others are sent. Characters that a header
+//! cannot hold are removed from the address.
 
 use regex::bytes::Regex;
 use schemars::JsonSchema;
@@ -37,10 +37,10 @@ pub struct Config {
     /// The port for `to_https`; absent or 443: none is named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub https_port: Option<u16>,
-    /// With `to_https`, calls for which `X-Forwarded-Proto` says `https` count as over TLS. Only where that header is
-    /// taken from trusted proxies alone.
+    /// With `to_https`, calls with `https` in `X-Forwarded-Proto` count as TLS. Use it only if that header is accepted
+    /// from trusted proxies alone.
     pub believe_forwarded_proto: bool,
-    /// The call's path and query stand in place of those of `location`.
+    /// Whether the call's path and query replace those of `location`.
     pub keep_path: bool,
     /// The call's query is put behind that of the new address.
     pub append_query: bool,
@@ -80,7 +80,7 @@ impl Default for Config {
 pub struct Replacement {
     /// A regular expression that is looked for in the path.
     pub pattern: String,
-    /// What stands in place of the part that it found, with `$1` for its groups.
+    /// The replacement for the match, with `$1` for its groups.
     pub replacement: String,
 }
 

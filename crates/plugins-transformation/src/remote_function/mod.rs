@@ -1,4 +1,4 @@
-//! `remote-function`: has a function of a cloud answer calls, in place of the upstream.
+//! `remote-function`: calls a cloud function to answer calls, instead of the upstream.
 //!
 //! ```yaml
 //! url: https://shop.azurewebsites.net/api/prices
@@ -210,7 +210,7 @@ impl Plugin for RemoteFunction {
         let proxy = proxy.flatten();
         Ok(Arc::new(FunctionFilter {
             connector: proxy.map(|proxy| Arc::new(Connector::new(tls, Some(proxy)))),
-            server: server.expect("invariant: its absence has been told"),
+            server: server.expect("invariant: its absence has been reported"),
             signer: config.sign.clone().map(Signer::new),
             config,
         }))

@@ -14,7 +14,7 @@ use weir_plugin::{Exchange, Headers, Request};
 pub struct Payload {
     /// Its form.
     pub form: PayloadForm,
-    /// Bodies are told in Base64.
+    /// Whether bodies are encoded in Base64.
     pub base64_body: bool,
 }
 
@@ -36,7 +36,7 @@ pub enum PayloadForm {
         /// `request_body` and `request_body_args`.
         body: bool,
     },
-    /// As Amazon's API Gateway tells it, version 1.0.
+    /// In the format of Amazon's API Gateway, version 1.0.
     ApiGateway,
 }
 
@@ -160,7 +160,7 @@ fn text(bytes: &[u8]) -> Value {
     Value::String(String::from_utf8_lossy(bytes).into_owned())
 }
 
-/// Types of bodies that are told as texts.
+/// The types of bodies that are written as text.
 fn is_raw_type(content_type: &[u8]) -> bool {
     let types = [
         "text/plain",
@@ -174,7 +174,7 @@ fn is_raw_type(content_type: &[u8]) -> bool {
         .any(|known| known.as_bytes().eq_ignore_ascii_case(content_type))
 }
 
-/// Headers as a map of first values (or of lists where there are several), and as a map of lists.
+/// Headers as a map of first values (or of lists, if a header occurs several times), and as a map of lists.
 fn header_maps(headers: &Headers, lists_several: bool) -> (Value, Value) {
     let (mut single, mut all) = (Map::new(), Map::new());
     for header in headers.iter() {

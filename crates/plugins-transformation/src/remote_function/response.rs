@@ -21,19 +21,19 @@ pub enum AnswerForm {
     Lambda {
         /// The function answers with a description of the response, as for Amazon's API Gateway.
         proxy: bool,
-        /// The status where a function has failed in a way that it did not handle; absent: Lambda's own.
+        /// The status if a function has failed with an unhandled error; absent: Lambda's own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unhandled_status: Option<u16>,
-        /// Empty lists of JSON are told as empty objects.
+        /// Whether empty JSON lists are written as empty objects.
         #[serde(default)]
         empty_lists_as_objects: bool,
     },
 }
 
-/// The response.
+/// Builds the response.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why there is no response.
 pub fn reply(form: &AnswerForm, answer: SubrequestResponse) -> Result<Reply, &'static str> {
     match form {
         AnswerForm::AsIs => Ok(as_is(answer.status, &answer)),
@@ -172,7 +172,7 @@ fn proxied(answer: &SubrequestResponse) -> Result<Reply, String> {
     };
     let mut whole = as_is(status, answer);
     whole.body = body;
-    // What the function says stands in place of what Lambda says.
+    // The function's own headers take precedence over Lambda's.
     let named: Vec<String> = ["headers", "multiValueHeaders"]
         .iter()
         .filter_map(|field| described[*field].as_object())

@@ -147,7 +147,7 @@ fn invocations_describe_the_call() {
     assert_eq!(
         gateway.pointer("/pathParameters/1"),
         None,
-        "parts without a name are not told"
+        "parts without a name are left out"
     );
 }
 

@@ -1,12 +1,12 @@
-//! `request-id`: gives every call an id by which its traces in several systems are found again.
+//! `request-id`: gives every call an id that connects its traces in several systems.
 //!
 //! ```yaml
 //! header: X-Request-Id
 //! generator: uuid-v7
 //! ```
 //!
-//! Security: an id that a client sends is what the client likes; keep it only where its callers are trusted to make
-//! good ones, and never take an id for a secret: they are unique, but made to be fast, not to be hard to guess.
+//! Security: a client can send any id; keep it only if the route's callers are trusted to send good ones. Never use an
+//! id as a secret: ids are unique, but made to be fast, not to be hard to guess.
 
 mod generator;
 
@@ -57,7 +57,7 @@ pub enum Generator {
     /// The gateway's UUID, `#`, and a number that counts up.
     #[serde(rename = "uuid#counter")]
     UuidCounter,
-    /// `address-port-process-connection-number-seconds`: where and when the call came in.
+    /// `address-port-process-connection-number-seconds`: the place and time of the call's arrival.
     Tracker,
     /// 21 random characters of `A-Za-z0-9_-`.
     Nanoid,
@@ -78,7 +78,7 @@ pub enum Generator {
 pub enum Echo {
     /// No.
     No,
-    /// Yes, in place of an upstream's header of the same name.
+    /// Yes, instead of an upstream's header of the same name.
     #[default]
     Replace,
     /// Unless the upstream sends a header of the same name.

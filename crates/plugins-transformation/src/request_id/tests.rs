@@ -64,7 +64,7 @@ fn ksuids_begin_with_the_time() {
 }
 
 #[test]
-fn ids_are_kept_and_echoed_as_told() {
+fn ids_are_kept_and_echoed_as_configured() {
     let plugin = RequestId::default();
     let mine = [("X-Request-Id", "mine")];
     let theirs = [("x-request-id", "theirs")];

@@ -28,7 +28,7 @@ impl Form {
     }
 }
 
-/// Whether the body, as far as the head tells, has fields.
+/// Whether the body has fields, as far as the head shows.
 pub(super) fn has_fields(request: &Request) -> bool {
     Form::of(request).is_some()
 }

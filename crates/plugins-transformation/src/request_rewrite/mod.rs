@@ -8,9 +8,9 @@
 //!   - remove: [Cookie]
 //! ```
 //!
-//! Security: plugins in front of this one have seen the path that the client asked for, the upstream sees the new one.
-//! Whatever variables put into the target is escaped, so that no caller can add lines or end the path with it; a
-//! caller's `..` in a variable is not resolved, though.
+//! Security: plugins before this one see the path that the client requested, the upstream sees the new one. Values of
+//! variables in the target are escaped, so that no caller can add lines or end the path with them. But a caller's `..`
+//! in a variable is not resolved.
 
 mod body;
 mod target;
@@ -50,16 +50,16 @@ pub struct Config {
     /// The new method.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// The `Host` that the upstream is told, with its port where it has one.
+    /// The `Host` for the upstream, with its port if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// `host` gives way where the route names a `Host` of its own in place of the client's.
+    /// Whether `host` is ignored if the route sets its own `Host` instead of the client's.
     pub host_yields: bool,
     /// Changes of the headers. Values may hold variables, and `$1` to `$9` for what the groups of the pattern that
     /// was used have found (without one, they are empty).
     pub headers: Vec<HeaderEdit>,
-    /// Changes of `X-Forwarded-Proto`, `-Host`, `-Port` and `X-Real-IP` count, whatever the client has sent; otherwise the
-    /// gateway's own values stand there where the client has sent any of their kind.
+    /// Whether changes of `X-Forwarded-Proto`, `-Host`, `-Port` and `X-Real-IP` always apply; otherwise the gateway's
+    /// own values apply if the client has sent any of these headers.
     pub about_client: bool,
     /// Changes of the query. Its arguments are then encoded again, in the order of their names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -109,8 +109,7 @@ impl Default for Config {
 pub struct PathReplacement {
     /// A regular expression that is looked for in the path, without its query.
     pub pattern: String,
-    /// What stands in place of the part that it found, with `$1` for its groups. What stands behind a `?` becomes the
-    /// query.
+    /// The replacement for the match, with `$1` for its groups. The text after a `?` becomes the query.
     pub replacement: String,
 }
 

@@ -23,7 +23,7 @@ pub(super) enum NewTarget {
     Replacements(Vec<(Regex, Target)>),
 }
 
-/// A template of a path, and of a query where it has one.
+/// A template of a path, and of a query if it has one.
 pub(super) struct Target {
     path: CaptureTemplate,
     query: Option<CaptureTemplate>,

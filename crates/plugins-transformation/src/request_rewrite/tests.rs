@@ -4,7 +4,7 @@ use super::*;
 use serde_json::json;
 use weir_plugins_testkit::*;
 
-/// The target that the upstream gets; `-` before it where the route's own work on the path is left to the route.
+/// The target that the upstream gets; `-` before it means that the route's own changes of the path apply.
 fn target(config: &Value, path: &str, query: Option<&str>) -> String {
     let filter = build(&RequestRewrite, config).expect("valid");
     let mut exchange = exchange();

@@ -1,4 +1,4 @@
-//! Changing bodies of responses as they pass, or whole where that is needed, within a bound.
+//! Changes bodies of responses while they pass, or as a whole within a limit, if that is necessary.
 
 use super::Replacement;
 use crate::buffered_body::{BufferedBody, OversizePolicy};
@@ -62,10 +62,10 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// `None` where there is nothing to change.
+    /// Returns `None` if there is nothing to change.
     ///
     /// # Errors
-    /// Patterns that cannot be read.
+    /// Patterns that cannot be compiled.
     pub(super) fn compile(
         replacements: &[Replacement],
         json: &[FieldEdit],

@@ -8,9 +8,9 @@
 //!   - remove: [X-Powered-By]
 //! ```
 //!
-//! Where a service's body is changed in part (`filters`, `json`), it is read whole first, up to `max_body_bytes`; the head
-//! waits for that where its length is not known. Bodies in `gzip` and `br` are unpacked. `before` and `after` are added as
-//! the body passes.
+//! If a service's body is changed in part (`filters`, `json`), it is read as a whole first, up to `max_body_bytes`; the
+//! head waits for that if the length is not known. Bodies in `gzip` and `br` are decompressed. `before` and `after` are
+//! added while the body passes.
 //!
 //! Security: a changed status may turn a refusal of the gateway into what looks like success; `when` limits it. A body
 //! that is too large, or that is in another content coding, is answered with 502 and never passed on unchanged; with
@@ -43,8 +43,8 @@ pub struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 200, max = 598))]
     pub status: Option<u16>,
-    /// The new body, as it is. Headers that tell about the old one (`Content-Encoding`, `ETag`, `Last-Modified`) are
-    /// taken out.
+    /// The new body, as it is. Headers that describe the old one (`Content-Encoding`, `ETag`, `Last-Modified`) are
+    /// removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
     /// Whether `body` is Base64.
@@ -99,7 +99,7 @@ impl Default for Config {
 pub struct Replacement {
     /// A regular expression.
     pub pattern: String,
-    /// What stands in place of what it found, with `$1` for its groups.
+    /// The replacement for the match, with `$1` for its groups.
     pub replacement: String,
     /// Every place that it finds rather than the first.
     #[serde(default)]
@@ -187,7 +187,7 @@ struct RewriteFilter {
     headers: HeaderEdits,
 }
 
-/// Headers that tell about the body that is replaced.
+/// Headers that describe the replaced body.
 const ABOUT_THE_BODY: [&[u8]; 6] = [
     b"Content-Length",
     b"Content-Encoding",

@@ -6,10 +6,10 @@
 //! custom: [{name: shell, regex: "(?i)\\bcat\\s+/etc/"}]
 //! ```
 //!
-//! Each text is looked at as it is written, and with its escapes undone once and twice.
+//! Each text is checked as it is written, and with its escapes decoded once and twice.
 //!
-//! Security: patterns find what is common, not what is possible. They do not replace parameters in queries and escaping in
-//! pages. Bodies with a content coding are refused where bodies are looked at, for they cannot be.
+//! Security: patterns find common attacks, not all possible ones. They do not replace parameters in queries and
+//! escaping in pages. If bodies are checked, bodies with a content coding are refused, because they cannot be checked.
 
 use crate::openapi_validation::Action;
 use crate::refuse::refuse;
@@ -39,14 +39,14 @@ pub struct Config {
     /// Your own patterns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub custom: Vec<Custom>,
-    /// What becomes of calls in which something is found.
+    /// What happens to calls in which something is found.
     pub action: Action,
-    /// Status of the answer to them, 400 to 599.
+    /// Status of a refusal, 400 to 599.
     #[schemars(range(min = 400, max = 599))]
     pub status: u16,
-    /// What they are told.
+    /// The message of a refusal.
     pub message: String,
-    /// The most bytes of a body that is read; calls with a larger one do not pass.
+    /// The most bytes of a body that are read; calls with a larger body are refused.
     pub max_body_bytes: usize,
 }
 

@@ -56,7 +56,7 @@ pub struct Config {
     /// Status of the answer to them, 400 to 599.
     #[schemars(range(min = 400, max = 599))]
     pub status: u16,
-    /// What they are told.
+    /// The message of a refusal.
     pub message: String,
 }
 

@@ -32,7 +32,7 @@ pub struct Media {
 pub enum BodyViolation {
     /// It must be there.
     Missing,
-    /// Its type is none of those that are described.
+    /// Its type is not one of the described types.
     Type(String),
     /// It does not match.
     Content(String),

@@ -119,10 +119,10 @@ impl Api {
         &self.components
     }
 
-    /// The operation that a call is.
+    /// Finds the operation of a call.
     ///
     /// # Errors
-    /// That finding it takes more work than one call may ask for.
+    /// Finding it takes more work than one call may cause.
     pub fn find<'a, 'p>(
         &'a self,
         method: &[u8],

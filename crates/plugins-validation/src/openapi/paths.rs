@@ -118,7 +118,7 @@ impl Paths {
     /// Finds a path.
     ///
     /// # Errors
-    /// That it takes more work than one call may ask for.
+    /// Finding it takes more work than one call may cause.
     pub fn find<'a, 'p>(
         &'a self,
         method: &[u8],

@@ -1,4 +1,4 @@
-//! `openapi-mock`: answers calls with the examples of an OpenAPI document, in place of the upstream.
+//! `openapi-mock`: answers calls with the examples of an OpenAPI document, instead of the upstream.
 //!
 //! ```yaml
 //! spec: |
@@ -10,7 +10,8 @@
 //!         responses: {"200": {description: pets, content: {application/json: {example: [{name: Rex}]}}}}
 //! ```
 //!
-//! Without an example, a value is made of the schema: of its own example, its default, its first allowed value, or its type.
+//! Without an example, a value is generated from the schema: from its own example, its default, its first allowed
+//! value, or its type.
 
 mod example;
 

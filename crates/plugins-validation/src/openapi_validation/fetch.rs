@@ -1,5 +1,5 @@
-//! Documents that are fetched: one caller asks for a document, all others wait, and all instances with the same address
-//! share what came of it.
+//! Fetched documents: one caller fetches a document while the others wait, and all instances with the same address
+//! share the result.
 
 use crate::openapi::{Api, Base, MAX_DOCUMENT};
 use schemars::JsonSchema;
@@ -106,7 +106,7 @@ pub(super) struct Source {
 pub(super) enum ApiLookup {
     /// The document.
     Api(Arc<Api>),
-    /// There is none; why.
+    /// There is no document; the reason.
     Nothing(String),
     /// The engine has something to do first.
     Wait(Outcome),

@@ -224,7 +224,7 @@ struct Check {
     action: Action,
     status: u16,
     message: String,
-    /// Whether the caller is told what is wrong, and whether in place of the message.
+    /// Whether the response describes the fault, and whether it replaces the message.
     tells: (bool, bool),
 }
 

@@ -70,21 +70,21 @@ pub struct Config {
     pub action: Action,
     /// What becomes of responses that do not match.
     pub response_action: Action,
-    /// Status of the answer to calls that do not match, 400 to 599.
+    /// Status of a refusal of a call that does not match, 400 to 599.
     #[schemars(range(min = 400, max = 599))]
     pub status: u16,
-    /// Status in place of a response that does not match, 400 to 599.
+    /// Status of the response that replaces one that does not match, 400 to 599.
     #[schemars(range(min = 400, max = 599))]
     pub response_status: u16,
-    /// Whether callers are told what is wrong.
+    /// Whether responses describe the fault.
     pub verbose: bool,
-    /// What callers of such a call read; with `verbose`, what is wrong stands behind it or in its place.
+    /// The message of a refused call; with `verbose`, the description of the fault follows or replaces it.
     pub message: String,
-    /// The same of a response.
+    /// The message instead of a refused response.
     pub response_message: String,
-    /// Whether what is wrong stands in place of the messages rather than behind them.
+    /// Whether descriptions of faults replace the messages instead of following them.
     pub verbose_replaces: bool,
-    /// What callers are told while there is no document.
+    /// The message while there is no document.
     pub no_document_message: String,
 }
 
@@ -147,7 +147,7 @@ pub enum Action {
     /// It does not pass.
     #[default]
     Refuse,
-    /// It passes, and the log tells of it.
+    /// It passes, and the log reports it.
     Log,
 }
 

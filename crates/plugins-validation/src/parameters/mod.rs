@@ -1,8 +1,8 @@
-//! The parameters of OpenAPI: where a parameter stands in a call, how its value is written there (the styles), and whether
-//! the value matches the schema.
+//! The parameters of OpenAPI: their location in a call, how their values are written there (the styles), and whether a
+//! value matches the schema.
 //!
-//! A value is made of the text as the schema's types say: `7` is a number where the schema wants one. If a parameter that
-//! has one value stands more than once, each value is checked: the upstream may take any of them.
+//! A text becomes a value of the schema's type: `7` is a number if the schema requires one. If a parameter with a
+//! single value occurs several times, each value is checked, because the upstream may use any of them.
 
 mod shape;
 mod style;

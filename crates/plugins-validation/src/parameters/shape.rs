@@ -31,12 +31,12 @@ pub struct Scalars {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fields {
     properties: HashMap<String, Shape>,
-    /// The others, where there may be any.
+    /// The shape of the other members, if any are allowed.
     others: Option<Shape>,
 }
 
 impl Fields {
-    /// The shape of a property, or of another member where the schema has no properties.
+    /// The shape of a property, or of another member if the schema has no properties.
     pub fn named(&self, name: &str) -> Option<&Shape> {
         match self.properties.is_empty() {
             true => self.others.as_ref(),
@@ -107,7 +107,7 @@ impl Shape {
         Self::Any
     }
 
-    /// The value that a text stands for, where it is one value.
+    /// The value of a text, if it is a single value.
     pub fn scalar(&self, text: &[u8]) -> Value {
         let text = String::from_utf8_lossy(text);
         if let Self::Scalar(scalars) = self {

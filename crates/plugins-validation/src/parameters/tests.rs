@@ -81,7 +81,7 @@ fn every_style_is_read() {
 }
 
 #[test]
-fn what_does_not_match_is_told() {
+fn mismatches_are_reported() {
     let query = |schema: Value| json!({"name": "p", "in": "query", "schema": schema, "required": true});
     let optional = json!({"name": "p", "in": "query", "schema": {"type": "integer"}});
     for (parameter, call, expected) in [

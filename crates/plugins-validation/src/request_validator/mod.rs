@@ -45,9 +45,9 @@ pub struct Config {
     /// Whether parameters of media types (`charset=utf-8`) must be the same. A list without them then takes only calls
     /// without them.
     pub check_content_type_parameters: bool,
-    /// The most bytes of a body that is read; calls with a larger one do not pass.
+    /// The most bytes of a body that are read; calls with a larger body are refused.
     pub max_body_bytes: usize,
-    /// Whether callers are told what is wrong.
+    /// Whether responses describe the fault.
     pub verbose: bool,
 }
 

@@ -305,7 +305,7 @@ fn entities_and_declarations_add_nothing_that_is_not_counted() {
     for (subset, content, fault) in [
         ("<!ENTITY b 'text'>", "&b;", ""),
         ("<!ENTITY b 'x'><!ENTITY c '&b;&b;'>", "&c;", ""),
-        // Elements, and letters that begin elements or references where the entity is used.
+        // Elements, and letters that begin elements or references at the place where the entity is used.
         (nested.as_str(), "&b;", NO_TEXT),
         (nested.as_str(), "", ""),
         ("<!ENTITY b '&#60;c/>'>", "&b;", NO_TEXT),

@@ -1,8 +1,8 @@
-//! Calls with bodies: a body that the key does not tell apart must not decide what others get.
+//! Calls with bodies: a body that is not part of the key must not decide what others get.
 
 use super::*;
 
-/// What becomes of a call, as `call` tells it. `body`: whether it has one, and what is read of it.
+/// The result of a call, in the form of `call`. `body`: whether the call has one, and the part that is read.
 fn with_body(cache: &Cache, line: &str, body: Option<&str>, answered: &str) -> String {
     let mut exchange = exchange();
     let form = ("Content-Type", "application/x-www-form-urlencoded");
@@ -55,7 +55,7 @@ fn calls_with_a_body_pass_by() {
 }
 
 #[test]
-fn a_body_in_the_key_tells_calls_apart() {
+fn a_body_in_the_key_distinguishes_calls() {
     let cache = cache(&json!({"key": ["$uri", "$post_arg_x"], "methods": ["POST"]}));
     for (body, answered, wanted) in [
         ("x=a", "1", "200 miss 1"),

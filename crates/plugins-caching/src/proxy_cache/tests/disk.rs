@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weir_plugin::{DiskCache, DiskCacheKey, DiskCacheReader, DiskCaches};
 
-/// A disk in memory, which outlives the zones that use it. Reads are done when it is told to.
+/// A disk in memory, which outlives the zones that use it. Reads are done when the test says so.
 #[derive(Default)]
 struct MemoryDisk {
     kept: Mutex<HashMap<DiskCacheKey, Vec<u8>>>,
@@ -112,7 +112,7 @@ fn responses_outlive_the_process() {
 }
 
 #[test]
-fn purges_tell_whether_something_was_there() {
+fn purges_report_whether_something_was_there() {
     let disk = Arc::default();
     let first = start(&disk);
     for path in ["/a", "/b"] {

@@ -11,7 +11,7 @@ impl Wake for NoopWaker {
     fn wake(self: Arc<Self>) {}
 }
 
-/// A zone, and the way to a place in it. What is asked for at `at_ms` waits for 100 ms.
+/// A zone, and a function that joins a flight in it. A call that joins at `at_ms` waits for 100 ms.
 fn seats() -> (Arc<Zone>, impl Fn(u64) -> FlightRole) {
     let zone = Arc::new(Zone::new(1 << 20, None));
     let flying = Arc::clone(&zone);

@@ -1,4 +1,4 @@
-//! What responses are told apart by: values, variants, callers, methods.
+//! What distinguishes responses: values, variants, callers, methods.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn values_of_one_name_are_not_taken_for_those_of_another() {
 }
 
 #[test]
-fn variants_and_consumers_are_told_apart() {
+fn variants_and_consumers_are_kept_separately() {
     let cache = cache(&json!({"headers": ["X-Tenant"]}));
     let vary = [("Vary", "Accept-Language, X-A")];
     let ask = |request: &[(&str, &str)], body: &str| call(&cache, "GET /v", request, &vary, body);
@@ -97,7 +97,7 @@ fn variants_and_consumers_are_told_apart() {
 }
 
 #[test]
-fn methods_are_told_apart_where_more_than_reading_is_answered() {
+fn methods_are_kept_separately_if_more_than_reading_is_answered() {
     let cache = cache(&json!({"methods": ["GET", "HEAD", "POST"]}));
     for (line, expected) in [
         ("POST /m", "200 miss POST /m"),

@@ -96,7 +96,7 @@ fn responses_are_kept() {
 
 /// The defect: headers about limits of the call that filled the cache came with those of the call that hit it.
 #[test]
-fn what_filters_tell_of_a_call_is_not_kept() {
+fn what_filters_add_for_a_call_is_not_kept() {
     let cache = cache(&json!({}));
     let begin = |left: &[u8]| {
         let mut exchange = exchange();
@@ -189,7 +189,7 @@ fn cache_control_counts_where_wanted() {
 }
 
 #[test]
-fn clients_that_have_it_are_told_so() {
+fn clients_that_have_it_get_not_modified() {
     let cache = cache(&json!({}));
     let tagged = [("ETag", "\"e\""), ("Content-Type", "text/plain")];
     assert_eq!(call(&cache, "GET /t", &[], &tagged, "1"), "200 miss 1");

@@ -22,7 +22,7 @@ struct Step<'s> {
     expected: &'s str,
 }
 
-/// What the service is told beyond the request, and what the caller gets: `STATUS WORD BODY`.
+/// The headers that the service gets in addition to the request, and the caller's response: `STATUS WORD BODY`.
 fn tell(cache: &Cache, step: &Step<'_>) -> String {
     NOW.set(NOW_MS + step.at_s * 1000);
     let mut exchange = Exchange::new(now, 7);

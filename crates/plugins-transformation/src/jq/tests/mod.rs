@@ -292,7 +292,7 @@ fn programs_do_what_jq_does() {
 }
 
 #[test]
-fn what_fails_is_told() {
+fn failures_are_reported() {
     for (program, input, wanted) in [
         (".a", "[1]", "Cannot index array with \"a\""),
         (".[0]", "{}", "Cannot index object with number"),

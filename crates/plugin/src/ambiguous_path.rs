@@ -1,7 +1,7 @@
-//! Paths that servers read in different ways, so that a route that guards one reading lets another one through.
+//! Paths that servers parse in different ways, so that a route that guards one reading lets another one through.
 //!
-//! A gateway that matches `/admin%2Fx` as one segment, before a server that decodes it and finds `/admin/x`, has asked
-//! the wrong route. Such paths are refused where a route table asks for it, and never repaired.
+//! If a gateway matches `/admin%2Fx` as one segment, and the server behind it decodes it and finds `/admin/x`, the
+//! gateway has used the wrong route. Such paths are refused if a route table requires it, and never repaired.
 
 use crate::uri::hex_pair;
 

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-/// A message to be sent once the call is forwarded. It neither delays the call nor fails it; where too many are under
-/// way, it is left out.
+/// A message to send after the call has been forwarded. It neither delays the call nor makes it fail; if too many are
+/// in progress, it is dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BackgroundRequest {
     /// Name or address of the server.
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// A whole HTTP/1.1 message, which asks for the connection to be closed.
+    /// A complete HTTP/1.1 message that closes the connection.
     pub message: Vec<u8>,
     /// The longest that it may take, the answer included.
     pub timeout: Duration,

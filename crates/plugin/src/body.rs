@@ -7,8 +7,8 @@ use crate::uri::{decode_form, query_pairs};
 use serde_json::{Map, Value};
 use std::cell::OnceCell;
 
-/// The most bytes of a body that are read so that variables can tell of it. Where a body is larger, these
-/// variables have no value; the body is forwarded as usual.
+/// The most bytes of a body that are read for variables. If a body is larger, these variables have no value; the body
+/// is forwarded as usual.
 pub const MAX_VARIABLE_BODY: usize = 1 << 20;
 
 /// What has been read out of a request's body.
@@ -27,7 +27,7 @@ enum Form {
 }
 
 impl Form {
-    /// The form that a `Content-Type` tells, by what is in it: `application/json-patch+json` is JSON too.
+    /// The form that a `Content-Type` names; `application/json-patch+json` counts as JSON too.
     fn of(content_type: &[u8]) -> Option<Self> {
         let content_type = content_type.to_ascii_lowercase();
         let has = |text: &str| memchr::memmem::find(&content_type, text.as_bytes()).is_some();
@@ -42,13 +42,13 @@ impl Form {
 }
 
 impl Request {
-    /// Whether its body, as far as the head tells, has named fields.
+    /// Whether its body has named fields, as far as the head shows.
     pub(crate) fn has_fields(&self) -> bool {
         self.has_body && self.content_type().and_then(Form::of).is_some()
     }
 
-    /// The body's fields: an object for a form, any value for JSON. `None` where the body is not at hand or is
-    /// not what its `Content-Type` says.
+    /// The body's fields: an object for a form, any value for JSON. `None` if the body has not been read or is not what
+    /// its `Content-Type` says.
     pub(crate) fn body_fields(&self) -> Option<&Value> {
         let body = self.body.as_deref()?;
         let read = || {
@@ -97,8 +97,8 @@ impl Request {
         self.parsed.operation.get_or_init(read).as_ref()
     }
 
-    /// Whether the request carries more GraphQL operations than the one that [`Self::graphql_operation`] finds: in
-    /// its document, in a list of such requests, or in a second place where servers look too.
+    /// Whether the request carries more GraphQL operations than the one that [`Self::graphql_operation`] finds: in its
+    /// document, in a list of such requests, or in a second place that servers read too.
     pub(crate) fn has_several_operations(&self) -> bool {
         let is_post = self.method == b"POST";
         if !is_post && self.method != b"GET" {

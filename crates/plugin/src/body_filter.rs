@@ -3,8 +3,8 @@
 use crate::headers::Headers;
 use std::fmt;
 
-/// Works on one response's body, in pieces as they come. A response that can have no body (to a HEAD, a 204, a 304)
-/// only ends; where a body breaks off, the filter is dropped without an end.
+/// Processes one response's body, in pieces as they arrive. A response that cannot have a body (to a HEAD, a 204, a
+/// 304) only ends; if a body breaks off, the filter is dropped without an end.
 pub trait BodyFilter {
     /// Takes the next piece. What is to go on is put behind what `out` holds.
     fn piece(&mut self, data: &[u8], out: &mut Vec<u8>);
@@ -70,7 +70,7 @@ impl BodyFilters {
         self.codings += 1;
     }
 
-    /// Whether there is none.
+    /// Whether the list is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.filters.is_empty()
@@ -156,7 +156,7 @@ impl fmt::Debug for BodyFilters {
 mod tests {
     use super::*;
 
-    /// Doubles every byte, and tells of pauses and the end.
+    /// Doubles every byte, and marks pauses and the end.
     struct Double;
 
     impl BodyFilter for Double {

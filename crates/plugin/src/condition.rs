@@ -39,7 +39,7 @@ pub enum Test {
     Absent,
     /// There and different from a text, or absent.
     NotEqual(Box<Test>),
-    /// Compares as told, as numbers where the bound is one and else as texts.
+    /// Compares as numbers if the bound is a number, otherwise as texts.
     Order {
         /// The order of value and bound for which the test holds.
         wanted: Ordering,
@@ -63,7 +63,7 @@ pub enum Test {
 /// A bound of an ordering.
 #[derive(Debug, Clone)]
 pub enum Bound {
-    /// A number; values that are none do not hold.
+    /// A number; the test fails for values that are not numbers.
     Number(f64),
     /// A text, compared by bytes.
     Text(Vec<u8>),

@@ -9,7 +9,7 @@ use weir_model::UpstreamTls;
 /// Rules for connections to servers that filters ask. It is made once for an instance; connections made by different
 /// connectors are never shared.
 pub struct Connector {
-    /// How servers are met over TLS, where the request is to go over TLS.
+    /// The TLS settings for servers, if the request goes over TLS.
     pub tls: UpstreamTls,
     /// The proxy that all connections go through; `None`: they go to the server itself.
     pub proxy: Option<HttpProxy>,
@@ -24,7 +24,7 @@ pub struct HttpProxy {
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// The value of `Proxy-Authorization`; `None`: it asks for none.
+    /// The value of `Proxy-Authorization`; `None` if the proxy needs no authentication.
     pub authorization: Option<String>,
 }
 

@@ -12,7 +12,7 @@ pub struct ConsumerIdentity {
     pub index: u32,
     /// The consumer's id.
     pub id: String,
-    /// The name that upstreams are told.
+    /// The name that is sent to upstreams.
     pub username: Option<String>,
     /// The consumer's name in another system.
     pub custom_id: Option<String>,

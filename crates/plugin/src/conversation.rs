@@ -45,8 +45,8 @@ pub enum ConversationTls {
 
 /// What is said in a conversation, step by step.
 pub trait Dialogue {
-    /// Begins. `is_new` tells a new connection from one that was used in a conversation before. It may begin twice, when
-    /// an idle connection turns out to be closed.
+    /// Begins. `is_new` distinguishes a new connection from one that was used in an earlier conversation. It may be
+    /// called twice, if an idle connection turns out to be closed.
     fn begin(&mut self, is_new: bool) -> Step;
 
     /// Goes on with what has been received and not [consumed](Received::consume). Called again with more after

@@ -1,14 +1,14 @@
-//! Disk caches: places on a disk where filters keep what is too much for memory, by a key.
+//! Disk caches: places on a disk where filters keep, by a key, what is too large for memory.
 //!
-//! A filter neither waits for a disk nor knows of files: the engine has a thread for each disk cache, and a bounded queue
-//! before it. What does not fit into the queue is not done; what is on a disk cache may be gone at any time.
+//! A filter neither waits for a disk nor knows of files: the engine has a thread for each disk cache, with a bounded
+//! queue before it. Work that does not fit into the queue is dropped; an entry of a disk cache may vanish at any time.
 
 use std::sync::Arc;
 
 /// Names what is kept.
 pub type DiskCacheKey = [u8; 32];
 
-/// What becomes of something read: `None` where nothing is there, or nothing good.
+/// Called with the stored bytes, or `None` if the entry is missing or corrupt.
 pub type DiskCacheReader = Box<dyn FnOnce(Option<Vec<u8>>) + Send>;
 
 /// A bounded place on a disk.
@@ -20,7 +20,7 @@ pub trait DiskCache: Send + Sync {
     /// dropped instead.
     fn read(&self, key: DiskCacheKey, then: DiskCacheReader);
 
-    /// Keeps `data` under a key, in place of what is there. What was used longest ago makes room.
+    /// Stores `data` under a key and replaces the earlier value. The least recently used entries make room.
     fn write(&self, key: DiskCacheKey, data: Vec<u8>);
 
     /// Forgets what is there under a key.

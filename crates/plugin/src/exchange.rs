@@ -35,36 +35,36 @@ pub struct Exchange {
     pub identity: Option<Identity>,
     /// That of the last call that had one, for the next one of the same caller.
     last_identity: Option<Identity>,
-    /// What tells this caller from others besides its identity: filters that learn who calls in another way add what they
-    /// have learnt it from. Caches keep responses apart by this.
+    /// What distinguishes this caller from others besides its identity: filters that identify callers in another way
+    /// add their evidence. Caches keep responses apart by it.
     pub identity_fingerprint: Vec<u8>,
-    /// The route, once matched; set only where a filter or a condition may ask.
+    /// The route, once matched; set only if a filter or a condition may need it.
     pub route: Option<Arc<RouteInfo>>,
-    /// How many bytes of the path, as it was matched, the route's pattern stands for; set where
-    /// [`Exchange::route`] is.
+    /// How many bytes of the path (as it was matched) the route's pattern covers; set if [`Exchange::route`] is set.
     pub matched_len: usize,
     /// Named parts that the route's path pattern captured.
     pub captures: Vec<(Arc<str>, Vec<u8>)>,
     /// Overrides the Host that the route would send to the upstream.
     pub upstream_host: Option<Vec<u8>>,
-    /// The override gives way where the route names a Host of its own in place of the client's.
+    /// Whether the override is ignored if the route sets a Host of its own instead of the client's.
     pub upstream_host_yields: bool,
-    /// The path that the upstream gets in place of the call's, escaped as on the wire; the route's own work on the
-    /// path (stripping, joining with the service's, escaping again) is left out.
+    /// The path for the upstream instead of the call's, escaped as on the wire; the route's own changes of the path
+    /// (stripping, joining with the service's, escaping again) are skipped.
     pub upstream_path: Option<Vec<u8>>,
-    /// The query that the upstream gets in place of the call's, without its `?`; empty: none.
+    /// The query for the upstream instead of the call's, without its `?`; empty: none.
     pub upstream_query: Option<Vec<u8>>,
-    /// Where a filter sends the call in place of the route's own service; see
+    /// The destination that a filter chose instead of the route's own service; see
     /// [`BuildContext::destination`](crate::BuildContext::destination).
     pub destination: Option<DestinationId>,
-    /// Where the call goes in place of the service's own targets.
+    /// The target that a filter chose instead of the service's own targets.
     pub target_override: Option<Box<TargetOverride>>,
-    /// Times for the upstream in place of the route's own.
+    /// Timeouts for the upstream, instead of the route's own.
     pub upstream_timeouts: UpstreamTimeouts,
     /// The proxies that the call goes through on its way to the upstream; `None`: it goes there directly.
     pub upstream_proxy: Option<Arc<UpstreamProxy>>,
-    /// Statuses of the upstream with which the call is sent once more, after [`Filter::on_refused`](crate::Filter::on_refused)
-    /// of the chain; only where its body can be sent again, and the bounds of retries allow it. The answer before is dropped.
+    /// The statuses of the upstream after which the call is sent once more, after
+    /// [`Filter::on_refused`](crate::Filter::on_refused) of the chain; only if its body can be sent again, and the
+    /// limits of retries allow it. The response before is dropped.
     pub repeat_on: Option<Arc<[u16]>>,
     /// The target that was asked last.
     pub upstream: Option<SocketAddr>,
@@ -86,7 +86,7 @@ pub struct Exchange {
     request_id: String,
 }
 
-/// Times for an upstream in milliseconds, in place of a route's own.
+/// Timeouts for an upstream in milliseconds, instead of a route's own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UpstreamTimeouts {
     /// To establish a connection.
@@ -108,7 +108,7 @@ pub struct RouteInfo {
     pub service: String,
     /// The route's dialect.
     pub dialect: DialectName,
-    /// What variables tell of it besides; see [`weir_model::Route::labels`].
+    /// Further facts about the route, for variables; see [`weir_model::Route::labels`].
     pub labels: BTreeMap<String, String>,
 }
 
@@ -219,13 +219,13 @@ impl Exchange {
         }));
     }
 
-    /// The time, where it is known from another clock.
+    /// Sets the time, if it is known from another clock.
     #[inline]
     pub fn set_unix_ms(&mut self, unix_ms: u64) {
         self.unix_ms = unix_ms;
     }
 
-    /// The time at which the call was first asked for it: one reading serves a whole call.
+    /// The time at which this was first called during the call: one reading serves a whole call.
     #[inline]
     pub fn unix_ms(&mut self) -> u64 {
         if self.unix_ms == 0 {
@@ -288,8 +288,8 @@ impl Exchange {
         }
     }
 
-    /// Whether a header of the response is none of the upstream's: filters wanted it on this response, and perhaps not
-    /// on another one with the same content.
+    /// Whether a filter, and not the upstream, set this header of the response. The filter may not set it on another
+    /// response with the same content.
     pub fn is_own_header(&self, name: &[u8], value: &[u8]) -> bool {
         !self.own_headers.is_empty() && self.own_headers.get_all(name).any(|own| own == value)
     }

@@ -32,7 +32,7 @@ impl Owner {
 
 /// The answer of a conversation that failed.
 struct ConversationFailed;
-/// That the body has been asked for.
+/// Marks that the body has been requested.
 struct BodyRequested;
 
 impl FilterState {
@@ -62,8 +62,8 @@ impl FilterState {
         value.downcast().ok().map(|value| *value)
     }
 
-    /// Notes that `owner` asks for the body ([`Outcome::NeedBody`](crate::Outcome::NeedBody)). `false`: it has asked before, and
-    /// the body was larger than it wanted.
+    /// Records that `owner` requests the body ([`Outcome::NeedBody`](crate::Outcome::NeedBody)). `false` if it has
+    /// requested it before, and the body was larger than it accepts.
     pub fn ask_for_body<O: 'static>(&mut self, owner: &O) -> bool {
         if self.take::<O, BodyRequested>(owner).is_some() {
             return false;
@@ -72,7 +72,7 @@ impl FilterState {
         true
     }
 
-    /// Whether `owner` has asked for the body.
+    /// Whether `owner` has requested the body.
     pub fn has_asked_for_body<O: 'static>(&mut self, owner: &O) -> bool {
         self.get_mut::<O, BodyRequested>(owner).is_some()
     }
@@ -83,8 +83,8 @@ impl FilterState {
         self.0.push((Owner::answer(), answer));
     }
 
-    /// What came of the conversation that a filter has asked for last; `Some(None)`: it failed, or its result is of
-    /// another type.
+    /// The result of the conversation that a filter started last; `Some(None)` if it failed, or its result has another
+    /// type.
     pub fn take_answer<T: 'static>(&mut self) -> Option<Option<Box<T>>> {
         let place = self.0.iter().position(|(of, _)| *of == Owner::answer())?;
         Some(self.0.swap_remove(place).1.downcast().ok())

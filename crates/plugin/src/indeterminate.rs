@@ -1,5 +1,5 @@
-//! What cannot be decided about a call, as it hangs on a body that is too large to be looked at or means several
-//! things: routing ignores such variables, but plugins that refuse or limit calls by them must not be bypassed.
+//! Conditions whose result depends on a body that is too large or ambiguous. Routing ignores such variables, but
+//! plugins that refuse or limit calls by them must not be bypassed.
 
 use crate::condition::Condition;
 use crate::exchange::Exchange;
@@ -15,8 +15,8 @@ pub enum Indeterminate {
     TooLarge,
     /// The body is compressed.
     Encoded,
-    /// The request carries several GraphQL operations, or fragments in place of fields; which counts is for the
-    /// upstream to say.
+    /// The request carries several GraphQL operations, or fragments instead of fields; only the upstream decides which
+    /// one counts.
     Ambiguous,
 }
 
@@ -53,13 +53,13 @@ impl Variable {
 }
 
 impl Condition {
-    /// Whether it holds for this call, for those who must not guess. Other than for [`Condition::holds`], a variable of
-    /// a body that cannot be judged has not simply no value.
+    /// Evaluates the condition for this call without guessing. Unlike in [`Condition::holds`], a variable of a body
+    /// that cannot be evaluated does not simply count as absent.
     ///
     /// # Errors
-    /// Why that cannot be told, where it hangs on such a variable.
+    /// The reason why the result is unknown, if it depends on such a variable.
     pub fn evaluate_strict(&self, exchange: &Exchange) -> Result<bool, Indeterminate> {
-        // One that is decided may decide alone, wherever it stands.
+        // A member with a result may decide alone, whatever its place.
         let evaluate_list = |list: &[Self], deciding: bool| {
             let mut result = Ok(!deciding);
             for condition in list {

@@ -33,8 +33,8 @@ pub(crate) enum Selected<'v> {
 }
 
 impl JsonPath {
-    /// Reads a path. A path with `[`, `*` or `..` finds a list, whatever is in it; another one a single value.
-    /// Steps are `.name`, `['name']`, `[0]`, `[*]`, `.*` and, once, `..`. `None`: it is none of these.
+    /// Parses a path. A path with `[`, `*` or `..` finds a list, whatever is in it; any other path finds a single
+    /// value. Steps are `.name`, `['name']`, `[0]`, `[*]`, `.*` and, once, `..`. `None` if the text is not such a path.
     pub fn parse(text: &str) -> Option<Self> {
         let is_query = text.contains(['[', '*']) || text.contains("..");
         if !is_query {

@@ -1,7 +1,8 @@
-//! On which day credentials were used last. Only those of subscribers are noted: people ask for these.
+//! The day on which credentials were last used. Only credentials of subscribers are recorded: people ask for these.
 //!
-//! A call compares a number. Once a day and credential, the use is put on a list of the process, which is told to the control plane.
-//! **What it is not**: it knows no control plane, and keeps nothing: what is not taken from the list is bounded.
+//! A call compares a number. Once a day per credential, the use is added to a list of the process, which is sent to the
+//! control plane. **What it is not**: it does not know the control plane, and stores nothing permanently; the list is
+//! bounded.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The label by which a consumer is known for a subscriber: the name of its application.
 pub const SUBSCRIBER_LABEL: &str = "application";
-/// Uses that wait to be told.
+/// The most uses that wait to be reported.
 pub const MAX_WAITING: usize = 100_000;
 /// Milliseconds of a day.
 const DAY_MS: u64 = 86_400_000;
@@ -17,9 +18,9 @@ const DAY_MS: u64 = 86_400_000;
 /// Used credentials by their ids: the day, counted from 1970.
 pub type LastUseDays = BTreeMap<Arc<str>, u32>;
 
-/// What waits to be told.
+/// The uses that wait to be reported.
 static WAITING: Mutex<LastUseDays> = Mutex::new(BTreeMap::new());
-/// The days of credentials that are served, by their ids: a new configuration knows what was told.
+/// The days of credentials that are served, by their ids: a new configuration knows what has been reported.
 static SERVED: Mutex<Option<HashMap<Arc<str>, Weak<AtomicU32>>>> = Mutex::new(None);
 
 /// The credentials of a consumer whose uses are noted, each with the day of its last use.
@@ -88,7 +89,7 @@ pub fn take_used() -> LastUseDays {
     std::mem::take(&mut *locked(&WAITING))
 }
 
-/// Puts uses on the list, as those that could not be told.
+/// Puts uses back on the list after a report has failed.
 pub fn give_back(used: LastUseDays) {
     let mut waiting = locked(&WAITING);
     for (id, day) in used {
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_use_is_told_once_a_day() {
+    fn a_use_is_reported_once_a_day() {
         let ids: Vec<Arc<str>> = ["last-use-a", "last-use-b"].map(Arc::from).into();
         let uses = CredentialUses::of(ids.iter().cloned());
         let taken = || {
@@ -123,11 +124,11 @@ mod tests {
             uses.note(id, day * DAY_MS + 5);
             assert_eq!(taken(), expected, "{id} {day}");
         }
-        // A new configuration knows what was told, as long as there is one before it.
+        // A new configuration knows what was reported, as long as there is one before it.
         let again = CredentialUses::of(["last-use-a"].map(Arc::from).into_iter());
         again.note(&again.0[0].0, 20_001 * DAY_MS);
         assert_eq!(taken(), []);
-        // What could not be told is told the next time, with the latest day.
+        // A use that could not be reported is reported the next time, with the latest day.
         give_back(BTreeMap::from([(Arc::clone(&ids[0]), 7)]));
         give_back(BTreeMap::from([(Arc::clone(&ids[0]), 6)]));
         assert_eq!(taken(), [("last-use-a".to_owned(), 7)]);

@@ -1,7 +1,7 @@
-//! Accounts of finished calls: what a filter is told besides the exchange, and where it has its entries sent.
+//! Log records of finished calls: the facts that a filter gets besides the exchange, and the targets of its entries.
 //!
 //! A filter renders an entry and names the target; it sends nothing. The engine collects the entries of a target in
-//! batches and sends them off the request path, where a target that is slow or away costs entries, never calls.
+//! batches and sends them off the request path. If a target is slow or unavailable, entries are lost, never calls.
 
 use crate::log_broker::LogBroker;
 use std::borrow::Cow;
@@ -19,7 +19,7 @@ pub struct CallRecord<'c> {
     pub started_ms: u64,
     /// The same in Unix microseconds.
     pub started_us: u64,
-    /// The status as it counts: 499 where the client went before it had the whole answer.
+    /// The status that counts: 499 if the client left before it had the whole response.
     pub status: u16,
     /// Bytes received from the client.
     pub bytes_in: u64,
@@ -164,7 +164,7 @@ pub struct LogSigner {
 }
 
 impl LogSigner {
-    /// `id` tells it from those that sign in another way.
+    /// `id` distinguishes it from signers that sign in another way.
     pub fn new(id: String, authorizer: Arc<dyn LogAuthorizer>) -> Self {
         Self { id, authorizer }
     }
@@ -194,7 +194,7 @@ pub trait LogAuthorizer: Send + Sync {
     /// What the next request shows, at this time.
     fn authorize(&self, now_ms: u64) -> LogAuthorization;
 
-    /// Takes the answer to what it has asked for.
+    /// Takes the response to its request.
     fn take(&self, status: u16, body: &[u8], now_ms: u64);
 }
 
@@ -251,7 +251,7 @@ impl fmt::Debug for LogGrpc {
 /// A topic of a Kafka cluster.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct LogKafka {
-    /// Brokers that tell where the topic is: names or addresses, and ports. They are asked in order.
+    /// Brokers that know where the topic is: names or addresses, and ports. They are asked in order.
     pub brokers: Vec<(String, u16)>,
     /// The topic.
     pub topic: String,

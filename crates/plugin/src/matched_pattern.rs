@@ -1,4 +1,4 @@
-//! Which of a route's patterns a call has matched, for who tells it.
+//! Finds which of a route's patterns a call has matched.
 
 /// Of patterns with spaces between them the one that fits this path best: itself, then the longest beginning.
 pub(crate) fn matched<'p>(patterns: &'p str, path: &[u8]) -> &'p str {
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pattern_that_fits_best_is_told() {
+    fn the_pattern_that_fits_best_is_found() {
         for (patterns, path, told) in [
             ("/a /b", "/b", "/b"),
             ("/* /a/* /a/b", "/a/b", "/a/b"),

@@ -26,7 +26,7 @@ impl<'b> Part<'b> {
     }
 }
 
-/// The boundary that a `Content-Type` tells.
+/// The boundary in a `Content-Type`.
 pub fn boundary(content_type: &[u8]) -> Option<&[u8]> {
     parameter(content_type, b"boundary")
 }
@@ -70,7 +70,7 @@ pub fn parts<'b>(body: &'b [u8], boundary: &[u8]) -> Vec<Part<'b>> {
     found
 }
 
-/// The value of parameter `name` behind a header's first `;`, quoted or not. Empty values are none.
+/// The value of parameter `name` after a header's first `;`, quoted or not. Empty values count as missing.
 fn parameter<'h>(header: &'h [u8], name: &[u8]) -> Option<&'h [u8]> {
     let mut rest = header;
     loop {

@@ -111,7 +111,7 @@ pub trait Plugin: Send + Sync {
         None
     }
 
-    /// Counts that outlive a restart, where the operator names a file for them; `None`: it has none.
+    /// Counts that outlive a restart if the operator names a file for them; `None` if the plugin has none.
     fn persistent_counters(&self) -> Option<Arc<dyn PersistentCounters>> {
         None
     }
@@ -144,8 +144,8 @@ pub struct CredentialKind {
 
 /// An instance of a plugin in a chain: immutable, shared by all workers.
 ///
-/// A phase is called only where [`Filter::phases`] names it, so a chain without response work costs nothing
-/// in the response phase.
+/// A phase is called only if [`Filter::phases`] names it, so a chain without response work costs nothing in the
+/// response phase.
 pub trait Filter: Send + Sync {
     /// The phases in which this instance works.
     fn phases(&self) -> Phases;
@@ -156,15 +156,15 @@ pub trait Filter: Send + Sync {
         false
     }
 
-    /// Whether a call loses no more than its log record where this instance is left out. The conditions of all others
-    /// must be decided: calls on which they cannot be are refused.
+    /// True for filters that only observe (logging, metrics): skipping one loses a log record and nothing else. The
+    /// conditions of all other filters must be decided: if they cannot be, the call is refused.
     fn is_observer(&self) -> bool {
         false
     }
 
-    /// Whether clients of the routes that it works on are asked for a certificate in the TLS handshake, of whatever
-    /// authority. Clients without one are let in too: the filter finds in
-    /// [`Request::client_certificates`](crate::Request::client_certificates) what was shown, and decides.
+    /// Whether clients of the filter's routes are asked for a certificate in the TLS handshake, of any authority.
+    /// Clients without one are let in too: the filter finds the certificates in
+    /// [`Request::client_certificates`](crate::Request::client_certificates), and decides.
     fn asks_client_certificate(&self) -> bool {
         false
     }
@@ -329,9 +329,9 @@ pub struct BuildContext<'c> {
 }
 
 impl BuildContext<'_> {
-    /// The credentials of plugin `plugin` in this context's dialect and workspace, indexed by the key that `read` finds in
-    /// each. Built once for a snapshot, however many instances ask. Credentials that `read` declines are left
-    /// out (they have been checked before). Two with the same key are told to
+    /// The credentials of plugin `plugin` in this context's dialect and workspace, indexed by the key that `read` finds
+    /// in each. Built once for a snapshot, however many instances use it. Credentials that `read` declines are left out
+    /// (they have been checked before). Two credentials with the same key are reported to
     /// [`credential_diagnostics`](Self::credential_diagnostics).
     pub fn credential_index<T: Send + Sync + 'static>(
         &self,
@@ -341,7 +341,7 @@ impl BuildContext<'_> {
         self.credential_index_by("", plugin, read)
     }
 
-    /// [`credential_index`](Self::credential_index), for a plugin that has several: `name` tells them apart.
+    /// [`credential_index`](Self::credential_index), for a plugin with several indexes, distinguished by `name`.
     pub fn credential_index_by<T: Send + Sync + 'static>(
         &self,
         name: &'static str,
@@ -394,7 +394,7 @@ impl BuildContext<'_> {
         self.consumers.get(&(self.dialect, id.to_owned())).cloned()
     }
 
-    /// That a credential has the key of another one. The key itself may be a secret and is not told.
+    /// Reports that a credential has the key of another one. The key itself may be a secret and is not shown.
     fn same_key(&self, plugin: &str, credential: &CredentialSource<'_>, other: &Identity) -> Diagnostic {
         let names = [&other.consumer, &credential.identity.consumer];
         let [other, own] = names.map(|consumer| consumer.username.as_ref().unwrap_or(&consumer.id));

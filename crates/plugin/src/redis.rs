@@ -1,8 +1,8 @@
-//! Redis: where counts stand that several gateways share, and what filters have the engine do there.
+//! Redis: the place of counts that several gateways share, and the work that filters give the engine for it.
 //!
-//! A filter hands the engine the call of a script ([`RedisCall`]), the engine runs it over a connection of the worker,
-//! keeps what came of it in [`Exchange::redis`](crate::Exchange::redis), and calls the filter again. Scripts answer
-//! with a list of whole numbers and texts, so that nothing else has to be understood of what a server sends.
+//! A filter hands the engine the call of a script ([`RedisCall`]). The engine runs it over a connection of the worker,
+//! keeps the result in [`Exchange::redis`](crate::Exchange::redis), and calls the filter again. Scripts answer with a
+//! list of whole numbers and texts, so that nothing else from a server has to be parsed.
 
 use crate::refusal::Refusal;
 use std::fmt;
@@ -17,7 +17,7 @@ pub struct RedisServer {
     pub place: RedisTopology,
     /// As whom it is used; `None`: as the default user.
     pub username: Option<String>,
-    /// The password; `None`: it asks for none.
+    /// The password; `None` if the server needs none.
     pub password: Option<String>,
     /// The number of the database.
     pub database: u32,
@@ -57,7 +57,7 @@ impl RedisServer {
 pub enum RedisTopology {
     /// One server.
     Single(RedisAddress),
-    /// The master of this name, wherever these sentinels say that it is.
+    /// The master of this name, at the address that these sentinels report.
     Sentinel {
         /// The sentinels, at least one.
         sentinels: Vec<RedisAddress>,
@@ -98,7 +98,7 @@ impl fmt::Debug for RedisAddress {
 pub struct RedisTls {
     /// Whether its certificate must be good.
     pub verify: bool,
-    /// The name that is asked for and that its certificate must have; `None`: that of its address.
+    /// The server name for the TLS handshake, which its certificate must have; `None`: that of its address.
     pub server_name: Option<String>,
 }
 
@@ -122,7 +122,7 @@ pub struct RedisCall {
     pub compensate: Option<Box<RedisCall>>,
     /// Running it twice does what running it once does, so that it can be sent again when no answer has come.
     pub is_repeatable: bool,
-    /// The script answers with texts too. Without it, an answer with a text is none.
+    /// The script answers with texts too. Without it, an answer with a text is invalid.
     pub gives_texts: bool,
     keys: usize,
     ends: Vec<usize>,
@@ -205,7 +205,7 @@ pub enum RedisCommand {
     /// To run a script and call the filter again, which finds in [`Exchange::redis`](crate::Exchange::redis) what came
     /// of it.
     Run(RedisCall),
-    /// To settle these counts in the background. The call goes on with the next filter, or with a refusal.
+    /// To synchronize these counts in the background. The call goes on with the next filter, or with a refusal.
     Settle(Arc<dyn RedisAccumulator>, Option<Box<Refusal>>),
 }
 
@@ -231,22 +231,22 @@ pub trait RedisPublisher {
     fn fire_and_forget(&self, call: RedisCall);
 }
 
-/// Counts that are kept here and settled with a Redis now and then.
+/// Counts that are kept locally and synchronized with a Redis from time to time.
 pub trait RedisAccumulator: Send + Sync + fmt::Debug {
-    /// Where they are settled.
+    /// The server that they are synchronized with.
     fn server(&self) -> &Arc<RedisServer>;
 
-    /// How long after the first count they are.
+    /// How long after the first count they are synchronized.
     fn delay(&self) -> Duration;
 
-    /// Takes out what is to be run now, each with a number of its own. Counts that come from now on belong to the next
-    /// settlement.
+    /// Takes out the calls to run now, each with a number of its own. Later counts belong to the next synchronization.
     fn due(&self, now_ms: u64) -> Vec<(u64, RedisCall)>;
 
-    /// Takes in what came of a call; `None`: it is not known whether it was run.
+    /// Takes in the result of a call; `None` if it is not known whether it was run.
     fn complete(&self, number: u64, answer: Option<&[i64]>, now_ms: u64);
 
-    /// All calls have been settled. Says whether there is more to settle already; then the engine goes on.
+    /// Called after all calls have been completed. Returns whether there are already more counts; then the engine goes
+    /// on.
     fn finish(&self) -> bool;
 }
 

@@ -12,7 +12,7 @@ pub struct Refusal {
     pub status: u16,
     /// `WWW-Authenticate`, as configured.
     pub challenge: Option<String>,
-    /// A message from the configuration that stands in place of the dialect's own.
+    /// A message from the configuration that replaces the dialect's own.
     pub message: Option<String>,
     /// Headers to send with it.
     pub headers: Vec<(Cow<'static, str>, String)>,
@@ -106,7 +106,7 @@ pub enum RefusalKind {
         /// The plugin's name in the catalogue.
         plugin: &'static str,
     },
-    /// The work that the call asks for goes beyond its budget.
+    /// The work for the call goes beyond its budget.
     WorkLimit,
     /// A plugin cannot work with its configuration for this call.
     PluginFailed {
@@ -146,7 +146,7 @@ impl RefusalKind {
         }
     }
 
-    /// What access logs say: the word, or the reason that callers are not told.
+    /// The cause for access logs: the word, or the reason that callers do not see.
     pub fn cause(&self) -> &'static str {
         match self {
             Self::Unauthenticated {
@@ -206,9 +206,9 @@ pub enum AuthFailure {
     Duplicate,
     /// The credential belongs to a consumer that does not exist.
     ConsumerMissing,
-    /// A token is wrong in a way that the caller is told.
+    /// A token has a fault that is reported to the caller.
     Token(TokenDefect),
-    /// The credential is not accepted. The text says why, for logs and explanations; callers are not told.
+    /// The credential is not accepted. The text gives the reason for logs and explanations; callers do not see it.
     Rejected(&'static str),
 }
 
@@ -216,7 +216,7 @@ pub enum AuthFailure {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TokenDefect {
-    /// It cannot be decoded; the text says where.
+    /// It cannot be decoded; the text names the place.
     Malformed(&'static str),
     /// The claim (or header) that names the credential is absent; its name.
     NoKeyClaim(String),

@@ -36,27 +36,27 @@ pub struct Request {
     pub path: Vec<u8>,
     /// Whether `path` has no escapes, as routes of this dialect are matched.
     pub path_is_decoded: bool,
-    /// The query without its `?`, as written; `None` where there is no `?`.
+    /// The query without its `?`, as written; `None` if there is no `?`.
     pub query: Option<Vec<u8>>,
-    /// The host in lower case without its port; empty where the client named none.
+    /// The host in lower case without its port; empty if the client named none.
     pub host: Vec<u8>,
-    /// The port in the host field, where there is one.
+    /// The port in the host field, if there is one.
     pub host_port: Option<u16>,
     /// The header fields. `Host` is among them; hop-by-hop fields are not.
     pub headers: Headers,
     /// Of [`CLIENT_HEADERS`], those about which filters have decided, a bit each: the gateway leaves them as they are.
     pub overridden_headers: u8,
-    /// The work that the call's content may ask for.
+    /// The work that the call's content may cause.
     pub work: WorkBudget,
-    /// The body, if the engine has read it whole because a filter asked for it.
+    /// The body, if the engine has read it as a whole because a filter needs it.
     pub body: Option<Vec<u8>>,
     /// Whether a body comes with the request.
     pub has_body: bool,
     /// Whether the client waits for `100 Continue` before it sends the body.
     pub expects_continue: bool,
-    /// The most bytes that the body may have, in place of what else holds for it; filters may set it.
+    /// The most bytes that the body may have, instead of other limits; filters may set it.
     pub max_body_bytes: Option<u64>,
-    /// The length of the body, where the client has said it. It is not among the headers: framing is the engine's.
+    /// The length of the body, if the client announced it. It is not among the headers: framing is the engine's.
     pub content_length: Option<u64>,
     /// The bytes of the request line and the header fields, as they came.
     pub head_length: u64,
@@ -70,7 +70,7 @@ pub struct Request {
     pub client_certificates: Option<Arc<ClientCertificates>>,
     /// The client: the connection's peer, or the address that a trusted peer names.
     pub client: IpAddr,
-    /// The client's port, where a filter has been told another than the peer's.
+    /// The client's port, if a filter learned one that differs from the peer's.
     pub client_port: Option<u16>,
     /// The peer of the connection.
     pub peer: SocketAddr,

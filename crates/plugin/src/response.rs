@@ -5,8 +5,7 @@ use crate::headers::Headers;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The head of a response that is on its way to the client, and a body where a filter has put one in place
-/// of the upstream's.
+/// The head of a response on its way to the client, and a body if a filter has replaced the upstream's.
 #[derive(Debug, Default)]
 pub struct Response {
     /// The status code.
@@ -15,10 +14,10 @@ pub struct Response {
     pub reason: Vec<u8>,
     /// The header fields, without hop-by-hop ones and without framing.
     pub headers: Headers,
-    /// The length of the upstream's body, where it has said it; of the gateway's own, where it answers. It is not among
-    /// the headers: framing is the engine's.
+    /// The length of the upstream's body, if it was announced; for the gateway's own responses, their length. It is not
+    /// among the headers: framing is the engine's.
     pub content_length: Option<u64>,
-    /// A body in place of the upstream's.
+    /// A body that replaces the upstream's.
     pub replaced_body: Option<Vec<u8>>,
     /// What works on the body as it passes; filters add to it in their response work.
     pub body_filters: BodyFilters,
@@ -72,13 +71,13 @@ impl Response {
 pub struct Reply {
     /// The status code.
     pub status: u16,
-    /// `Content-Type`; none is sent where empty.
+    /// `Content-Type`; not sent if empty.
     pub content_type: std::borrow::Cow<'static, str>,
     /// Further headers.
     pub headers: Vec<(String, Vec<u8>)>,
     /// The body.
     pub body: Vec<u8>,
-    /// Headers and a body that other answers share; the headers stand before those above, the body in place of the one
+    /// Headers and a body that other responses share; the headers come before those above, the body replaces the one
     /// above.
     pub shared: Option<SharedReply>,
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Permit(Arc<AtomicU64>);
 
 impl Permit {
-    /// Takes a place where fewer than `most` are taken. Gives also how many are taken now, this one included.
+    /// Takes a place if fewer than `most` are taken. Also returns how many are taken now, this one included.
     pub fn take(counter: &Arc<AtomicU64>, most: u64) -> Option<(Self, u64)> {
         let more = |taken: u64| (taken < most).then_some(taken + 1);
         let before = counter

@@ -1,10 +1,10 @@
-//! Shared records: what plugins keep for all gateways of one store, such as tokens that calls have got.
+//! Shared records: data that plugins keep for all gateways of one store, such as issued tokens.
 //!
-//! A plugin has a copy of all its records in memory and answers calls from there. The program, which knows the store, tells
-//! it what changes there, and commits what the plugin changes. A plugin that is given no store keeps its records in memory
-//! alone.
+//! A plugin has a copy of all its records in memory and answers calls from there. The program, which knows the store,
+//! reports changes of the store to the plugin, and commits the plugin's changes. A plugin without a store keeps its
+//! records in memory alone.
 //!
-//! **What it is not**: no place for what every call changes. A change costs a commit.
+//! **What it is not**: no place for data that changes with every call. A change costs a commit.
 
 use crate::suspend::Suspend;
 use serde_json::Value;
@@ -18,7 +18,7 @@ pub trait SharedRecords: Send + Sync {
     /// From now on the store holds the records. Called once, before any call.
     fn share(&self, store: Arc<dyn SharedStore>);
 
-    /// What a commit has changed in the store. Commits are told in their order.
+    /// Applies the changes of a commit in the store. Commits are reported in their order.
     fn apply(&self, revision: u64, changes: Vec<(String, Option<SharedRecord>)>);
 
     /// The records that people may see, in the order of their names.

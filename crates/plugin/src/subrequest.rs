@@ -23,8 +23,7 @@ pub struct Subrequest {
     pub keep: Option<(u32, Duration)>,
     /// The most bytes of the answer's body; with more of them there is no answer.
     pub max_body_bytes: usize,
-    /// Further rules for the connection. Its rules for TLS stand in place of `tls`, if that asks for TLS; `None`: the
-    /// gateway's own.
+    /// Further rules for the connection. If TLS is used, its TLS rules replace `tls`; `None`: the gateway's own.
     pub connector: Option<Arc<Connector>>,
 }
 

@@ -1,5 +1,5 @@
-//! Where a call goes in place of its service's own targets: to another upstream, host or port. All else (times, TLS, the
-//! path before the call's) remains that of the service.
+//! The target of a call, instead of its service's own targets: another upstream, host or port. All else (timeouts, TLS,
+//! the path before the call's) remains that of the service.
 
 /// Another place for a call. What is left out is the service's own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

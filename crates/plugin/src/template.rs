@@ -3,8 +3,7 @@
 use crate::exchange::Exchange;
 use crate::variable::Variable;
 
-/// A text in which `$name` and `${name}` stand for variables; `${name ?? default}` says what to put where the
-/// call has no value.
+/// A text with the variables `$name` and `${name}`; `${name ?? default}` gives a default for calls that have no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(Vec<Segment>);
 

@@ -1,4 +1,4 @@
-//! The place of a call in a trace: what `traceparent` and its kin tell, in numbers.
+//! The trace context of a call: the content of `traceparent` and similar headers, in numbers.
 
 /// The ids of a call within a distributed trace, once a filter has found or made them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -9,7 +9,7 @@ pub struct TraceContext {
     pub span_id: u64,
     /// The span that is the parent of the gateway's; 0: the trace begins here.
     pub parent_id: u64,
-    /// The span that the upstream is told to be its parent.
+    /// The span that is sent to the upstream as its parent.
     pub upstream_id: u64,
     /// Whether the call gets a log record. What is not sampled costs no more than its headers.
     pub is_sampled: bool,

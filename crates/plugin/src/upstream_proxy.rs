@@ -1,4 +1,4 @@
-//! Proxies on the way to an upstream: where a call goes through one in place of directly, and what it tells then.
+//! Proxies on the way to an upstream: whether a call goes through one, and what it reveals about its client then.
 
 use crate::connector::HttpProxy;
 
@@ -11,17 +11,17 @@ pub struct UpstreamProxy {
     pub tunnel: HttpProxy,
     /// Whether certificates of targets must be good; `None`: as the service says.
     pub verify_tls: Option<bool>,
-    /// What the call tells of its client.
+    /// The client's details in the call.
     pub forwarded: ProxiedForwarding,
 }
 
-/// What calls through a proxy tell of their clients in `X-Forwarded-*`, `X-Real-IP` and `Forwarded`.
+/// The client's details in `X-Forwarded-*`, `X-Real-IP` and `Forwarded`, for calls through a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ProxiedForwarding {
-    /// What the route tells.
+    /// As the route is configured.
     #[default]
     Usual,
-    /// What the client has told, and nothing else.
+    /// Only what the client itself has sent.
     AsReceived,
     /// Nothing.
     Nothing,

@@ -49,7 +49,7 @@ pub fn is_plain(path: &[u8]) -> bool {
     for &byte in path {
         let kind = KINDS[usize::from(byte)];
         seen |= kind;
-        // Two bits that meet tell of a slash or a dot right behind a slash.
+        // Two bits that meet show a slash or a dot directly after a slash.
         pairs |= kind << 1 & previous;
         previous = kind;
     }
@@ -61,7 +61,7 @@ const SPECIAL: u8 = 1;
 const DOT_OR_SLASH: u8 = 2;
 const SLASH: u8 = 4;
 
-/// By byte: what it is in a path. Most mean nothing but themselves, wherever they stand.
+/// The meaning of each byte in a path. Most bytes have no special meaning at any place.
 const KINDS: [u8; 256] = {
     let mut kinds = [SPECIAL; 256];
     let mut byte = 0x21;

@@ -17,8 +17,8 @@ use std::borrow::Cow;
 pub enum Variable {
     /// `arg_NAME`: a query argument, decoded.
     Arg(Vec<u8>),
-    /// `http_NAME`: a request header; `_` stands for `-`, and for itself where no such header is there. Several values
-    /// are joined by `, `.
+    /// `http_NAME`: a request header; `_` stands for `-`, and for itself if there is no such header. Several values are
+    /// joined by `, `.
     Header(Vec<u8>),
     /// `cookie_NAME`.
     Cookie(Vec<u8>),
@@ -65,7 +65,7 @@ pub enum Variable {
     PostArg(JsonPath),
     /// `graphql_operation`: `query`, `mutation` or `subscription`, of the document's first operation.
     GraphqlOperation,
-    /// `graphql_name`: that operation's name; empty where it has none.
+    /// `graphql_name`: that operation's name; empty if it has none.
     GraphqlName,
     /// `graphql_root_fields`: the list of the fields that it selects.
     GraphqlRootFields,
@@ -82,8 +82,8 @@ pub enum Variable {
     ConsumerId,
     /// The id of the credential by which the caller is known.
     CredentialId,
-    /// `share_NAME`: a number from 0 to 9999 that another variable's value always has: of a cookie, a header, an
-    /// argument, the client's address or the consumer. So a share of the callers can be told apart.
+    /// `share_NAME`: a number from 0 to 9999 that depends only on another variable's value: of a cookie, a header, an
+    /// argument, the client's address or the consumer. It selects a fixed share of the callers.
     Share(Box<Variable>),
     /// A name that no call has a value for.
     Unknown,
@@ -254,7 +254,7 @@ impl Variable {
         }
     }
 
-    /// The variable's value for this call as a text; `None` where it has none, or is a list or an object.
+    /// The variable's value for this call as a text; `None` if it has none, or is a list or an object.
     pub fn read<'x>(&self, exchange: &'x Exchange) -> Option<Cow<'x, [u8]>> {
         let request = &exchange.request;
         let text = |text: String| Some(Cow::Owned(text.into_bytes()));
@@ -385,7 +385,7 @@ fn joined<'h>(headers: &'h Headers, name: &[u8]) -> Option<Cow<'h, [u8]>> {
     Some(Cow::Owned(all.join(&b", "[..])))
 }
 
-/// The first header of this name that has `_` where the name has `-`.
+/// The first header of this name that has `_` in the places of the name's `-`.
 fn underscored<'h>(headers: &'h Headers, name: &[u8]) -> Option<Cow<'h, [u8]>> {
     let is_same = |known: &[u8]| {
         known.len() == name.len()

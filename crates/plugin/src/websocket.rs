@@ -21,7 +21,7 @@ pub enum MessageKind {
     Binary,
 }
 
-/// Why a WebSocket is closed: what its sender is told (RFC 6455, 7.4).
+/// The reason for closing a WebSocket, which its sender gets (RFC 6455, 7.4).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageViolation {
     /// The status code.

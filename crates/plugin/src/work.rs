@@ -1,9 +1,9 @@
-//! The budget of work that one call has: a call's content decides how long schemas, expressions, paths, templates and
-//! the like take, so all of them count their steps here, and a call that asks for too many is refused.
+//! The budget of work for one call. The content of a call decides how long schemas, expressions, paths, templates and
+//! the like take, so all of them count their steps here, and a call that needs too many is refused.
 
 use std::cell::Cell;
 
-/// Steps that every call may ask for: about 5 ms on one core.
+/// The steps that every call may use: about 5 ms on one core.
 pub const WORK_STEPS: u64 = 100_000;
 
 /// Why work ended early: its call has used up its budget.
@@ -11,7 +11,7 @@ pub const WORK_STEPS: u64 = 100_000;
 #[error("the work for this call goes beyond its budget")]
 pub struct Exhausted;
 
-/// What one call may still ask for. A step is about what it takes to look at one value; long texts count one for each
+/// The remaining budget of one call. A step is about the work of reading one value; long texts count one step for each
 /// 64 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkBudget {
@@ -64,13 +64,13 @@ impl WorkBudget {
         self.spend(1 + bytes / 64)
     }
 
-    /// Whether more was asked for than there is.
+    /// Whether more was used than there is.
     #[inline]
     pub fn is_exhausted(&self) -> bool {
         self.done.get() > self.most.get()
     }
 
-    /// Steps that were asked for so far.
+    /// Steps that were used so far.
     pub fn done(&self) -> u64 {
         self.done.get()
     }

@@ -155,7 +155,7 @@ fn requests_with_several_operations_decide_nothing() {
 }
 
 #[test]
-fn texts_tell_what_they_hang_on() {
+fn texts_report_what_they_depend_on() {
     for (text, expected) in [
         ("$post_arg.a $uri", Some(TooLarge)),
         ("${post_arg.a ?? 1}", Some(TooLarge)),

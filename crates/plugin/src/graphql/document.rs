@@ -15,14 +15,14 @@ pub struct Document {
     pub operations: usize,
     /// Whether one of them is a mutation.
     pub has_mutation: bool,
-    /// Levels of selection sets in the deepest operation; those of fragments count where they are spread.
+    /// Levels of selection sets in the deepest operation; those of a fragment count at every place that uses it.
     pub depth: usize,
 }
 
 /// What is wrong with a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
-    /// It is none.
+    /// The text is not a GraphQL document.
     #[error("failed to parse graphql query")]
     Malformed,
     /// It has no operation.

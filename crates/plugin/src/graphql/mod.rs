@@ -19,7 +19,7 @@ const MAX_DEPTH: usize = 256;
 pub(crate) struct Operation {
     /// `query`, `mutation` or `subscription`.
     pub(crate) kind: &'static str,
-    /// Its name; empty where it has none.
+    /// Its name; empty if it has none.
     pub(crate) name: String,
     /// The names of the fields that it selects, as a list of strings; not their aliases, and not what fragments
     /// select.
@@ -31,7 +31,7 @@ pub(crate) struct Operation {
 }
 
 impl Operation {
-    /// Reads the first operation; `None` where there is none or the document is broken.
+    /// Reads the first operation; `None` if there is none or the document is invalid.
     pub(crate) fn read(document: &str) -> Option<Self> {
         let mut reader = Reader(document);
         let mut operation = loop {

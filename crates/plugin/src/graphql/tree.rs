@@ -87,7 +87,7 @@ pub enum Argument<'d> {
 }
 
 impl<'d> Tree<'d> {
-    /// Reads a document; `None`: it is none, or too large.
+    /// Reads a document; `None` if it is invalid or too large.
     pub fn read(text: &'d str) -> Option<Self> {
         let mut builder = Builder {
             reader: Reader(text),

@@ -17,7 +17,7 @@ pub use syntax::{is_name, is_token, is_value, name_len, token_len, value_len};
 pub struct Headers {
     arena: Vec<u8>,
     entries: Vec<Entry>,
-    /// The bits of the names of all entries, removed ones included: most names that are asked for are in no list.
+    /// The bits of the names of all entries, removed ones included: most look-ups are for names that are in no list.
     names: u64,
     /// Whether a line that was named has a name with other characters than letters, digits, `-` and `_`.
     has_odd_names: bool,
@@ -52,8 +52,8 @@ impl Tag {
         (self.0 >> 8) as usize
     }
 
-    /// One bit for length and first letter, so that few names have that of another. The factors keep the names of fields that
-    /// frame a message apart from those that most messages have.
+    /// One bit by length and first letter, chosen so that few names share a bit. The factors separate the names of
+    /// fields that frame a message from those that most messages have.
     #[inline]
     const fn name_bit(self) -> u64 {
         let (length, initial) = (self.0 >> 8, self.0 & 0xff);
@@ -221,8 +221,8 @@ impl Headers {
         };
     }
 
-    /// Names one line of a head that [`Headers::load`] will bring, or [`Headers::load_after`] has brought, by offsets:
-    /// the name, where it is, where the value without surrounding white space is, and what is behind the line's CRLF.
+    /// Indexes one line of a head that [`Headers::load`] will load, or [`Headers::load_after`] has loaded, by offsets:
+    /// the name, its position, the value without surrounding white space, and the position after the line's CRLF.
     #[inline]
     pub fn index_line(&mut self, name: &[u8], at: usize, value: std::ops::Range<usize>, line_end: usize) {
         debug_assert!(at + name.len() <= value.start && value.start <= value.end && value.end <= line_end);
@@ -241,7 +241,7 @@ impl Headers {
         self.has_odd_names = true;
     }
 
-    /// Removes the lines whose names have other characters than letters, digits, `-` and `_`, where that was noted.
+    /// Removes the lines whose names have characters other than letters, digits, `-` and `_`, if any were noted.
     #[inline]
     pub fn remove_odd_names(&mut self) {
         if self.has_odd_names {
@@ -273,8 +273,8 @@ impl Headers {
         &self.arena
     }
 
-    /// Brings lines behind what the list has, of which those that are well-formed are named then; gives where they
-    /// begin.
+    /// Loads lines after those of the list, of which the well-formed ones are indexed next. Returns the offset at which
+    /// they begin.
     #[inline]
     pub fn load_after(&mut self, lines: &[u8]) -> usize {
         let from = self.arena.len();
@@ -413,7 +413,7 @@ impl Headers {
         self.entries.iter().filter(|entry| !entry.is_removed()).count()
     }
 
-    /// Whether there is none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()
     }
@@ -436,7 +436,7 @@ impl Headers {
 
 /// Compares two names of one length.
 fn is_same_name(own: &[u8], name: &[u8]) -> bool {
-    // Most are asked for as they are written.
+    // Most names are looked up in the case in which they are written.
     own == name || is_same_but_case(own, name)
 }
 

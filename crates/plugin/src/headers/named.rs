@@ -28,7 +28,7 @@ impl FieldName {
 }
 
 impl Headers {
-    /// Sets the value of a header, which is made of digits or was checked before, in place of all that it has.
+    /// Sets a header to a value that consists of digits or was checked before, and replaces all its earlier values.
     pub fn set_named(&mut self, name: &FieldName, value: &[u8]) {
         let text = name.as_bytes();
         let is_it = |entry: &Entry| {

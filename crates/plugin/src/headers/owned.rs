@@ -1,5 +1,5 @@
-//! Fields that the gateway owns: what they say of a caller, upstreams believe. Many servers hand fields on under the names
-//! of CGI (RFC 3875, 4.1.18), where `-` and `_` are one: a client's `X_Consumer_ID` would stand for `X-Consumer-ID`.
+//! Fields that the gateway owns: upstreams trust what they say about a caller. Many servers rename fields as CGI does
+//! (RFC 3875, 4.1.18), where `-` and `_` are the same: a client's `X_Consumer_ID` would count as `X-Consumer-ID`.
 
 use super::{Headers, Tag};
 

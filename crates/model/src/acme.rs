@@ -170,7 +170,7 @@ impl Acme {
         if !self.directory.starts_with("https://") {
             refuse(place.field("directory"), "expected a URL with https".to_owned());
         }
-        // Others have no terms, or tell when they are asked.
+        // Other authorities have no terms, or report it in their response.
         if !self.terms_accepted && self.directory.contains(".letsencrypt.org/") {
             let message =
                 "expected true: Let's Encrypt signs nothing until its terms of service are accepted";

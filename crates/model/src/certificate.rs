@@ -21,8 +21,8 @@ pub struct Certificate {
     /// The oldest version of TLS.
     #[serde(default, skip_serializing_if = "is_default")]
     pub min_version: TlsVersion,
-    /// Clients that ask for it get, with the certificate, what its responder says of it (OCSP stapling, RFC 6066,
-    /// section 8); absent: they do not.
+    /// Sends the responder's OCSP response with the certificate to clients that request it (stapling, RFC 6066, section
+    /// 8); absent: off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ocsp_stapling: Option<OcspStapling>,
 }
@@ -102,17 +102,16 @@ pub enum TlsVersion {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct UpstreamTls {
-    /// Whether a target's certificate must be good for its name.
+    /// Whether a target's certificate is verified for its name.
     #[serde(skip_serializing_if = "is_true")]
     pub verify: bool,
     /// The authorities that may have signed it, in PEM; absent: those of the system.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authorities: Option<String>,
-    /// The name that targets are asked for, and that their certificate must be good for; absent: the one that they
-    /// are told in `Host`.
+    /// The server name in the TLS handshake, which the target's certificate must match; absent: the name in `Host`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_name: Option<String>,
-    /// The certificate that targets are shown when they ask for one.
+    /// The certificate that targets get if they request one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<KeyPair>,
 }

@@ -20,7 +20,7 @@ pub struct PluginInstance {
     /// Runs only for calls for which this holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Predicate>,
-    /// What to answer in place of this plugin's own refusals.
+    /// The response that replaces this plugin's own refusals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_refusal: Option<RefusalOverride>,
     /// The workspace whose consumers it knows. No text form says so: it is for those who share a store.
@@ -55,8 +55,8 @@ pub enum PluginRef {
 
 /// One position of a chain.
 ///
-/// For a consumer who is listed in one of the `overrides` (first table first) the instance given there runs;
-/// for everybody else `plugin`, and nothing where that is absent.
+/// For a consumer that one of the `overrides` lists (the first table counts) the instance given there runs; for
+/// everybody else `plugin`, or nothing if that is absent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChainStep {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub struct Consumer {
     /// Unique name within its dialect; plugins and tables refer to it.
     pub id: String,
-    /// The name that upstreams are told.
+    /// The name that is sent to upstreams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub username: Option<String>,
     /// The consumer's name in another system.
@@ -37,7 +37,7 @@ pub struct Consumer {
 }
 
 impl Consumer {
-    /// The id that upstreams are told: the consumer's own, without its workspace.
+    /// The id that is sent to upstreams: the consumer's own, without its workspace.
     pub fn own_id(&self) -> &str {
         let workspace = self.workspace.as_deref();
         let own = workspace.and_then(|name| self.id.strip_prefix(name)?.strip_prefix('/'));
@@ -49,7 +49,7 @@ impl Consumer {
 #[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Credential {
-    /// The credential's own name, told to upstreams where the plugin does so.
+    /// The credential's own name, which is sent to upstreams if the plugin does so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The plugin that it is for, by its name in the catalogue.

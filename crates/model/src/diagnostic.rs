@@ -1,4 +1,4 @@
-//! Diagnostics: what is wrong with a document, where in it, and what was expected instead.
+//! Diagnostics: the fault of a document, its place, and what was expected instead.
 
 use std::fmt;
 
@@ -123,7 +123,7 @@ impl Diagnostic {
     }
 }
 
-/// Some causes are told in several lines (regular expressions), and a key may hold a line break.
+/// Some causes have several lines (regular expressions), and a key may hold a line break.
 fn one_line(text: String) -> String {
     if !text.contains(['\n', '\r']) {
         return text;

@@ -1,4 +1,4 @@
-//! The names of dialects. What a dialect is stands elsewhere: here a name only tells routes apart.
+//! The names of dialects. The dialects themselves are defined elsewhere: here a name only distinguishes routes.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected};
@@ -21,10 +21,10 @@ impl DialectName {
     /// The dialect of Weir's own files.
     pub const NATIVE: Self = Self::new("native");
 
-    /// A name that stands in the source.
+    /// A name from the source code.
     ///
     /// # Panics
-    /// The text is none: while compiling, if the name is a constant.
+    /// Panics if the text is not a valid name: at compile time, if the name is a constant.
     pub const fn new(name: &str) -> Self {
         match Self::read(name) {
             Some(name) => name,
@@ -32,7 +32,7 @@ impl DialectName {
         }
     }
 
-    /// The name that a text is; `None`: it is none.
+    /// Parses a name; `None` if the text is not a valid name.
     pub const fn read(name: &str) -> Option<Self> {
         let text = name.as_bytes();
         if text.is_empty() || text.len() > MAX_LENGTH {

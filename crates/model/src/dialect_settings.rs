@@ -12,17 +12,17 @@ pub struct DialectSettings {
     /// The dialect whose routes these settings are for.
     #[serde(default)]
     pub dialect: DialectName,
-    /// Where the client's address is read from in place of the connection's peer.
+    /// Reads the client's address from a header, instead of using the connection's peer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub real_ip: Option<RealIp>,
     /// `Expect: 100-continue` is answered by the gateway once it reads the body, and not passed on. Otherwise
     /// the upstream decides, and its answer is passed back.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub answer_expect: bool,
-    /// Peers whose `X-Forwarded-*` and `Forwarded` are believed. Of all others they are settled before routes are looked
-    /// for, so that no condition, key of a limit or plugin sees what such a peer wrote: `X-Forwarded-Proto`, `-Host` and
-    /// `-Port` tell what the gateway sees, `Forwarded` goes, and `X-Forwarded-For` goes where the list has a peer. Absent:
-    /// they are settled when the call is forwarded.
+    /// Peers whose `X-Forwarded-*` and `Forwarded` are trusted. For all other peers these headers are replaced before
+    /// routes are matched, so that no condition, limit key or plugin sees what such a peer wrote: `X-Forwarded-Proto`,
+    /// `-Host` and `-Port` hold what the gateway sees, `Forwarded` is removed, and `X-Forwarded-For` is removed if the
+    /// list has a peer. Absent: they are replaced when the call is forwarded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<String>>")]
     pub forwarded_from: Option<Vec<IpNet>>,
@@ -65,7 +65,7 @@ pub struct DefaultCharset {
 }
 
 impl DefaultCharset {
-    /// One of this name, for the texts that NGINX adds it to where it is not told otherwise.
+    /// A charset of this name, for the media types to which NGINX adds it by default.
     pub fn of_texts(name: &str) -> Self {
         const TEXTS: [&str; 6] = [
             "text/html",

@@ -1,4 +1,4 @@
-//! Health checks of an upstream: what is probed, what calls tell, and when a target is out.
+//! Health checks of an upstream: the probes, the results of calls, and the limits after which a target is taken out.
 
 use crate::{UpstreamTls, is_default};
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ pub struct HealthChecks {
     /// Probes that the gateway sends by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<ActiveChecks>,
-    /// What the answers to calls tell.
+    /// Checks by the results of calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passive: Option<PassiveChecks>,
     /// Percent of the targets' weight that must be healthy, or the whole upstream counts as unhealthy and its calls
@@ -63,11 +63,10 @@ pub struct ActiveChecks {
     /// The body of an HTTP probe.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub body: String,
-    /// The service that a gRPC probe asks for; empty: the server as a whole.
+    /// The service that a gRPC probe checks; empty: the server as a whole.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub service: String,
-    /// How targets are met by probes over TLS. The server name, where none is given, is that of `host` or of the
-    /// target.
+    /// The TLS settings of probes. If there is no server name, it is that of `host` or of the target.
     #[serde(skip_serializing_if = "is_default")]
     pub tls: UpstreamTls,
     /// Milliseconds that a probe may take.
@@ -173,7 +172,7 @@ impl Default for ActiveUnhealthy {
     }
 }
 
-/// What the answers to calls tell.
+/// Checks by the results of calls.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PassiveChecks {
@@ -184,8 +183,7 @@ pub struct PassiveChecks {
     #[serde(skip_serializing_if = "is_default")]
     pub unhealthy: PassiveUnhealthy,
     /// Milliseconds after which an unhealthy target gets calls again although nothing has shown that it is healthy.
-    /// Absent: what the gateway is told with `--passive-ejection`, or none where probes can find the target healthy;
-    /// 0: never.
+    /// Absent: the value of `--passive-ejection`, or no limit if probes can find the target healthy; 0: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ejection_ms: Option<u64>,
 }

@@ -5,7 +5,7 @@
 //! text form, so converting any document to native is translate and print.
 //!
 //! **What it is not**: it holds no foreign vocabulary, no compiled form, no I/O, no clock and no async code.
-//! Whatever depends on a dialect's rules of order or precedence is settled before a value arrives here.
+//! All rules of order or precedence that depend on a dialect are resolved before a value arrives here.
 
 pub mod diagnostic;
 pub mod document;

@@ -38,7 +38,7 @@ pub struct CertificateId {
 }
 
 impl<'d> Subject<'d> {
-    /// Reads a certificate and its issuer's, both in DER. `None`: one of them is none.
+    /// Reads a certificate and its issuer's, both in DER. `None` if one of them is invalid.
     pub fn of(certificate: &'d [u8], issuer: &'d [u8]) -> Option<Self> {
         let (serial, issuer_name, _) = parts(certificate)?;
         let (.., mut rest) = parts(issuer)?;
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(request, expected.concat());
     }
 
-    /// A response that says this, with a signature that is none.
+    /// A response with this content and an invalid signature.
     fn response(status: u8, next: Option<&str>) -> Vec<u8> {
         let algorithm = value(SEQUENCE, &[value(OBJECT_ID, &[SHA1])]);
         let id = value(

@@ -1,5 +1,5 @@
-//! Whether two matches may hold for one call. Where that cannot be told (regular expressions, conditions over
-//! variables), the answer is yes: who asks wants to know whether one route can take calls of another.
+//! Whether two matches can hold for one call. If that is not decidable (regular expressions, conditions over
+//! variables), the answer is yes: callers want to know whether one route can take calls of another.
 
 use crate::{
     Endpoint, HeaderMatch, HostPattern, PathPattern, RouteMatch, StreamProtocol, StreamRoute, TemplatePart,
@@ -62,7 +62,7 @@ pub fn server_names_may_overlap(one: &[String], other: &[String]) -> bool {
     })
 }
 
-/// Whether two members go together, or one of the lists is empty and so asks for nothing.
+/// Whether two members are compatible, or one of the lists is empty and so matches everything.
 fn any_or_common<T>(one: &[T], other: &[T], goes_together: impl Fn(&T, &T) -> bool) -> bool {
     one.is_empty()
         || other.is_empty()
@@ -72,7 +72,7 @@ fn any_or_common<T>(one: &[T], other: &[T], goes_together: impl Fn(&T, &T) -> bo
 }
 
 impl HeaderMatch {
-    /// Whether no call has both: they ask for different values of one header.
+    /// Whether no call can match both, because they require different values of one header.
     fn excludes(&self, other: &Self) -> bool {
         let is_list = |it: &Self| it.regex.is_none() && !it.values.is_empty();
         let has = |value: &String| other.values.iter().any(|known| known.eq_ignore_ascii_case(value));
@@ -270,7 +270,7 @@ mod tests {
             (&blue, &red, false, false),
             (&blue, &blue, false, true),
             (&named, &other, true, false),
-            // Without TLS there is no server name to tell them apart.
+            // Without TLS there is no server name to distinguish them.
             (&named, &other, false, true),
         ] {
             assert_eq!(one.may_overlap(other, tls_only), expected, "{one:?} {other:?}");

@@ -3,8 +3,8 @@
 use crate::{HostPattern, PathPattern, RouteMatch, TemplatePart};
 
 impl RouteMatch {
-    /// The precedence under one of this match's hosts ([`HostPattern::Any`] where it has none) when
-    /// [`RouteMatch::precedence`] is absent.
+    /// The precedence for one of this match's hosts ([`HostPattern::Any`] if it has none) if [`RouteMatch::precedence`]
+    /// is absent.
     ///
     /// More specific hosts win (exact, then the longer wildcard, then with a port), then exact paths, then those
     /// with more text before the first parameter, then those that leave less open (whole template, regular

@@ -34,11 +34,11 @@ pub struct Comparison {
 /// How a variable is compared with a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
-    /// `==`: equal as texts, or as numbers where the value is a number.
+    /// `==`: equal as texts, or as numbers if the value is a number.
     Equal,
     /// `~=`: not equal; an absent variable is not equal to anything.
     NotEqual,
-    /// `>`, as numbers where both are.
+    /// `>`, as numbers if both are numbers.
     Greater,
     /// `>=`.
     GreaterOrEqual,
@@ -48,7 +48,7 @@ pub enum Operator {
     LessOrEqual,
     /// `~~`: a regular expression finds something.
     Matches,
-    /// `~*`: likewise, whatever the case.
+    /// `~*`: the same, ignoring case.
     MatchesIgnoreCase,
     /// `in`: one of a list.
     In,

@@ -1,14 +1,14 @@
-//! Refusing calls in the place of what cannot be served.
+//! Refuses calls in place of configurations that cannot be served.
 //!
-//! A route that lacks a plugin must not serve calls without it, and must not go away either: another route that asks for
-//! less could take its calls. So it stays, and refuses them. **What it is not**: it decides nothing about which plugins may be
-//! missed: its callers say so.
+//! A route that lacks a plugin must not serve calls without it, and must not disappear either: another route with fewer
+//! plugins could take its calls. So it stays, and refuses them. **What it is not**: it does not decide which plugins
+//! may be skipped; its callers do.
 
 use crate::{ChainStep, Model, PluginInstance, PluginRef, Route, RouteTarget, StreamRoute};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-/// The status of calls that are refused because the gateway cannot serve them as it is told to.
+/// The status of calls that are refused because the gateway cannot serve them as configured.
 const REFUSED: u16 = 503;
 
 impl Route {
@@ -102,8 +102,9 @@ fn refusal(id: String) -> PluginInstance {
 }
 
 impl Model {
-    /// Takes plugins and tables out. Routes that ask for one of them refuse their calls, those of a consumer if it is his
-    /// plugin; without skippable ones they are served. Calls that match no route run through no plugin.
+    /// Takes plugins and tables out. Routes that use one of them refuse their calls; if it is a consumer's plugin, only
+    /// that consumer's calls are refused. Plugins that may be skipped are just left out. Calls that match no route run
+    /// through no plugin.
     pub fn take_out(&mut self, lost: &LostPlugins) {
         self.plugins.retain(|it| !lost.has_plugin(&it.id));
         self.consumer_tables.retain(|it| !lost.tables.contains(&it.id));

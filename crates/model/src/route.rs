@@ -35,7 +35,7 @@ pub struct Route {
     /// The Host that the upstream sees.
     #[serde(default, skip_serializing_if = "is_default")]
     pub upstream_host: UpstreamHost,
-    /// Headers that tell the upstream about the client.
+    /// Headers that describe the client to the upstream.
     #[serde(default, skip_serializing_if = "is_default")]
     pub forwarded: ForwardedHeaders,
     /// Headers that the gateway adds to every response of this route.
@@ -62,8 +62,8 @@ pub struct Route {
     /// How many bytes of bodies pass in a second, for each call; absent: as many as can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<Bandwidth>,
-    /// What variables tell of the route besides its name: `route_name`, `service_id`, `service_name`, `matched_uri`
-    /// (several patterns stand with spaces between them) and `matched_host`.
+    /// Further facts about the route, for variables: `route_name`, `service_id`, `service_name`, `matched_uri` (several
+    /// patterns are separated by spaces) and `matched_host`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// The plugins, in the order in which they work on the request.
@@ -194,27 +194,27 @@ pub enum PathJoin {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UpstreamHost {
-    /// The target's own name, with its port where it is not the scheme's.
+    /// The target's own name, with its port if it is not the scheme's.
     #[default]
     Target,
     /// What the client sent.
     Client,
     /// This one.
     Fixed(String),
-    /// This name, with the target's port where it is not the scheme's.
+    /// This name, with the target's port if it is not the scheme's.
     WithTargetPort(String),
 }
 
-/// Headers that tell the upstream about the client.
+/// Headers that describe the client to the upstream.
 ///
-/// `X-Forwarded-For` is appended to for every client. The others are replaced, but kept as they came where
-/// the peer is in `trusted`.
+/// `X-Forwarded-For` is appended to for every client. The others are replaced, but kept unchanged if the peer is in
+/// `trusted`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ForwardedHeaders {
     /// `X-Forwarded-For`, `-Proto`, `-Host`, `-Port` and `X-Real-IP`.
     pub standard: bool,
-    /// `X-Forwarded-Path`: the path that the client asked for.
+    /// `X-Forwarded-Path`: the path that the client requested.
     #[serde(skip_serializing_if = "is_default")]
     pub path: bool,
     /// `X-Forwarded-Prefix`: the part of the path that was cut off, without escapes that a header does not need.
@@ -223,16 +223,16 @@ pub struct ForwardedHeaders {
     /// `Via`, in both directions, under this pseudonym (RFC 9110, 7.6.3); `null`: none is sent.
     #[serde(skip_serializing_if = "is_default_via")]
     pub via: Option<String>,
-    /// Peers whose `X-Forwarded-*` are believed.
+    /// Peers whose `X-Forwarded-*` are trusted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<String>")]
     pub trusted: Vec<IpNet>,
-    /// `X-Forwarded-Host` and `-Port` repeat the client's `Host` as written (case and port; where it has no
-    /// port, the listener's). Otherwise: the host in lower case without a port, and the listener's port.
+    /// `X-Forwarded-Host` and `-Port` repeat the client's `Host` as written (case and port; if it has no port, the
+    /// listener's). Otherwise: the host in lower case without a port, and the listener's port.
     #[serde(skip_serializing_if = "is_default")]
     pub host_as_written: bool,
-    /// What a peer that is not trusted says of others is not passed on: its `Forwarded` (RFC 7239) and, where some peers
-    /// are trusted, its `X-Forwarded-For`.
+    /// Headers of untrusted peers about other hops are removed: `Forwarded` (RFC 7239) and, if some peers are trusted,
+    /// `X-Forwarded-For`.
     #[serde(skip_serializing_if = "is_default")]
     pub drop_forwarded: bool,
     /// Of an `X-Forwarded-For` or `Via` on several lines only the first is passed on. Otherwise they are joined.
@@ -294,6 +294,6 @@ pub enum GatewayHeaderValue {
     ResponseLatencyMs,
     /// The status of the upstream's own answer, or of each failed try (`502, 502`); absent when none was asked.
     UpstreamStatus,
-    /// The same, but only where the last of them is 500 or more.
+    /// The same, but only if the last of them is 500 or more.
     UpstreamErrorStatus,
 }

@@ -55,7 +55,7 @@ const PUBLIC: [&str; 17] = [
     "tokens",
 ];
 
-/// Ends of names that say that the value is about a secret and is none.
+/// Endings of names whose value describes a secret but is not one.
 const PUBLIC_ENDS: [&str; 38] = [
     "_algorithm",
     "_algorithms",
@@ -156,7 +156,7 @@ pub fn hide_fields(fields: &mut Map<String, Value>) {
     hide_object(fields, None, false);
 }
 
-/// Whether a field of this name holds a secret, where it holds a text.
+/// Whether a text in a field of this name is a secret.
 pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('-', "_");
     let is_strong = STRONG_WORDS.iter().any(|word| name.contains(word));
@@ -185,7 +185,7 @@ fn is_header_line(text: &str) -> bool {
         let is_name = name
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
-        // A host with its port is none.
+        // A host with its port is not a secret.
         let is_port = value.len() <= 5 && value.bytes().all(|byte| byte.is_ascii_digit());
         is_name && !is_port && !value.starts_with("//") && is_secret_name(name)
     })
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn another_secret_is_told_as_such() {
+    fn another_secret_is_recognised_as_such() {
         let mut value = json!({"key": "k", "secret": "s", "hosts": ["a"]});
         hide_compared(&mut value, &json!({"key": "j", "secret": "s", "hosts": ["b"]}));
         let expected = json!({"key": "*** (another)", "secret": "***", "hosts": ["a"]});

@@ -31,7 +31,7 @@ pub struct Service {
     /// Try again also for methods that are not idempotent, even when the call may have arrived.
     #[serde(default, skip_serializing_if = "is_default")]
     pub retry_non_idempotent: bool,
-    /// Try again also where an upstream answers with one of these statuses. The last answer is passed on.
+    /// Also retry if an upstream answers with one of these statuses. The last response is passed on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub retry_statuses: Vec<u16>,
     /// How targets are met over TLS (an `https` url, or an upstream with the scheme `https`).

@@ -45,7 +45,7 @@ pub struct StreamRoute {
     /// Datagrams that answer each one of a client; once they came, the session ends. Absent: it ends when it is idle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub udp_responses: Option<u32>,
-    /// The PROXY protocol tells targets who the client is; absent: they are told nothing.
+    /// The PROXY protocol, which sends the client's address to targets; absent: off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy_protocol: Option<ProxyProtocol>,
     /// The plugins, in the order in which they work when a session begins.
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn server_names_are_told_from_others() {
+    fn server_names_are_distinguished_from_other_names() {
         for (name, good) in [
             ("a.test", true),
             ("*.a.test", true),

@@ -1,5 +1,5 @@
-//! How much of an upstream's traffic goes where, beside the balancing itself: slow start, zones, sticky sessions, hedged
-//! calls, adaptive concurrency, and bandwidth. Health and retries have files of their own.
+//! How an upstream's traffic is distributed beyond balancing itself: slow start, zones, sticky sessions, hedged calls,
+//! adaptive concurrency, and bandwidth. Health and retries have files of their own.
 
 use crate::is_default;
 use schemars::JsonSchema;
@@ -132,7 +132,7 @@ impl Default for AdaptiveConcurrency {
     }
 }
 
-/// How important a route's calls are where an upstream is overloaded.
+/// How important a route's calls are if an upstream is overloaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Priority {

@@ -27,8 +27,8 @@ pub struct Upstream {
     /// Idle connections kept for the next call.
     #[serde(default, skip_serializing_if = "is_default")]
     pub keepalive: KeepalivePool,
-    /// Names of targets are looked up as SRV records (RFC 2782) first, whose ports and weights then hold; only where
-    /// there are none, as addresses.
+    /// Names of targets are resolved as SRV records (RFC 2782) first, which then give ports and weights; if there are
+    /// none, as addresses.
     #[serde(default, skip_serializing_if = "is_default")]
     pub srv: bool,
     /// How the health of the targets is found out; absent: all count as healthy.
@@ -69,7 +69,7 @@ pub enum Scheme {
     Grpcs,
     /// Cleartext HTTP/2, without asking (prior knowledge).
     H2c,
-    /// HTTP over TLS: HTTP/2 where the target chooses it (ALPN), else HTTP/1.1.
+    /// HTTP over TLS: HTTP/2 if the target chooses it (ALPN), otherwise HTTP/1.1.
     H2,
     /// Whatever a stream route's clients speak, as it comes.
     Tcp,
@@ -85,7 +85,7 @@ impl Scheme {
         matches!(self, Self::Https | Self::Grpcs | Self::H2 | Self::Tls)
     }
 
-    /// Whether targets are spoken to in HTTP/2; those of [`Scheme::H2`] where they choose it.
+    /// Whether calls to targets use HTTP/2; with [`Scheme::H2`] only if the target chooses it.
     pub fn is_http2(self) -> bool {
         matches!(self, Self::Grpc | Self::Grpcs | Self::H2c | Self::H2)
     }
@@ -115,7 +115,7 @@ impl Scheme {
         }
     }
 
-    /// The port where none is given. Streams have no such port: what they are given says one.
+    /// The default port. Streams have no such port: their targets name one.
     pub fn default_port(self) -> u16 {
         match self.is_tls() {
             false => 80,
@@ -155,11 +155,11 @@ pub enum HashOn {
     QueryArg(String),
     /// A capture of the route's path pattern.
     Capture(String),
-    /// A cookie; where the client has none, one is made and set for this path.
+    /// A cookie; if the client has none, one is made and set for this path.
     Cookie {
         /// The cookie's name.
         name: String,
-        /// The path that a new cookie is set for; none is set where absent.
+        /// The path of a new cookie; absent: no cookie is set.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         set_for_path: Option<String>,
         /// The attributes of a new cookie behind its path; absent: `HttpOnly`.

@@ -90,7 +90,7 @@ pub(crate) struct Extension<'d> {
 }
 
 impl<'d> Extension<'d> {
-    /// The next one of a list; `None`: there is none, or what comes is none.
+    /// The next extension of a list; `None` at the end, or if the data is invalid.
     pub(crate) fn next(extensions: &mut Values<'d>) -> Option<Self> {
         let mut parts = extensions.sequence()?;
         let id = parts.expect(OBJECT_ID)?;
@@ -168,7 +168,7 @@ pub fn is_private_key(text: &str) -> bool {
     pem(text, |label| label.ends_with("PRIVATE KEY")).is_some_and(|der| Values(&der).sequence().is_some())
 }
 
-/// The first block of a PEM text with a label that is asked for.
+/// The first block of a PEM text with an accepted label.
 fn pem(text: &str, is_wanted: impl Fn(&str) -> bool) -> Option<Vec<u8>> {
     let mut rest = text;
     loop {

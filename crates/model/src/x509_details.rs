@@ -1,5 +1,5 @@
-//! What plugins tell of a certificate: names, serial number, and where its authority lists those that it has taken back.
-//! Trust is not checked here.
+//! The details of a certificate that plugins report: names, serial number, and the address of its authority's
+//! revocation list. Trust is not checked here.
 
 use crate::x509::{CONTEXT, Extension, OBJECT_ID, SEQUENCE, Values};
 use std::fmt::Write;

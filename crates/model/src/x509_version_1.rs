@@ -1,7 +1,7 @@
-//! Certificates of X.509 version 1 (RFC 5280, 4.1): those without extensions, in the parts that it takes to check who
-//! signed them. Trust and time are not checked here.
+//! Certificates of X.509 version 1 (RFC 5280, 4.1), which have no extensions. Only the parts that are needed to verify
+//! their signature are read. Trust and time are not checked here.
 //!
-//! What has a version, an extension or anything behind its end is none of them.
+//! A certificate with a version, an extension or trailing data is not accepted.
 
 use crate::x509::{BIT_STRING, INTEGER, OBJECT_ID, SEQUENCE, Values, time};
 
@@ -25,7 +25,7 @@ pub struct Version1<'d> {
 }
 
 impl<'d> Version1<'d> {
-    /// A certificate in DER; `None`: it is none, or one of a later version.
+    /// Parses a certificate in DER; `None` if it is invalid, or has a later version.
     pub fn of_der(der: &'d [u8]) -> Option<Self> {
         let mut outer = Values(der);
         let mut parts = outer.sequence()?;

@@ -84,7 +84,7 @@ fn measure(shape: &Shape, count: usize) {
     let snapshot = snapshot(&model);
     let compile_ms = compiled.elapsed().as_secs_f64() * 1e3;
     let memory = resident_bytes().saturating_sub(before) as f64 / 1e6;
-    // A fixed sequence of numbers that looks random: every run asks for the same routes.
+    // A fixed sequence of numbers that looks random: every run requests the same routes.
     let ns = find_ns(&snapshot, |n| (shape.call)(n.wrapping_mul(2_654_435_761) % count));
     println!(
         "{:14} {count:>8} {compile_ms:>10.1} {ns:>10.0} {memory:>12.1}",
@@ -170,7 +170,7 @@ fn find_ns(snapshot: &Snapshot, target: impl Fn(usize) -> (String, String)) -> f
     best
 }
 
-/// Resident memory of this process; 0 where the system does not tell.
+/// The resident memory of this process; 0 if the system does not report it.
 fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = status.split(' ').nth(1).and_then(|it| it.parse::<u64>().ok());

@@ -68,7 +68,7 @@ pub struct Instance {
     pub phases: Phases,
     /// The instance works only on calls for which this holds.
     pub when: Option<Condition>,
-    /// The body in place of that of this instance's refusals.
+    /// The body that replaces the one of this instance's refusals.
     pub refusal_body: Option<RefusalBody>,
 }
 

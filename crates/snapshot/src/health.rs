@@ -16,7 +16,7 @@ const MAX_ADDRESSES: usize = 64;
 pub struct Checks {
     /// What is probed, when, and how.
     pub active: Option<ActiveChecks>,
-    /// How targets are met by probes over TLS, where they are.
+    /// The TLS settings of probes, if they use TLS.
     pub tls: Option<Arc<ClientTls>>,
     /// How probes are read.
     pub probe_rules: Rules,
@@ -99,7 +99,7 @@ impl TargetHealth {
         known.is_none_or(|known| known.cell.is_usable())
     }
 
-    /// Notes what a call to this address has shown. Gives the new state where the address got usable or unusable.
+    /// Records the result of a call to this address. Returns the new state if the address became usable or unusable.
     pub fn observe(&self, address: SocketAddr, signal: Signal, rules: &Rules) -> Option<HealthState> {
         let addresses = self.addresses.load();
         if let Some(known) = addresses.iter().find(|known| known.address == address) {

@@ -1,13 +1,13 @@
 //! Weir's snapshot: the model compiled for speed.
 //!
-//! [`compile`] turns a [`Model`](weir_model::Model) and the catalogue of plugins into a [`Snapshot`]: one route
-//! index for each dialect, flat plugin chains with their filters built, balancers, and credentials where the
-//! filters keep them. A snapshot never changes; a reload compiles another one and swaps it in whole. What must
-//! outlive snapshots (the loads and the health of targets) is handed from one compile to the next in a [`PersistentState`];
-//! [`recompile`] takes what has not changed from the [`CompileCache`] of the compile before.
+//! [`compile`] turns a [`Model`](weir_model::Model) and the catalogue of plugins into a [`Snapshot`]: one route index
+//! for each dialect, flat plugin chains with their filters built, balancers, and the filters' indexes of credentials. A
+//! snapshot never changes; a reload compiles another one and swaps it in as a whole. State that must outlive snapshots
+//! (the loads and the health of targets) is passed from one compile to the next in a [`PersistentState`]; [`recompile`]
+//! takes unchanged parts from the [`CompileCache`] of the compile before.
 //!
-//! **What it is not**: it does no I/O, runs no request, and knows no dialect: precedence and order come
-//! settled in the model. It sits between `weir-model` and `weir-plugin` below and `weir-proxy` above.
+//! **What it is not**: it does no I/O, runs no request, and knows no dialect: precedence and order are already resolved
+//! in the model. It sits between `weir-model` and `weir-plugin` below and `weir-proxy` above.
 
 mod chain;
 mod compile;
@@ -53,14 +53,14 @@ pub struct Snapshot {
     pub routes: Vec<Arc<Route>>,
     /// The routes of connections and datagrams below HTTP.
     pub streams: StreamRoutes,
-    /// The model's upstreams in its order, then one for each server that services name by `url`; where most of it was
-    /// compiled before, each where it stood then.
+    /// The model's upstreams in its order, then one for each server that services name by `url`. An incremental compile
+    /// keeps the index of each.
     pub upstreams: Vec<Arc<Upstream>>,
     /// The chain for calls that match no route.
     pub unmatched: Chain,
     /// The consumers, by the numbers that identities have.
     pub consumers: Vec<Arc<ConsumerIdentity>>,
-    /// Where filters may send calls in place of their routes' own services.
+    /// Destinations that filters may choose instead of their routes' own services.
     pub destinations: Vec<Forward>,
     /// What holds for all calls of a dialect, matched or not; those of the others have nothing special.
     pub settings: Vec<(DialectName, DialectSettings)>,
@@ -73,7 +73,7 @@ pub struct Snapshot {
     /// Hash of the model's text form, or of the documents that it was made of: equal for equal models, whichever
     /// process compiled them.
     pub hash: u64,
-    /// The places of upstreams by their names, once a call has asked for one.
+    /// The indices of upstreams by their names, once a call has needed one.
     names: OnceLock<HashMap<String, u32>>,
 }
 

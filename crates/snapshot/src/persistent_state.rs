@@ -33,7 +33,7 @@ pub struct PersistentState {
     /// How many ways to meet upstreams there have been.
     client_ids: AtomicU64,
     patterns: PatternCache,
-    /// The authorities that are trusted where a configuration names none.
+    /// The authorities that are trusted if a configuration names none.
     roots: OnceLock<Arc<RootCertStore>>,
     /// The zone that the gateway is in.
     zone: OnceLock<String>,
@@ -46,8 +46,8 @@ impl PersistentState {
         self.targets.find_or_make(key, TargetState::default)
     }
 
-    /// The health of a target that a living snapshot checks, or a new one. `address` is the target's, where it is not
-    /// a name.
+    /// The health of a target that a living snapshot checks, or a new one. `address` is the target's, if it is not a
+    /// name.
     pub(crate) fn health(
         &self,
         upstream: &str,
@@ -85,12 +85,12 @@ impl PersistentState {
         self.zone.get().map(String::as_str)
     }
 
-    /// Trusts these authorities where a configuration names none; of several calls the first counts.
+    /// Trusts these authorities if a configuration names none; only the first call has an effect.
     pub fn trust(&self, roots: RootCertStore) {
         let _known = self.roots.set(Arc::new(roots));
     }
 
-    /// The authorities that are trusted where a configuration names none.
+    /// The authorities that are trusted if a configuration names none.
     pub(crate) fn roots(&self) -> Arc<RootCertStore> {
         Arc::clone(self.roots.get_or_init(|| Arc::new(RootCertStore::empty())))
     }

@@ -40,7 +40,7 @@ pub struct RouteRules {
     pub request_headers: Arc<[GatewayHeader]>,
     /// Headers that the gateway adds to responses.
     pub response_headers: Arc<[GatewayHeader]>,
-    /// Headers that tell the upstream about the client.
+    /// Headers that describe the client to the upstream.
     pub forwarded: Arc<ForwardedHeaderPolicy>,
     /// Whether `Upgrade` is passed on.
     pub upgrade: bool,
@@ -50,7 +50,7 @@ pub struct RouteRules {
     pub max_body_bytes: Option<u64>,
     /// How important calls are to an upstream that is overloaded.
     pub priority: Priority,
-    /// How many bytes of bodies pass in a second, where that is bounded.
+    /// The limit for bytes of bodies per second, if there is one.
     pub bandwidth: Option<Box<Bandwidth>>,
 }
 
@@ -95,8 +95,8 @@ pub struct GatewayHeader {
     pub name: Vec<u8>,
     /// Its value.
     pub value: GatewayHeaderValue,
-    /// What of its line is the same for every call: all of it where the value is a fixed text, else what is before the
-    /// value.
+    /// The part of its line that is the same for every call: the whole line if the value is a fixed text, otherwise the
+    /// part before the value.
     pub line: Vec<u8>,
 }
 
@@ -116,7 +116,7 @@ impl GatewayHeader {
     }
 }
 
-/// Headers that tell the upstream about the client.
+/// Headers that describe the client to the upstream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ForwardedHeaderPolicy {
     /// `X-Forwarded-For`, `-Proto`, `-Host`, `-Port` and `X-Real-IP`.
@@ -127,11 +127,11 @@ pub struct ForwardedHeaderPolicy {
     pub prefix: bool,
     /// The pseudonym in `Via`; `None`: no such header.
     pub via: Option<Vec<u8>>,
-    /// Peers whose `X-Forwarded-*` are believed.
+    /// Peers whose `X-Forwarded-*` are trusted.
     pub trusted: Vec<IpNet>,
     /// `X-Forwarded-Host` and `-Port` repeat the client's `Host` as written.
     pub host_as_written: bool,
-    /// Of peers that are not trusted, `Forwarded` is not passed on; nor, where some are trusted, `X-Forwarded-For`.
+    /// `Forwarded` of untrusted peers is not passed on; nor, if some peers are trusted, is their `X-Forwarded-For`.
     pub drop_forwarded: bool,
     /// Of an `X-Forwarded-For` or `Via` on several lines only the first is passed on.
     pub first_line_only: bool,

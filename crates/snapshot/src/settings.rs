@@ -11,7 +11,7 @@ pub struct DialectSettings {
     pub real_ip: Option<RealIp>,
     /// `Expect: 100-continue` is answered here and not passed on.
     pub answer_expect: bool,
-    /// Peers whose `X-Forwarded-*` are believed, where those of others are settled before routes are looked for.
+    /// Peers whose `X-Forwarded-*` are trusted, if those of other peers are replaced before routes are matched.
     pub forwarded_from: Option<Vec<IpNet>>,
     /// Request headers whose names have other characters than letters, digits, `-` and `_` are dropped.
     pub plain_header_names: bool,
@@ -61,7 +61,7 @@ pub struct Charset {
 }
 
 impl Charset {
-    /// What to put behind this `Content-Type`: nothing where it names a charset or another media type.
+    /// The text to append to this `Content-Type`; `None` if it names a charset or another media type.
     pub fn parameter_for(&self, content_type: &[u8]) -> Option<&[u8]> {
         let end = content_type.iter().position(|byte| *byte == b';');
         let (media_type, parameters) = content_type.split_at(end.unwrap_or(content_type.len()));

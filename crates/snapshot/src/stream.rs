@@ -1,4 +1,4 @@
-//! Stream routes as they are executed: which takes a session, and where its bytes go.
+//! Compiled stream routes: which route takes a session, and the destination of its bytes.
 
 use crate::chain::Chain;
 use crate::route::Forward;
@@ -18,7 +18,7 @@ pub struct StreamRoute {
     pub idle_timeout_ms: u64,
     /// Datagrams that answer each one of a client; `None`: unknown.
     pub udp_responses: Option<u32>,
-    /// How targets are told who the client is.
+    /// How the client's address is sent to targets.
     pub proxy_protocol: Option<ProxyProtocol>,
     /// Its plugins, which are asked once when a session begins.
     pub chain: Chain,
@@ -68,9 +68,9 @@ pub struct StreamRoutes {
     pub routes: Vec<StreamRoute>,
     /// Positions of routes, the strongest first.
     by_rank: Vec<u32>,
-    /// Places in `by_rank` of the routes that ask for one of these names, in order.
+    /// The positions in `by_rank` of the routes that match one of these names, in order.
     by_name: HashMap<String, Vec<u32>>,
-    /// Places in `by_rank` of the routes that ask for no full name, in order.
+    /// The positions in `by_rank` of the routes that match no full name, in order.
     others: Vec<u32>,
 }
 
@@ -116,7 +116,7 @@ impl StreamRoutes {
         Some((position, protocol))
     }
 
-    /// Whether there is none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.routes.is_empty()
     }

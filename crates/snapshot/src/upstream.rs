@@ -34,7 +34,7 @@ pub struct Upstream {
     pub srv: bool,
     /// How the health of the targets is found out; `None`: all are healthy.
     pub checks: Option<Arc<Checks>>,
-    /// Bounds further tries, where they are bounded.
+    /// The limit of retries, if there is one.
     pub retry_budget: Option<UpstreamBudget>,
     /// What few upstreams have: slow start, sticky sessions, hedged calls, a limit of calls in flight.
     pub traffic: Option<Box<UpstreamTraffic>>,
@@ -59,11 +59,11 @@ pub struct Target {
     pub weight: u32,
     /// Where to connect, when `host` is an address.
     pub address: Option<SocketAddr>,
-    /// `Host` for this target: its name, with the port where it is not the scheme's.
+    /// `Host` for this target: its name, with the port if it is not the scheme's.
     pub host_header: Vec<u8>,
     /// The target's load; shared by all workers and by the snapshots in which the target stands.
     pub state: Arc<TargetState>,
-    /// The target's health, where it is checked.
+    /// The target's health, if it is checked.
     pub health: Option<Arc<TargetHealth>>,
 }
 
@@ -72,7 +72,7 @@ pub struct Target {
 pub struct TargetState {
     /// Calls that were sent to it and are not finished.
     pub inflight: AtomicU32,
-    /// Bits of an `f64`: moving average of its latency in microseconds, 0 while there is none.
+    /// The bits of an `f64`: the moving average of its latency in microseconds, 0 if there is none yet.
     pub latency_us: AtomicU64,
     /// When the average was last renewed, in milliseconds of the caller's clock.
     pub latency_at_ms: AtomicU64,
@@ -148,7 +148,7 @@ pub enum HashSource {
     Cookie {
         /// The cookie's name.
         name: Vec<u8>,
-        /// For which path a new cookie is set where the client has none; `None`: none is set.
+        /// The path for which a new cookie is set if the client has none; `None`: none is set.
         set_for_path: Option<String>,
         /// What stands behind the path of a new cookie.
         attributes: String,
@@ -197,7 +197,7 @@ impl Upstream {
         }
     }
 
-    /// The load of a target, as the balancer asks for it.
+    /// The load of a target, for the balancer.
     #[inline]
     pub fn load(&self, target: usize, now_ms: u64) -> Load {
         let state = &self.targets[target].state;
@@ -208,7 +208,7 @@ impl Upstream {
         load
     }
 
-    /// How targets start slowly, where they do.
+    /// The slow start of targets, if it is configured.
     #[inline]
     pub fn slow_start(&self) -> Option<&SlowStart> {
         self.traffic.as_ref()?.slow_start.as_ref()
@@ -227,7 +227,7 @@ impl HashSource {
         (*self == Self::Ip).then(|| hash_address(client))
     }
 
-    /// The hash of this part of the call; `None` where the call does not have it.
+    /// The hash of this part of the call; `None` if the call does not have it.
     pub fn hash(&self, exchange: &Exchange) -> Option<u32> {
         let request = &exchange.request;
         match self {

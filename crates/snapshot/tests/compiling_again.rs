@@ -8,7 +8,7 @@ use std::sync::Arc;
 use weir_model::Model;
 use weir_snapshot::{Action, CompileCache, PersistentState, Snapshot, compile, recompile};
 
-/// A model whose values are shared with the one before where they are equal, as a dialect hands it over.
+/// A model that shares equal values with the previous one, as a dialect passes it.
 fn shared_with(before: &Model, text: &Value) -> Model {
     fn keep<T: PartialEq>(fresh: &mut [Arc<T>], before: &[Arc<T>]) {
         for it in fresh {

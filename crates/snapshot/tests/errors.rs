@@ -1,4 +1,4 @@
-//! What is said of a wrong model, and where.
+//! The messages about an invalid model, and their places.
 
 mod common;
 
@@ -15,7 +15,7 @@ fn phased(request: bool, response: bool) -> Value {
     json!({"use": {"name": "phased", "config": {"request": request, "response": response}}})
 }
 
-/// A plugin that sends calls to a service, which is told this Host.
+/// A plugin that sends calls to a service, with this Host.
 fn sending(service: &str, host: &str) -> Value {
     json!({"name": "phased", "config": {"sends_to": {"service": service, "host": {"fixed": host}}}})
 }
@@ -196,7 +196,7 @@ fn other_errors_lead_to_their_place() {
 }
 
 #[test]
-fn all_errors_are_told_at_once_and_once() {
+fn all_errors_are_reported_at_once_and_once() {
     let mut text = routes_of(&[json!({"path": "~("}), json!({"path": "~["})]);
     text["plugins"] = json!([{"id": "p", "name": "phased", "config": {"limits": 1}}]);
     text["routes"][0]["plugins"] = json!([{"use": "p"}]);
@@ -206,7 +206,7 @@ fn all_errors_are_told_at_once_and_once() {
 }
 
 #[test]
-fn credentials_with_the_same_key_are_told_apart() {
+fn credentials_with_the_same_key_are_distinguished() {
     let text = |dialect: &str| {
         let consumer = |id: &str, key: &str| json!({"id": id, "dialect": dialect, "credentials": [{"plugin": "phased", "config": {"key": key}}]});
         json!({

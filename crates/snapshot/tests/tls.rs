@@ -153,7 +153,7 @@ fn acme_checks_are_shown_the_answer_and_other_clients_are_not() {
 }
 
 #[test]
-fn every_certificate_tells_its_end() {
+fn every_certificate_reports_its_end() {
     let made = |year: i32| {
         let mut params = rcgen::CertificateParams::new(["a.test".to_owned()]).unwrap();
         params.not_after = rcgen::date_time_ymd(year, 1, 1);

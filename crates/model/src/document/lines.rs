@@ -3,8 +3,8 @@
 use crate::diagnostic::{DocPath, PathStep};
 use saphyr_parser::{Event, Parser, Span};
 
-/// The line (from 1) on which the value at `path` begins, or the nearest of its parents that exists.
-/// `None` where the text cannot be read or the path is the root.
+/// The line (from 1) on which the value at `path` begins, or the nearest of its parents that exists. `None` if the text
+/// cannot be parsed or the path is the root.
 pub fn line_of(text: &str, path: &DocPath) -> Option<usize> {
     if path.0.is_empty() {
         return None;

@@ -42,7 +42,7 @@ fn syntax_errors_carry_their_line() {
 }
 
 #[test]
-fn repeated_keys_are_told() {
+fn repeated_keys_are_reported() {
     let large: String = (0..40).map(|it| format!("k{it}: 1\n")).collect();
     for (text, repeats) in [
         ("a: 1\nb: {c: 1}\nc: 2\n", vec![]),

@@ -1,10 +1,10 @@
-//! What was compiled before, to be used again where the model has not changed.
+//! The results of the previous compile, reused if the model has not changed.
 //!
-//! A dialect that keeps what it has translated hands over the same shared value again, so the address of a value says
-//! whether it is another one. What was compiled of it is good as long as all that it depends on is the same too:
-//! a route's service, the place of its upstream, and, where it has plugins, those who call, what is shared, and what the
-//! dialect's settings say about plugins.
-//! **What it is not**: it outlives no process, and says nothing of what was wrong: only what is good is kept.
+//! A dialect that caches its translations passes the same shared value again, so the address of a value shows whether
+//! it has changed. Its compiled form stays valid as long as everything that it depends on is the same too: a route's
+//! service, the index of its upstream, and, if it has plugins, the consumers, the shared parts, and the dialect's
+//! settings about plugins. **What it is not**: it does not outlive the process, and does not store errors: only valid
+//! results are kept.
 
 use super::compiled::{CompiledGatewayHeaders, CompiledRoute, CompiledService, Forwardings};
 use crate::chain::{ConsumerTable, Instance};
@@ -165,8 +165,8 @@ impl CompileCache {
         self.round
     }
 
-    /// A place from 0 for each of these names, which are taken where they were before as far as that can be, and in
-    /// their order otherwise.
+    /// An index from 0 for each of these names. Names keep their earlier index if possible, and otherwise get one in
+    /// their order.
     pub(super) fn stable_indices(&mut self, names: &[&str]) -> Vec<u32> {
         const NOWHERE: u32 = u32::MAX;
         let mut taken = vec![false; names.len()];
@@ -214,7 +214,7 @@ impl<M, C> CachedItem<M, C> {
         cache.insert(address(model), item);
     }
 
-    /// What was compiled of a value, where `holds` says that it still holds.
+    /// The compiled form of a value, if `holds` confirms that it is still valid.
     pub(super) fn find(
         cache: &mut Map<usize, Self>,
         model: &Arc<M>,
@@ -235,7 +235,7 @@ fn stands_alone(step: &ChainStep) -> bool {
     step.consumer_overrides.is_empty() && !matches!(step.plugin, Some(PluginRef::Shared(_)))
 }
 
-/// Forgets what was not used in this round, where there is any.
+/// Drops the items that were not used in this round.
 fn keep<M, C>(cache: &mut Map<usize, CachedItem<M, C>>, used: usize, round: u64) {
     if cache.len() > used {
         cache.retain(|_, item| item.round == round);

@@ -30,7 +30,7 @@ pub(super) struct Chains<'m> {
     indexes: CredentialIndexes,
     credential_diagnostics: RefCell<Vec<Diagnostic>>,
     destinations: Destinations,
-    /// The names of all services, once a filter asks for one.
+    /// The names of all services, once a filter needs one.
     services: OnceCell<HashSet<&'m str>>,
     shared_by_id: HashMap<&'m str, usize>,
     tables_by_id: HashMap<&'m str, usize>,
@@ -133,7 +133,7 @@ impl<'m> Chains<'m> {
         std::mem::take(&mut self.identities)
     }
 
-    /// Builds a chain. `owner` is what its nameless instances are named after, `place` where it stands.
+    /// Builds a chain. `owner` gives names to its nameless instances, `place` is its place in the document.
     pub(super) fn chain(
         &mut self,
         steps: &'m [ChainStep],
@@ -209,8 +209,8 @@ impl<'m> Chains<'m> {
         self.diagnostics.len() + self.credential_diagnostics.borrow().len()
     }
 
-    /// Checks what no chain uses, and gives all that was found, and what is known for the next compile: where filters
-    /// may send calls, among others.
+    /// Checks what no chain uses. Returns all findings, and the parts for the next compile, such as the destinations of
+    /// filters.
     pub(super) fn finish(mut self) -> (Vec<Diagnostic>, SharedParts) {
         let used: HashSet<usize> = self.shared.keys().map(|(index, _)| *index).collect();
         for index in (0..self.model.plugins.len()).filter(|index| !used.contains(index)) {
@@ -218,7 +218,7 @@ impl<'m> Chains<'m> {
         }
         self.check_table_consumers();
         let credential_findings = self.credential_diagnostics.get_mut();
-        // The filter that asked for credentials first is built again, so that their errors are reported again.
+        // The filter that used the credentials first is built again, so that their errors are reported again.
         if !credential_findings.is_empty() {
             self.shared.clear();
             self.tables.clear();
@@ -336,7 +336,7 @@ impl<'m> Chains<'m> {
                 }))
             }
             Err(found) => {
-                // No other filter has asked for them.
+                // No other filter uses them.
                 self.destinations.borrow_mut().truncate(known);
                 self.diagnostics
                     .extend(within(&place().field("config"), Severity::Error, found));
@@ -345,8 +345,8 @@ impl<'m> Chains<'m> {
         }
     }
 
-    /// Checks the destinations behind the first so many, for which a filter has asked. What is wrong is wrong with the
-    /// filter: without it, no filter asks for them.
+    /// Checks the destinations after the first `known` ones, which a filter has added. A fault is a fault of the
+    /// filter: without it, no filter uses them.
     fn check_destinations(&self, known: usize) -> Result<(), Vec<Diagnostic>> {
         let asked = self.destinations.borrow();
         let mut found = Vec::new();

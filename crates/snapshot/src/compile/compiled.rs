@@ -31,7 +31,7 @@ pub(super) struct CompiledService {
     pub upstream: u32,
     /// The path put before those of calls.
     pub path: Option<String>,
-    /// How its targets are met over TLS, where they are.
+    /// The TLS settings for its targets, if they use TLS.
     pub tls: Option<Arc<ClientTls>>,
     /// Answers of these statuses are tried again.
     pub retry_statuses: Arc<[u16]>,

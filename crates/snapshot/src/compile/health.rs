@@ -16,10 +16,10 @@ const MAX_SERVICE: usize = 1_024;
 /// Most probes of an upstream that may be under way at once.
 const MAX_CONCURRENCY: u32 = 1_000;
 
-/// The compiled form of the checks that stand at `place`.
+/// Compiles the checks at `place`.
 ///
 /// # Errors
-/// Probes cannot be made over TLS in the way that is asked for.
+/// Probes cannot use TLS in the configured way.
 pub(super) fn compile(
     checks: &HealthChecks,
     place: &DocPath,

@@ -45,8 +45,8 @@ pub fn compile(
     )
 }
 
-/// Compiles a model much of which was compiled before: what of it is the same shared value is not compiled again. Of
-/// warnings, those about what was are not told again. `hash` becomes the snapshot's.
+/// Recompiles incrementally. Items that are the same `Arc` as last time are reused, and their warnings are not
+/// repeated. `hash` becomes the snapshot's.
 ///
 /// # Errors
 /// As [`compile`].

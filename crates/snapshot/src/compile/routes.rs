@@ -123,7 +123,7 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
         }
     }
 
-    /// The service's name, and where calls go. A service that does not exist has been reported before.
+    /// The service's name, and the destination of calls. A service that does not exist has been reported before.
     fn action(
         &mut self,
         route: &model::Route,
@@ -250,8 +250,8 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
     }
 }
 
-/// Where filters send calls: services with the Host that each is told. They were checked when a filter asked for them;
-/// a service that is broken has been reported, and nothing is served.
+/// The destinations of filters: services with the Host for each. They were checked when a filter added them; a broken
+/// service has been reported, and nothing is served.
 pub(super) fn destinations(services: &Services<'_>, asked: &[(String, UpstreamHost)]) -> Vec<Forward> {
     let reached = asked.iter().filter_map(|(name, host)| {
         let compiled = services.get(name)?;

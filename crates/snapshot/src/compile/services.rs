@@ -61,7 +61,7 @@ impl<'m> Services<'m> {
         (Self(services), upstreams)
     }
 
-    /// The service of this name; `None` where there is none or it is broken, which has been reported.
+    /// The service of this name; `None` if there is none or it is broken, which has been reported.
     pub(super) fn get(&self, name: &str) -> Option<&Arc<CompiledService>> {
         self.0.get(name)
     }

@@ -306,7 +306,7 @@ fn cookie_attributes(sticky: &model::StickySessions) -> String {
     text
 }
 
-/// A value that does not tell a client the target's address in so many words.
+/// A value that does not reveal the target's address to clients in plain text.
 fn cookie_value(target: &str) -> [u8; 16] {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let hash = hash_bytes(format!("sticky\0{target}").as_bytes());

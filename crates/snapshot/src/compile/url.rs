@@ -9,7 +9,7 @@ pub(super) struct ServiceUrl<'t> {
     /// An IPv6 address without its brackets.
     pub host: &'t str,
     pub port: u16,
-    /// Absent where there is nothing but `/`.
+    /// Absent if the path is only `/`.
     pub path: Option<&'t str>,
 }
 

@@ -1,4 +1,4 @@
-//! Whether the choice of a route hangs on the request's body.
+//! Whether the choice of a route depends on the request's body.
 
 use super::trie::{Candidate, NONE, Visitor};
 use super::{RouteTable, Search};
@@ -11,9 +11,9 @@ impl RouteTable {
         self.needs_body
     }
 
-    /// Whether the route of this call, whose path is in the dialect's normal form, cannot be told before its body
-    /// has been read: a condition that only the body decides goes before all that holds. Calls that go elsewhere
-    /// need not wait.
+    /// Whether the route of this call (with its path in the dialect's normal form) is unknown until its body has been
+    /// read: a condition that only the body decides comes before all matching ones. Calls to other routes need not
+    /// wait.
     pub fn awaits_body(&self, exchange: &Exchange) -> bool {
         if !self.needs_body {
             return false;

@@ -50,7 +50,7 @@ struct HeaderCondition {
 }
 
 impl Conditions {
-    /// The bits of the methods of a match, and its other conditions. `report` is told what is wrong, and where
+    /// The bits of the methods of a match, and its other conditions. Calls `report` with each fault and its place
     /// within the match.
     pub(super) fn compile(route_match: &RouteMatch, report: &mut dyn FnMut(DocPath, String)) -> (u16, Self) {
         let mut conditions = Self {
@@ -92,7 +92,7 @@ impl Conditions {
         Self { port, ..self.clone() }
     }
 
-    /// Whether there is none.
+    /// Whether there are no conditions.
     pub(super) fn is_empty(&self) -> bool {
         self.port.is_none()
             && self.methods.is_empty()
@@ -206,8 +206,8 @@ impl HeaderCondition {
         })
     }
 
-    /// Whether any of the call's headers of this name has one of the values or pleases the expression; where
-    /// there is neither, whether there is such a header.
+    /// Whether any of the call's headers of this name has one of the values or matches the expression; without either,
+    /// whether there is such a header.
     fn holds(&self, request: &Request) -> bool {
         let name = self.name.as_bytes();
         if self.values.is_empty() && self.regex.is_none() {

@@ -43,7 +43,7 @@ pub enum Mismatch {
     Port(u16),
     /// The path is not the pattern's, though it looks like it.
     Path,
-    /// The call's method is none of the match's.
+    /// The call's method is not one of the match's.
     Method,
     /// This header is absent or has another value.
     Header(String),

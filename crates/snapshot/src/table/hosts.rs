@@ -49,7 +49,7 @@ impl Wildcards {
 }
 
 impl Hosts {
-    /// The root for this pattern (its port aside); made if there is none.
+    /// The root for this pattern (without its port); created if there is none.
     pub(super) fn root(&mut self, pattern: &HostPattern) -> u32 {
         let slot = match pattern {
             HostPattern::Any => self.any.get_or_insert(u32::MAX),

@@ -32,7 +32,7 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// Stands where there is none.
+    /// Means that there is no candidate.
     const NONE: Self = Self {
         rank: NONE,
         route: NONE,

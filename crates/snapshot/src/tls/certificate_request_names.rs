@@ -1,5 +1,5 @@
-//! For which server names clients are asked for a certificate, because a plugin of a route wants one. The handshake comes
-//! before the route is known, so names are taken from the routes' server names, or else from their hosts.
+//! The server names whose clients are asked for a certificate, because a plugin of a route needs one. The handshake
+//! comes before the route is known, so names are taken from the routes' server names, or else from their hosts.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use weir_model::{HostPattern, Route, RouteMatch};
 /// The names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct CertificateRequestNames {
-    /// Every name, and clients that tell none.
+    /// Every name, and clients that send none.
     pub(super) all: bool,
     exact: BTreeSet<String>,
     /// All names that end in a dot and this.

@@ -22,7 +22,7 @@ pub struct ClientTls {
     pub http2_config: Arc<ClientConfig>,
     /// For the handshake with targets that choose between HTTP/2 and HTTP/1.1.
     pub either_config: Arc<ClientConfig>,
-    /// The name that every target is asked for; `None`: the one that it is told in `Host`.
+    /// The server name for every target; `None`: the name in `Host`.
     pub name: Option<ServerName<'static>>,
     /// Tells connections apart that were made by different rules.
     pub id: u64,
@@ -210,7 +210,7 @@ impl AdHocClientTls {
     }
 }
 
-/// The certificate that a server is shown when it asks for one.
+/// The certificate for servers that request one.
 #[derive(Debug)]
 struct PresentedCertificate(Arc<CertifiedKey>);
 
@@ -289,7 +289,7 @@ impl ServerCertVerifier for PinnedVerifier {
     }
 }
 
-/// Takes any certificate for good, where the configuration says so; that the server has its key is still proven.
+/// Accepts any certificate, if the configuration says so; that the server has its key is still verified.
 #[derive(Debug)]
 struct Unverified(Arc<CryptoProvider>);
 

@@ -1,6 +1,6 @@
-//! TLS: what clients are shown by the server name that they ask for, and how upstreams are met.
+//! TLS: the certificates for clients by server name, and the settings for connections to upstreams.
 //!
-//! Everything is read, checked and made ready here; a handshake only looks up a name.
+//! Everything is parsed, checked and prepared here; a handshake only looks up a name.
 
 mod any_authority;
 mod certificate_request_names;

@@ -21,7 +21,7 @@ const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 /// The protocol of those who check whose a name is (RFC 8737, section 6.2).
 pub const CHALLENGE_PROTOCOL: &[u8] = b"acme-tls/1";
 
-/// What outlives snapshots: what clients are shown as it was made ready, and session tickets.
+/// State that outlives snapshots: prepared identities, and session tickets.
 #[derive(Default)]
 pub struct ServerTlsState {
     presented: WeakMap<Certificate, ServerIdentity>,
@@ -78,7 +78,7 @@ pub struct ServerTls {
     staples: Vec<Arc<Staple>>,
     /// Whether any client must show a certificate, so that names matter beyond the handshake.
     pub asks_clients: bool,
-    /// What clients are shown whom a plugin asks for a certificate.
+    /// The identities for clients that a plugin asks for a certificate.
     asking: CertificateRequests,
 }
 
@@ -106,7 +106,7 @@ pub struct ServerIdentity {
     pub asks_clients: bool,
     /// What is asked of the certificates of clients by the handshake itself.
     pub client: Option<ClientCertificate>,
-    /// Paths for which clients need no certificate; `None`: what the handshake asks for counts for all.
+    /// Paths for which clients need no certificate; `None`: the handshake's requirement applies to all.
     pub exempt_paths: Option<RegexSet>,
     /// How long each certificate is good, in the order of the key pairs.
     validities: Vec<Option<Validity>>,
@@ -125,7 +125,7 @@ impl ServerIdentity {
         present(certificate, false, &DocPath::root(), state)
     }
 
-    /// The same for clients whom a plugin asks for a certificate.
+    /// The same for clients that a plugin asks for a certificate.
     fn asking(certificate: &Certificate, state: &ServerTlsState) -> Result<Self, Diagnostic> {
         present(certificate, true, &DocPath::root(), state)
     }
@@ -135,18 +135,18 @@ impl ServerIdentity {
         self.client.is_some()
     }
 
-    /// Whether a client whose connection was made by these rules has shown what `wanted` asks for.
+    /// Whether a client whose connection was made under these rules has met the requirements of `wanted`.
     pub fn satisfies(&self, wanted: &Self) -> bool {
         (!wanted.asks_clients || self.asks_clients)
             && (wanted.client.is_none() || self.client == wanted.client)
     }
 }
 
-/// What clients of the asked names are shown in place of what they would be shown else.
+/// The identities for clients of the asked names, instead of their usual ones.
 #[derive(Debug, Default)]
 struct CertificateRequests {
     names: CertificateRequestNames,
-    /// By the address of what is shown else, which the same configuration keeps alive.
+    /// By the address of the usual identity, which the same configuration keeps alive.
     variants: HashMap<usize, Arc<ServerIdentity>>,
 }
 
@@ -258,7 +258,7 @@ impl ServerTls {
         }
     }
 
-    /// Has clients of these names asked for a certificate.
+    /// Asks clients of these names for a certificate.
     pub(crate) fn ask(
         &mut self,
         names: CertificateRequestNames,
@@ -283,7 +283,7 @@ impl ServerTls {
         self.asks_clients = true;
     }
 
-    /// What a client is shown that asks for this name (in lower case).
+    /// The identity for a client that requests this name (in lower case).
     pub fn find(&self, name: Option<&str>) -> Option<&Arc<ServerIdentity>> {
         let shown = self.configured(name)?;
         // Names that are asked come second: they never change which certificate a name has.

@@ -67,7 +67,7 @@ pub enum NoStaple {
 #[derive(Debug)]
 pub struct Staple {
     key: Arc<CertifiedKey>,
-    /// The same with the answer; `None`: there is none that is good now.
+    /// The same with the responder's answer; `None` if there is no valid one now.
     stapled: ArcSwapOption<CertifiedKey>,
     id: CertificateId,
     /// Where the responder is.
@@ -139,11 +139,11 @@ impl Staple {
         self.stapled.load().is_some()
     }
 
-    /// Takes an answer. It is asked for again before it ends.
+    /// Accepts a responder's answer. It is requested again before it expires.
     ///
     /// # Errors
-    /// Why it is not passed on. One that says that the certificate was revoked ends the one before, and all others leave
-    /// it as it is.
+    /// The reason why it is not used. An answer that says that the certificate was revoked ends the previous one; all
+    /// other answers leave it unchanged.
     pub fn take(&self, response: &[u8], now: i64) -> Result<(), UnusableAnswer> {
         let judged = self.judge(response, now);
         match judged {
@@ -271,7 +271,7 @@ fn is_responder(certificate: &CertificateDer<'_>, issuer: &CertificateDer<'_>, n
 #[derive(Debug)]
 pub(super) enum ShownKey {
     Plain(Arc<CertifiedKey>),
-    /// With what its responder says, where that is known.
+    /// With its responder's answer, if it is known.
     Stapled(Arc<Staple>),
 }
 

@@ -18,7 +18,7 @@ impl Validity {
     }
 }
 
-/// The validity of a certificate in DER; `None`: it is none.
+/// The validity of a certificate in DER; `None` if it is invalid.
 pub fn validity(certificate: &[u8]) -> Option<Validity> {
     let read = x509::Certificate::of_der(certificate)?;
     Some(Validity {

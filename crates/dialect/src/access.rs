@@ -12,7 +12,7 @@ pub enum Scope {
     Workspace(String),
     /// What holds for all workspaces.
     Everywhere,
-    /// What tells nothing of any workspace, such as schemas: a right in any one will do.
+    /// Data that belongs to no workspace, such as schemas: a right in any workspace is enough.
     Anywhere,
 }
 
@@ -106,7 +106,7 @@ pub trait AdminAccess: Send + Sync {
         false
     }
 
-    /// Whether this call only tells how a gateway is doing. As long as there are no users, it needs no key from this
+    /// Whether this call only reads the gateway's status. As long as there are no users, it needs no key from this
     /// machine.
     fn is_status(&self, method: &str, path: &str) -> bool {
         let _of_no_interest = (method, path);

@@ -23,7 +23,7 @@ pub struct AdminContext {
 pub struct AdminApi {
     /// Its paths. Callers are known to a guard in front of it, which puts [`crate::Rights`] into the extensions of calls.
     pub router: Router,
-    /// The revisions that metrics tell of it; `None`: none.
+    /// The revisions that metrics report; `None`: none.
     pub revisions: Option<Arc<dyn Revisions>>,
 }
 

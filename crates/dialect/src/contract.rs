@@ -19,10 +19,10 @@ pub trait Dialect: Debug + Send + Sync {
     /// How its files look.
     fn file_form(&self) -> FileForm;
 
-    /// Makes a text of a file that YAML can be read from, if there is a layer below YAML.
+    /// Turns the text of a file into a text that can be parsed as YAML, if there is a layer below YAML.
     ///
     /// # Errors
-    /// That layer is broken; what is wrong, and where.
+    /// That layer is invalid; the fault and its place.
     fn prepare<'t>(&self, text: &'t str, purpose: &Purpose<'_>) -> Result<PreparedText<'t>, Diagnostic> {
         let _of_no_interest = purpose;
         Ok(PreparedText::as_it_is(text))
@@ -65,7 +65,7 @@ pub trait Dialect: Debug + Send + Sync {
         DEFAULT_WORKSPACE
     }
 
-    /// Whether its Admin API asks for the routes of other dialects.
+    /// Whether its Admin API needs the routes of other dialects.
     fn asks_for_other_routes(&self) -> bool {
         false
     }
@@ -115,12 +115,12 @@ pub trait Dialect: Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Every plugin name of the original, and what becomes of it; empty: there is no original.
+    /// Every plugin name of the original, and how it is handled; empty: there is no original.
     fn plugin_table(&self) -> &'static [PluginName] {
         &[]
     }
 
-    /// The original's own schemas of a plugin's configuration; `None`: there are none.
+    /// The original's own schemas of a plugin's configuration; `None` if there are none.
     fn plugin_schemas(&self, name: &str) -> Option<Value> {
         let _of_no_interest = name;
         None

@@ -1,4 +1,4 @@
-//! How the files of a dialect look, and how they are told apart. Nothing here reads a file.
+//! The forms of a dialect's files, and how they are distinguished. Nothing here reads a file.
 
 use serde_json::Value;
 use std::borrow::Cow;
@@ -29,8 +29,8 @@ impl FileForm {
         self.marks.iter().any(|mark| document.get(mark).is_some())
     }
 
-    /// The same for a text that is no YAML (yet), by the keys at its left margin, so that its mistake is told in the right
-    /// terms.
+    /// The same for a text that is not (yet) valid YAML, by the keys at its left margin, so that its fault is reported
+    /// in the right terms.
     pub fn recognises_text(&self, text: &str) -> bool {
         let has_key = |name: &str| {
             text.lines().any(|line| {

@@ -18,7 +18,7 @@ pub struct HttpCall {
     pub json: Option<Vec<u8>>,
 }
 
-/// The status and the body of an answer, or why there is none.
+/// The status and the body of a response, or the reason why there is none.
 pub type HttpAnswer = Pin<Box<dyn Future<Output = Result<(StatusCode, Bytes), String>> + Send>>;
 
 /// Makes calls to other servers.

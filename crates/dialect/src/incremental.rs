@@ -21,7 +21,7 @@ pub trait IncrementalModel: Send {
     /// the same shared value as in the model before.
     fn model(&mut self) -> (Model, Vec<SkippedDocument>);
 
-    /// Documents that are served, but otherwise than they ask for.
+    /// Documents that are served, but differently from what they say.
     fn warnings(&self) -> Vec<SkippedDocument> {
         Vec::new()
     }

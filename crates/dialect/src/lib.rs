@@ -48,6 +48,6 @@ pub use weir_model::DialectName;
 pub const DEFAULT_WORKSPACE: &str = "default";
 /// Stands for all workspaces.
 pub const EVERYWHERE: &str = "*";
-/// What the keys of documents begin with that tell gateways what their caches are to forget: each is a
-/// [`Purge`](weir_plugins::proxy_cache::Purge) as JSON, and soon gone.
+/// The prefix of documents that tell gateways to purge their caches: each is a
+/// [`Purge`](weir_plugins::proxy_cache::Purge) as JSON, and is removed soon.
 pub const PURGES: &str = "weir/purges/";

@@ -1,4 +1,4 @@
-//! How documents refer to secrets that are kept elsewhere, and where that is.
+//! References in documents to secrets that are kept elsewhere, and their locations.
 
 use std::fmt;
 use std::time::Duration;
@@ -90,7 +90,7 @@ pub enum SecretLocation {
     Variable(String),
     /// Behind a URL of a vault that speaks as HashiCorp's does.
     Http {
-        /// What is asked for.
+        /// The address.
         url: String,
         /// `X-Vault-Token`.
         token: String,
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_told_without_what_opens_them() {
+    fn places_are_shown_without_what_opens_them() {
         for (url, expected) in [
             ("https://v:1/x?token=t", "https://v:1"),
             ("https://v?token=t/v1/kv/a", "https://v"),

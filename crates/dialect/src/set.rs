@@ -140,7 +140,7 @@ impl DialectSet {
             .collect()
     }
 
-    /// Names of dialects in a model that there are none of, each an error at its place.
+    /// Unknown names of dialects in a model, each an error with its place.
     pub fn unknown_names(&self, model: &Model) -> Vec<Diagnostic> {
         let all = ["routes", "stream_routes", "consumers", "dialect_settings"];
         let named = [

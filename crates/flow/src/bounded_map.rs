@@ -1,6 +1,6 @@
-//! A map of bounded size: what is over is removed as new keys come, a few slots at a time, and where it is still full, a
-//! value that matters little makes room. To make room for a key, a few dozen slots are looked at, however large the map
-//! is, so that nothing holds the map's lock for long.
+//! A map of bounded size: expired entries are removed as new keys arrive, a few slots at a time; if the map is still
+//! full, a value of little importance makes room. To make room for a key, only a few dozen slots are checked, however
+//! large the map is, so that nothing holds the map's lock for long.
 //!
 //! It is an open-addressing table with linear probing. Keys are hashes already.
 
@@ -80,7 +80,7 @@ impl<V: Evictable> BoundedMap<V> {
         (folded >> 32) as usize & (self.slots.len() - 1)
     }
 
-    /// The slot of the key; or the free one where it would be.
+    /// The slot of the key, or the free slot for it.
     fn find(&self, key: u128) -> Result<usize, usize> {
         let mut index = self.home(key);
         loop {
@@ -159,7 +159,7 @@ impl<V: Evictable> BoundedMap<V> {
         }
     }
 
-    /// Makes room for one key where the map holds at most `capacity`. While all that was seen in one round is protected,
+    /// Makes room for one key if the map holds at most `capacity`. While every checked value of one round is protected,
     /// the map holds a few keys more; a map that holds too many shrinks by one with each new key.
     pub(crate) fn make_room(&mut self, capacity: usize, now: u64) -> Removed {
         let mut removed = Removed::default();
@@ -195,7 +195,7 @@ impl<V: Evictable> BoundedMap<V> {
         (passed, expired)
     }
 
-    /// Looks at a few slots, removes what is over, and evicts at most one value where that made no room.
+    /// Checks a few slots, removes expired entries, and evicts at most one value if that made no room.
     fn sweep(&mut self, capacity: usize, now: u64, removed: &mut Removed) {
         let is_full = self.len >= capacity;
         let mask = self.slots.len() - 1;
@@ -245,7 +245,7 @@ fn keep_lower(lowest: &mut Lowest, rank: (u64, u64), key: u128) {
     }
 }
 
-/// A key as it stands in the table, where one number means an empty slot.
+/// A key in the form of the table, where one number means an empty slot.
 fn stored(key: u128) -> u128 {
     if key == EMPTY { 0 } else { key }
 }

@@ -1,8 +1,9 @@
-//! The leaky bucket: lets calls through at a steady rate, with a bounded number of them waiting their turn.
+//! The leaky bucket: passes calls at a steady rate, with a bounded number of them waiting their turn.
 //!
-//! One [`LeakyBuckets`] serves the whole process and gives each limit [`Buckets`] of its own. A bucket holds the calls that came faster than the rate; it leaks at
-//! the rate. A call that finds it fuller than the burst is rejected; another one is told how long to wait so that calls
-//! leave at the rate. It keeps numbers only; keys are those of [`crate::rate_limit::key`].
+//! One [`LeakyBuckets`] serves the whole process and gives each limit its own [`Buckets`]. A bucket holds the calls
+//! that came faster than the rate; it leaks at the rate. A call that finds it fuller than the burst is rejected; any
+//! other call learns how long to wait so that calls leave at the rate. It keeps numbers only; keys are those of
+//! [`crate::rate_limit::key`].
 
 use crate::bounded_map::{Evictable, Eviction};
 use crate::partition::{Partition, Partitions};
@@ -48,8 +49,8 @@ impl Evictable for Bucket {
     }
 }
 
-/// The buckets of all limits. Bounded: those that are empty are forgotten first; where that is not enough, others of the
-/// same limit, and those that reject calls last.
+/// The buckets of all limits. Bounded: empty buckets are dropped first; if that is not enough, others of the same
+/// limit, with those that reject calls last.
 #[derive(Debug)]
 pub struct LeakyBuckets(Partitions<Bucket>);
 

@@ -138,8 +138,8 @@ impl AdaptiveLimit {
         self.inflight.fetch_update(Relaxed, Relaxed, enter).is_ok()
     }
 
-    /// A call has ended. `latency_us` is the time that the upstream took to answer, or until it was given up; `None`: the
-    /// call tells nothing of the upstream's load.
+    /// A call has ended. `latency_us` is the time until the upstream answered, or until the call was given up; `None`
+    /// if the call says nothing about the upstream's load.
     pub fn leave(&self, latency_us: Option<u64>, rules: &OverloadRules, now_ms: u64) {
         let inflight = self.inflight.fetch_sub(1, Relaxed);
         let Some(latency_us) = latency_us else { return };

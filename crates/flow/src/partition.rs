@@ -1,12 +1,12 @@
 //! Counters of many limits: each limit has a partition of its own, so that keys made up for one of them do not push out
 //! the counters of another.
 //!
-//! All partitions together hold about a capacity that is given. While there is room, a partition takes as much of it as
-//! it needs. When there is none left, a partition that holds more than its share (the capacity divided by the number of
+//! All partitions together hold about a given capacity. While there is room, a partition takes as much of it as it
+//! needs. If there is none left, a partition that holds more than its share (the capacity divided by the number of
 //! limits) evicts its own counters for its new ones; one that holds less still grows to its share. So all of them
-//! together hold at most twice the capacity, or [`LEAST_SHARE`] for each limit where there are very many.
+//! together hold at most twice the capacity, or [`LEAST_SHARE`] for each limit if there are very many.
 //!
-//! A limit that was flooded once gives back what is over: while the store is full, each new counter has a few slots of
+//! A limit that was flooded once gives back its excess: while the store is full, each new counter has a few slots of
 //! another partition looked through, tables that are empty by then are freed, and partitions that no limit uses go.
 
 use crate::bounded_map::{BoundedMap, Evictable};
@@ -105,7 +105,7 @@ impl<V: Evictable> Partitions<V> {
         }
     }
 
-    /// The partition of this name. It stays while it is used, and is found again by all that ask for it meanwhile.
+    /// The partition of this name. It stays while it is used, and all other callers find the same one in the meantime.
     pub(crate) fn partition(&self, name: &str) -> Arc<Partition<V>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(partition) = known.by_name.get(name) {
@@ -179,7 +179,7 @@ impl<V: Evictable> PartitionTable<V> {
         removed
     }
 
-    /// Begins another round, if there is none and time has passed since the last one began. Gives the partitions that
+    /// Begins another round, if there is none and time has passed since the last one began. Returns the partitions that
     /// no limit uses, for the caller to drop once nothing is locked.
     fn begin_round(&mut self, now: u64) -> Vec<Arc<Partition<V>>> {
         if !self.round.is_empty() || self.began == now {
@@ -209,7 +209,7 @@ impl<V: Evictable> Partition<V> {
         drop(known);
         self.common.held.fetch_sub(removed, Ordering::Relaxed);
         if removed > 0 {
-            // There is more where that was.
+            // There is probably more in the same place.
             self.common.sweep_at.store(now, Ordering::Relaxed);
         }
         drop(unused);
@@ -299,7 +299,7 @@ impl<V: Evictable> Shard<'_, V> {
         }
     }
 
-    /// Sets a value, for which room has been made where its key is new.
+    /// Sets a value. If its key is new, room has been made for it.
     pub(crate) fn set(&mut self, key: u128, value: V) {
         if self.map.insert(key, value) {
             self.common.held.fetch_add(1, Ordering::Relaxed);

@@ -261,8 +261,8 @@ impl Decoder {
     }
 }
 
-/// Decodes a body that arrives in `parts`: the data, and whether its end was seen; `Err` where the format is
-/// broken. For tests and fuzzing.
+/// Decodes a body that arrives in `parts`: the data, and whether its end was seen; `Err` if the format is invalid. For
+/// tests and fuzzing.
 pub fn decode_all(parts: &[&[u8]]) -> Result<(Vec<u8>, bool), InvalidChunk> {
     let mut decoder = Decoder::default();
     let mut data = Vec::new();

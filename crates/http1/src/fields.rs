@@ -68,7 +68,7 @@ pub fn forget_framing(headers: &mut Headers) {
     ]);
 }
 
-/// Whether a header tells about the client, as those do that the gateway sets itself.
+/// Whether a header describes the client, like those that the gateway sets itself.
 #[inline]
 pub fn is_forwarded(name: &[u8]) -> bool {
     // Few names begin like this.

@@ -1,8 +1,8 @@
-//! The head of a message, split into its lines in one pass (RFC 9112, 2 to 5): where each line ends, and where in it
-//! the name and the value are.
+//! The head of a message, split into its lines in one pass (RFC 9112, 2 to 5): the end of each line, and the positions
+//! of name and value in it.
 //!
-//! Not what a line means: that is for `request.rs` and `response.rs`. Nothing is repaired: every line ends in CRLF, a
-//! name is a token with the colon right behind it, a value holds no control character but tab, no line is folded.
+//! It does not interpret the lines: `request.rs` and `response.rs` do. Nothing is repaired: every line ends in CRLF, a
+//! name is a token directly followed by a colon, a value holds no control character but tab, no line is folded.
 
 use std::ops::Range;
 use weir_plugin::Headers;
@@ -23,7 +23,7 @@ struct Field {
     is_plain: bool,
 }
 
-/// What stands where a field line could.
+/// The content of a place for a field line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Line {
     Field(Field),
@@ -33,7 +33,7 @@ enum Line {
     Partial,
 }
 
-/// Why a head is none.
+/// The reason why a head is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MalformedHead {
     /// It ends in a bare LF.
@@ -112,8 +112,8 @@ fn broken_behind(bytes: &[u8], mut from: usize) -> Option<MalformedHead> {
     }
 }
 
-/// The line that begins at `from`, behind the start line.
-// What it gives is passed in registers only where it is inlined.
+/// The line that begins at `from`, after the start line.
+// Its result is passed in registers only if it is inlined.
 #[inline(always)]
 fn field_line(bytes: &[u8], from: usize) -> Result<Line, MalformedHead> {
     let (length, is_plain) = name_len(&bytes[from..]);
@@ -143,7 +143,7 @@ fn field_line(bytes: &[u8], from: usize) -> Result<Line, MalformedHead> {
     }))
 }
 
-/// What stands where no name is followed by a colon, at `at`, in the line that begins at `from`.
+/// The content of the line that begins at `from`, if no colon follows the name at `at`.
 fn end_of_fields(bytes: &[u8], from: usize, at: usize) -> Result<Line, MalformedHead> {
     match &bytes[at..] {
         [] => Ok(Line::Partial),

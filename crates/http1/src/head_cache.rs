@@ -1,10 +1,11 @@
-//! Heads that come again. Most messages of a connection have the same field lines as one before, so what was read of
-//! them is kept, and a head that begins with the same bytes is not read again: comparing costs a tenth of reading.
+//! Caches the heads of a connection. Most messages of a connection have the same field lines as an earlier one, so the
+//! parsed lines are kept, and a head that begins with the same bytes is not parsed again: comparing costs a tenth of
+//! parsing.
 //!
-//! Not a cache of messages: the start line of a request is always read, and nothing after the head is looked at. Lines
-//! count as the same only if every byte is. A connection's lines are compared only with lines that it has sent itself,
-//! so the time that a comparison takes tells nothing about other connections. Lines are kept once they came twice, and
-//! forgotten soon after they came last.
+//! It is not a cache of messages: the start line of a request is always parsed, and nothing after the head is read.
+//! Lines count as the same only if every byte is. A connection's lines are compared only with lines that it has sent
+//! itself, so the time of a comparison reveals nothing about other connections. Lines are kept after they came twice,
+//! and dropped soon after they came last.
 
 use foldhash::fast::RandomState;
 use std::hash::{BuildHasher, Hasher};

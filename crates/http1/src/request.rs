@@ -412,7 +412,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_say_what_their_lines_tell_of_other_hops() {
+    fn heads_note_headers_of_other_hops() {
         for (line, wanted) in [
             ("X-A: 1", [false; 3]),
             ("X-Forwarded-For: 1.2.3.4", [true, false, false]),

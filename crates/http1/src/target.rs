@@ -9,7 +9,7 @@ pub fn bad(what: &'static str) -> RefusalKind {
     RefusalKind::BadRequest(what)
 }
 
-/// Reads the request target; gives the authority where the target names one.
+/// Parses the request target. Returns the authority if the target names one.
 #[inline]
 pub fn read_target<'t>(
     target: &'t [u8],
@@ -34,7 +34,7 @@ pub fn read_target<'t>(
                 .iter()
                 .position(|byte| matches!(byte, b'/' | b'?'))
                 .unwrap_or(rest.len());
-            // Host decides where the call goes, but a target that says something else must say it properly.
+            // `Host` decides the destination of the call, but a different authority in the target must be well-formed.
             split_host(&rest[..end]).ok_or_else(|| bad("the request target"))?;
             (Some(&rest[..end]), &rest[end..])
         }
@@ -42,7 +42,7 @@ pub fn read_target<'t>(
     let kinds = target
         .iter()
         .fold(0, |kinds, byte| kinds | KINDS[usize::from(*byte)]);
-    // Bytes beyond ASCII are let through where they can be read as text.
+    // Bytes beyond ASCII are accepted if they are valid UTF-8.
     if kinds & BAD != 0 || (kinds & BEYOND_ASCII != 0 && std::str::from_utf8(target).is_err()) {
         return Err(bad("the request target"));
     }
@@ -88,7 +88,7 @@ const BAD: u8 = 1;
 const BEYOND_ASCII: u8 = 2;
 const DIVIDER: u8 = 4;
 
-/// By byte: what it is in a target. One look at each tells what else has to be looked for.
+/// By byte: its role in a target. One look at each shows what else has to be checked.
 const KINDS: [u8; 256] = {
     let mut kinds = [0; 256];
     let mut byte = 0;

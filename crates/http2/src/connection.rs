@@ -38,7 +38,7 @@ pub struct Accepted {
 pub enum GoAwayState {
     /// Streams are taken.
     Not,
-    /// The peer was told to open no more.
+    /// The peer has been asked to open no more.
     Promised,
     /// The peer knows which stream was the last.
     Said,
@@ -52,7 +52,7 @@ pub(crate) struct Block {
     pub frames: usize,
 }
 
-/// What one side of a connection tells of itself.
+/// The settings that one side of a connection announces.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// Data that the peer may send ahead on a stream.
@@ -110,7 +110,7 @@ pub struct ConnectionState<R> {
     pub(crate) peer_max_frame: usize,
     pub(crate) peer_max_streams: usize,
     pub(crate) peer_is_going: bool,
-    /// What its HPACK decoder may keep, and whether it is still to be told that nothing need be.
+    /// The table size of its HPACK decoder, and whether it must still be told that nothing need be kept.
     pub(crate) peer_table: u32,
     pub(crate) table_is_due: bool,
 }
@@ -211,7 +211,7 @@ impl<R: Resources> ConnectionState<R> {
         is_open && keeps_up && open < self.peer_max_streams
     }
 
-    /// Whether all that was taken is done, after the peer was told that there will be no more.
+    /// Whether all accepted streams are done, after the last one was announced to the peer.
     pub fn is_done(&self) -> bool {
         self.going == GoAwayState::Said && self.streams.is_empty()
     }
@@ -324,7 +324,7 @@ impl<R: Resources> ConnectionState<R> {
         }
     }
 
-    /// The connection is of no further use, and the peer is told why; says whether it was of use until now.
+    /// Ends the connection and sends the reason to the peer. Returns whether it was in use until now.
     pub fn fail(&mut self, code: Code) -> bool {
         let was_in_use = !self.is_over;
         if was_in_use {

@@ -158,7 +158,7 @@ impl<R: Resources> ConnectionState<R> {
         Ok(())
     }
 
-    /// Notes that the peer gives more room than it gave already: without need, where that is plenty.
+    /// Records that the peer gives more window than it gave already; it counts as idle if there was plenty.
     fn note_room(&mut self, given: i64) -> Result<(), Code> {
         match given > i64::from(frame::USUAL_WINDOW) {
             true => self.note_idle(),

@@ -4,7 +4,7 @@
 pub const HEAD_BYTES: usize = 9;
 /// Bytes of a frame whose payload is one number.
 pub const NUMBER_BYTES: usize = HEAD_BYTES + 4;
-/// Most bytes of a frame's payload that are taken, and that are sent: what needs no telling.
+/// The most bytes of a frame's payload, in both directions: the default, which need not be announced.
 pub const MAX_PAYLOAD: usize = 16 * 1024;
 /// The largest window.
 pub const MAX_WINDOW: i64 = (1 << 31) - 1;
@@ -101,7 +101,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// Reads one; `None` where it has not come whole.
+    /// Parses a frame head; `None` if it is not complete.
     #[inline]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; HEAD_BYTES] = bytes.first_chunk()?;
@@ -161,7 +161,7 @@ pub fn push_settings(out: &mut Vec<u8>, settings: &[(u16, u32)]) {
     }
 }
 
-/// What is left of a payload without its padding; `None` where there would be more of that than payload.
+/// A payload without its padding; `None` if the padding is longer than the payload.
 #[inline]
 pub fn unpadded(head: Head, payload: &[u8]) -> Option<&[u8]> {
     if !head.has(PADDED) {

@@ -95,7 +95,7 @@ pub fn is_interim(list: &FieldList) -> bool {
     matches!(list.get(PseudoHeader::Status), Some([b'1', ..]))
 }
 
-/// The length that the body is to have, where it is stated clearly. What is not clear is refused with the other fields.
+/// The announced length of the body, if it is clear. An unclear one is refused with the other fields.
 pub fn stated_length(list: &FieldList) -> Option<u64> {
     let mut stated = list.all(b"content-length");
     let length = parse_length(stated.next()?)?;

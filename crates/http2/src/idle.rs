@@ -1,4 +1,4 @@
-//! A bound on frames that carry nothing: empty DATA, SETTINGS, PING, PRIORITY, WINDOW_UPDATE where there is room enough,
+//! A limit for frames without effect: empty DATA, SETTINGS, PING, PRIORITY, WINDOW_UPDATE while there is enough room,
 //! frames of unknown types. Each is allowed, and costs little; without end they keep a worker busy for no call.
 
 use crate::frame::Code;
@@ -9,7 +9,7 @@ const MOST: i64 = 3000;
 /// The most credit for bytes that were sent: a client with large windows may read them later.
 const MOST_CREDIT: i64 = 100_000;
 const WHILE: Duration = Duration::from_secs(10);
-/// Bytes of bodies that are sent for each such frame that a peer may answer with: many tell of small windows.
+/// The bytes of bodies sent per frame with which a peer may answer: many peers announce small windows.
 const BYTES_SENT: usize = 512;
 
 /// The frames of one connection that carried nothing.
@@ -84,7 +84,7 @@ mod tests {
         }
     }
 
-    /// A client with large windows takes a body whole, and tells of its parts as it reads them.
+    /// A client with large windows accepts a whole body at once, and acknowledges its parts as it reads them.
     #[test]
     fn frames_for_a_body_may_come_after_all_of_it() {
         let mut idle = IdleFrames::since(Instant::now());
@@ -94,7 +94,7 @@ mod tests {
         }
     }
 
-    /// A client that reads a body may tell of each small part of it.
+    /// A client that reads a body may acknowledge each small part of it.
     #[test]
     fn a_large_body_pays_for_the_frames_that_it_needs() {
         let mut idle = IdleFrames::since(Instant::now());

@@ -241,7 +241,7 @@ impl<R: Resources> ConnectionState<R> {
     ) -> Result<(), Code> {
         self.highest = id;
         if self.going == GoAwayState::Said {
-            // It has been told that this is not looked at.
+            // The peer knows that this stream is not served.
             self.note_reset(id);
             return self.note_idle();
         }

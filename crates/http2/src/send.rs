@@ -88,7 +88,7 @@ impl<R: Resources> ConnectionState<R> {
         Ok(())
     }
 
-    /// Begins a field list: gives where it begins, behind the room for a frame's head, and where it goes on.
+    /// Begins a field list. Returns the offset at which it begins, after the room for a frame's head, and the buffer.
     fn begin_block(&mut self) -> (usize, &mut Vec<u8>) {
         let is_due = std::mem::take(&mut self.table_is_due);
         let out = self.out();
@@ -103,7 +103,7 @@ impl<R: Resources> ConnectionState<R> {
     /// Ends a field list that begins there.
     fn end_block(&mut self, from: usize, ends_stream: bool, id: u32) {
         hpack::end_frame(from, ends(ends_stream), id, self.peer_max_frame, &mut self.out);
-        // An answer is what a client has asked for.
+        // A response is output that the client has requested.
         if self.side == Role::Server {
             self.control_bytes += frame::HEAD_BYTES + self.out.len() - from;
         }
@@ -233,7 +233,7 @@ impl<R: Resources> ConnectionState<R> {
         }
     }
 
-    /// Lets the peer send so many bytes more on a stream, where it has more to say.
+    /// Lets the peer send so many more bytes on a stream, if it has more to send.
     pub fn allow_stream(&mut self, key: usize, count: usize) {
         let half = self.settings.stream_window as usize / 2;
         let stream = &mut self.streams[key];

@@ -69,7 +69,7 @@ pub(crate) struct StreamState {
     pub left: Option<u64>,
     /// The answer to a HEAD states a length of what does not come.
     pub is_head: bool,
-    /// It is among [`WriteWaitList`], for so many bytes; 0 where it has got them since.
+    /// It is in [`WriteWaitList`] for so many bytes; 0 if it has got them since.
     pub is_waiting: bool,
     pub wanted: usize,
     /// None as long as nothing has come.
@@ -84,7 +84,7 @@ pub(crate) struct StreamState {
 pub(crate) struct WriteWaitList(VecDeque<usize>);
 
 impl WriteWaitList {
-    /// Whether there is none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

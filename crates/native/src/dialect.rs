@@ -71,7 +71,7 @@ impl Dialect for NativeDialect {
 }
 
 impl AdminAccess for NativeDialect {
-    /// Weir's own API asks for more if more is needed.
+    /// Weir's own API requires further rights itself, if needed.
     fn decides_itself(&self) -> bool {
         true
     }

@@ -166,7 +166,7 @@ pub fn resource(kind: &str, name: &str, value: &Value) -> Result<(Model, Vec<Dia
         )));
     }
     let mut value = value.clone();
-    // Which publication the document was made for is nothing that a gateway asks for.
+    // Gateways do not need to know which publication a document was made for.
     if let Some(fields) = value.as_object_mut() {
         fields.remove(OWNER);
     }

@@ -34,10 +34,10 @@ fn lengths(part: Option<&PartialModel>) -> Lengths {
     ]
 }
 
-/// Parts by their keys, and what they say together.
+/// Parts by their keys, and the model that they form together.
 pub struct MergedModel {
     parts: BTreeMap<String, PartialModel>,
-    /// What the parts said together when it was last asked for.
+    /// The merged model when it was last built.
     model: Model,
     /// The parts that have changed since, with what they added to each list then.
     changed: BTreeMap<String, Lengths>,

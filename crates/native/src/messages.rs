@@ -95,7 +95,7 @@ fn unknown(kind: &str, name: &str, expected: &[&str]) -> String {
     message
 }
 
-/// The expected name that a mistyped one is closest to, where it is close enough to be a slip.
+/// The expected name that is closest to a mistyped one, if it is close enough.
 pub(crate) fn closest<'n>(name: &str, expected: &[&'n str]) -> Option<&'n str> {
     let plain = |text: &str| text.to_ascii_lowercase().replace(['-', '.', ' '], "_");
     let name = plain(name);

@@ -1,4 +1,4 @@
-//! From the model to a `weir.yaml`: the text form, with the short forms where they say the same.
+//! Prints a model as a `weir.yaml`: the text form, with short forms if they are equivalent.
 
 use crate::shorthand::FIELDS;
 use crate::translate::VERSION;
@@ -109,7 +109,7 @@ fn stream_route(route: &StreamRoute) -> Value {
     Value::Object(map)
 }
 
-/// `hosts`, `paths`, `methods` and `headers`, where they say all that the matches do.
+/// `hosts`, `paths`, `methods` and `headers`, if they express everything in the matches.
 fn match_words(matches: &[RouteMatch]) -> Option<Map<String, Value>> {
     let first = matches.first()?;
     let says_more = |it: &RouteMatch| {
@@ -180,7 +180,7 @@ fn credential(credential: &Credential) -> Value {
     Value::Object(map)
 }
 
-/// An instance with the plugin's name as a key; its id first where others refer to it.
+/// An instance with the plugin's name as a key; its id first if others refer to it.
 fn instance(instance: &PluginInstance, is_shared: bool) -> Map<String, Value> {
     let mut own = fields(instance);
     let is_field = |name: &String| FIELDS.instance.contains(name) || FIELDS.step.contains(name);

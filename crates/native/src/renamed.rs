@@ -1,7 +1,7 @@
 //! Old names of fields, which stay readable for one release.
 //!
-//! Two tables say all: which part of a document had which old name, and where its parts are. **What it is not**: a place
-//! for fields whose meaning has changed; those are errors.
+//! Two tables define everything: which part of a document had which old name, and where its parts are. **What it is
+//! not**: a place for fields whose meaning has changed; those are errors.
 
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;

@@ -132,7 +132,7 @@ fn forget_required(schema: &mut Value, names: &[&str]) {
     }
 }
 
-/// A route says what it matches in one of two ways, and outside of a service where its calls go.
+/// A route names its matches in one of two ways, and outside of a service also its destination.
 fn add_route_words(types: &mut Map<String, Value>, words: Map<String, Value>) {
     let Some(route) = types.get_mut("Route") else {
         return;

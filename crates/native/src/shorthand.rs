@@ -75,7 +75,7 @@ pub(crate) struct ServiceShorthand {
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "read by hand; the type is there for the schema")]
 pub(crate) struct ConsumerShorthand {
-    /// The consumer's name, as `id` and as the `username` that upstreams are told.
+    /// The consumer's name, as `id` and as the `username` that is sent to upstreams.
     pub name: String,
 }
 

@@ -1,8 +1,8 @@
-//! From places in the model back to places in the `weir.yaml` that it came from.
+//! Maps places in the model back to places in the `weir.yaml` that it came from.
 //!
-//! What checks the whole model (its validation, the compile) speaks of the model's fields. Where the document
-//! used a short form, those stand elsewhere in it. The way back is searched in the document only when there is
-//! something to report, so a translation carries no positions.
+//! The checks of the whole model (its validation, the compile) use the model's fields. If the document uses a short
+//! form, those fields are elsewhere in it. The place is searched in the document only if there is something to report,
+//! so a translation carries no positions.
 
 use crate::messages::reword;
 use crate::shorthand::FIELDS;
@@ -187,7 +187,7 @@ impl<'d> SourceNode<'d> {
         }
     }
 
-    /// The key that stands for a plugin's name, where a value is written so.
+    /// The key with a plugin's name, if a value is written in that form.
     fn named_by_key(&self, is_name: impl Fn(&str) -> bool) -> Option<&'d str> {
         self.map()?.keys().map(String::as_str).find(|key| is_name(key))
     }

@@ -194,7 +194,7 @@ fn inline(value: &Value, out: &mut String) {
     }
 }
 
-/// A text in one line: plain where nothing can be misread, else in quotes.
+/// A text in one line: plain if it cannot be misread, otherwise in quotes.
 fn scalar(text: &str) -> String {
     if is_plain(text) {
         text.to_owned()

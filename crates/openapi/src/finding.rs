@@ -11,7 +11,7 @@ use weir_model::DocPath;
 pub enum Level {
     /// The description is wrong.
     Error,
-    /// The description can be used, but somebody will regret it.
+    /// The description can be used, but will cause trouble.
     Warn,
     /// Worth a look.
     Info,

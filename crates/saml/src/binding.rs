@@ -152,10 +152,11 @@ pub fn redirect_url(
 /// The script that posts the form. The page's policy names its hash, so that no other script runs.
 const SCRIPT: &str = "document.forms[0].submit()";
 
-/// A page that posts a message to a place, signed if there is a key: the page, and its `Content-Security-Policy`.
+/// A page that posts a message to an address, signed if there is a key. Returns the page and its
+/// `Content-Security-Policy`.
 ///
 /// # Errors
-/// The message is none that this crate has made.
+/// The message was not made by this crate.
 pub fn form_page(
     destination: &str,
     name: &str,

@@ -81,7 +81,7 @@ impl<'d> Writer<'d> {
         for prefix in prefixes {
             let uri = document.bound(id, prefix);
             let told = self.told.iter().rev().find(|(known, _)| *known == prefix);
-            // A namespace that was not written is none; only the default can be taken back.
+            // A prefix that was not written has no namespace; only the default one can be undone.
             if told.map_or("", |(_, told)| told) == uri {
                 continue;
             }

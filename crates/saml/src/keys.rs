@@ -184,7 +184,7 @@ impl SigningKey {
     /// A key in PEM (PKCS#8 or PKCS#1, not encrypted), or in Base64 without the lines around it.
     ///
     /// # Errors
-    /// It is no such key, too short, or the certificate is none.
+    /// The key is invalid or too short, or the certificate is invalid.
     pub fn new(text: &str, certificate: Option<&str>, hash: Hash, digest: Hash) -> Result<Self, BadKey> {
         let expected = BadKey("expected an RSA private key in PEM (not encrypted, at least 2048 bits)");
         let der = private_key(text).ok_or(expected)?;

@@ -1,7 +1,7 @@
-//! Responses to logins: who a browser's user is, as the identity provider asserts it.
+//! Responses to logins: the user's identity, as the identity provider asserts it.
 //!
-//! What is read is the one assertion that stands directly in the response, and only if a signature covers it: its own, that
-//! of the response, or that of the redirect. Responses that were not asked for are refused.
+//! Only the one assertion directly in the response is read, and only if a signature covers it: its own, that of the
+//! response, or that of the redirect. Unsolicited responses are refused.
 
 use crate::binding::Received;
 use crate::encryption::{self, DecryptionKey};
@@ -50,7 +50,7 @@ pub struct NameId {
     pub value: String,
     /// What kind of a name it is.
     pub format: Option<String>,
-    /// Whose name it is, as the provider tells.
+    /// The domain of the name, as the provider states it.
     pub qualifier: Option<String>,
     /// For which service provider it is.
     pub service_qualifier: Option<String>,
@@ -100,7 +100,7 @@ impl LoginResponse {
     /// Reads a response.
     ///
     /// # Errors
-    /// It is none.
+    /// The message is not a response.
     pub fn parse(received: &Received, limits: Limits) -> Result<Self, SamlError> {
         let document = Document::parse(&received.xml, limits)?;
         let root = document.root();
@@ -174,7 +174,7 @@ impl LoginResponse {
                 place == expected.recipient,
                 "the response was sent to another place",
             )?,
-            // What is signed must say where it was sent (SAML bindings, 3.4.5.2 and 3.5.5.2).
+            // A signed message must say where it was sent (SAML bindings, 3.4.5.2 and 3.5.5.2).
             None => ensure(!is_signed, "the response does not say where it was sent")?,
         }
         let reader = Reader(document, expected);
@@ -193,7 +193,7 @@ impl LoginResponse {
     }
 }
 
-/// All assertions of a document, wherever they stand.
+/// All assertions of a document, at any depth.
 fn assertions(document: &Document) -> impl Iterator<Item = ElementId> + '_ {
     document.all().filter(|it| {
         document.is(*it, ASSERTION, "Assertion") || document.is(*it, ASSERTION, "EncryptedAssertion")

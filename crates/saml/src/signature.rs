@@ -71,8 +71,8 @@ pub(crate) fn signed(document: &Document, element: ElementId, trust: &Trust) -> 
         "the signature is one of another element",
     )?;
     trust.allows(signed_info.digest)?;
-    // The signature first: it covers a few elements only. The whole message costs far more to bring into its canonical form,
-    // above all with a long list of prefixes: only the partner may ask for that.
+    // The signature comes first: it covers a few elements only. The canonical form of the whole message costs far more,
+    // above all with a long list of prefixes: only the partner may cause that work.
     let value = document.text(value).and_then(|text| decoded(&text));
     let value = value.ok_or(SamlError("the signature cannot be read"))?;
     let bytes = exclusive(document, info, &signed_info.own_inclusive, None);
@@ -186,10 +186,10 @@ fn inclusive(document: &Document, method: ElementId) -> Result<Vec<&str>, SamlEr
     }
 }
 
-/// Signs a message: the signature is put behind its issuer, as SAML wants it.
+/// Signs a message. The signature is placed after its issuer, as SAML requires.
 ///
 /// # Errors
-/// The message is none that this crate has made.
+/// The message was not made by this crate.
 pub(crate) fn sign(message: &str, key: &SigningKey) -> Result<String, SamlError> {
     let bad = SamlError("the message to sign is invalid");
     let document = Document::parse(message, Limits::default())?;

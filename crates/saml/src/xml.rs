@@ -124,7 +124,7 @@ impl Document {
         self.children(id).filter(move |it| self.is(*it, namespace, local))
     }
 
-    /// The only element of this name directly inside of one. `None`: there is none.
+    /// The only child element of this name; `None` if there is none.
     ///
     /// # Errors
     /// There are several.

@@ -257,7 +257,7 @@ fn element<'t>(xml: &'t str, name: &str) -> &'t str {
     &xml[from..to]
 }
 
-/// An assertion of somebody who wants to be another user: without a signature, and with another id.
+/// The assertion of an attacker who poses as another user: without a signature, and with another id.
 fn forged(xml: &str) -> String {
     let assertion = element(xml, "saml:Assertion");
     let signature = element(assertion, "Signature");
@@ -481,7 +481,7 @@ fn comments_cut_no_name_short() {
     assert_eq!(told(posted(&audience, &case())), "user ada");
 }
 
-/// Bringing a message into its canonical form is work. Only the provider may ask for it: the signature is checked before.
+/// Computing the canonical form of a message is work. Only the provider may cause it: the signature is checked before.
 #[test]
 fn signatures_are_checked_before_what_they_sign() {
     let xml = data("assertion_signed.xml");

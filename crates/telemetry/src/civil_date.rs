@@ -3,8 +3,8 @@
 /// The last millisecond since 1970 that a year of four digits can express.
 pub const MAX_TIME_MS: u64 = 253_402_300_799_999;
 
-/// Year, month (1 to 12) and day (from 1) of a day since 1970-01-01 in the proleptic Gregorian calendar. Reckoned in
-/// years that begin in March, where the leap day comes last and months repeat a pattern of 153 days in five.
+/// Year, month (1 to 12) and day (from 1) of a day since 1970-01-01 in the proleptic Gregorian calendar. Computed in
+/// years that begin in March, so that the leap day comes last and months repeat a pattern of 153 days in five.
 pub fn civil_date(unix_days: u64) -> (u64, u64, u64) {
     const DAYS_PER_ERA: u64 = 146_097; // 400 years
     const EPOCH_FROM_MARCH_0000: u64 = 719_468;

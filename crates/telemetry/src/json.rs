@@ -44,7 +44,7 @@ pub fn text(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
 }
 
-/// Appends a text likewise; one longer than so many bytes is cut, which its last character `…` shows.
+/// Appends a text in the same way. A text with more bytes than `most` is cut, and ends in `…`.
 #[inline]
 pub fn text_up_to(out: &mut Vec<u8>, bytes: &[u8], most: usize) {
     out.push(b'"');
@@ -55,7 +55,7 @@ pub fn text_up_to(out: &mut Vec<u8>, bytes: &[u8], most: usize) {
     out.push(b'"');
 }
 
-/// Appends a part of a text, without the quotes around the whole; it ends where a character does.
+/// Appends a part of a text, without the quotes around the whole. It must end at the end of a character.
 pub fn part(out: &mut Vec<u8>, bytes: &[u8]) {
     let (plain, rest) = bytes.split_at(plain_length(bytes));
     out.extend_from_slice(plain);

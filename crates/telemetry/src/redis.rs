@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Most servers that are told apart; others share one name.
+/// The most servers that are distinguished; others share one name.
 const MAX_SERVERS: usize = 100;
 /// The name that they share.
 const OTHER: &str = "_other";
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_are_told_apart_up_to_a_bound() {
+    fn servers_are_distinguished_up_to_a_bound() {
         let stats = RedisStats::default();
         for number in 0..MAX_SERVERS + 10 {
             RedisServerStats::add(&stats.server(&format!("s{number}")).answered);

@@ -1,4 +1,4 @@
-//! The metrics from outside: what workers record is what a scrape tells.
+//! The metrics from outside: a scrape reports what workers record.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ fn scrape(registry: &Registry) -> String {
     text
 }
 
-/// The value of the sample that begins with `sample`; `None` when there is none.
+/// The value of the sample that begins with `sample`; `None` if there is none.
 fn value(text: &str, sample: &str) -> Option<u64> {
     let mut found = text
         .lines()
@@ -308,7 +308,7 @@ fn a_scrape_during_counting_and_reloads_never_shows_a_counter_of_another_pair() 
 }
 
 #[test]
-fn ends_of_certificates_are_told() {
+fn ends_of_certificates_are_reported() {
     let registry = registry(1);
     assert!(!scrape(&registry).contains("weir_certificate_expires_seconds"));
     registry.certificates_end(vec![("a.test".into(), 60), ("b.test".into(), -5)]);

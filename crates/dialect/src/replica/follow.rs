@@ -9,9 +9,9 @@ use weir_store::follow::Subscription;
 /// How long until a store that cannot be read is tried again.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What the task is woken for.
+/// The event that woke the task.
 enum Event {
-    /// The store tells of changes.
+    /// The store reports changes.
     Changes(Changes),
     /// The store is away, or back.
     Link,
@@ -51,8 +51,8 @@ pub async fn follow<S: ReplicaState>(replica: Weak<Replica<S>>, mut following: S
             link = following.link();
             continue;
         }
-        // A store that was away may have been set back, or be another one. What this process committed may be among what it
-        // has forgotten, and cannot be told apart.
+        // A store that was unavailable may have been reset, or replaced by another one. It may have forgotten commits
+        // of this process, and that cannot be detected.
         let must_read = match &event {
             Event::Changes(changes) => changes.revision < told,
             Event::Link => link.borrow_and_update().is_connected(),

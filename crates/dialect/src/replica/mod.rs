@@ -238,8 +238,8 @@ impl<S: ReplicaState> Replica<S> {
         }
     }
 
-    /// Takes over what was committed here before the store tells of it. If the store was read again meanwhile, what was
-    /// read decides.
+    /// Applies a local commit before the store reports it. If the store was read again in the meantime, the newly read
+    /// state counts.
     async fn apply_committed(&self, changes: Vec<Change>, revision: Revision, epoch: u64) {
         let documents = {
             let state = self.state();

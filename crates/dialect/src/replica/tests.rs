@@ -183,7 +183,7 @@ async fn replica_writes_are_seen_at_once_and_followed_by_others() {
         assert_eq!(value(&replica, "a/1").as_deref(), Some("x"));
     }
     assert_eq!(store.commits.load(Ordering::Relaxed), 1);
-    // When a document was made stays, here and where it is followed.
+    // The creation time of a document stays, here and on followers.
     put(&replica, "a/1", "z", false).await.expect("written");
     until(&other, "a/1", Some("z")).await;
     for it in [&replica, &other] {
@@ -227,7 +227,7 @@ async fn replica_reads_a_store_again_that_was_set_back() {
     for name in ["a/2", "a/3"] {
         put(&replica, name, "x", false).await.expect("written");
     }
-    // Nothing tells of it.
+    // The replica is not notified of this.
     *store.store.lock().expect("no panic") = saved;
     put(&replica, "a/4", "x", false).await.expect("written");
     let keys = || -> Vec<String> { replica.state().all.keys().cloned().collect() };

@@ -10,8 +10,8 @@ pub const EWMA_FAILED_US: f64 = 1_000_000.0;
 /// The peak-sensitive moving average after one more sample: a sample above the average replaces it at once, one below
 /// pulls it down the more, the longer ago the last sample was.
 ///
-/// `previous_us` is 0 while there is none. Latencies are in microseconds; negative ones and those that are not a
-/// number are ignored. A sample of 0 gives what is left of an average that nothing renewed for `since_last_ms`.
+/// `previous_us` is 0 if there is none yet. Latencies are in microseconds; negative ones and NaN are ignored. A sample
+/// of 0 gives the remainder of an average that nothing renewed for `since_last_ms`.
 #[must_use]
 pub fn ewma_update(previous_us: f64, sample_us: f64, since_last_ms: u64, decay_ms: u64) -> f64 {
     let previous_us = if previous_us > 0.0 { previous_us } else { 0.0 };

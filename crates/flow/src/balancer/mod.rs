@@ -86,10 +86,10 @@ pub struct BalancerState {
 }
 
 impl Balancer {
-    /// Prepares `targets`. An empty list, or one where every weight is 0, gives a balancer that never finds a target.
+    /// Prepares `targets`. If the list is empty, or every weight is 0, the balancer never finds a target.
     ///
-    /// `seed` tells upstreams apart: two balancers with different seeds start their turns at different targets. It
-    /// does not move the ring of consistent hashing, which depends on the targets alone.
+    /// `seed` distinguishes upstreams: two balancers with different seeds start at different targets. It does not move
+    /// the ring of consistent hashing, which depends on the targets alone.
     #[must_use]
     pub fn new(targets: &[TargetSpec], algorithm: BalancingAlgorithm, seed: u64) -> Self {
         let mut by_priority: BTreeMap<Reverse<i32>, Vec<usize>> = BTreeMap::new();
@@ -149,7 +149,7 @@ impl Balancer {
         )
     }
 
-    /// Whether [`Balancer::pick`] asks for the load of targets: for how busy they are, or whether they are spared.
+    /// Whether [`Balancer::pick`] uses the load of targets: how busy they are, or whether they are spared.
     #[must_use]
     pub fn asks_for_load(&self) -> bool {
         self.needs_load() || self.has_slow_start
@@ -201,7 +201,7 @@ impl Balancer {
         (0..self.tiers.len()).find_map(|tier| self.pick_in(tier, state, hash, &target_load, &usable))
     }
 
-    /// Picks in the zone that the call is for; where that has no usable target, in any.
+    /// Picks in the zone of the call; if that has no usable target, in any zone.
     fn pick_by_zone(
         &self,
         zones: &Zones,

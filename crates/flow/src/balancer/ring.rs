@@ -50,7 +50,7 @@ impl Ring {
     }
 }
 
-/// What a target's points are hashed from: its host and port with a zero byte in place of each colon.
+/// The input of the hash for a target's points: its host and port, with a zero byte instead of each colon.
 fn hasher_of(id: &str) -> Hasher {
     let mut hasher = Hasher::new();
     for (n, part) in id.split(':').enumerate() {

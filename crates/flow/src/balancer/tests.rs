@@ -379,8 +379,8 @@ proptest! {
         }
     }
 
-    /// Taken out of the configuration: no other key moves as long as the remaining weights have the same common divisor,
-    /// and each key goes where it went while the target was only unusable.
+    /// If a target is removed from the configuration, no other key moves as long as the remaining weights have the same
+    /// common divisor, and each key moves to the same target as when its own target was only unusable.
     #[test]
     fn a_removed_target_moves_only_its_own_keys(
         mut weights in prop::collection::vec(1u32..6, 2..12), factor in 1u32..200, gone: usize, keys in prop::collection::vec(any::<u64>(), 50),

@@ -14,7 +14,7 @@ pub(super) struct Tier {
     targets: Box<[usize]>,
     /// By member: its weight, divided by what divides all weights.
     weights: Box<[u32]>,
-    /// By member: where its part of the wheel ends. Empty when all weights are equal: then member = position.
+    /// By member: the end of its part of the wheel. Empty if all weights are equal: then member = position.
     ends: Box<[u64]>,
     /// Positions of the wheel: the sum of `weights`.
     total: u64,

@@ -22,12 +22,12 @@ impl HealthCell {
         self.get().state.is_usable()
     }
 
-    /// Notes an event. Gives the new state where the target got usable or unusable by it.
+    /// Records an event. Returns the new state if the target became usable or unusable.
     pub fn observe(&self, signal: Signal, thresholds: &Thresholds) -> Option<HealthState> {
         self.renew(|health| health.after(signal, thresholds))
     }
 
-    /// Sets what is remembered. Gives the new state where the target got usable or unusable by it.
+    /// Sets the health. Returns the new state if the target became usable or unusable.
     pub fn set(&self, health: Health) -> Option<HealthState> {
         self.renew(|_| health)
     }

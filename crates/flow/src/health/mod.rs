@@ -14,7 +14,7 @@ pub use cell::HealthCell;
 /// What one call or probe showed of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Signal {
-    /// It answered as a healthy target does, or took a connection where no more is asked.
+    /// It answered as a healthy target does, or accepted a connection if that is enough.
     Success,
     /// It answered with a status that counts as a failure.
     HttpFailure,
@@ -213,7 +213,7 @@ impl StatusSet {
 }
 
 impl FromIterator<u16> for StatusSet {
-    /// Statuses from 1024 on, which there are none of, are left out.
+    /// Statuses from 1024 on, which do not exist, are left out.
     fn from_iter<I: IntoIterator<Item = u16>>(statuses: I) -> Self {
         let mut set = Self::default();
         for status in statuses {

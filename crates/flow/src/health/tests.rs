@@ -172,7 +172,7 @@ fn a_hold_ends_with_the_target_being_back() {
 }
 
 #[test]
-fn a_cell_tells_of_changes_of_use_only() {
+fn a_cell_reports_changes_of_use_only() {
     let cell = HealthCell::default();
     for (event, told) in [
         (S, None),
@@ -207,7 +207,7 @@ fn no_event_of_many_threads_is_lost() {
             .map(|thread| thread.join().expect("no panic"))
             .sum()
     });
-    assert_eq!(changes, 1, "the change is told once");
+    assert_eq!(changes, 1, "the change is reported once");
     assert_eq!(cell.get().http_failures, 200);
 }
 

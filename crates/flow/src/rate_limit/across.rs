@@ -187,8 +187,9 @@ impl SharedCounts {
         &self.shards[key as usize % SHARDS]
     }
 
-    /// Notes a call that passed and is counted in `counters`, as so many. `name` says what the key is called on all gateways, and is
-    /// asked for once in a window. Windows that begin with a call are not shared: each gateway would have its own.
+    /// Records a call that passed and is counted in `counters`, with its weight. `name` returns the key's name on all
+    /// gateways, and is called once per window. Windows that begin with a call are not shared: each gateway would have
+    /// its own.
     pub fn note(
         &self,
         counters: &Counters,

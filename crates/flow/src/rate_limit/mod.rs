@@ -73,8 +73,8 @@ impl WindowState {
     }
 }
 
-/// What a [`Window::Sliding`] of this length, whose open window of the clock ends at `end_ms`, counts of the `before`
-/// calls of the window before, where so many are the limit.
+/// The share of the `before` calls of the previous window that counts in a [`Window::Sliding`] of this length, whose
+/// current window of the clock ends at `end_ms`, under this limit.
 #[must_use]
 pub fn carried(before: u64, length_ms: u64, end_ms: u64, now_ms: u64, limit: u64) -> f64 {
     let share = end_ms.saturating_sub(now_ms) as f64 / length_ms.max(1) as f64;
@@ -94,8 +94,8 @@ pub enum Verdict {
     },
 }
 
-/// The counters of all limits. Bounded: windows that are over are forgotten first; where that is not enough, counters of
-/// the same limit whose calls still pass, those with the fewest calls first, and the others last.
+/// The counters of all limits. Bounded: expired windows are dropped first; if that is not enough, counters of the same
+/// limit whose calls still pass, those with the fewest calls first, and the others last.
 #[derive(Debug)]
 pub struct Limiter(Partitions<PackedCounter>);
 
@@ -113,8 +113,8 @@ impl Limiter {
         Self(Partitions::new(max_entries))
     }
 
-    /// The counters of the limit of this name. They stay while they are used, so an instance that takes over from another must
-    /// ask for them before that one is gone.
+    /// The counters of the limit of this name. They stay while they are used, so an instance that takes over from
+    /// another must get them before that one is gone.
     #[must_use]
     pub fn counters(&self, limit: &str) -> Counters {
         Counters(self.0.partition(limit))
@@ -157,7 +157,7 @@ impl Counters {
         self.decide(key, limits, now_ms, out, cost.max(1))
     }
 
-    /// The answer that [`Counters::take`] would give, without counting. Here `remaining` includes the call asked for.
+    /// The answer that [`Counters::take`] would give, without counting. Here `remaining` includes this call.
     pub fn peek(&self, key: u128, limits: &[WindowLimit], now_ms: u64, out: &mut [WindowState]) -> Verdict {
         self.decide(key, limits, now_ms, out, 0)
     }
@@ -307,8 +307,8 @@ fn until_one_passes(left: f64, carried: f64, open_ms: u64, length_ms: u64, is_ex
     (wait.max(0.0).ceil() as u64).min(length_ms.max(1))
 }
 
-/// Has a counter kept that has just refused a call, where it was not known to do so: its limit was lowered, or it counts
-/// what was counted elsewhere.
+/// Marks a counter that has just refused a call so that it is kept, if it was not marked before: its limit was lowered,
+/// or it contains counts from elsewhere.
 fn mark_exhausted(
     shard: &mut Shard<'_, PackedCounter>,
     key: u128,

@@ -1,4 +1,4 @@
-//! What is kept of a window's calls, where it is kept, and how long.
+//! The stored counters of windows: their form, their place, and their lifetime.
 
 use super::{MAX_LIMITS, Window};
 use crate::bounded_map::{Evictable, Eviction};
@@ -19,7 +19,7 @@ pub(super) struct Counter {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PackedCounter {
     end_ms: u64,
-    /// Its highest bit tells that the counter is exhausted.
+    /// Its highest bit means that the counter is exhausted.
     used: u64,
 }
 

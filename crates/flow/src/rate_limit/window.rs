@@ -81,7 +81,7 @@ impl Window {
         }
     }
 
-    /// Moves a key to where this window of it is counted. Different windows move it to places far apart.
+    /// Maps a key to the counter of this window. Different windows map it to places far apart.
     pub(super) fn place(self, key: u128) -> u128 {
         let (kind, length_ms) = match self {
             Self::Second => (1, 0),
@@ -102,7 +102,7 @@ impl Window {
 /// The number of days in 400 years, after which the calendar repeats.
 const ERA_DAYS: u64 = 146_097;
 
-/// From 0000-03-01, where the eras of 400 years are taken to begin, to 1970-01-01.
+/// From 0000-03-01, the assumed beginning of the eras of 400 years, to 1970-01-01.
 const DAYS_TO_EPOCH: u64 = 719_468;
 
 /// The year and the month (1 to 12) of a day, counted from 1970-01-01, in the proleptic Gregorian calendar.

@@ -102,7 +102,7 @@ fn mean(points: &[(f64, f64)]) -> f64 {
 #[test]
 fn an_overloaded_upstream_goes_on_answering() {
     let (plain, limited) = (run(false), run(true));
-    // The flood, once the limit has settled: without a limit hardly any call is answered in time.
+    // The flood, after the limit has stabilised: without a limit hardly any call is answered in time.
     assert!(mean(&plain.good[25..45]) < 500.0, "{}", mean(&plain.good[25..45]));
     assert!(
         mean(&limited.good[25..45]) > 3_400.0,

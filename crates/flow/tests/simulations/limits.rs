@@ -1,4 +1,4 @@
-//! One limit over two to four gateways that settle their counts; one of them is cut off for a while.
+//! One limit over two to four gateways that synchronize their counts; one of them is cut off for a while.
 
 use crate::chart::{Chart, Line, Panel};
 use crate::random::Random;
@@ -66,7 +66,7 @@ impl Gateway {
         passes
     }
 
-    /// Goes on with settling.
+    /// Continues the synchronization.
     fn merge(&mut self, exchange: &CountExchange, is_cut_off: bool, now_ms: u64, random: &mut Random) {
         if is_cut_off {
             self.under_way = None;

@@ -278,7 +278,7 @@ fn check_fields(headers: &Headers) {
 /// Reads `bytes` as a chunked body that arrives in two parts.
 ///
 /// # Panics
-/// When it matters where it was cut, or when the data, framed again, are other data.
+/// Panics if the place of the cut matters, or if the data, framed again, differ.
 pub fn chunked_body(bytes: &[u8], split: usize) {
     let split = split.min(bytes.len());
     let whole = decode_all(&[bytes]);

@@ -1,9 +1,10 @@
-//! Reads field lists of HPACK (RFC 7541), each by what those before it have left. What fields mean is not asked.
+//! Decodes field lists of HPACK (RFC 7541), each with the state that earlier ones left. The meaning of fields does not
+//! matter here.
 
 use super::table::{self, DynamicTable, TableEntry, ValidationHint};
 use super::{Malformed, huffman, read_number};
 
-/// How much is kept for a peer (`SETTINGS_HEADER_TABLE_SIZE`): the value that needs no telling.
+/// The table size for a peer (`SETTINGS_HEADER_TABLE_SIZE`): the default, which need not be announced.
 const TABLE_BYTES: usize = 4096;
 /// Bytes of a string that are kept room for.
 const USUAL_STRING: usize = 4096;
@@ -97,7 +98,7 @@ impl Decoder {
     }
 }
 
-/// Reads a string, into `space` where it has to be decoded; gives it and what is behind.
+/// Reads a string, into `space` if it has to be decoded. Returns the string and the rest.
 fn read_string<'b: 's, 's>(
     block: &'b [u8],
     space: &'s mut Vec<u8>,

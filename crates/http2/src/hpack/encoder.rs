@@ -167,8 +167,8 @@ fn push_value(value: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(value);
 }
 
-/// Puts the head of a HEADERS frame before the list that begins at `from`, where room was left for it; what is longer
-/// than a frame may be goes on in CONTINUATION frames.
+/// Writes the head of a HEADERS frame before the list that begins at `from`, into the room left for it. A list that is
+/// longer than a frame may be goes on in CONTINUATION frames.
 pub fn end_frame(from: usize, flags: u8, stream: u32, max_frame: usize, out: &mut Vec<u8>) {
     let at = from - frame::HEAD_BYTES;
     let length = out.len() - from;
@@ -321,7 +321,7 @@ mod tests {
                     wanted.push((name, "v".to_owned()));
                 }
                 wanted.push(("b".to_owned(), String::new()));
-                // A line ends where a line feed is, wherever it is; and a colon ends a name.
+                // A line feed ends a line at any place, and a colon ends a name.
                 if !matches!(byte, b'\n' | b':') {
                     assert_eq!(found, wanted, "{byte:#x} at {at} of {length}");
                 }

@@ -1,8 +1,8 @@
-//! Strings in HPACK's Huffman code (RFC 7541, appendix B). Only read: what the gateway writes is plain, which costs a few
-//! bytes and no time.
+//! Strings in HPACK's Huffman code (RFC 7541, appendix B). Only decoding: the gateway writes plain strings, which costs
+//! a few bytes and no time.
 //!
-//! The code is canonical: codes of one length are consecutive, in the order of their symbols, and behind all shorter ones.
-//! So the lengths alone tell everything.
+//! The code is canonical: codes of one length are consecutive, in the order of their symbols, and come after all
+//! shorter ones. So the lengths alone define the code.
 
 use super::Malformed;
 
@@ -35,7 +35,7 @@ const LENGTHS: [u8; 256] = [
 
 /// What there is to know of the code.
 struct Code {
-    /// By the next [`LOOK`] bits: the symbol, and the bits of its code; 0 bits where the code is longer.
+    /// By the next [`LOOK`] bits: the symbol, and the length of its code in bits; 0 if the code is longer.
     short: [(u8, u8); 1 << LOOK],
     /// By length: the first code, the symbol's place in `symbols`, and how many there are.
     by_length: [(u32, u16, u16); LONGEST + 1],

@@ -23,7 +23,7 @@ pub const FIXED: [(&str, &str); 61] = [
     ("via", ""), ("www-authenticate", ""),
 ];
 
-/// A field that was kept: where its name and its value are, one behind the other.
+/// A stored field: the positions of its name and its value, one after the other.
 #[derive(Clone, Copy)]
 struct DynamicEntry {
     start: usize,

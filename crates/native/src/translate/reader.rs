@@ -44,7 +44,7 @@ impl Reader {
         }
     }
 
-    /// The text in field `name`, where it is one.
+    /// The text in field `name`, if it is a text.
     pub fn text<'v>(&mut self, map: &'v Map<String, Value>, name: &str, place: &DocPath) -> Option<&'v str> {
         let value = map.get(name)?;
         let text = value.as_str();

@@ -1,4 +1,4 @@
-//! Walking over the text of a JSON document: how many values it holds, and where they are.
+//! Walks over the text of a JSON document: how many values it holds, and their positions.
 //!
 //! It is no parser: it is used for texts that a parser has read, and gives up quietly on any other.
 
@@ -36,7 +36,7 @@ pub struct Scanner<'t> {
     text: &'t str,
     /// The next byte.
     pub at: usize,
-    /// A byte before or at `at`, and its position: positions are asked for in ascending order.
+    /// A byte before or at `at`, and its position: positions are looked up in ascending order.
     mark: (usize, Position),
 }
 

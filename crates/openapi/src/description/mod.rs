@@ -27,11 +27,11 @@ use weir_model::DocPath;
 
 /// The most operations of one document.
 pub const MAX_OPERATIONS: usize = 50_000;
-/// The most findings that are told about one document.
+/// The most findings that are reported about one document.
 pub const MAX_FINDINGS: usize = 1_000;
-/// The rule under which it is told that a text is no OpenAPI document.
+/// The rule for a text that is not an OpenAPI document.
 pub const UNREADABLE: &str = "unrecognized-format";
-/// The rule under which it is told that a reference leads nowhere. Spectral's name.
+/// The rule for a reference that leads nowhere. Spectral's name.
 pub const INVALID_REF: &str = "invalid-ref";
 
 /// The version of OpenAPI that a document is written in.

@@ -40,7 +40,7 @@ pub fn count(document: &Value) -> usize {
 /// All operations, in the order of the document.
 ///
 /// # Errors
-/// What is wrong, and where.
+/// The fault and its place.
 pub fn all(document: &Value, format: Format, budget: &Budget) -> Result<Vec<Operation>, (DocPath, String)> {
     let place = DocPath::root().field("paths");
     let paths = match document.get("paths") {
@@ -117,7 +117,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// The operation's own id, or one made of method and path; with a number where another one has it.
+    /// The operation's own id, or one made of method and path; with a number if another operation has the same id.
     fn id(&mut self, own: Option<&str>, method: &str, path: &str) -> String {
         self.names.unique(match own {
             Some(own) if !own.is_empty() => own.to_owned(),

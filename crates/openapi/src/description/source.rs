@@ -37,7 +37,7 @@ pub fn parse(text: &str) -> Result<Value, Finding> {
         match serde_json::from_str(text) {
             Ok(value) => return Ok(value),
             Err(error) => {
-                // A YAML document may begin with a brace too; few do, and what is wrong with it is told as JSON.
+                // A YAML document may begin with a brace too, but few do; its faults are reported as faults of JSON.
                 return document::parse(text).map_err(|_| {
                     let position = Position {
                         line: error.line().max(1),

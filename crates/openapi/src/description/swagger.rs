@@ -4,7 +4,7 @@
 use super::budget::Budget;
 use serde_json::{Map, Value, json};
 
-/// Where things stand in 2.0, and where they stand since 3.0.
+/// The places of parts in 2.0, and their places since 3.0.
 const MOVED: [(&str, &str); 4] = [
     ("#/definitions/", "#/components/schemas/"),
     ("#/parameters/", "#/components/parameters/"),

@@ -159,7 +159,7 @@ fn bad_texts_are_refused_at_their_place() {
 }
 
 #[test]
-fn references_that_lead_nowhere_are_told_and_do_not_stop_the_rest() {
+fn references_that_lead_nowhere_are_reported_and_do_not_stop_the_rest() {
     let text = "openapi: 3.1.0\npaths:\n  /a:\n    get:\n      parameters:\n        - $ref: '#/no'\n        - $ref: other.yaml\n      responses: {}\n";
     let found = read(text).expect("a description");
     let told: Vec<String> = found.faults.iter().map(ToString::to_string).collect();

@@ -1,8 +1,8 @@
-//! What the access log tells of one request.
+//! The fields of the access log for one request.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// One request, as far as the log tells it. What does not apply is left out of the line.
+/// One request, as the log reports it. Fields that do not apply are left out of the line.
 ///
 /// Fields that the client chose are bytes: they are escaped, stripped of what is not UTF-8, and cut when
 /// longer than 8 KiB.
@@ -14,7 +14,7 @@ pub struct AccessEntry<'a> {
     pub client: Option<IpAddr>,
     /// Request method.
     pub method: &'a [u8],
-    /// The host asked for.
+    /// The requested host.
     pub host: &'a [u8],
     /// The request's path. A query is cut off: it may carry secrets.
     pub path: &'a [u8],
@@ -46,7 +46,7 @@ pub struct AccessEntry<'a> {
     pub retries: u32,
     /// What kind of error ended the request.
     pub error: Option<&'a str>,
-    /// What was spoken on a session below HTTP. Its line has no `method`, `host`, `path` and `status`; the server name
-    /// that its client asked for is in `host`, and written as `server_name`.
+    /// The protocol of a session below HTTP. Its line has no `method`, `host`, `path` and `status`; the server name
+    /// that its client requested is in `host`, and written as `server_name`.
     pub protocol: Option<&'a str>,
 }

@@ -1,8 +1,8 @@
-//! The access log: one JSON object a line, written by a thread of its own.
+//! The access log: one JSON object per line, written by a thread of its own.
 //!
-//! Off unless somebody makes an [`AccessLog`]. Each worker then formats its lines into a buffer of its own and
-//! hands over full buffers through a bounded queue. A worker never waits: when the queue is full because the
-//! disk or pipe is slow, the buffer's lines are dropped and counted.
+//! The log is off unless an [`AccessLog`] is created. Each worker then formats its lines into a buffer of its own and
+//! sends full buffers through a bounded queue. A worker never waits: if the queue is full because the disk or pipe is
+//! slow, the buffer's lines are dropped and counted.
 //!
 //! Not an error log, and not a place for secrets: query strings, credentials and bodies never get here.
 

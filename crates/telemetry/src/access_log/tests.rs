@@ -154,7 +154,7 @@ fn closing_does_not_wait_for_ever() {
 #[test]
 fn a_batch_leaves_when_it_is_full_or_old() {
     let log = AccessLog::to_writer(io::sink()).unwrap();
-    // Time of the only line is 1000 ms: the tick's time, the age asked for, and whether it leaves.
+    // The only line is from 1000 ms: the tick's time, the maximum age, and whether the batch leaves.
     let cases = [
         (1_000, 1_000, false),
         (1_999, 1_000, false),

@@ -1,8 +1,8 @@
 //! Finished calls on their way to analytics: a ring for each worker, which one other thread empties.
 //!
-//! A record is 64 bytes of numbers: nothing is formatted, hashed or allocated where calls are served. What is too much
-//! is dropped and counted. Of sampled calls, a second ring has the texts as well. Names stand beside, by the numbers of
-//! the snapshot that served the call.
+//! A record is 64 bytes of numbers: nothing is formatted, hashed or allocated while calls are served. If there are too
+//! many, the excess is dropped and counted. For sampled calls, a second ring also has the texts. Names are stored
+//! separately, by the numbers of the snapshot that served the call.
 
 mod record;
 mod ring;

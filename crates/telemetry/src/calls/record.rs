@@ -105,7 +105,7 @@ impl CallRecord {
     }
 }
 
-/// What a sampled call tells besides.
+/// The further facts of a sampled call.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CallTexts<'c> {
     /// The path, as the client wrote it.

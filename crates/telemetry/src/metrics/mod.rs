@@ -1,4 +1,4 @@
-//! Counters and histograms, one set per worker, summed when somebody scrapes.
+//! Counters and histograms, one set per worker, summed at each scrape.
 //!
 //! [`Registry`] is the shared, off-path side: it hands every worker its [`WorkerMetrics`], allocates a
 //! [`SeriesId`] to every (service, route) pair of a configuration, and renders the Prometheus text format.

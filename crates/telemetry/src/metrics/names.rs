@@ -1,6 +1,6 @@
 //! Every metric that Weir exposes, and every fixed label value, in one place.
 //!
-//! A name that is published is a promise to somebody's dashboard: add here freely, rename never.
+//! A published name is a promise to the owners of dashboards: add here freely, rename never.
 
 /// How Prometheus is to read a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ macro_rules! metrics {
                 match self { $(Self::$variant => MetricType::$kind,)* }
             }
 
-            /// What the family tells, for its `# HELP` line.
+            /// The text of the family's `# HELP` line.
             pub const fn help(self) -> &'static str {
                 match self { $(Self::$variant => $help,)* }
             }
@@ -246,7 +246,7 @@ label_values! {
         Forbidden = "forbidden",
         /// A rate or quota was used up (429, 503).
         RateLimited = "rate_limited",
-        /// The work that the call asked for went beyond its budget (400).
+        /// The work for the call went beyond its budget (400).
         WorkLimit = "work_limit",
         /// Answered by a plugin for another reason.
         Plugin = "plugin",

@@ -16,8 +16,8 @@ use crate::log_sinks::LogSinkStats;
 use crate::ocsp::OcspStats;
 use crate::redis::RedisStats;
 
-/// Series that a registry keeps apart unless told otherwise. At this limit a full table costs 0.7 MB a worker
-/// and a scrape of some 4 MB; routes beyond it are counted together.
+/// The default number of series that a registry distinguishes. At this limit a full table costs 0.7 MB a worker and a
+/// scrape of some 4 MB; routes beyond it are counted together.
 pub const DEFAULT_SERIES_LIMIT: usize = 1_000;
 
 /// How a registry is set up.
@@ -196,7 +196,7 @@ impl Registry {
         self.state().certificates = ends;
     }
 
-    /// Exposes the health of targets, asked for at each scrape.
+    /// Exposes the health of targets, which is read at each scrape.
     pub fn observe_targets(&self, source: Arc<dyn TargetSource>) {
         self.state().targets = Some(Targets(source));
     }

@@ -26,7 +26,7 @@ pub(super) struct SeriesScrape {
     pub(super) totals: SeriesTotals,
 }
 
-/// Everything one scrape tells.
+/// The content of one scrape.
 #[derive(Debug)]
 pub(super) struct Scrape {
     pub(super) totals: Totals,

@@ -1,4 +1,4 @@
-//! Sessions below HTTP: what a worker counts of them, and how that is told.
+//! Sessions below HTTP: a worker's counts of them, and their exposition.
 
 use super::counter::{Counter, Gauge};
 use super::exposition::{Exposition, Labels};

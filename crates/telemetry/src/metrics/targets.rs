@@ -28,7 +28,7 @@ pub trait TargetSource: Send + Sync {
     fn visit_limits(&self, visit: &mut dyn FnMut(&str, u32, u32));
 }
 
-/// What one scrape tells of targets.
+/// The targets of one scrape.
 #[derive(Debug, Default)]
 pub(super) struct TargetScrape {
     /// The first of them, by upstream, target and address. One that is configured twice is there once.
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_are_told_up_to_a_bound() {
+    fn targets_are_reported_up_to_a_bound() {
         for (count, samples) in [(0, 0), (2, 2), (1_500, MAX_TARGETS)] {
             let registry = Registry::new(RegistryOptions::default());
             registry.observe_targets(Arc::new(ManyTargets(count)));

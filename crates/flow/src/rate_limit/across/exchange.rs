@@ -13,15 +13,15 @@ const MAX_WINDOWS: usize = 1 << 20;
 const MAX_GATEWAYS: usize = 1_000;
 /// Places in windows that are kept at most for all runs of one gateway: twice what a gateway shares.
 const MAX_OF_ONE: usize = 2 * super::SHARDS * super::MAX_NOTES;
-/// Runs of one gateway that are told apart in a window.
+/// The most runs of one gateway that are distinguished in a window.
 const MAX_RUNS: usize = 16;
-/// Gateways that are told apart in one window.
+/// The most gateways that are distinguished in one window.
 const MAX_PARTS: usize = 4_096;
 /// Places in windows that are kept at most for all gateways.
 const MAX_HELD: usize = 8 * MAX_WINDOWS;
 /// Windows are a year long at most, and a sliding one is of use for one more.
 const LONGEST_MS: u64 = 2 * 366 * 24 * 60 * 60 * 1_000;
-/// A count beyond this is none.
+/// A count beyond this is invalid.
 const MAX_COUNT: u64 = 1 << 48;
 /// Windows in one answer at most.
 const MAX_TOLD: usize = 20_000;
@@ -87,7 +87,7 @@ struct Gateway {
 /// What a gateway learns.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Settlement {
-    /// Which exchange says so: another one than before has to be told everything.
+    /// The exchange that sent this: a new one has to be sent everything.
     pub exchange: u64,
     /// How many gateways share limits.
     pub gateways: u64,
@@ -112,7 +112,7 @@ impl fmt::Debug for CountExchange {
 }
 
 impl CountExchange {
-    /// One that knows nothing yet. `id` tells it from others.
+    /// An exchange that knows nothing yet. `id` distinguishes it from others.
     #[must_use]
     pub fn new(id: u64) -> Self {
         Self {
@@ -220,7 +220,7 @@ impl ExchangeState {
         Ok((is_new, more > 0))
     }
 
-    /// Where a gateway's part of a window is. It is made where there is none.
+    /// The place of a gateway's part of a window. It is created if there is none.
     fn place(&mut self, gateway: u64, count: &Count) -> Result<usize, RejectReason> {
         let is_full = self.windows.len() >= MAX_WINDOWS;
         let known = self.windows.get(&count.window);

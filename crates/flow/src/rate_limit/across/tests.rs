@@ -49,7 +49,7 @@ impl Gateway {
 }
 
 #[test]
-fn calls_that_count_as_several_are_told_as_several() {
+fn calls_that_count_as_several_are_reported_as_several() {
     let exchange = CountExchange::new(1);
     let (one, other) = (Gateway::new("one"), Gateway::new("other"));
     for (gateway, cost) in [(&one, 6), (&one, 1), (&other, 2)] {

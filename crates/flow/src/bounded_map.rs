@@ -11,7 +11,7 @@ const SWEEP: usize = 2;
 const EMPTY: u128 = u128::MAX;
 const FIRST_SLOTS: usize = 16;
 
-/// What becomes of a value when room is wanted.
+/// What happens to a value when room is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Eviction {
     /// It means nothing any more.

@@ -26,7 +26,7 @@ pub struct Acme {
     /// Whether the authority's terms of service are accepted; those that have some sign nothing without.
     #[serde(default, skip_serializing_if = "is_default")]
     pub terms_accepted: bool,
-    /// Where the authority may send word: `mailto:` and an address.
+    /// Contact addresses for the authority: `mailto:` and an address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contact: Vec<String>,
     /// How the gateway shows that the names are its own.

@@ -27,16 +27,16 @@ pub struct Certificate {
     pub ocsp_stapling: Option<OcspStapling>,
 }
 
-/// How the answers of a certificate's responder are fetched and judged.
+/// How the responses of a certificate's responder are fetched and checked.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OcspStapling {
-    /// Whether an answer is passed on unchecked: its signature, its times, and whether it says that the certificate is
-    /// good.
+    /// Whether a response is passed on unchecked: its signature, its times, and whether it says that the certificate is
+    /// valid.
     #[serde(skip_serializing_if = "is_default")]
     pub skip_verify: bool,
-    /// The longest that an answer is used before the responder is asked again, in seconds. An answer that says that
-    /// there is news earlier is used until then at most.
+    /// The longest time in seconds for which a response is used before the responder is asked again. A response that
+    /// announces an earlier update is used until then at most.
     #[schemars(range(min = 60))]
     pub cache_ttl_seconds: u32,
 }
@@ -69,7 +69,7 @@ impl fmt::Debug for KeyPair {
     }
 }
 
-/// What is asked of the certificates of clients.
+/// The requirements for clients' certificates.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClientCertificate {
@@ -78,8 +78,8 @@ pub struct ClientCertificate {
     /// Whether clients without one are let in too.
     #[serde(default, skip_serializing_if = "is_default")]
     pub optional: bool,
-    /// Regular expressions of paths. Clients without a certificate are let in, and calls of theirs to paths that match none of
-    /// these are refused with status 400. Stream routes have no paths: their clients must show one.
+    /// Regular expressions of paths. Clients without a certificate may connect, but their calls to paths that match
+    /// none of these are refused with status 400. Stream routes have no paths: their clients must have a certificate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exempt_paths: Vec<String>,
 }
@@ -98,7 +98,7 @@ pub enum TlsVersion {
     Tls13,
 }
 
-/// How targets are met over TLS.
+/// The TLS settings for connections to targets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct UpstreamTls {

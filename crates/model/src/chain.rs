@@ -49,7 +49,7 @@ pub struct RefusalOverride {
 pub enum PluginRef {
     /// The `id` of an instance in the model's `plugins`.
     Shared(String),
-    /// An instance of its own. Models that differ in something else share it.
+    /// An instance of its own. Models that differ in another part share it.
     Inline(Arc<PluginInstance>),
 }
 
@@ -60,7 +60,7 @@ pub enum PluginRef {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChainStep {
-    /// What runs for those whom no table lists.
+    /// The plugin for callers that no table lists.
     #[serde(default, rename = "use", skip_serializing_if = "Option::is_none")]
     pub plugin: Option<PluginRef>,
     /// Ids of consumer tables, the most specific first.

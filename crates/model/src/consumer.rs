@@ -27,7 +27,7 @@ pub struct Consumer {
     /// How plugins recognise the consumer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub credentials: Vec<Credential>,
-    /// Credentials are good on routes of the same dialect only.
+    /// The dialect of the routes on which its credentials are valid.
     #[serde(default, skip_serializing_if = "is_default")]
     pub dialect: DialectName,
     /// Credentials are good for plugin instances of the same workspace only. Where there is one, `id` begins with its
@@ -54,7 +54,7 @@ pub struct Credential {
     pub id: Option<String>,
     /// The plugin that it is for, by its name in the catalogue.
     pub plugin: String,
-    /// What the plugin needs: a key, a secret, a public key. Its schema is the plugin's.
+    /// The data that the plugin needs: a key, a secret, a public key. Its schema is the plugin's.
     pub config: serde_json::Value,
 }
 

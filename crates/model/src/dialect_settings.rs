@@ -29,7 +29,7 @@ pub struct DialectSettings {
     /// Request headers whose names have other characters than letters, digits, `-` and `_` are dropped (as by NGINX).
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub plain_header_names: bool,
-    /// Put behind `Content-Type` of textual responses that name no charset, of the gateway and of upstreams alike.
+    /// Appended to the `Content-Type` of textual responses that name no charset, of the gateway and of upstreams alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charset: Option<DefaultCharset>,
     /// Several credentials of one plugin may have the same key: the last one counts. Otherwise they are refused.
@@ -41,14 +41,14 @@ pub struct DialectSettings {
     pub consumers_may_be_missing: bool,
 }
 
-/// A request header that names the client, and the peers that are believed (as NGINX's `real_ip_header` and
-/// `set_real_ip_from`). It is read before routes are matched; a value that is no address changes nothing.
+/// A request header with the client's address, and the peers that are trusted to set it (as NGINX's `real_ip_header`
+/// and `set_real_ip_from`). It is read before routes are matched; a value that is not an address changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RealIp {
     /// The header. Of several values or a comma-separated list, the last counts.
     pub header: String,
-    /// Peers that are believed.
+    /// Peers that are trusted.
     #[schemars(with = "Vec<String>")]
     pub trusted: Vec<IpNet>,
 }

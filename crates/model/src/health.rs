@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HealthChecks {
-    /// Probes that the gateway sends by itself.
+    /// Probes that the gateway itself sends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<ActiveChecks>,
     /// Checks by the results of calls.
@@ -40,11 +40,11 @@ pub enum NoneHealthy {
     Refuse,
 }
 
-/// Probes that the gateway sends by itself.
+/// Probes that the gateway itself sends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ActiveChecks {
-    /// What a probe is.
+    /// The kind of the probes.
     #[serde(rename = "type")]
     pub kind: ProbeKind,
     /// The method of an HTTP probe.
@@ -103,7 +103,7 @@ impl Default for ActiveChecks {
     }
 }
 
-/// What a probe is.
+/// The kind of a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProbeKind {
@@ -188,7 +188,7 @@ pub struct PassiveChecks {
     pub ejection_ms: Option<u64>,
 }
 
-/// What of the answers to calls makes targets healthy.
+/// The results of calls that make targets healthy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PassiveHealthy {
@@ -208,7 +208,7 @@ impl Default for PassiveHealthy {
     }
 }
 
-/// What of the answers to calls makes targets unhealthy. A number of 0: the failure does not count.
+/// The results of calls that make targets unhealthy. A number of 0: the failure does not count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PassiveUnhealthy {

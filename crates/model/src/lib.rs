@@ -73,7 +73,7 @@ pub struct Model {
     /// Version of the text form; `1`.
     #[serde(default = "text_form_version")]
     pub weir: u32,
-    /// Whose words answer calls that match no route.
+    /// The dialect of responses to calls that match no route.
     #[serde(default, skip_serializing_if = "is_default")]
     pub dialect: DialectName,
     /// APIs that calls are forwarded to.

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 pub enum List {
     /// The routes of calls.
     Routes,
-    /// Where calls go.
+    /// The destinations of calls.
     Services,
     /// Groups of targets.
     Upstreams,
@@ -51,7 +51,7 @@ impl List {
     }
 }
 
-/// A resource as a list shows it. What a kind of resource does not have is left out.
+/// A resource as a list shows it. Fields that a kind of resource does not have are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Row {
@@ -64,10 +64,10 @@ pub struct Row {
     /// The workspace that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
-    /// The key of its document in the store; absent: it stands in a file.
+    /// The key of its document in the store; absent: it is in a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub document: Option<String>,
-    /// The file in which it stands.
+    /// The file that holds it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Its place in the document or file (RFC 6901); empty: it is all of it.
@@ -94,7 +94,7 @@ pub struct Row {
     /// The upstream of a route or service, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upstream: Option<String>,
-    /// Where a service's calls go, without user and password.
+    /// The address of a service, without user and password.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// How the next target is chosen.
@@ -106,7 +106,7 @@ pub struct Row {
     /// Plugins that are configured at this resource, by the names that its dialect gives them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub plugins: Vec<String>,
-    /// What a plugin is configured for, such as `route shop`; absent: everything.
+    /// The object that a plugin is configured for, such as `route shop`; absent: everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub applies_to: Option<String>,
     /// Groups of a consumer.
@@ -121,10 +121,10 @@ pub struct Row {
     /// Names for which a certificate is shown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub server_names: Vec<String>,
-    /// When a certificate begins to be good, in seconds since the Unix epoch.
+    /// The beginning of a certificate's validity, in seconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_before: Option<u64>,
-    /// When a certificate ends to be good, in seconds since the Unix epoch.
+    /// The end of a certificate's validity, in seconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_after: Option<u64>,
     /// Labels and tags.
@@ -141,7 +141,7 @@ pub struct Reference {
     pub id: String,
 }
 
-/// What a document or file says.
+/// The content of a document or file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Overview {
     /// The workspace in which its names count; `None`: the dialect has none.
@@ -157,9 +157,9 @@ pub enum OverviewItem {
     Row {
         /// Its list.
         list: List,
-        /// What other documents call it, beside its name.
+        /// The id that other documents use for it, beside its name.
         own_id: String,
-        /// What is shown. Names in `service` and `upstream` may be identifiers still, which the index replaces.
+        /// The visible row. Names in `service` and `upstream` may still be identifiers, which the index replaces.
         row: Box<Row>,
     },
     /// Something that another document's resource has.
@@ -171,7 +171,7 @@ pub enum OverviewItem {
     },
 }
 
-/// What a resource has that stands in a document of its own.
+/// A part of a resource that is in a document of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Attachment {
     /// A plugin.

@@ -14,13 +14,13 @@ use std::collections::BTreeMap;
 pub struct Route {
     /// Unique name within its dialect; metrics and logs carry it.
     pub name: String,
-    /// Whose words answer this route's refusals.
+    /// The dialect of this route's refusals.
     #[serde(default, skip_serializing_if = "is_default")]
     pub dialect: DialectName,
     /// The route takes calls for which any of these holds.
     #[serde(rename = "match")]
     pub matches: Vec<RouteMatch>,
-    /// Where the calls go.
+    /// The destination of the calls.
     #[serde(rename = "to")]
     pub target: RouteTarget,
     /// Calls that are not over TLS are answered with this status: 426, or a 3xx to the same place over TLS.
@@ -29,7 +29,7 @@ pub struct Route {
     /// Calls that are not gRPC over HTTP/2 are answered with this status.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grpc_only_status: Option<u16>,
-    /// What becomes of the call's path.
+    /// The changes of the call's path.
     #[serde(default, skip_serializing_if = "is_default")]
     pub path: PathRewrite,
     /// The Host that the upstream sees.
@@ -79,7 +79,7 @@ fn is_yes(value: &bool) -> bool {
     *value
 }
 
-/// Where a route's calls go.
+/// The destination of a route's calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RouteTarget {
@@ -89,7 +89,7 @@ pub enum RouteTarget {
     Respond(Respond),
 }
 
-/// A response of the gateway itself, in the words of the route's dialect.
+/// A response of the gateway itself, in the format of the route's dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Respond {
@@ -164,7 +164,7 @@ pub struct HeaderMatch {
     pub regex: Option<String>,
 }
 
-/// What becomes of the call's path on its way to the upstream.
+/// The changes of the call's path on its way to the upstream.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PathRewrite {
@@ -197,7 +197,7 @@ pub enum UpstreamHost {
     /// The target's own name, with its port if it is not the scheme's.
     #[default]
     Target,
-    /// What the client sent.
+    /// The `Host` that the client sent.
     Client,
     /// This one.
     Fixed(String),
@@ -268,7 +268,7 @@ fn is_default_via(via: &Option<String>) -> bool {
     *via == default_via()
 }
 
-/// A header that the gateway adds by itself.
+/// A header that the gateway itself adds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GatewayHeader {

@@ -34,7 +34,7 @@ pub struct Service {
     /// Also retry if an upstream answers with one of these statuses. The last response is passed on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub retry_statuses: Vec<u16>,
-    /// How targets are met over TLS (an `https` url, or an upstream with the scheme `https`).
+    /// The TLS settings for targets (an `https` url, or an upstream with the scheme `https`).
     #[serde(default, skip_serializing_if = "is_default")]
     pub tls: UpstreamTls,
     /// How long to wait for the upstream.
@@ -60,7 +60,7 @@ pub struct Timeouts {
     pub write_ms: u64,
     /// Between two successful reads of the response.
     pub read_ms: u64,
-    /// For all tries of a call together, from the first one on until the response is there whole; 0: no bound. For calls
+    /// For all tries of a call together, from the first one until the response is complete; 0: no limit. For calls
     /// only.
     #[serde(skip_serializing_if = "is_default")]
     pub call_ms: u64,

@@ -53,7 +53,7 @@ pub struct StreamRoute {
     pub plugins: Vec<ChainStep>,
 }
 
-/// What is spoken on a session.
+/// The protocol of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StreamProtocol {

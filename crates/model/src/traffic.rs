@@ -50,7 +50,7 @@ pub struct StickySessions {
     /// Seconds after which the client forgets the cookie; absent: when it closes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_age_s: Option<u64>,
-    /// The attributes of the cookie behind its path and age.
+    /// The attributes of the cookie after its path and age.
     pub attributes: String,
 }
 

@@ -139,7 +139,7 @@ pub enum BalancingAlgorithm {
     Ewma,
 }
 
-/// What is hashed to choose a target.
+/// The value that is hashed to choose a target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HashOn {
@@ -162,7 +162,7 @@ pub enum HashOn {
         /// The path of a new cookie; absent: no cookie is set.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         set_for_path: Option<String>,
-        /// The attributes of a new cookie behind its path; absent: `HttpOnly`.
+        /// The attributes of a new cookie after its path; absent: `HttpOnly`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         attributes: Option<String>,
     },

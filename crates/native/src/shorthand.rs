@@ -67,7 +67,7 @@ impl RouteShorthand {
     reason = "read by hand, route by route; the type is there for the schema"
 )]
 pub(crate) struct ServiceShorthand {
-    /// The routes that lead to this service. They stand before the document's own `routes`.
+    /// The routes that lead to this service. They come before the document's own `routes`.
     pub routes: Vec<Value>,
 }
 

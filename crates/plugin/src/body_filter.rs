@@ -49,7 +49,7 @@ pub struct BodyFilters {
     between: [Vec<u8>; 2],
 }
 
-/// What becomes of a body.
+/// What happens to a body.
 #[derive(Clone, Copy)]
 enum Step<'d> {
     Piece(&'d [u8]),

@@ -59,7 +59,7 @@ pub struct StoreAway;
 /// if too much waits.
 pub type Committed = Box<dyn FnOnce(Result<Option<u64>, StoreAway>) + Send>;
 
-/// What becomes of a read: the record, and the revision of the store then. Dropped, if too much waits.
+/// What happens to a read: the record, and the revision of the store then. Dropped, if too much waits.
 pub type RecordRead = Box<dyn FnOnce(Result<(Option<SharedRecord>, u64), StoreAway>) + Send>;
 
 /// The part of a store that is a plugin's. It never blocks.

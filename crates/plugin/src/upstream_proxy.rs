@@ -9,7 +9,7 @@ pub struct UpstreamProxy {
     pub plain: HttpProxy,
     /// For targets over TLS, through a tunnel (RFC 9110, 9.3.6).
     pub tunnel: HttpProxy,
-    /// Whether certificates of targets must be good; `None`: as the service says.
+    /// Whether the certificates of targets are verified; `None`: as the service says.
     pub verify_tls: Option<bool>,
     /// The client's details in the call.
     pub forwarded: ProxiedForwarding,

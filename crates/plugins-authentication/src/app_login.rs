@@ -46,7 +46,7 @@ pub struct Config {
     pub client_id: String,
     /// The app's secret.
     pub client_secret: String,
-    /// Where browsers without a session are sent.
+    /// The address to which browsers without a session are sent.
     pub login_url: String,
     /// The redirect address that was sent to the provider when the login began; Feishu checks it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,16 +57,16 @@ pub struct Config {
     /// The query argument with the code.
     #[serde(default = "standard_argument")]
     pub code_query: String,
-    /// Where tokens are had.
+    /// The token endpoint.
     pub token_url: String,
-    /// Where users are had.
+    /// The userinfo endpoint.
     pub userinfo_url: String,
     /// Whether upstreams get the user, in `X-Userinfo`.
     #[serde(default = "weir_plugins_shared::yes")]
     pub tell_user: bool,
     /// The session and its cookie.
     pub session: SessionConfig,
-    /// How the provider is asked.
+    /// The HTTP settings for calls to the provider.
     #[serde(default)]
     pub http: HttpRules,
 }
@@ -86,7 +86,7 @@ impl std::fmt::Debug for Config {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Provider {
-    /// DingTalk: the app has a token of its own, with which it asks for the user of a code.
+    /// DingTalk: the app has a token of its own, with which it looks up the user of a code.
     Dingtalk,
     /// Feishu: the code is exchanged for the user's token.
     Feishu,

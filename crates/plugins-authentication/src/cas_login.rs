@@ -38,7 +38,7 @@ use weir_plugins_shared::random::{Random, system_random};
 pub struct Config {
     /// The server's address.
     pub url: String,
-    /// Where the server sends browsers back to: a path, or a whole address.
+    /// The address to which the server sends browsers back: a path, or a whole address.
     pub callback: String,
     /// The path that logs out.
     pub logout_path: String,
@@ -47,7 +47,7 @@ pub struct Config {
     pub max_body_bytes: usize,
     /// The session and its cookie.
     pub session: SessionConfig,
-    /// How the server is asked.
+    /// The HTTP settings for calls to the server.
     #[serde(default)]
     pub http: HttpRules,
 }

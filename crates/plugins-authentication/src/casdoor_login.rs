@@ -41,11 +41,11 @@ pub struct Config {
     pub client_id: String,
     /// The app's secret.
     pub client_secret: String,
-    /// Where Casdoor sends browsers back to.
+    /// The address to which Casdoor sends browsers back.
     pub callback_url: String,
     /// The session and its cookie.
     pub session: SessionConfig,
-    /// How Casdoor is asked.
+    /// The HTTP settings for calls to Casdoor.
     #[serde(default)]
     pub http: HttpRules,
 }

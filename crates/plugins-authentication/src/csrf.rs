@@ -35,7 +35,7 @@ use weir_plugins_shared::config_checks::ConfigErrors;
 pub struct Config {
     /// What tokens are signed with.
     pub key: String,
-    /// How long a token is good, in seconds. 0 or less: for ever (and the browser forgets the cookie at once).
+    /// The lifetime of a token, in seconds. 0 or less: unlimited (and the browser drops the cookie at once).
     #[serde(default = "two_hours")]
     pub expires_seconds: i64,
     /// The name of cookie and header.

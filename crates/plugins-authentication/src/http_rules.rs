@@ -12,19 +12,19 @@ use weir_plugins_shared::http_request::{HttpServer, ServerCallRules};
 /// The most bytes of an answer.
 const MAX_ANSWER: usize = 1 << 20;
 
-/// How a server is asked.
+/// The HTTP settings for calls to a server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HttpRules {
     /// The longest that an answer may take, in milliseconds.
     pub timeout_ms: u64,
-    /// Whether the server's certificate must be good, over TLS.
+    /// Whether the server's certificate is verified, over TLS.
     pub verify_tls: bool,
     /// Idle connections to each server that each worker keeps; 0: none.
     pub pool_size: u32,
     /// How long they are kept, in milliseconds.
     pub pool_idle_timeout_ms: u64,
-    /// An HTTP proxy through which the server is asked: `http://host:port`.
+    /// An HTTP proxy for these calls: `http://host:port`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
     /// `Proxy-Authorization`.

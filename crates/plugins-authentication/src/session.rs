@@ -159,7 +159,7 @@ struct SessionFilter {
 struct SessionIdentity {
     consumer: String,
     credential: String,
-    /// What a directory or a token has named; `None`: neither has.
+    /// The groups that a directory or a token has named; `None` if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     groups: Option<Vec<String>>,
 }

@@ -32,10 +32,10 @@ pub struct SessionConfig {
     /// The secret that seals cookies. All gateways that share sessions have the same.
     #[schemars(length(min = 1))]
     pub secret: String,
-    /// Former secrets: cookies that they sealed are still good.
+    /// Former secrets: cookies that were sealed with them are still accepted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub former_secrets: Vec<String>,
-    /// What the session is for; a cookie is not good for another audience.
+    /// The purpose of the session; a cookie is not accepted for another audience.
     #[serde(default = "standard_audience")]
     pub audience: String,
     /// The cookie's name.

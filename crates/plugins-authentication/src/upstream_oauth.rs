@@ -60,7 +60,7 @@ pub struct Config {
     /// Further headers for the token endpoint.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// The header with the token, behind `Bearer`.
+    /// The header with the token, after `Bearer`.
     #[serde(default = "standard_header")]
     pub upstream_header: String,
     /// How long a token is used that does not say it, in seconds.
@@ -69,15 +69,15 @@ pub struct Config {
     /// So long before it expires, a token is not used any more, in seconds.
     #[serde(default = "five")]
     pub early_seconds: u64,
-    /// Statuses of upstreams that say that the token is not good. The call is sent once more with a new token, if its body can be
-    /// sent again; after statuses other than 401 only if its method may be repeated.
+    /// Statuses of upstreams that mean that the token is not accepted. The call is sent once more with a new token, if
+    /// its body can be sent again; after statuses other than 401 only if its method may be repeated.
     #[serde(default = "unauthorized")]
     pub purge_on: Vec<u16>,
-    /// Status of the answer to callers while there is no token, 200 to 599.
+    /// Status of the response to callers while there is no token, 200 to 599.
     #[serde(default = "bad_gateway")]
     #[schemars(range(min = 200, max = 599))]
     pub failure_status: u16,
-    /// How the endpoint is asked.
+    /// The HTTP settings for calls to the endpoint.
     #[serde(default)]
     pub http: HttpRules,
 }

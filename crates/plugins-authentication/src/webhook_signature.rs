@@ -27,7 +27,7 @@ use weir_plugin::{
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The secret that both sides know, in Base64 (behind `whsec_` or not).
+    /// The secret that both sides know, in Base64 (with or without `whsec_` before it).
     pub secret: String,
     /// Whether the secret is Base64. `false`: it is used as it is written.
     #[serde(default = "weir_plugins_shared::yes")]
@@ -38,7 +38,7 @@ pub struct Config {
     /// Whether a webhook may be of the future by more than that.
     #[serde(default)]
     pub allow_future: bool,
-    /// Whether there may be several signatures, with spaces between them, of which one must be good.
+    /// Whether there may be several signatures, separated by spaces, of which one must be valid.
     #[serde(default = "weir_plugins_shared::yes")]
     pub allow_multiple: bool,
     /// The most bytes of a body that is read.

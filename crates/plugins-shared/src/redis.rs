@@ -40,7 +40,7 @@ pub struct Redis {
     pub password: Option<Password>,
     /// The number of the database; a cluster has only 0.
     pub database: u32,
-    /// How it is met over TLS; left out: without.
+    /// Its TLS settings; left out: no TLS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
     /// The longest that it may take until a connection is ready for use, in milliseconds, 1 to 60,000.

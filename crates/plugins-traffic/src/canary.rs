@@ -41,10 +41,10 @@ pub struct Config {
     /// In how many parts callers are divided.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub steps: u32,
-    /// A request header that decides by itself: `always` or `never`.
+    /// A request header that decides alone: `always` or `never`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_by_header: Option<String>,
-    /// The name of an upstream. If there is none of this name, `host` and `port` count.
+    /// The name of an upstream. If there is no such upstream, `host` and `port` count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upstream: Option<String>,
     /// A name or an address; absent: the service's own.

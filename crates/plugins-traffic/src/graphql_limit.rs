@@ -36,18 +36,18 @@ pub struct Config {
     pub limit: u64,
     /// Seconds of a window, which opens with a caller's first call.
     pub window_seconds: u64,
-    /// What calls are counted by; a call without a value for it is counted by its address.
+    /// The key that calls are counted by; a call without a value for it is counted by its address.
     pub by: CountBy,
     /// Which counters are used. Default: the instance's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// Status of the answer to calls over the limit, 200 to 599.
+    /// Status of the response to calls over the limit, 200 to 599.
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
     /// The message for calls over the limit, instead of the dialect's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Where counts stand that several gateways share. Left out: in this process.
+    /// The store for counts that several gateways share. Left out: in this process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<WindowStore>,
     /// The response header with the limit.
@@ -64,7 +64,7 @@ pub struct Config {
     pub cost_header: Option<String>,
     /// What costs are multiplied with, more than 0. They are rounded up, and at least 1.
     pub cost_factor: f64,
-    /// What is added to a cost before it is multiplied, at least 0.
+    /// The number that is added to a cost before it is multiplied, at least 0.
     #[serde(skip_serializing_if = "is_zero")]
     pub cost_offset: f64,
     /// The cost of the selected fields, which counts instead of the depth. If there are weights, queries to a service

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use weir_flow::rate_limit::KeyPrefix;
 use weir_plugin::{Exchange, Indeterminate, Template};
 
-/// What calls are counted by.
+/// The key that calls are counted by.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CountBy {
@@ -27,8 +27,8 @@ pub enum CountBy {
     Route,
     /// Nothing: all calls together.
     Everybody,
-    /// The client's address; of IPv6 only so many bits (1 to 128), because a client with one address has a network of them:
-    /// mostly 64 bits.
+    /// The client's address; of IPv6 only the given number of bits (1 to 128), because a client with one address has a
+    /// network of them: mostly 64 bits.
     IpNetwork(
         #[serde(deserialize_with = "prefix_length")]
         #[schemars(range(min = 1, max = 128))]
@@ -38,11 +38,10 @@ pub enum CountBy {
     Header(String),
     /// All calls to exactly this path (as the client wrote it) together; others are counted by `when_key_missing`.
     Path(String),
-    /// A text with variables, such as `$remote_addr $http_x_tenant`. It counts as absent when none of its variables
-    /// has a value, or when it is empty.
+    /// A text with variables, such as `$remote_addr $http_x_tenant`. It counts as absent if none of its variables has a
+    /// value, or if it is empty.
     Template(String),
-    /// All of these together. What the call has none of counts as empty; a call that has none of them has nothing to count
-    /// by.
+    /// All of these together. A missing value counts as empty; a call without any of them has no value to count by.
     All(#[schemars(length(min = 1, max = 8))] Vec<CountBy>),
 }
 
@@ -53,7 +52,7 @@ fn prefix_length<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Er
     }
 }
 
-/// What a call is counted by when there is no value to count by.
+/// The key for calls that have no value to count by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingKey {
@@ -429,7 +428,7 @@ mod tests {
             exchange.request.client = address.parse().expect("an address");
             counted.key(&exchange)
         };
-        assert_ne!(of("192.0.2.1"), of("192.0.2.2"), "IPv4 is told apart whole");
+        assert_ne!(of("192.0.2.1"), of("192.0.2.2"), "IPv4 is counted as a whole");
         assert_eq!(of("192.0.2.1"), of("::ffff:192.0.2.1"));
         for bits in [json!(0), json!(129), json!("64")] {
             let read: Result<CountBy, _> = serde_json::from_value(json!({"ip-network": bits}));

@@ -17,15 +17,15 @@ use weir_plugin::{
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
 
-/// Configuration of `referer-restriction`. Hosts stand as they are, in the case in which they are written; a `*` at
-/// the start stands for anything.
+/// Configuration of `referer-restriction`. Hosts are compared literally, with their case; a `*` at the start matches
+/// any text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Where there are any, only calls from these hosts pass.
+    /// If there are any, only calls from these hosts pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
-    /// Calls from these hosts do not pass.
+    /// Calls from these hosts are refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
     /// Whether calls pass that have no `Referer`, or one that is not a web address.

@@ -31,7 +31,7 @@ pub struct Config {
     /// Whether calls are refused that neither say how long their body is nor send it in chunks.
     #[serde(default)]
     pub require_length: bool,
-    /// Status of the answer to calls that wait for `100 Continue`, 200 to 599.
+    /// Status of the response to calls that wait for `100 Continue`, 200 to 599.
     #[serde(default = "expectation_failed")]
     #[schemars(range(min = 200, max = 599))]
     pub expect_status: u16,

@@ -43,10 +43,10 @@ pub struct Config {
     /// Whether calls within the burst wait. `false`: they pass at once.
     #[serde(default = "weir_plugins_shared::yes")]
     pub delay: bool,
-    /// What calls are counted by.
+    /// The key that calls are counted by.
     #[serde(default)]
     pub by: CountBy,
-    /// What a call is counted by that has no value for `by`; `fail` is answered with status 500.
+    /// The key for calls without a value for `by`; with `fail` they get status 500.
     #[serde(default)]
     pub when_key_missing: MissingKey,
     /// Which buckets are used. Instances with equal scopes share them. Default: the instance's id.
@@ -59,7 +59,7 @@ pub struct Config {
     /// The message of a refusal, instead of the dialect's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Where buckets stand that several gateways share. Left out: in this process.
+    /// The store for buckets that several gateways share. Left out: in this process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<Store>,
 }

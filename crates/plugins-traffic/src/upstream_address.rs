@@ -23,7 +23,7 @@ use weir_plugin::{
 use weir_plugins_shared::path_captures::RegexMatch;
 use weir_plugins_shared::text_template::{TemplateSyntax, TextTemplate};
 
-/// Configuration of `upstream-address`. What is left out is the service's own.
+/// Configuration of `upstream-address`. Parts that are left out are taken from the service.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
@@ -36,7 +36,7 @@ pub struct Config {
     /// The path, with expressions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Whether letters of `path` that cannot stand in a path are escaped; `%` counts among them.
+    /// Whether characters that are not allowed in a path are escaped in `path`; `%` counts among them.
     pub escape_path: bool,
 }
 

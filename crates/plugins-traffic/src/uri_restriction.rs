@@ -33,7 +33,7 @@ pub struct Config {
     /// In which form of the address they are searched for.
     #[serde(default)]
     pub form: UriForm,
-    /// Status of the answer, 200 to 599.
+    /// Status of the response, 200 to 599.
     #[serde(default = "forbidden")]
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,

@@ -43,7 +43,7 @@ pub struct Rule {
     pub then: Action,
 }
 
-/// What a rule does.
+/// The action of a rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
@@ -58,7 +58,7 @@ pub enum Action {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Refuse {
-    /// Status of the answer, 200 to 599.
+    /// Status of the response, 200 to 599.
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
     /// The message of a refusal, instead of the dialect's own.

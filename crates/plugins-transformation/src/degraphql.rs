@@ -78,8 +78,8 @@ pub struct QueryRoute {
     /// Their methods.
     #[serde(default = "usual_methods")]
     pub methods: Vec<String>,
-    /// Their path, behind what the route of the gateway has matched: `/:owner/:name`. What stands for `:owner` is the value of the
-    /// query's variable `$owner`.
+    /// Their path, after the part that the gateway's route has matched: `/:owner/:name`. The part at `:owner` becomes
+    /// the value of the query's variable `$owner`.
     pub path: String,
     /// The query, with one operation. Its other variables are arguments of the call's query, or members of the object that
     /// its body is.

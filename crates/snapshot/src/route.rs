@@ -70,7 +70,7 @@ pub enum Action {
 pub struct Forward {
     /// Position in the snapshot's list of upstreams.
     pub upstream: u32,
-    /// What becomes of the path; `base` is the service's path joined with the route's.
+    /// What happens to the path; `base` is the service's path joined with the route's.
     pub path: PathRewrite,
     /// How targets are met over TLS; `None`: they speak cleartext.
     pub tls: Option<Arc<ClientTls>>,

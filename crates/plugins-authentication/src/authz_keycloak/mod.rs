@@ -60,7 +60,7 @@ pub struct Config {
     /// Whether the method is the scope.
     #[serde(default)]
     pub method_as_scope: bool,
-    /// Where browsers are sent whose calls are refused.
+    /// The address to which browsers are sent if their calls are refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub denied_redirect: Option<String>,
     /// The path at which a form with `username` and `password` is exchanged for tokens.
@@ -78,7 +78,7 @@ pub struct Config {
     /// So long before it expires, a token of the client is not used any more, in seconds.
     #[serde(default)]
     pub early_seconds: u64,
-    /// How Keycloak is asked.
+    /// The HTTP settings for calls to Keycloak.
     #[serde(default)]
     pub http: HttpRules,
 }

@@ -32,7 +32,7 @@ use weir_plugins_shared::config_checks::ConfigErrors;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Request headers in which user name and password may stand. The first that names a user who is known counts.
+    /// The request headers that may carry user name and password. The first one that names a known user counts.
     #[serde(default = "standard_headers")]
     pub headers: Vec<String>,
     /// Whether the word before them may be written in capitals (`BASIC`) too.
@@ -42,7 +42,7 @@ pub struct Config {
     /// has it.
     #[serde(default)]
     pub ignore_spaces: bool,
-    /// Whether the headers are taken out of the request before it is forwarded.
+    /// Whether the headers are removed from the request before it is forwarded.
     #[serde(default)]
     pub strip: bool,
     /// `WWW-Authenticate` of refusals; `null`: none.
@@ -93,13 +93,13 @@ pub struct Credential {
     pub password_sha1: Option<Sha1>,
 }
 
-/// SHA-1 of a password with a text behind it, which is how Kong keeps passwords.
+/// SHA-1 of a password followed by a salt, which is how Kong stores passwords.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sha1 {
     /// The hash, 40 hexadecimal digits.
     pub hash: String,
-    /// The text behind the password.
+    /// The text after the password.
     pub salt: String,
 }
 

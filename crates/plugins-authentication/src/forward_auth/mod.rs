@@ -32,13 +32,13 @@ use weir_plugins_shared::request_uri::{UriForm, with_uri};
 pub struct Config {
     /// The address of the server, with the path.
     pub url: String,
-    /// Whether it is asked with `POST` and the call's body, rather than with `GET`.
+    /// Whether it is called with `POST` and the call's body, instead of `GET`.
     #[serde(default)]
     pub send_body: bool,
     /// The most bytes of a body that is sent; calls with a larger one are refused with status 413.
     #[serde(default = "standard_body_limit")]
     pub max_body_bytes: usize,
-    /// Whether the server's certificate must be good, over TLS.
+    /// Whether the server's certificate is verified, over TLS.
     #[serde(default = "weir_plugins_shared::yes")]
     pub verify_tls: bool,
     /// Headers of the call that the server gets too.
@@ -65,7 +65,7 @@ pub struct Config {
     /// Whether calls go on while the server gives no answer.
     #[serde(default)]
     pub pass_on_failure: bool,
-    /// Status of the answer to callers while the server gives none, 200 to 599.
+    /// Status of the response to callers while the server does not answer, 200 to 599.
     #[serde(default = "forbidden")]
     #[schemars(range(min = 200, max = 599))]
     pub failure_status: u16,

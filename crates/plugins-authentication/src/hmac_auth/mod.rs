@@ -35,14 +35,13 @@ pub struct Config {
     /// The form in which calls carry their signature, and what is signed.
     #[serde(default)]
     pub form: Form,
-    /// Request headers in which it may stand. The first that can be read counts.
+    /// The request headers that may carry it. The first one that can be parsed counts.
     #[serde(default = "standard_headers")]
     pub headers: Vec<String>,
     /// Algorithms that are taken.
     #[serde(default = "all_algorithms")]
     pub algorithms: Vec<Algorithm>,
-    /// How far the time that a call names in `X-Date` or `Date` may be from the gateway's, in seconds. 0: the time is
-    /// not looked at.
+    /// How far the time in `X-Date` or `Date` may differ from the gateway's, in seconds. 0: the time is not checked.
     #[serde(default = "standard_skew")]
     pub clock_skew_seconds: u64,
     /// Whether a call may name its time in `X-Date`.
@@ -60,7 +59,7 @@ pub struct Config {
     /// The most bytes of a body that is checked.
     #[serde(default = "standard_body_limit")]
     pub max_body_bytes: usize,
-    /// Whether the header is taken out of the request before it is forwarded.
+    /// Whether the header is removed from the request before it is forwarded.
     #[serde(default)]
     pub strip: bool,
     /// `WWW-Authenticate` of refusals; `null`: none.
@@ -166,7 +165,7 @@ pub struct Credential {
     /// The name by which calls name the credential; unique among those of one dialect.
     #[schemars(length(min = 1))]
     pub key: String,
-    /// What calls are signed with.
+    /// The secret with which calls are signed.
     pub secret: String,
 }
 

@@ -35,7 +35,7 @@ use weir_plugins_shared::config_checks::ConfigErrors;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The request header with the token, bare or behind `Bearer`.
+    /// The request header with the token, bare or after `Bearer`.
     #[serde(default = "authorization")]
     pub header: String,
     /// The request header in which the upstream gets what is decrypted.
@@ -47,15 +47,15 @@ pub struct Config {
     /// Whether the token's header is protected too, as the standard has it. Apache APISIX leaves it out.
     #[serde(default = "weir_plugins_shared::yes")]
     pub header_is_protected: bool,
-    /// Status of the answer to calls without a token, 200 to 599.
+    /// Status of the response to calls without a token, 200 to 599.
     #[serde(default = "unauthenticated")]
     #[schemars(range(min = 200, max = 599))]
     pub missing_status: u16,
-    /// Status of the answer to calls with a wrong token, 200 to 599.
+    /// Status of the response to calls with an invalid token, 200 to 599.
     #[serde(default = "unauthenticated")]
     #[schemars(range(min = 200, max = 599))]
     pub invalid_status: u16,
-    /// Status of the answer to calls with a token that no key opens, 200 to 599; absent: `invalid_status`.
+    /// Status of the response to calls with a token that no key opens, 200 to 599; absent: `invalid_status`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 200, max = 599))]
     pub unopened_status: Option<u16>,

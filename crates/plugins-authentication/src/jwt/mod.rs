@@ -33,13 +33,13 @@ use weir_plugin::{BuildContext, CredentialKind, Filter, Plugin, parse_config};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Where the token may stand, in the order in which they are read.
+    /// The locations of the token, in the order in which they are read.
     #[serde(default = "standard_places")]
     pub locations: Vec<TokenLocation>,
     /// What tokens in several places mean.
     #[serde(default)]
     pub on_multiple: MultipleTokens,
-    /// Words of which one stands before the token in a header, each exactly as it is written here.
+    /// The schemes, one of which must precede the token in a header, exactly as written here.
     #[serde(default = "standard_schemes")]
     pub schemes: Vec<String>,
     /// Whether a header without such a word holds no token, rather than a bare one.
@@ -76,7 +76,7 @@ pub struct Config {
     /// Claims that must have a value, at most 13: equal to this text, or a list with this text in it (as `aud` may be).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub expected_claims: BTreeMap<String, String>,
-    /// Whether the token is taken out of the request before it is forwarded.
+    /// Whether the token is removed from the request before it is forwarded.
     #[serde(default)]
     pub strip: bool,
     /// `WWW-Authenticate` of refusals of calls without a token; `null`: none.
@@ -143,7 +143,7 @@ fn standard_token_challenge() -> Option<String> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenLocation {
-    /// A request header, behind one of the `schemes`.
+    /// A request header, after one of the `schemes`.
     Header(String),
     /// A query argument.
     Query(String),
@@ -158,7 +158,7 @@ pub enum MultipleTokens {
     /// Tokens that differ are refused; empty ones count as none.
     #[default]
     Refuse,
-    /// The first place that is there counts, even if it is empty; other tokens in that very place are refused.
+    /// The first location that is present counts, even if it is empty; further tokens in the same location are refused.
     First,
 }
 
@@ -166,9 +166,9 @@ pub enum MultipleTokens {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeClaim {
-    /// `exp`: the token is good before this time.
+    /// `exp`: the token is valid before this time.
     Exp,
-    /// `nbf`: the token is good from this time on.
+    /// `nbf`: the token is valid from this time on.
     Nbf,
 }
 
@@ -179,7 +179,7 @@ pub struct Credential {
     /// The value of the key claim by which tokens name this credential; unique among the credentials of one dialect.
     #[schemars(length(min = 1))]
     pub key: String,
-    /// The one algorithm with which tokens of this credential are signed. What a token says itself only has to agree.
+    /// The one algorithm for tokens of this credential. The algorithm in a token must only agree with it.
     #[serde(default)]
     pub algorithm: Algorithm,
     /// The shared secret, for the `HS…` algorithms.
@@ -192,8 +192,8 @@ pub struct Credential {
     /// `CERTIFICATE`. RSA keys have at least 2048 bits, or see `short_rsa_key`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub public_key: Option<String>,
-    /// Whether `public_key` may be an RSA key of fewer bits, from 512 on, with `RS256`, `RS384` or `RS512`. Such keys can
-    /// be broken: only for those who cannot be given a new key at once.
+    /// Whether `public_key` may be a shorter RSA key, from 512 bits on, with `RS256`, `RS384` or `RS512`. Such keys can
+    /// be broken: use it only for callers who cannot get a new key at once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub short_rsa_key: bool,
     /// How long tokens are still taken after `exp` and already before `nbf`, in seconds.

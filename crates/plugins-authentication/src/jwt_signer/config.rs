@@ -20,24 +20,24 @@ pub struct Config {
     /// `realm` of `WWW-Authenticate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub realm: Option<String>,
-    /// How servers are asked.
+    /// The HTTP settings for calls to servers.
     #[serde(default)]
     pub http: HttpRules,
 }
 
-/// What becomes of a token.
+/// The rules for a token.
 #[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TokenRules {
-    /// The request header with the token, bare or behind `Bearer`. It never reaches the upstream. Absent: there is no such
-    /// token.
+    /// The request header with the token, bare or after `Bearer`. It never reaches the upstream. Absent: there is no
+    /// such token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_header: Option<String>,
     /// Whether calls without the token go on.
     pub optional: bool,
     /// Whether a signed token's signature is checked, by the keys of `verification_keys`.
     pub verify_signature: bool,
-    /// The public keys of those who sign the tokens.
+    /// The public keys of the tokens' signers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verification_keys: Option<KeyServer>,
     /// Whether keys of that document may be secrets (`oct`), for `HS256`, `HS384` and `HS512`.
@@ -165,14 +165,15 @@ pub struct Introspection {
     /// The longest that an answer may take, in milliseconds; absent: that of `http`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// How long an answer is used for calls with the same token, in seconds, and never longer than the token is good; 0: for
-    /// no other call.
+    /// How long a response is used for calls with the same token, in seconds, and never beyond the token's lifetime; 0:
+    /// for no other call.
     #[serde(default = "one_minute")]
     pub cache_seconds: u64,
-    /// What an answer must say.
+    /// The claims that a response must have.
     #[serde(default)]
     pub claims: ClaimRules,
-    /// The field of answers with a signed token, as a path, whose claims take the place of the answer's; empty: none.
+    /// The field with a signed token in the response, as a path, whose claims replace those of the response; empty:
+    /// none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub token_claim: Vec<String>,
     /// Whether the claims are not checked again by the rules for tokens.

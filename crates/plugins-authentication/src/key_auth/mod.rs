@@ -32,10 +32,10 @@ use weir_plugin::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Where the key may stand. The first place that holds one counts.
+    /// The locations of the key. The first one that holds a key counts.
     #[serde(default = "standard_places")]
     pub locations: Vec<KeyLocation>,
-    /// Whether the key is taken out of the request before it is forwarded.
+    /// Whether the key is removed from the request before it is forwarded.
     #[serde(default)]
     pub strip: StripCredential,
     /// What several keys in one place mean.
@@ -84,7 +84,7 @@ fn standard_challenge() -> Option<String> {
     Some("Key".into())
 }
 
-/// Whether the key is taken out of the request.
+/// Whether the key is removed from the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StripCredential {

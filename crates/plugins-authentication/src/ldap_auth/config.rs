@@ -15,10 +15,10 @@ pub struct Config {
     /// Its port; absent: 389, or 636 over TLS from the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// Whether the directory is met over TLS, and when that begins.
+    /// Whether the directory is reached over TLS, and when TLS begins.
     #[serde(default)]
     pub tls: DirectoryTls,
-    /// Whether the directory's certificate must be good, over TLS.
+    /// Whether the directory's certificate is verified, over TLS.
     #[serde(default = "weir_plugins_shared::yes")]
     pub verify_tls: bool,
     /// The entry below which users are.
@@ -28,16 +28,16 @@ pub struct Config {
     /// How a user's entry is found before the user's password is checked; absent: its name is `ATTRIBUTE=USER,BASE_DN`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<Search>,
-    /// What the directory says of users' groups.
+    /// How users' groups are read from the directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups: Option<Groups>,
-    /// The words before the credentials in `Authorization` and `Proxy-Authorization`.
+    /// The schemes before the credentials in `Authorization` and `Proxy-Authorization`.
     #[serde(default = "standard_schemes")]
     pub schemes: Vec<String>,
     /// Whether `Proxy-Authorization` is read, before `Authorization`.
     #[serde(default = "weir_plugins_shared::yes")]
     pub proxy_authorization: bool,
-    /// Whether the credentials are taken out of the request before it is forwarded.
+    /// Whether the credentials are removed from the request before it is forwarded.
     #[serde(default)]
     pub strip: bool,
     /// How long an answer of the directory is used, in seconds; 0: it is asked with each call.
@@ -61,7 +61,7 @@ pub struct Config {
     /// Headers that callers may not send.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cleared_headers: Vec<String>,
-    /// The words of refusals; absent: the usual ones.
+    /// The message of refusals; absent: the usual one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// `WWW-Authenticate` of refusals; `null`: none.
@@ -166,8 +166,8 @@ pub struct Groups {
     /// The attribute with a group's name, with which the name of its entry begins; absent: that of users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name_attribute: Option<String>,
-    /// Who is in none of these is refused; in an entry of several names with blanks between them, all are needed. Empty:
-    /// no group is needed.
+    /// Callers in none of these groups are refused. If an entry has several names separated by blanks, all of them are
+    /// needed. Empty: no group is needed.
     #[serde(default)]
     pub required: Vec<String>,
     /// The request header with the groups, for the upstream.

@@ -35,17 +35,17 @@ use weir_plugins_shared::config_checks::ConfigErrors;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The authorities that may have signed the certificates, in PEM; empty: no certificate is good, unless `registered`
-    /// ones are.
+    /// The authorities that may have signed the certificates, in PEM; empty: no certificate is accepted, except
+    /// `registered` ones.
     pub authorities: Vec<String>,
-    /// The scope of credentials for `mtls-auth`: only their certificates are good, by any signer, and lead to
-    /// their consumers. With `authorities`, one of those must have signed them as well. Absent: names lead to consumers.
+    /// The scope of credentials for `mtls-auth`: only their certificates are accepted, whoever signed them, and lead to
+    /// their consumers. With `authorities`, one of those must also have signed them. Absent: names lead to consumers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registered: Option<String>,
-    /// Whether an authority that another one has signed is enough by itself.
+    /// Whether an intermediate authority may be the end of the chain.
     #[serde(default)]
     pub partial_chain: bool,
-    /// Where the certificate comes from.
+    /// The source of the certificate.
     #[serde(default)]
     pub source: Source,
     /// By which names consumers are found: the alternative names of the certificate, then its common name.
@@ -57,7 +57,7 @@ pub struct Config {
     /// The part of the certificate that names its holder's group, for `acl`, if no consumer is found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<CertificateGroup>,
-    /// Id or name of the consumer as whom those go on that have a good certificate and no consumer of their own.
+    /// Id or name of the consumer for callers with a valid certificate and no consumer of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_consumer: Option<String>,
     /// Whether certificates may have been taken back.
@@ -84,7 +84,7 @@ pub enum CertificateGroup {
     Subject,
 }
 
-/// Where the certificate comes from.
+/// The source of the certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Source {
@@ -103,7 +103,7 @@ pub struct HeaderSource {
     pub name: String,
     /// Its form.
     pub encoding: HeaderEncoding,
-    /// The peers that are believed.
+    /// The peers whose header is trusted.
     #[schemars(with = "Vec<String>")]
     pub trusted: Vec<IpNet>,
 }
@@ -118,16 +118,16 @@ pub enum HeaderEncoding {
     Base64,
 }
 
-/// Whether certificates may have been taken back.
+/// How revocation is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Revocation {
-    /// It is not looked at.
+    /// Revocation is not checked.
     Skip,
-    /// Those on a list are refused. If no list can be had, the certificate is good.
+    /// Revoked certificates are refused. If no list is available, the certificate is accepted.
     #[default]
     Lenient,
-    /// Only those that are not on a list are good.
+    /// Only certificates with an available list that does not name them are accepted.
     Strict,
 }
 

@@ -68,15 +68,16 @@ pub struct Config {
     /// Whether clients must request a scope.
     #[serde(default)]
     pub mandatory_scope: bool,
-    /// What the application that logs users in proves itself with. Absent: the grants that need a user are not there.
+    /// The key with which the application that logs users in authenticates itself. Absent: the grants that need a user
+    /// are off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provision_key: Option<String>,
     /// The ways to a token. Tokens can always be refreshed.
     pub grants: Vec<Grant>,
-    /// How long an access token is good, in seconds; 0: for ever, and there are no refresh tokens.
+    /// The lifetime of an access token, in seconds; 0: unlimited, and there are no refresh tokens.
     #[serde(default = "standard_expiration")]
     pub token_seconds: u64,
-    /// How long a refresh token is good, in seconds; 0: for ever.
+    /// The lifetime of a refresh token, in seconds; 0: unlimited.
     #[serde(default = "standard_refresh")]
     pub refresh_token_seconds: u64,
     /// Whether a refresh token stays the same when it is used.
@@ -85,17 +86,17 @@ pub struct Config {
     /// Which clients must prove that they began the login (PKCE).
     #[serde(default)]
     pub pkce: Pkce,
-    /// Whether tokens are good for all services with an instance that says so too; otherwise each is good for the service
-    /// from which it came.
+    /// Whether tokens are valid for all services with an instance that has this option too; otherwise each token is
+    /// valid only for the service that issued it.
     #[serde(default)]
     pub all_services: bool,
     /// The request header with the token.
     #[serde(default = "standard_header")]
     pub header: String,
-    /// Whether the token is taken out of the request before it is forwarded.
+    /// Whether the token is removed from the request before it is forwarded.
     #[serde(default)]
     pub strip: bool,
-    /// Networks whose `X-Forwarded-Proto: https` is believed: the endpoints take calls over TLS only.
+    /// Networks whose `X-Forwarded-Proto: https` is trusted: the endpoints accept calls over TLS only.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub tls_ended_by: Vec<IpNet>,
@@ -184,7 +185,8 @@ pub struct Credential {
     /// The hash of its secret: `$pbkdf2-sha512$i=10000,l=32$SALT$HASH`, with at most 100,000 rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_secret_pbkdf2: Option<String>,
-    /// Where users are sent back to: the first one, or the one that the client names. Absent: it can act for itself only.
+    /// The addresses to which users are sent back: the first one, or the one that the client names. Absent: the client
+    /// can act for itself only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect_uris: Option<Vec<String>>,
     /// Whether it cannot keep a secret, as an application on a user's device.
@@ -206,7 +208,7 @@ pub struct StoredToken {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^[0-9A-Fa-f]{64}$"))]
     pub refresh_token_sha256: Option<String>,
-    /// The service for which it is good; absent: all that share their tokens.
+    /// The service for which it is valid; absent: all services that share their tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
     /// What it allows.
@@ -218,7 +220,7 @@ pub struct StoredToken {
     /// When it was made, in seconds since the Unix epoch.
     #[serde(default)]
     pub created_at: u64,
-    /// How long it is good after that, in seconds; 0: for ever.
+    /// Its lifetime after that, in seconds; 0: unlimited.
     #[serde(default)]
     pub expires_seconds: u64,
 }
@@ -283,7 +285,8 @@ impl Credential {
     }
 }
 
-/// The plugin. What calls have made is its own, so that all workers know it and it outlives changes of the configuration.
+/// The plugin. It owns the records that calls have created, so that all workers know them and they outlive changes of
+/// the configuration.
 pub struct OAuth2Server {
     records: Arc<Records>,
     secret_checks: Arc<SecretChecks>,

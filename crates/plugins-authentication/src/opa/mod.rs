@@ -59,25 +59,25 @@ pub struct Config {
     /// Whether the agent gets the consumer.
     #[serde(default)]
     pub consumer: bool,
-    /// How long a decision is used again for calls that are alike in all that the agent is sent, but for the caller's port and the
-    /// time, in seconds; 0: the agent is asked each time.
+    /// How long a decision is reused for calls for which the agent would get the same input, apart from the caller's
+    /// port and the time, in seconds; 0: the agent is asked each time.
     #[serde(default)]
     pub cache_seconds: u64,
-    /// Headers of the answer that the upstream gets. Copies that callers send never get through.
+    /// Headers of the agent's response that the upstream gets. Copies that callers send never get through.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub upstream_headers: Vec<String>,
-    /// Whether the upstream gets all headers of the answer.
+    /// Whether the upstream gets all headers of the agent's response.
     #[serde(default)]
     pub all_headers: bool,
-    /// Status of the answer to callers while the agent gives none, 200 to 599.
+    /// Status of the response to callers while the agent does not answer, 200 to 599.
     #[serde(default = "unavailable")]
     #[schemars(range(min = 200, max = 599))]
     pub failure_status: u16,
-    /// Status of the answer to callers when the agent's cannot be read, 200 to 599.
+    /// Status of the response to callers if the agent's response is not valid, 200 to 599.
     #[serde(default = "unavailable")]
     #[schemars(range(min = 200, max = 599))]
     pub invalid_status: u16,
-    /// How the agent is asked.
+    /// The HTTP settings for calls to the agent.
     #[serde(default)]
     pub http: HttpRules,
 }
@@ -125,7 +125,7 @@ pub enum BodyForm {
     None,
     /// As a text.
     Text,
-    /// As the value that its JSON stands for.
+    /// As the parsed JSON value.
     Json,
 }
 

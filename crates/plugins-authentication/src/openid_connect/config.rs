@@ -35,7 +35,7 @@ pub struct Config {
     /// How callers may be recognised, in the order in which that is tried.
     #[serde(default = "standard_methods")]
     pub methods: Vec<Method>,
-    /// What becomes of calls that none of the methods recognises.
+    /// What happens to calls that none of the methods recognises.
     #[serde(default)]
     pub unauthenticated: Unauthenticated,
     /// Sessions; needed by the methods `session` and `authorization-code`.
@@ -44,11 +44,11 @@ pub struct Config {
     /// The scopes that logins request.
     #[serde(default = "standard_scopes")]
     pub scopes: Vec<String>,
-    /// Where the provider sends browsers back to: an address, or a path of the same host; absent: the path of the call with
-    /// `redirect_suffix` behind it.
+    /// The address to which the provider sends browsers back: an address, or a path on the same host; absent: the path
+    /// of the call followed by `redirect_suffix`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect_uri: Option<String>,
-    /// What is put behind the path of a call to make the address to which the provider sends browsers back.
+    /// The text that is appended to the path of a call to form the address to which the provider sends browsers back.
     #[serde(default = "standard_suffix")]
     pub redirect_suffix: String,
     /// Whether logins use PKCE (RFC 7636).
@@ -67,10 +67,10 @@ pub struct Config {
     /// Further arguments of the token endpoint.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub token_arguments: BTreeMap<String, String>,
-    /// Where calls log out.
+    /// The conditions under which calls log out.
     #[serde(default)]
     pub logout: Logout,
-    /// Where a bearer token may stand.
+    /// The locations of a bearer token.
     #[serde(default = "standard_places")]
     pub bearer_places: Vec<TokenSource>,
     /// A public key in PEM that verifies bearer tokens, instead of the provider's key set.
@@ -82,16 +82,16 @@ pub struct Config {
     /// Headers of the call that the introspection endpoint gets too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub introspection_headers: Vec<String>,
-    /// How long the answer of an introspection is used, in seconds, but not after the token's `exp`; 0: until then.
+    /// How long the result of an introspection is used, in seconds, but not after the token's `exp`; 0: until then.
     #[serde(default = "one_minute")]
     pub introspection_seconds: u64,
     /// Whether the claims of the userinfo endpoint are fetched when a browser has logged in.
     #[serde(default = "weir_plugins_shared::yes")]
     pub userinfo: bool,
-    /// Issuers whose tokens are taken besides the document's.
+    /// Issuers whose tokens are also accepted, besides the document's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub issuers: Vec<String>,
-    /// What a token must say.
+    /// The claims that a token must have.
     #[serde(default)]
     pub required: RequiredClaims,
     /// How far clocks may differ, in seconds.
@@ -140,11 +140,11 @@ pub struct Config {
     /// Whether a refusal says in JSON what is wrong: `{"error": …}`.
     #[serde(default)]
     pub explain: bool,
-    /// Status of the answer to browsers that come back from the provider without a good login, 200 to 599.
+    /// Status of the response to browsers that come back from the provider without a valid login, 200 to 599.
     #[serde(default = "unauthorized")]
     #[schemars(range(min = 200, max = 599))]
     pub login_failure_status: u16,
-    /// How the provider is asked.
+    /// The HTTP settings for calls to the provider.
     #[serde(default)]
     pub http: crate::http_rules::HttpRules,
 }
@@ -283,7 +283,7 @@ pub struct ClientAssertion {
     /// The algorithm; absent: `HS256` for a secret, `RS256` for a private key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<Algorithm>,
-    /// How long an assertion is good, in seconds.
+    /// The lifetime of an assertion, in seconds.
     #[serde(default = "one_minute")]
     pub seconds: u64,
     /// Its audience; absent: the endpoint.
@@ -305,9 +305,9 @@ pub enum Method {
     Session,
     /// By a signed bearer token.
     Bearer,
-    /// By a bearer token of which the provider says whether it is good.
+    /// By a bearer token that the provider checks (introspection).
     Introspection,
-    /// By a bearer token with which the userinfo endpoint answers.
+    /// By a bearer token that the userinfo endpoint accepts.
     Userinfo,
     /// By name and password of a user (`Authorization: Basic`), exchanged for a token.
     Password,
@@ -317,7 +317,7 @@ pub enum Method {
     AuthorizationCode,
 }
 
-/// What becomes of calls that no method recognises.
+/// What happens to calls that no method recognises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unauthenticated {
@@ -350,7 +350,7 @@ pub struct PushedRequests {
     /// The endpoint; absent: the one that the document names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// How the client proves who it is there; absent: as at the token endpoint.
+    /// How the client authenticates itself there; absent: as at the token endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<ClientAuth>,
 }
@@ -373,7 +373,7 @@ pub struct Logout {
     pub methods: Vec<String>,
     /// Whether a logout revokes the tokens at the provider (RFC 7009).
     pub revoke: bool,
-    /// Where browsers go when they are logged out.
+    /// The address to which browsers are sent after a logout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirect_uri: Option<String>,
     /// Whether browsers are also sent to the provider to log out there, if its document names the address.
@@ -408,8 +408,8 @@ pub enum TokenSource {
     Cookie(String),
 }
 
-/// What a token must say. Each list has alternatives, of which one must hold; an alternative with blanks in it names several
-/// values, which must all be there.
+/// The claims that a token must have. Each list has alternatives, of which one must hold; an alternative with blanks
+/// names several values, all of which must be present.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RequiredClaims {
@@ -472,13 +472,13 @@ pub struct TokenHeader {
     pub value: TokenValue,
 }
 
-/// What a header says of the tokens.
+/// The value of a header about the tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenValue {
     /// The access token.
     AccessToken,
-    /// The access token behind `Bearer`.
+    /// The access token after `Bearer`.
     BearerToken,
     /// The identity token, as it was signed.
     IdToken,
@@ -525,7 +525,7 @@ pub struct ConsumerRules {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClientRules {
-    /// The scope of the credentials that count. Those of other scopes are not looked at.
+    /// The scope of the credentials that count. Those of other scopes are ignored.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub scope: String,
     /// The claims that name the client.

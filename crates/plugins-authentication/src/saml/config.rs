@@ -16,18 +16,19 @@ pub struct Config {
     pub issuer: String,
     /// The identity provider.
     pub provider: Provider,
-    /// Where the provider sends browsers back to (the assertion consumer service): a path, or a whole address.
+    /// The address to which the provider sends browsers back (the assertion consumer service): a path, or a whole
+    /// address.
     pub callback: String,
     /// How login requests are sent.
     #[serde(default)]
     pub request: RequestRules,
-    /// What answers must be like.
+    /// The requirements for responses.
     #[serde(default)]
     pub response: ResponseRules,
     /// How users log out; absent: they do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logout: Option<LogoutRules>,
-    /// What becomes of calls without a session.
+    /// What happens to calls without a session.
     #[serde(default)]
     pub unauthenticated: Unauthenticated,
     /// Which consumer calls; absent: users are no consumers.
@@ -51,12 +52,12 @@ pub struct Provider {
     /// Its name (its entity ID); absent: any name, as long as one of its certificates has signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
-    /// Where users log in.
+    /// The login address.
     pub login_url: String,
-    /// Where users log out.
+    /// The logout address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logout_url: Option<String>,
-    /// Its certificates, in PEM; without any, no answer is good. What messages say about their keys is not read.
+    /// Its certificates, in PEM; without any, no response is valid. Keys in messages are ignored.
     #[schemars(length(max = 8))]
     pub certificates: Vec<String>,
 }
@@ -92,7 +93,7 @@ pub enum HashName {
 pub struct RequestRules {
     /// How the request travels.
     pub binding: Binding,
-    /// How the answer is asked to travel. Both ways are taken.
+    /// The requested binding of the response. Both bindings are accepted.
     pub answer: Binding,
     /// What kind of a name users should have, as a URI.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -140,7 +141,7 @@ impl fmt::Debug for Signing {
     }
 }
 
-/// What answers must be like. An answer must always be signed: itself, its assertion, or both.
+/// The requirements for responses. A response must always be signed: itself, its assertion, or both.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ResponseRules {
@@ -185,14 +186,15 @@ impl Default for ResponseRules {
 pub struct LogoutRules {
     /// The path that logs out.
     pub path: String,
-    /// Where the provider sends messages about logouts to: a path, or a whole address; absent: it sends none.
+    /// The address to which the provider sends messages about logouts: a path, or a whole address; absent: it sends
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub callback: Option<String>,
-    /// Where browsers go when they are logged out: a path, or a whole address.
+    /// The address to which browsers are sent after a logout: a path, or a whole address.
     pub redirect: String,
 }
 
-/// What becomes of calls without a session.
+/// What happens to calls without a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unauthenticated {
@@ -234,7 +236,7 @@ pub struct UserHeader {
     pub value: UserValue,
 }
 
-/// What a header says of the user.
+/// The value of a header about the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UserValue {

@@ -57,13 +57,13 @@ pub struct Config {
     /// The vault. Absent: every call is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vault: Option<VaultServer>,
-    /// Where the access token may stand. The first place that holds one counts.
+    /// The locations of the access token. The first one that holds a token counts.
     #[serde(default = "access_places")]
     pub access_token: Vec<KeyLocation>,
-    /// Where the secret token may stand. The first place that holds one counts.
+    /// The locations of the secret token. The first one that holds a token counts.
     #[serde(default = "secret_places")]
     pub secret_token: Vec<KeyLocation>,
-    /// Whether both tokens are taken out of the request before it is forwarded.
+    /// Whether both tokens are removed from the request before it is forwarded.
     #[serde(default)]
     pub strip: bool,
     /// The most bytes of a body that are read to look for tokens, for places in bodies.
@@ -75,7 +75,7 @@ pub struct Config {
     /// The headers that name the caller to upstreams, and the anonymous consumer.
     #[serde(default)]
     pub identity: identity::Config,
-    /// How the vault is asked.
+    /// The HTTP settings for calls to the vault.
     #[serde(default)]
     pub http: HttpRules,
 }
@@ -275,7 +275,7 @@ struct PairFilter {
     gate: Gate,
     consumers: Arc<ConsumerNames>,
     pairs: Arc<Pairs>,
-    /// Absent: no token is good.
+    /// Absent: no token is accepted.
     vault: Option<Vault>,
     rules: ServerCallRules,
 }

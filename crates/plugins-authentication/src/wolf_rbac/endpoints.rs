@@ -24,11 +24,11 @@ pub struct Endpoint {
     pub path: Option<String>,
 }
 
-/// What an endpoint is for.
+/// The purpose of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndpointKind {
-    /// `POST` with `appid` and what the server wants to know, as JSON or a form: it answers with a token.
+    /// `POST` with `appid` and the fields that the server needs, as JSON or a form. The response has a token.
     Login,
     /// `GET` with a token: who its holder is.
     UserInfo,

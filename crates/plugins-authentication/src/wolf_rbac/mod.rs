@@ -36,7 +36,7 @@ use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// How servers are asked. Whether certificates must be good is the credential's choice.
+    /// The HTTP settings for calls to servers. Whether certificates are verified is the credential's choice.
     pub http: HttpRules,
     /// The headers that name the consumer to upstreams, and the anonymous consumer.
     pub identity: identity::Config,
@@ -53,7 +53,7 @@ pub struct Credential {
     /// How the names of headers about the user begin.
     #[serde(default = "standard_prefix")]
     pub header_prefix: String,
-    /// Whether the server's certificate must be good.
+    /// Whether the server's certificate is verified.
     #[serde(default = "weir_plugins_shared::yes")]
     pub verify_tls: bool,
 }

@@ -24,7 +24,7 @@ pub struct Config {
     pub headers: Vec<String>,
     /// Upper and lower case are one in `key`.
     pub ignore_case: bool,
-    /// Each consumer has a cache of its own.
+    /// Whether each consumer has a cache of its own.
     pub per_consumer: bool,
     /// Whether callers without a known consumer have a cache of their own by their `Authorization`. With
     /// `cache_control` it has no effect: their responses are kept only if they are for everyone.
@@ -67,7 +67,7 @@ pub struct Config {
     pub graphql_max_body_bytes: usize,
     /// The method `PURGE` makes the cache forget the response.
     pub purge: bool,
-    /// What calls to an endpoint for purges name that make the cache forget the response under a key.
+    /// The name in calls to a purge endpoint that purge the response under a key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purged_as: Option<PurgeName>,
     /// The response header with the cache status; `null`: none.
@@ -77,7 +77,7 @@ pub struct Config {
     pub key_header: Option<String>,
     /// Whether responses from the cache contain their age.
     pub age: bool,
-    /// The words in the status header.
+    /// The values of the status header.
     pub words: CacheStatusTexts,
     /// Milliseconds that a call waits at most for another one that fetches the same.
     pub wait_ms: u64,
@@ -98,11 +98,11 @@ pub struct Config {
     /// A call that changes something (`POST`, `PUT`, `DELETE`, …) and succeeds makes the cache forget what the same URI
     /// was answered with.
     pub invalidate: bool,
-    /// Where responses are kept besides memory, so that they outlive the process; absent: nowhere.
+    /// The disk that keeps responses in addition to memory, so that they outlive the process; absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk: Option<Disk>,
-    /// A Redis in which responses are kept instead of memory, so that several gateways share them. What has more than a
-    /// half mebibyte is not kept. While it is away, calls go to the service (`bypass`), and nothing is kept.
+    /// A Redis that keeps responses instead of memory, so that several gateways share them. Responses of more than half
+    /// a mebibyte are not kept. While it is unavailable, calls go to the service (`bypass`), and nothing is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redis: Option<Redis>,
 }
@@ -143,7 +143,7 @@ impl QueryKey {
     }
 }
 
-/// The words in the status header.
+/// The values of the status header.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CacheStatusTexts {

@@ -85,7 +85,7 @@ pub(super) enum RedisLookup {
     Wait(Outcome),
     /// The result, and where the response belongs.
     Known(ZoneLookup, Location),
-    /// The Redis is away.
+    /// The Redis is unavailable.
     Away,
 }
 

@@ -93,7 +93,7 @@ struct Progress {
     /// The place of the call that is under way.
     at: usize,
     answers: Vec<Value>,
-    /// The bytes of all answers.
+    /// The bytes of all responses.
     size: usize,
 }
 

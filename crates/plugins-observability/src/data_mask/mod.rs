@@ -33,11 +33,11 @@ use weir_plugins_shared::config_checks::ConfigErrors;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// What is changed, in this order.
+    /// The changes, in this order.
     pub rules: Vec<Rule>,
     /// The most bytes of a body in JSON that is changed; a larger one is not logged.
     pub max_body_bytes: usize,
-    /// The most fields of a form that are logged; those behind them are left out.
+    /// The most fields of a form that are logged; those after them are left out.
     pub max_form_fields: usize,
 }
 
@@ -59,7 +59,7 @@ pub struct Rule {
     pub part: MaskTarget,
     /// The name of an argument, a header or a field; of JSON, a path (`$.user.card`, `$..password`).
     pub name: String,
-    /// What becomes of the value: `remove`, `{replace: TEXT}` or `{regex: {pattern, replacement}}`.
+    /// How the value is changed: `remove`, `{replace: TEXT}` or `{regex: {pattern, replacement}}`.
     pub action: Masking,
 }
 
@@ -77,13 +77,13 @@ pub enum MaskTarget {
     BodyForm,
 }
 
-/// What becomes of a value.
+/// How a value is changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Masking {
-    /// It is left out.
+    /// It is removed.
     Remove,
-    /// This stands in its place.
+    /// It is replaced by this text.
     Replace(String),
     /// The first place that a regular expression finds is replaced.
     Regex {

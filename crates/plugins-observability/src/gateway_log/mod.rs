@@ -36,7 +36,7 @@ pub struct Config {
     /// The level of the lines that are sent; those that matter more are sent too. Lines that `WEIR_LOG` keeps out of
     /// standard error are not sent.
     pub level: Level,
-    /// Where lines go: `file`, `http`, `kafka`, `rocketmq`, `tcp`, `udp` or `local`.
+    /// The target of lines: `file`, `http`, `kafka`, `rocketmq`, `tcp`, `udp` or `local`.
     pub target: Target,
     /// The form of messages.
     pub form: Form,
@@ -85,7 +85,7 @@ pub enum Form {
     Clickhouse(String),
 }
 
-/// As whom the gateway is known to SkyWalking.
+/// The identity of the gateway in SkyWalking.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SkywalkingSource {

@@ -39,7 +39,7 @@ pub struct ServiceAccount {
     pub email: String,
     /// Its private key: RSA, as PEM.
     pub private_key: String,
-    /// Where tokens are fetched.
+    /// The token endpoint.
     pub token_url: String,
     /// What tokens are for.
     #[serde(default)]

@@ -20,7 +20,7 @@ pub struct GoogleForm {
     pub labels: BTreeMap<String, String>,
     /// Entries describe calls as the service's `httpRequest`; else they are `jsonPayload` as they are.
     pub describes_call: bool,
-    /// The fields of an entry that its `jsonPayload` has beside an `httpRequest`.
+    /// The fields of an entry that go into its `jsonPayload`, beside an `httpRequest`.
     pub payload: Vec<String>,
 }
 

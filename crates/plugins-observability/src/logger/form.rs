@@ -21,7 +21,7 @@ pub enum Form {
     Lines,
     /// Entries with a line feed between them.
     Separated,
-    /// Entries one behind the other.
+    /// Entries one after the other.
     Bare,
     /// A JSON list.
     Array,
@@ -126,7 +126,7 @@ pub struct StructuredSyslog {
     /// Entries that are less severe than this (have a higher number) are left out.
     #[schemars(range(min = 0, max = 7))]
     pub least: u8,
-    /// What the data is of: a name, or one with `@` and an enterprise number.
+    /// The id of the data: a name, or one with `@` and an enterprise number.
     pub data_id: String,
     /// The data: names and values.
     pub data: Vec<(String, String)>,
@@ -193,7 +193,7 @@ impl StructuredSyslog {
     }
 }
 
-/// Where Elasticsearch keeps entries.
+/// The place of entries in Elasticsearch.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ElasticsearchForm {
@@ -207,7 +207,7 @@ pub struct ElasticsearchForm {
 /// A form, ready for use.
 #[derive(Debug)]
 pub enum Wrapper {
-    /// What stands behind the entry.
+    /// The text after the entry.
     Fixed(&'static str),
     /// The application's name.
     Syslog(String),
@@ -215,7 +215,7 @@ pub enum Wrapper {
     StructuredSyslog(StructuredSyslog, String),
     /// Name, facility and severities.
     LocalSyslog(LocalSyslog),
-    /// The index and what stands behind it.
+    /// The index and the text after it.
     Elasticsearch(Template, String),
     /// The labels.
     Loki(Vec<(String, Template)>),

@@ -21,9 +21,9 @@ pub struct KafkaTarget {
     /// Who must have stored records: 1 the leader, -1 all replicas in step; 0: none is waited for.
     #[schemars(range(min = -1, max = 1))]
     pub acks: i16,
-    /// Whether brokers are met over TLS.
+    /// Whether brokers are reached over TLS.
     pub tls: bool,
-    /// Whether their certificates must be good.
+    /// Whether their certificates are verified.
     pub verify_tls: bool,
     /// Who the gateway is to the brokers; absent: it does not say.
     #[serde(skip_serializing_if = "Option::is_none")]

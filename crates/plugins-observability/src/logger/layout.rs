@@ -19,11 +19,11 @@ pub enum Layout {
     Event,
 }
 
-/// What an entry is made of.
+/// The sources of an entry.
 pub struct LogRecord<'a> {
     /// The call.
     pub exchange: &'a Exchange,
-    /// What the engine knows of it.
+    /// The engine's facts about it.
     pub record: &'a CallRecord<'a>,
     /// The names whose values must not be reported.
     pub masks: &'a Masks,

@@ -51,7 +51,7 @@ use weir_plugins_shared::config_checks::ConfigErrors;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Where entries go: `file`, `http`, `kafka`, `rocketmq`, `tcp`, `udp` or `local`.
+    /// The target of entries: `file`, `http`, `kafka`, `rocketmq`, `tcp`, `udp` or `local`.
     pub target: Target,
     /// The form of messages.
     pub form: Form,
@@ -64,14 +64,14 @@ pub struct Config {
     pub sample_ratio: Option<f64>,
     /// The fields of an entry, unless `fields` says otherwise.
     pub layout: Layout,
-    /// What layouts call the gateway: in `full` a part of `latencies` and the `source` of its own answers, in `plain`
-    /// what `_latency` stands behind.
+    /// The gateway's name in layouts: in `full` a part of `latencies` and the `source` of its own responses, in `plain`
+    /// the text before `_latency`.
     pub own_name: String,
     /// The entry's fields: texts, with variables (`$remote_addr`), within objects if need be. A text that is one
     /// variable without a value is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<Map<String, Value>>,
-    /// Fields besides.
+    /// Further fields.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub extra_fields: Map<String, Value>,
     /// Headers whose values are hidden.

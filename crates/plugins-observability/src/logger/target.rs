@@ -12,7 +12,7 @@ use weir_plugin::headers::{is_name, is_value};
 use weir_plugin::{LogHttp, LogSink};
 use weir_telemetry::json;
 
-/// Where entries go.
+/// The target of entries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Target {
@@ -63,7 +63,7 @@ pub struct HttpTarget {
     pub headers: BTreeMap<String, String>,
     /// The longest that a request and its answer may take, in milliseconds.
     pub timeout_ms: u64,
-    /// Whether the server's certificate must be good.
+    /// Whether the server's certificate is verified.
     pub verify_tls: bool,
     /// The authentication of requests, if it is more than a fixed header.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,12 +99,12 @@ pub struct TcpTarget {
     pub host: String,
     /// Port.
     pub port: u16,
-    /// Whether it is met over TLS.
+    /// Whether it is reached over TLS.
     pub tls: bool,
     /// The name that its certificate must have; absent: `host`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_name: Option<String>,
-    /// Whether its certificate must be good.
+    /// Whether its certificate is verified.
     pub verify_tls: bool,
     /// The longest that connecting and sending may take, in milliseconds.
     pub timeout_ms: u64,
@@ -131,7 +131,8 @@ pub struct UdpTarget {
     pub host: String,
     /// Port.
     pub port: u16,
-    /// Lines are sent in datagrams of at most so many bytes, a longer one by itself; absent: a datagram for each batch.
+    /// Lines are sent in datagrams of at most this many bytes, and a longer line alone; absent: one datagram for each
+    /// batch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line_bytes: Option<usize>,
 }

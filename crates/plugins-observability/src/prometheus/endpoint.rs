@@ -39,11 +39,11 @@ pub struct EndpointConfig {
     /// Only calls of this path are answered so; with any method but `GET` and `HEAD`, none is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// With the method `PURGE`, calls to `STORE/ROUTE/KEY` behind this path make a `proxy-cache` forget a response (see its
-    /// `purged_as`).
+    /// With the method `PURGE`, calls to `STORE/ROUTE/KEY` below this path purge a response from a `proxy-cache` (see
+    /// its `purged_as`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purge_below: Option<String>,
-    /// Batches of calls, as `batch-requests` answers them.
+    /// Batches of calls, as in `batch-requests`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batches: Option<batch_requests::Config>,
     /// Endpoints at which users of wolf servers log in, for the credentials of `wolf-rbac`.

@@ -103,7 +103,7 @@ pub struct Family {
     pub name: String,
     /// What it is, in a sentence.
     pub help: String,
-    /// What is counted.
+    /// The value that is counted.
     pub value: Measure,
     /// Its labels.
     #[serde(default)]
@@ -149,7 +149,7 @@ pub enum LabelValue {
     },
 }
 
-/// What is counted of a call.
+/// The value that is counted for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {

@@ -32,12 +32,12 @@ use weir_plugins_shared::config_checks::ConfigErrors;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// What the gateway is called.
+    /// The gateway's name.
     pub service: String,
     /// The gateway's instance; absent: its host name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
-    /// Where segments are sent.
+    /// The server for segments.
     pub server: HttpTarget,
     /// The share of calls that is sampled, by chance, 0 to 1.
     #[schemars(range(min = 0, max = 1))]
@@ -125,7 +125,7 @@ impl Plugin for Skywalking {
 struct SkywalkingFilter {
     config: Config,
     target: Arc<LogTarget>,
-    /// What a call is for.
+    /// The purpose of a call.
     endpoint: Template,
     /// Tags of the first span.
     tags: [(&'static str, Template); 2],

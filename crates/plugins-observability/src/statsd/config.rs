@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Where metrics go: `udp` or `tcp`.
+    /// The target of metrics: `udp` or `tcp`.
     pub target: Target,
     /// What names of metrics begin with, and a dot; empty: nothing.
     pub prefix: String,
@@ -21,7 +21,7 @@ pub struct Config {
     /// Tags of all metrics that are one text each (`source:weir`), before the others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub plain_tags: Vec<String>,
-    /// What is reported of a call.
+    /// The metrics of a call.
     #[schemars(length(min = 1))]
     pub metrics: Vec<Metric>,
     /// Only calls whose status is in one of these ranges are reported; empty: all.
@@ -66,10 +66,10 @@ pub struct Metric {
     #[serde(default = "all", skip_serializing_if = "is_all")]
     #[schemars(range(min = 0, max = 1))]
     pub sample_rate: f64,
-    /// Tags of its own.
+    /// Tags of this metric.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
-    /// Tags of its own that are one text each, behind the others.
+    /// Tags of this metric that are one text each, after the others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plain_tags: Vec<String>,
 }
@@ -103,7 +103,7 @@ pub enum Kind {
     Distribution,
 }
 
-/// What a metric counts or measures.
+/// The value of a metric.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {

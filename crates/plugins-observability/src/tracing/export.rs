@@ -37,7 +37,7 @@ pub struct GrpcTarget {
     pub metadata: BTreeMap<String, String>,
     /// The longest that a call may take, in milliseconds.
     pub timeout_ms: u64,
-    /// Whether the server's certificate must be good.
+    /// Whether the server's certificate is verified.
     pub verify_tls: bool,
 }
 
@@ -77,7 +77,7 @@ pub struct ZipkinTarget {
     pub short_ids: bool,
 }
 
-/// Where traces go, checked.
+/// The checked destination of traces.
 #[derive(Debug, Clone)]
 pub struct Destination {
     sink: LogSink,

@@ -48,7 +48,7 @@ use weir_plugins_shared::config_checks::ConfigErrors;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// What the gateway is called in traces.
+    /// The gateway's name in traces.
     pub service_name: String,
     /// Further attributes of the gateway: texts, numbers, `true` and `false`.
     #[serde(skip_serializing_if = "Map::is_empty")]

@@ -12,7 +12,7 @@ pub struct Sampling {
     /// trace decide alike.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub ratio: f64,
-    /// What a caller's decision is worth.
+    /// How a caller's sampling decision counts.
     pub parent: Parent,
 }
 
@@ -25,7 +25,7 @@ impl Default for Sampling {
     }
 }
 
-/// What the decision of a caller that is traced itself is worth.
+/// How the decision of a caller that is traced itself counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Parent {

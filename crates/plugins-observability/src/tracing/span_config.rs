@@ -19,7 +19,7 @@ pub enum Moment {
     End,
 }
 
-/// What a span stands for in the call's communication.
+/// The role of a span in the call's communication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -74,7 +74,7 @@ pub struct Root {
     pub name: String,
     /// Attributes, with variables. One whose variables all have no value is left out; `$status` and ports are numbers.
     pub attributes: BTreeMap<String, String>,
-    /// Attributes with values that are meant as they stand.
+    /// Attributes with literal values.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub fixed: BTreeMap<String, String>,
     /// The attribute that names the origin of the response.
@@ -127,7 +127,7 @@ pub struct PhaseSpanOptions {
     pub from: Moment,
     /// Its end.
     pub to: Moment,
-    /// What it stands for.
+    /// Its role.
     #[serde(default)]
     pub kind: Kind,
     /// Attributes, as the root's.
@@ -158,11 +158,11 @@ pub struct AttemptSpanOptions {
     pub address: String,
     /// The attribute with the target's port.
     pub port: String,
-    /// The attribute with the status: the answer's, or what a failure stands for.
+    /// The attribute with the status: the response's, or the one for a failure.
     pub status: String,
     /// Only failures have a status.
     pub status_of_failures_only: bool,
-    /// An attribute that failures have besides.
+    /// A further attribute of failures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// Further attributes, as the root's.

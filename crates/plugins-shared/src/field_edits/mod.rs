@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::Exchange;
 
-/// One step. Steps work in the order in which they stand, each on what the steps before it left; within a step, names
-/// work in alphabetical order.
+/// One step. Steps run in their order, each on the result of the steps before it; within a step, names are processed in
+/// alphabetical order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FieldEdit {

@@ -13,8 +13,8 @@ use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::{is_name, is_value};
 use weir_plugin::{Exchange, Headers};
 
-/// One step. Steps work in the order in which they stand, each on what the steps before it left; within a step, names
-/// work in alphabetical order.
+/// One step. Steps run in their order, each on the result of the steps before it; within a step, names are processed in
+/// alphabetical order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeaderEdit {

@@ -39,18 +39,18 @@ use weir_plugins_shared::redis::Redis;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// What is asked, 1 to 16 servers.
+    /// The servers to call, 1 to 16.
     #[schemars(length(min = 1, max = 16))]
     pub callouts: Vec<Callout>,
-    /// For how many seconds answers are kept that may be; 0: not at all. Only calls for which the whole request is the same
-    /// share an answer.
+    /// For how many seconds cacheable responses are kept; 0: not at all. Only calls for which the whole request is the
+    /// same share a response.
     #[serde(default)]
     pub cache_seconds: u64,
-    /// A Redis in which answers are kept instead of memory, so that several gateways share them. What has more than about a
-    /// megabyte is not kept. While it is away, servers are asked, and nothing is kept.
+    /// A Redis that keeps responses instead of memory, so that several gateways share them. Responses of more than
+    /// about a megabyte are not kept. While it is unavailable, servers are called, and nothing is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redis: Option<Redis>,
-    /// What becomes of the request to the upstream.
+    /// The changes of the request to the upstream.
     #[serde(default)]
     pub upstream: UpstreamParts,
     /// The most bytes of a call's body that is sent on or changed; calls with a larger one are refused with status 413.
@@ -63,7 +63,7 @@ fn one_mebibyte() -> usize {
     1 << 20
 }
 
-/// A server that is asked.
+/// A server to call.
 #[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Callout {
@@ -72,33 +72,33 @@ pub struct Callout {
     /// Names of callouts that come before it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<String>,
-    /// The address, `http://` or `https://`. Values of expressions are escaped, and may stand in the path and in the query. In the
-    /// path, none may be empty.
+    /// The address, `http://` or `https://`. Values of expressions are escaped, and are allowed in the path and in the
+    /// query. In the path, none may be empty.
     pub url: String,
     /// The method.
     #[serde(default = "get")]
     pub method: String,
-    /// What it is sent of the call, and besides.
+    /// The parts of the call that it gets, and further ones.
     #[serde(default)]
     pub send: Parts,
     /// What happens to the call if there is no answer, or one of `error_statuses`.
     #[serde(default)]
     pub on_error: OnError,
-    /// How often it is asked again with `on_error: retry`, at most 10.
+    /// How often it is called again with `on_error: retry`, at most 10.
     #[serde(default = "two")]
     #[schemars(range(max = 10))]
     pub retries: u32,
-    /// Statuses of answers that are errors. Left out: 304, and 400 to 599.
+    /// Statuses of responses that are errors. Left out: 304, and 400 to 599.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_statuses: Option<Vec<u16>>,
-    /// Status of the answer to a call whose callout has failed, 200 to 599.
+    /// Status of the response to a call whose callout has failed, 200 to 599.
     #[serde(default = "bad_request")]
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
     /// The message of the response to such a call.
     #[serde(default = "failed")]
     pub message: String,
-    /// Whether its answers may be kept.
+    /// Whether its responses may be cached.
     #[serde(default = "weir_plugins_shared::yes")]
     pub cache: bool,
     /// Whether the body of its answer is JSON, whose members expressions can look into; otherwise it is a text. An answer that
@@ -109,10 +109,10 @@ pub struct Callout {
     #[serde(default = "ten_seconds")]
     #[schemars(range(min = 1, max = 60_000))]
     pub timeout_ms: u64,
-    /// Whether the server's certificate must be good.
+    /// Whether the server's certificate is verified.
     #[serde(default = "weir_plugins_shared::yes")]
     pub verify_tls: bool,
-    /// An HTTP proxy through which it is asked: `http://host:port`.
+    /// An HTTP proxy for these calls: `http://host:port`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
     /// `Proxy-Authorization`.
@@ -181,13 +181,13 @@ pub enum OnError {
     /// It is refused.
     #[default]
     Fail,
-    /// It goes on; what the answer would have had is empty.
+    /// The call goes on; the values of the response are empty.
     Continue,
-    /// The server is asked again, and then the call is refused.
+    /// The server is called again, and then the call is refused.
     Retry,
 }
 
-/// What the request of a callout has of the call, and what is put into it. Texts may have expressions.
+/// The parts of the call that a callout's request gets, and the parts that are added. Texts may have expressions.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Parts {
@@ -215,7 +215,7 @@ impl std::fmt::Debug for Parts {
     }
 }
 
-/// What the request to the upstream keeps of the call, and what is put into it. Texts may have expressions.
+/// The parts of the call that the upstream's request keeps, and the parts that are added. Texts may have expressions.
 #[derive(Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct UpstreamParts {
@@ -286,7 +286,7 @@ const MOST: usize = 16;
 /// Bytes of all answers that are kept.
 const CACHE_BYTES: usize = 64 << 20;
 
-/// The plugin; it owns the answers that are kept.
+/// The plugin; it owns the cached responses.
 pub struct CalloutPlugin(Arc<ResponseCache>);
 
 impl Default for CalloutPlugin {

@@ -36,7 +36,7 @@ pub(super) enum LookupResult {
     Answer(Value),
     /// It has none; over this it can be kept there.
     Nothing(Rc<dyn RedisPublisher>),
-    /// The Redis is away.
+    /// The Redis is unavailable.
     Away,
 }
 

@@ -202,7 +202,7 @@ impl CalloutFilter {
         }
     }
 
-    /// What becomes of a call whose callout has failed; `None`: it goes on.
+    /// What happens to a call whose callout has failed; `None`: it goes on.
     fn failed(&self, callout: &CompiledCallout, answer: Value, progress: &mut Progress) -> Option<Outcome> {
         if callout.on_error == OnError::Continue {
             let answer = if answer.is_null() { json!({}) } else { answer };

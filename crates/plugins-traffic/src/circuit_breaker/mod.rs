@@ -39,27 +39,27 @@ pub struct Config {
     /// Failures of a round, after which the breaker opens.
     #[schemars(range(min = 1))]
     pub failures: u32,
-    /// Statuses of answers that are failures.
+    /// Statuses of responses that count as failures.
     pub failure_statuses: Vec<u16>,
     /// Successes after which everything is forgotten.
     #[schemars(range(min = 1))]
     pub successes: u32,
-    /// Statuses of answers that are successes.
+    /// Statuses of responses that count as successes.
     pub success_statuses: Vec<u16>,
     /// Seconds for which the breaker is open at most.
     #[schemars(range(min = 1))]
     pub max_open_seconds: u64,
-    /// What has a breaker of its own.
+    /// The unit that has a breaker of its own.
     pub by: BreakerScope,
-    /// Status of the answer while the breaker is open, 200 to 599.
+    /// Status of the response while the breaker is open, 200 to 599.
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// Body of that answer; absent: in the usual words.
+    /// Body of that response; absent: the dialect's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
     /// `Content-Type` of `body`.
     pub content_type: String,
-    /// Further headers beside `body`, name and value; `$variables` stand in values.
+    /// Further headers beside `body`, name and value; values may have `$variables`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,
 }
@@ -81,7 +81,7 @@ impl Default for Config {
     }
 }
 
-/// What has a breaker of its own.
+/// The unit that has a breaker of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BreakerScope {
@@ -209,7 +209,7 @@ struct BreakerFilter {
     success_statuses: StatusSet,
     by: BreakerScope,
     status: u16,
-    /// `None`: the answer is in the dialect's words.
+    /// `None`: the dialect's own response.
     answer: Option<OpenResponse>,
 }
 

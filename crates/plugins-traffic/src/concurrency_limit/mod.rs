@@ -39,10 +39,10 @@ pub struct Config {
     /// How many calls may be under way, 1 to 8 limits that are checked one after the other.
     #[schemars(length(min = 1, max = 8))]
     pub limits: Vec<Limit>,
-    /// What calls are counted by, for limits that do not say so themselves.
+    /// The key that calls are counted by, for limits without their own.
     #[serde(default)]
     pub by: CountBy,
-    /// What a call is counted by that has no value for `by`.
+    /// The key for calls without a value for `by`.
     #[serde(default)]
     pub when_key_missing: MissingKey,
     /// Which counters are used. Instances with equal scopes share them. Default: the instance's id.
@@ -63,10 +63,11 @@ pub struct Config {
     /// What happens to a call for which no limit can be found out.
     #[serde(default)]
     pub on_failure: OnFailure,
-    /// Where counts stand that several gateways share. Left out: in this process.
+    /// The store for counts that several gateways share. Left out: in this process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<Store>,
-    /// With a store: after so many seconds a call's place is free, whatever became of it and its gateway. At least 1.
+    /// With a store: the number of seconds after which a call's slot is free again, even if the gateway never reported
+    /// its end. At least 1.
     #[serde(default = "one_hour")]
     #[schemars(range(min = 1))]
     pub forget_after_seconds: u32,
@@ -212,7 +213,7 @@ impl Counters {
 /// A limit made ready for many calls.
 struct Compiled {
     by: RateKey,
-    /// `None`: a limit with a `by` of its own.
+    /// `None`: a limit with its own `by`.
     when_key_missing: Option<MissingKey>,
     count: Number,
     burst: Number,

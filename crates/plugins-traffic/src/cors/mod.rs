@@ -62,17 +62,17 @@ pub struct Config {
     pub private_network: bool,
     /// Which calls are answered as preflights.
     pub preflight: Preflight,
-    /// Status of the answer to a preflight, 200 to 299.
+    /// Status of the response to a preflight, 200 to 299.
     #[schemars(range(min = 200, max = 299))]
     pub preflight_status: u16,
-    /// `Content-Type` of the answer to a preflight, whose body is empty; absent: none.
+    /// `Content-Type` of the response to a preflight, whose body is empty; absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preflight_content_type: Option<String>,
     /// Which responses carry which headers.
     pub headers_on: HeadersOn,
     /// The headers of responses to other origins.
     pub refused: DisallowedOrigin,
-    /// Whether `Vary: Origin` is added, unless the answer is `*`.
+    /// Whether `Vary: Origin` is added, unless the origin in the response is `*`.
     pub vary: bool,
     /// Origins (or `*`, `**`) that may read timing details; they are answered in `Timing-Allow-Origin`.
     pub timing_origins: Vec<String>,
@@ -127,7 +127,7 @@ pub enum Preflight {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeadersOn {
-    /// Allowed methods and headers and the maximum age on answers to preflights, exposed headers on all others.
+    /// Allowed methods and headers and the maximum age on responses to preflights, exposed headers on all others.
     #[default]
     Split,
     /// All on all.
@@ -139,12 +139,12 @@ pub enum HeadersOn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DisallowedOrigin {
-    /// Nothing, and an `Access-Control-Allow-Origin` of the upstream is taken out.
+    /// None, and an `Access-Control-Allow-Origin` of the upstream is removed.
     #[default]
     Silent,
-    /// Nothing, and the upstream's headers stay.
+    /// None, and the upstream's headers stay.
     Untouched,
-    /// All but the origin, and an `Access-Control-Allow-Origin` of the upstream is taken out.
+    /// All but the origin, and an `Access-Control-Allow-Origin` of the upstream is removed.
     WithoutOrigin,
 }
 

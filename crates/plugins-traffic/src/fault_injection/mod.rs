@@ -39,7 +39,7 @@ pub struct Delay {
     /// Seconds to wait, at most 3600.
     #[schemars(range(min = 0, max = 3600))]
     pub seconds: f64,
-    /// Of so many calls in a hundred; absent: of all.
+    /// The percentage of calls that are delayed; absent: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100))]
     pub percentage: Option<u8>,
@@ -52,7 +52,7 @@ pub struct Delay {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Abort {
-    /// Status of the answer, 200 to 599.
+    /// Status of the response, 200 to 599.
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
     /// The body, with variables; absent: the usual one of the status.
@@ -61,10 +61,10 @@ pub struct Abort {
     /// `Content-Type` of `body`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
-    /// Headers of the answer, with variables.
+    /// Headers of the response, with variables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<HeaderEdit>,
-    /// Of so many calls in a hundred; absent: of all.
+    /// The percentage of calls that get this response; absent: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100))]
     pub percentage: Option<u8>,

@@ -74,7 +74,7 @@ pub struct ServiceWeights {
     /// Its name, or its id if the dialect has ids. Left out: all services that are not named elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
-    /// Where its schema comes from; needed if there are weights.
+    /// The source of its schema; needed if there are weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub introspection: Option<Introspection>,
     /// The weights, at most 10,000. What has none adds 1 and multiplies by 1.
@@ -104,7 +104,7 @@ pub struct Introspection {
     /// Further headers.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// Whether the server's certificate must be good.
+    /// Whether the server's certificate is verified.
     pub verify_tls: bool,
 }
 
@@ -140,7 +140,7 @@ pub struct Weight {
     /// Arguments whose numbers are added to that.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub add_arguments: Vec<String>,
-    /// What the cost of all below it is multiplied with.
+    /// The factor for the cost of everything below it.
     pub multiply: f64,
     /// Arguments with whose numbers that is multiplied.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -326,7 +326,7 @@ fn fault_of(service: &ServiceWeights) -> Option<String> {
     })
 }
 
-/// What becomes of a call.
+/// What happens to a call.
 pub(crate) enum Costs {
     /// It costs so much.
     This(u64),

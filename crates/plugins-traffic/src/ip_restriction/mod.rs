@@ -29,7 +29,7 @@ pub struct Config {
     /// Addresses and networks of which no client passes, whatever `allow` says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
-    /// Status of the answer to others, 200 to 599.
+    /// Status of the response to others, 200 to 599.
     #[serde(default = "forbidden")]
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,

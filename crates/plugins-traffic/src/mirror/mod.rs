@@ -121,7 +121,7 @@ fn server(address: &str) -> Option<(String, u16)> {
 struct MirrorFilter {
     host: String,
     port: u16,
-    /// Of 2^32 - 1 calls so many are copied.
+    /// The number of calls that are copied, out of 2^32 - 1.
     threshold: u64,
     timeout: Duration,
     config: Config,

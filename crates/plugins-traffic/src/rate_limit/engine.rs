@@ -270,7 +270,7 @@ impl Limits {
         self.write_headers(group, &states[..limits.len().min(states.len())], exchange);
     }
 
-    /// What becomes of the call.
+    /// What happens to the call.
     pub(super) fn conclude(
         &self,
         decision: Result<Decision, Failure>,

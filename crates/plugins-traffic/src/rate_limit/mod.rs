@@ -124,17 +124,17 @@ pub struct Config {
     /// all of them allow it, and is counted in all or in none.
     #[schemars(length(min = 1, max = 8))]
     pub limits: Vec<Limit>,
-    /// What calls are counted by.
+    /// The key that calls are counted by.
     #[serde(default)]
     pub by: CountBy,
-    /// What a call is counted by that has no value for `by`.
+    /// The key for calls without a value for `by`.
     #[serde(default)]
     pub when_key_missing: MissingKey,
     /// Which counters are used. Instances with equal scopes share them. Default: the instance's id, so that each
     /// instance counts for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// Status of the answer to calls over the limit, 200 to 599.
+    /// Status of the response to calls over the limit, 200 to 599.
     #[serde(default = "too_many_requests")]
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
@@ -156,7 +156,7 @@ pub struct Config {
     /// whole seconds, rounded up.
     #[serde(default)]
     pub fractional_reset: bool,
-    /// Where counts stand that several gateways share. Left out: in this process.
+    /// The store for counts that several gateways share. Left out: in this process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<WindowStore>,
     /// Which calls are counted together: those of this gateway, or, without a `store`, of all gateways that serve the
@@ -219,7 +219,7 @@ impl CountScope {
     }
 }
 
-/// One limit: so many calls in a window.
+/// One limit: a number of calls in a window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
@@ -257,8 +257,8 @@ pub enum Per {
     ClockSeconds(LimitValue),
     /// So many seconds, beginning with the first call that is counted; at least 1.
     Seconds(LimitValue),
-    /// The last so many seconds, at least 1. Calls are counted in windows of the clock; those of the window before count
-    /// for as much as of it lies in the span, as if they had come evenly.
+    /// The last seconds, as many as given, at least 1. Calls are counted in windows of the clock; those of the window
+    /// before count in proportion to its part of the span, as if they had come evenly.
     SlidingSeconds(LimitValue),
 }
 

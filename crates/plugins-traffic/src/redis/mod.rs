@@ -99,7 +99,7 @@ impl WindowStore {
     }
 }
 
-/// What becomes of calls while a Redis is away.
+/// What happens to calls while a Redis is unavailable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnUnavailable {
@@ -143,7 +143,7 @@ impl Shared {
         RedisCall::new(&self.server, script)
     }
 
-    /// What becomes of a call while the Redis is away; `None`: it is counted here.
+    /// What happens to a call while the Redis is unavailable; `None`: it is counted here.
     pub(crate) fn away(&self, plugin: &'static str) -> Option<Outcome> {
         match self.on_unavailable {
             OnUnavailable::Local => None,

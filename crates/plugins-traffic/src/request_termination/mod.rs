@@ -24,14 +24,14 @@ use weir_plugin::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Status of the answer, 200 to 599.
+    /// Status of the response, 200 to 599.
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
     /// A sentence for the caller, sent as the `detail` of a problem document (RFC 9457). With a status from 400 on, the
     /// call counts as refused, and the document has its `request_id`. Not together with `body`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// The body of the answer; without `message` and `body` it is empty.
+    /// The body of the response; without `message` and `body` it is empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
     /// `Content-Type` of `body`; absent: none is sent.

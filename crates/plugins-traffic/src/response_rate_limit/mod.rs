@@ -57,7 +57,7 @@ pub struct Config {
     /// amount before the call (`X-RateLimit-Remaining-videos`) is always reported.
     #[serde(default = "weir_plugins_shared::yes")]
     pub tell: bool,
-    /// Where counts stand that several gateways share. Left out: in this process.
+    /// The store for counts that several gateways share. Left out: in this process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<Store>,
     /// Whose calls are counted together: those of this gateway, or, without a `store`, of all gateways that follow the

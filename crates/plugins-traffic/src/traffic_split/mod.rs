@@ -21,7 +21,7 @@ use weir_plugin::{BuildContext, DestinationId, Exchange, Filter, Outcome, Phases
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// The rules; the first that holds counts. Where none does, calls go to the route's own service.
+    /// The rules; the first one that matches counts. If none does, calls go to the route's own service.
     pub rules: Vec<Rule>,
 }
 
@@ -32,7 +32,7 @@ pub struct Rule {
     /// The rule is for calls for which this holds; absent: for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Predicate>,
-    /// Where the calls go.
+    /// The destinations of the calls.
     pub choices: Vec<Choice>,
 }
 

@@ -33,20 +33,20 @@ pub struct Config {
     /// These pass, whatever the other options say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub except: Vec<String>,
-    /// Where there are any, only these pass.
+    /// If there are any, only these programs pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
-    /// These do not pass.
+    /// These programs are refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
-    /// Whether programs do not pass either that are known to go through sites by themselves: crawlers, scrapers,
-    /// monitors, and the HTTP clients of some programming languages.
+    /// Whether known bots are refused too: crawlers, scrapers, monitors, and the HTTP clients of some programming
+    /// languages.
     #[serde(default)]
     pub known_bots: bool,
     /// Whether calls pass that do not name their program.
     #[serde(default = "weir_plugins_shared::yes")]
     pub pass_missing: bool,
-    /// Whether a call may name several programs (each is looked at). `false`: it is refused with status 400.
+    /// Whether a call may name several programs (each is checked). `false`: it is refused with status 400.
     #[serde(default)]
     pub allow_multiple: bool,
     /// Status of the refusal, 200 to 599.

@@ -42,10 +42,10 @@ const PLUGIN: &str = "body-transform";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// What becomes of request bodies.
+    /// The change of request bodies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<Transform>,
-    /// What becomes of response bodies.
+    /// The change of response bodies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<Transform>,
     /// The largest request body, in bytes, at most 67108864; larger ones are refused.
@@ -54,7 +54,7 @@ pub struct Config {
     /// The largest response body that is changed, in bytes, at most 67108864.
     #[schemars(range(max = 67_108_864))]
     pub max_response_bytes: usize,
-    /// What becomes of a larger response body.
+    /// What happens to a larger response body.
     #[serde(skip_serializing_if = "is_default")]
     pub excess: OversizePolicy,
 }
@@ -75,18 +75,18 @@ impl Default for Config {
     }
 }
 
-/// What becomes of a body.
+/// The change of a body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Transform {
     /// The template of the new body.
     pub template: String,
-    /// What the old one is; absent: what its `Content-Type` says.
+    /// The format of the old body; absent: as its `Content-Type` says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Input>,
 }
 
-/// What a body is.
+/// The format of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Input {

@@ -160,7 +160,7 @@ fn what_cannot_be_changed_is_refused() {
     }
 }
 
-/// What becomes of a response in JSON: status, body, and its coding.
+/// What happens to a response in JSON: status, body, and its coding.
 fn response(config: &Value, coding: &str, body: &[u8]) -> (u16, String, String) {
     let filter = build(&BodyTransform, config).expect("valid");
     let mut exchange = exchange();

@@ -35,7 +35,7 @@ pub(super) struct TranscodeFilter {
     pub methods: Methods,
 }
 
-/// What becomes of the answer.
+/// What happens to the answer.
 struct Pending {
     output: MessageDescriptor,
     response_body: Option<FieldDescriptor>,

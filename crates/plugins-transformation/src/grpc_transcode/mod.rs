@@ -55,7 +55,7 @@ pub struct Config {
     /// Whether pages elsewhere may call, and an `OPTIONS` is answered here.
     #[serde(default)]
     pub any_origin: bool,
-    /// Whether the messages of a stream stand one behind the other, and not each on a line of its own.
+    /// Whether the messages of a stream follow each other directly, instead of one per line.
     #[serde(default)]
     pub joined: bool,
     /// The largest body of a call, in bytes, at most 67108864.
@@ -77,7 +77,7 @@ fn usual_bytes() -> usize {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Errors {
-    /// What the body says.
+    /// The content of the body.
     pub body: ErrorBody,
     /// The type of the details, for `details`; absent: they are written as they are.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,7 +99,7 @@ impl Default for Errors {
     }
 }
 
-/// What the body of an error says.
+/// The content of an error's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorBody {

@@ -36,7 +36,7 @@ pub struct Config {
     pub proto: Option<Definitions>,
     /// How messages are written as JSON, and read.
     pub json: JsonForm,
-    /// What the service gets as the path.
+    /// The path for the service.
     pub path: Path,
     /// What happens to calls that are not gRPC-Web.
     pub others: NonGrpcPolicy,
@@ -71,11 +71,11 @@ impl Default for Config {
     }
 }
 
-/// What the service gets as the path. gRPC's has two parts: the service, and the method.
+/// The path for the service. gRPC's has two parts: the service, and the method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Path {
-    /// What the route makes of it.
+    /// The route's own result.
     #[default]
     Route,
     /// The client's.
@@ -114,7 +114,7 @@ pub enum Trailers {
 pub struct CrossOrigin {
     /// `Access-Control-Allow-Origin`.
     pub allow_origin: String,
-    /// Whether another plugin's `Access-Control-Allow-Origin` stands.
+    /// Whether another plugin's `Access-Control-Allow-Origin` takes precedence.
     pub yields: bool,
     /// `Access-Control-Allow-Methods`.
     pub allow_methods: String,

@@ -53,10 +53,10 @@ const MAX_REASON: usize = 100;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// What becomes of requests.
+    /// The change of requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<Work>,
-    /// What becomes of responses.
+    /// The change of responses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<Work>,
     /// The most bytes of a body; a larger one is refused.
@@ -102,7 +102,7 @@ pub struct Output {
     pub compact: bool,
     /// Texts without quotes.
     pub raw: bool,
-    /// One directly behind the other; texts without quotes.
+    /// Directly one after the other; texts without quotes.
     pub join: bool,
     /// Letters beyond ASCII are escaped.
     pub ascii: bool,

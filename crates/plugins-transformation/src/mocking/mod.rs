@@ -29,12 +29,12 @@ use weir_plugins_shared::path_captures::RegexMatch;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Status of the answer, 200 to 599.
+    /// Status of the response, 200 to 599.
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// `Content-Type` of the answer.
+    /// `Content-Type` of the response.
     pub content_type: String,
-    /// Headers of the answer, with variables.
+    /// Headers of the response, with variables.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<HeaderEdit>,
     /// The body, with variables. Goes before `schema`.
@@ -44,7 +44,7 @@ pub struct Config {
     /// The body is written as XML if `content_type` says so, otherwise as JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
-    /// Seconds to wait before the answer, at most 3600.
+    /// Seconds to wait before the response, at most 3600.
     #[schemars(range(min = 0, max = 3600))]
     pub delay_seconds: u32,
 }

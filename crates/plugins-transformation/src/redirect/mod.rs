@@ -27,8 +27,7 @@ pub struct Config {
     /// The new address, with variables. Exactly one of `location`, `pattern` and `to_https` is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
-    /// Only calls are redirected in whose path the pattern finds something; `$1` in the replacement stands for what its
-    /// groups have found.
+    /// Redirects only calls whose path matches the pattern; `$1` in the replacement is the match of its first group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Replacement>,
     /// Calls that are not over TLS are sent to the same place over TLS: GET and HEAD with 301, others with 308, whatever
@@ -42,16 +41,16 @@ pub struct Config {
     pub believe_forwarded_proto: bool,
     /// Whether the call's path and query replace those of `location`.
     pub keep_path: bool,
-    /// The call's query is put behind that of the new address.
+    /// Whether the call's query is appended to that of the new address.
     pub append_query: bool,
-    /// What cannot stand in an address is escaped.
+    /// Whether characters that are not allowed in an address are escaped.
     pub escape: bool,
-    /// Whether `$` in `location` stands for variables rather than for itself.
+    /// Whether `$` in `location` marks a variable; otherwise it is literal.
     pub variables: bool,
-    /// Status of the answer, 200 to 599.
+    /// Status of the response, 200 to 599.
     #[schemars(range(min = 200, max = 599))]
     pub status: u16,
-    /// The body of the answer; absent: the usual one of the status.
+    /// The body of the response; absent: the usual one for the status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
 }

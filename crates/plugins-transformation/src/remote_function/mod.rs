@@ -41,7 +41,7 @@ pub use signature::AwsSignature;
 pub struct Config {
     /// The function's address, `http://` or `https://`.
     pub url: String,
-    /// What the function is sent.
+    /// The form of the request to the function.
     #[serde(default)]
     pub request: RequestForm,
     /// Headers of the request; they replace those of the call.
@@ -56,13 +56,14 @@ pub struct Config {
     /// How the function's answer becomes the response.
     #[serde(default)]
     pub answer: AnswerForm,
-    /// What the gateway adds to the `Via` of the response (RFC 9110, 7.6.3), such as `1.1 gateway`. Absent: nothing.
+    /// The value that the gateway adds to the `Via` of the response (RFC 9110, 7.6.3), such as `1.1 gateway`. Absent:
+    /// nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
-    /// An HTTP proxy through which the server is asked: `http://host:port`.
+    /// An HTTP proxy for these calls: `http://host:port`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
-    /// Whether the server's certificate must be good.
+    /// Whether the server's certificate is verified.
     #[serde(default = "weir_plugins_shared::yes")]
     pub verify_tls: bool,
     /// The longest that the function may take, in milliseconds.
@@ -134,13 +135,14 @@ fn unavailable() -> u16 {
     503
 }
 
-/// What a function is sent.
+/// The form of the request to a function.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum RequestForm {
     /// The call as it is: method, query, headers and body.
     Forward {
-        /// Whether what the end of the route's path (a prefix, or a wildcard) stands for is added to the address's path.
+        /// Whether the part of the path that the end of the route's path matches (a prefix, or a wildcard) is added to
+        /// the address's path.
         #[serde(default)]
         append_rest: bool,
     },

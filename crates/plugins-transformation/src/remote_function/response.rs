@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use weir_plugin::headers::{is_name, is_value};
 use weir_plugin::{Reply, SubrequestResponse};
 
-/// What becomes of an answer.
+/// The form of the function's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum AnswerForm {

@@ -63,7 +63,7 @@ pub enum Generator {
     Nanoid,
     /// Random characters of a set.
     Random {
-        /// The characters to choose from, 1 to 256 of ASCII that may stand in a header.
+        /// The characters to choose from, 1 to 256 ASCII characters that are allowed in a header.
         characters: String,
         /// How many, 1 to 256.
         length: u16,

@@ -37,8 +37,8 @@ use weir_plugins_shared::text_template::{TemplateSyntax, TextTemplate};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// The new path, with variables (`/v2$uri`). What stands behind a `?` becomes the query, the caller's own behind
-    /// it. Goes before `path_patterns`.
+    /// The new path, with variables (`/v2$uri`). The text after a `?` becomes the query, followed by the caller's own.
+    /// It takes precedence over `path_patterns`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Replacements of the path; the first whose pattern finds something is used.
@@ -71,13 +71,13 @@ pub struct Config {
     pub form_to_query: bool,
     /// The largest body whose fields are changed, in bytes; larger ones are refused.
     pub max_body_bytes: usize,
-    /// Whether `$` in header values stands for variables rather than for itself.
+    /// Whether `$` in header values marks a variable; otherwise it is literal.
     pub variables: bool,
-    /// Whether `$(…)` in texts stands for an expression over `headers`, `query_params` and `uri_captures`, and `$`
-    /// otherwise for itself. A call for which one cannot be evaluated is refused.
+    /// Whether `$(…)` in texts marks an expression over `headers`, `query_params` and `uri_captures`; any other `$` is
+    /// then literal. A call for which an expression cannot be evaluated is refused.
     pub expressions: bool,
-    /// Whether the paths of this chain's calls are decoded before they are matched, so that the result is escaped
-    /// whole; otherwise only what cannot stand in a path is.
+    /// Whether the paths of this chain's calls are decoded before they are matched, so that the whole result is
+    /// escaped; otherwise only characters that are not allowed in a path are.
     pub decoded_paths: bool,
 }
 

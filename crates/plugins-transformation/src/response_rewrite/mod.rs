@@ -52,7 +52,7 @@ pub struct Config {
     /// Put before the body, whosever it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// Put behind the body.
+    /// A text that is appended to the body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// Replacements in the body, each working on what the one before it left. Compressed bodies are unpacked first.
@@ -65,12 +65,12 @@ pub struct Config {
     /// The largest body that is changed in part, in bytes, at most 67108864.
     #[schemars(range(max = 67_108_864))]
     pub max_body_bytes: usize,
-    /// What becomes of a larger body.
+    /// What happens to a larger body.
     #[serde(skip_serializing_if = "is_default")]
     pub excess: OversizePolicy,
     /// Changes of the headers. Values may hold variables.
     pub headers: Vec<HeaderEdit>,
-    /// Whether `$` in header values stands for variables rather than for itself.
+    /// Whether `$` in header values marks a variable; otherwise it is literal.
     pub variables: bool,
 }
 

@@ -163,7 +163,7 @@ fn compressed_bodies_are_unpacked() {
     assert_eq!(told, ["Content-Type: application/json"]);
 }
 
-/// What becomes of a response whose body cannot be changed: status, body, and its coding.
+/// What happens to a response whose body cannot be changed: status, body, and its coding.
 fn unfit(config: &Value, coding: &str, body: &[u8]) -> (u16, String, String) {
     let filter = build(&ResponseRewrite, config).expect("valid");
     let mut exchange = exchange();

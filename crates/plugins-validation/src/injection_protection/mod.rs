@@ -32,9 +32,9 @@ const MAX_PATTERNS: usize = 10 << 20;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// What is looked for: `sql`, `js`, `ssi`, `xpath_abbreviated`, `xpath_extended`, `java_exception`.
+    /// The attacks to look for: `sql`, `js`, `ssi`, `xpath_abbreviated`, `xpath_extended`, `java_exception`.
     pub rules: Vec<Rule>,
-    /// Where it is looked for: `path_and_query`, `headers`, `body`.
+    /// The parts to search: `path_and_query`, `headers`, `body`.
     pub locations: Vec<Location>,
     /// Your own patterns.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -51,9 +51,9 @@ pub struct Config {
     /// The most characters of a text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_text_length: Option<usize>,
-    /// What becomes of calls that go beyond a limit.
+    /// What happens to calls that exceed a limit.
     pub action: Action,
-    /// Status of the answer to them, 400 to 599.
+    /// Status of a refusal, 400 to 599.
     #[schemars(range(min = 400, max = 599))]
     pub status: u16,
     /// The message of a refusal.

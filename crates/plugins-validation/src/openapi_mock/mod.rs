@@ -49,10 +49,10 @@ pub struct Config {
     pub random_status: bool,
     /// Whether any of several examples is answered, rather than the first one.
     pub random_example: bool,
-    /// The range of a random delay before the answer, in milliseconds; absent: none.
+    /// The range of a random delay before the response, in milliseconds; absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<(u64, u64)>,
-    /// A header that marks answers.
+    /// A header that marks responses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
 }
@@ -136,7 +136,7 @@ impl Plugin for OpenapiMock {
 /// An instance of `openapi-mock`.
 struct MockFilter {
     api: Api,
-    /// By operation, its answers in the order of their statuses.
+    /// By operation, its responses in the order of their statuses.
     answers: Vec<Vec<ExampleResponse>>,
     random_status: bool,
     random_example: bool,

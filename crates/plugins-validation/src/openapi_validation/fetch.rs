@@ -19,7 +19,7 @@ const RETRY_MS: u64 = 5_000;
 /// An old document is used so much longer while there is no new one, in milliseconds.
 const STALE_MS: u64 = 24 * 3_600_000;
 
-/// Where a document is fetched.
+/// The source of a document.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SpecUrl {
@@ -27,7 +27,7 @@ pub struct SpecUrl {
     pub url: String,
     /// Headers of the request.
     pub headers: BTreeMap<String, String>,
-    /// Whether the server's certificate must be good.
+    /// Whether the server's certificate is verified.
     pub verify_tls: bool,
     /// The longest that it may take, in milliseconds.
     pub timeout_ms: u64,

@@ -42,7 +42,7 @@ pub struct Config {
     /// The document, in JSON or YAML: Swagger 2.0, or OpenAPI 3.0 to 3.2.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spec: Option<String>,
-    /// Where the document is fetched instead.
+    /// The address of the document, instead of its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spec_url: Option<SpecUrl>,
     /// Which base path is put before the document's paths: `none`, `servers` (the paths of its servers), or the
@@ -58,17 +58,17 @@ pub struct Config {
     pub check_body: bool,
     /// Whether bodies of upstreams' responses are checked.
     pub check_response: bool,
-    /// What becomes of calls with headers that the operation does not describe.
+    /// What happens to calls with headers that the operation does not describe.
     pub unknown_headers: Unknown,
     /// Headers that are never unknown.
     pub allowed_headers: Vec<String>,
-    /// What becomes of calls with arguments in the query that the operation does not describe.
+    /// What happens to calls with query arguments that the operation does not describe.
     pub unknown_query: Unknown,
-    /// The most bytes of a body that is read; calls with a larger one do not pass.
+    /// The most bytes of a body that are read; calls with a larger body are refused.
     pub max_body_bytes: usize,
-    /// What becomes of calls that do not match.
+    /// What happens to calls that do not match.
     pub action: Action,
-    /// What becomes of responses that do not match.
+    /// What happens to responses that do not match.
     pub response_action: Action,
     /// Status of a refusal of a call that does not match, 400 to 599.
     #[schemars(range(min = 400, max = 599))]
@@ -116,7 +116,7 @@ impl Default for Config {
     }
 }
 
-/// Which base path stands before the paths of a document.
+/// The base path before the paths of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BasePath {
@@ -129,7 +129,7 @@ pub enum BasePath {
     Path(String),
 }
 
-/// What becomes of parts that are not described.
+/// What happens to parts that are not described.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unknown {
@@ -140,11 +140,11 @@ pub enum Unknown {
     Refuse,
 }
 
-/// What becomes of what does not match.
+/// What happens to calls and responses that do not match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// It does not pass.
+    /// It is refused.
     #[default]
     Refuse,
     /// It passes, and the log reports it.

@@ -39,8 +39,8 @@ pub struct Config {
     pub body: Option<Value>,
     /// Parameters that are checked.
     pub parameters: Vec<ParameterConfig>,
-    /// Media types of bodies that are let in, such as `application/json`, `text/*` or `*/*`. Checked only beside a schema
-    /// of the body.
+    /// Media types of accepted bodies, such as `application/json`, `text/*` or `*/*`. Checked only together with a
+    /// schema of the body.
     pub content_types: Vec<String>,
     /// Whether parameters of media types (`charset=utf-8`) must be the same. A list without them then takes only calls
     /// without them.
@@ -70,7 +70,7 @@ impl Default for Config {
 pub struct ParameterConfig {
     /// Its name.
     pub name: String,
-    /// Where it stands: `path`, `query`, `header` or `cookie`. Those in paths are groups of the route's path.
+    /// Its location: `path`, `query`, `header` or `cookie`. Those in paths are groups of the route's path.
     #[serde(rename = "in")]
     pub place: String,
     /// Whether it must be there.
@@ -79,7 +79,7 @@ pub struct ParameterConfig {
     /// How its value is written: `simple`, `label`, `matrix`, `form`, `spaceDelimited`, `pipeDelimited` or `deepObject`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub style: Option<String>,
-    /// Whether the parts of its value stand by themselves.
+    /// Whether the parts of its value are written separately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explode: Option<bool>,
     /// JSON Schema of its value.

@@ -34,7 +34,7 @@ const MOST_BYTES: usize = 64 << 20;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Types of bodies that are looked at.
+    /// Types of bodies that are checked.
     pub checked_types: Vec<String>,
     /// Types of bodies that pass without a look.
     pub allowed_types: Vec<String>,
@@ -81,7 +81,7 @@ pub struct Config {
     pub max_amplification: f64,
     /// From which length on, with all entities expanded, `max_amplification` holds.
     pub amplification_from: usize,
-    /// Status of the answer to calls that go beyond a limit, 400 to 599.
+    /// Status of the response to calls that exceed a limit, 400 to 599.
     #[schemars(range(min = 400, max = 599))]
     pub status: u16,
     /// The message of a refusal.

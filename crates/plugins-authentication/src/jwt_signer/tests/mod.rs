@@ -177,7 +177,7 @@ fn issued(changes: &Value) -> String {
     signed(Algorithm::RS256, "issuer", &all)
 }
 
-/// What becomes of calls with these tokens.
+/// What happens to calls with these tokens.
 fn judge(cases: Vec<(&str, &Value, Option<String>, &str)>) {
     for (what, config, token, expected) in cases {
         let value = token.map(|token| format!("Bearer {token}"));

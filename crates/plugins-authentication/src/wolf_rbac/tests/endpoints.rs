@@ -54,7 +54,7 @@ fn served(apps: &[&str]) -> Arc<dyn Filter> {
     build_with(&EndpointsPlugin, &endpoints(), &credentials).expect("valid")
 }
 
-/// What becomes of a call, and what the server was sent.
+/// What happens to a call, and what the server was sent.
 fn call(
     filter: &Arc<dyn Filter>,
     line: &str,

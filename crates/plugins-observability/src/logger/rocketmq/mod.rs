@@ -29,9 +29,9 @@ pub struct RocketmqTarget {
     pub tag: Option<String>,
     /// The group of producers that the gateway belongs to.
     pub group: String,
-    /// Whether servers are met over TLS.
+    /// Whether servers are reached over TLS.
     pub tls: bool,
-    /// Whether their certificates must be good.
+    /// Whether their certificates are verified.
     pub verify_tls: bool,
     /// Who the gateway is to the servers; absent: it does not say.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -57,7 +57,7 @@ pub struct Extracted {
     pub parent_id: u64,
     /// Whether the caller has decided to have the call sampled, or not to.
     pub sampled: Option<bool>,
-    /// The call is to be looked at in any case.
+    /// Whether the call is to be traced in any case.
     pub debug: bool,
     /// The trace's id has 64 bits only.
     pub is_short: bool,
@@ -76,7 +76,7 @@ impl Extracted {
     }
 }
 
-/// What is written into the headers of a request.
+/// The content of the trace headers of a request to the upstream.
 pub struct Injected<'i> {
     /// The ids; `is_sampled` is the decision to forward.
     pub trace: &'i TraceContext,

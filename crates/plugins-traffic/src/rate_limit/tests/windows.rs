@@ -47,7 +47,7 @@ fn windows_of_the_clock_have_any_length_and_retries_are_spread() {
     let left_ms = 7_000 - exchange.unix_ms() % 7_000;
     assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
     let told = |exchange: &Exchange, name: &[u8]| -> u64 {
-        let value = exchange.response_headers.get(name).expect("told");
+        let value = exchange.response_headers.get(name).expect("the header");
         std::str::from_utf8(value)
             .expect("text")
             .parse()

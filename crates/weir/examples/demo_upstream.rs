@@ -18,7 +18,7 @@ use std::time::Duration;
 
 const DEFAULT_ADDRESS: &str = "127.0.0.1:1980";
 const MAX_HEAD_BYTES: u64 = 64 * 1024;
-/// How much of a body is told.
+/// The most bytes of a body that the reply repeats.
 const MAX_BODY_BYTES: usize = 64 * 1024;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
 

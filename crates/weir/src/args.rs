@@ -210,7 +210,7 @@ pub struct RunArgs {
     /// Whether calls are counted, and where.
     #[command(flatten)]
     pub analytics: AnalyticsArgs,
-    /// Where the configuration is kept, and who may change it.
+    /// The store of the configuration, and the access to it.
     #[command(flatten)]
     pub management: ManagementArgs,
     /// What sends mails and webhooks.
@@ -225,7 +225,7 @@ impl RunArgs {
         self.limit_counts.clone().or_else(in_data)
     }
 
-    /// Where the proxy listens.
+    /// The addresses of the proxy.
     pub fn listen(&self) -> Vec<SocketAddr> {
         match self.listens_by_default() {
             true => vec![SocketAddr::from((Ipv4Addr::UNSPECIFIED, 8000))],
@@ -233,7 +233,7 @@ impl RunArgs {
         }
     }
 
-    /// Where the proxy listens for TLS.
+    /// The addresses of the proxy for TLS.
     pub fn listen_tls(&self) -> Vec<SocketAddr> {
         match self.listens_by_default() {
             true => vec![SocketAddr::from((Ipv4Addr::UNSPECIFIED, 8443))],

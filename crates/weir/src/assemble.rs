@@ -55,7 +55,7 @@ impl Assembler<'_> {
             }
             Err(found) => found,
         };
-        // A secret may have to look like one. Where it is not there, the rest is looked at without what needs it.
+        // A secret may have to look like one. If it is missing, check the rest without the parts that need it.
         if let Some(parts) = written.filter(|_| !unresolved.is_empty()) {
             let (rest, _) = resolve(self.dialects, parts, Policy::Serve);
             if let Ok((snapshot, _)) = weir_snapshot::compile(&rest, self.registry, self.persistent) {

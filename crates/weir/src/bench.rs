@@ -22,7 +22,7 @@ pub fn bench(args: &BenchArgs) -> CommandOutput {
     CommandOutput::failed(2, message)
 }
 
-/// The program in the folder of this one, where it is there.
+/// The program in the folder of this one, if it is there.
 fn beside_this() -> Option<PathBuf> {
     let beside = std::env::current_exe().ok()?.with_file_name(PROGRAM);
     beside.is_file().then_some(beside)

@@ -11,7 +11,7 @@ const DAY: i64 = 86_400;
 /// How long before its end a certificate is worth a word, in seconds. For one that never lasts long: when a quarter of
 /// its life is left.
 const SOON: i64 = 30 * DAY;
-/// Certificates that are told one by one.
+/// The most certificates that are listed singly.
 const MAX_TOLD: usize = 1_000;
 
 /// How it stands with a certificate.

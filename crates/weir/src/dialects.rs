@@ -11,7 +11,7 @@ use weir_kong::KongDialect;
 use weir_model::{Diagnostic, Model, Severity, document};
 use weir_native::NativeDialect;
 
-/// What a program knows of its Admin APIs beside the settings of routers.
+/// Settings of Admin APIs, other than those of routers.
 #[derive(Debug, Clone, Default)]
 pub struct AdminSettings {
     /// Whether Kong's Admin API has `/config`, whatever holds the configuration.
@@ -91,8 +91,8 @@ impl ParsedDocument<'_> {
 /// What stands in a text for variables that are not set: a number if one is wanted, a name if a text is.
 const STAND_INS: [&str; 2] = ["1", "unset"];
 
-/// Reads a text through the dialect that it is for. For a look, what stands for variables that are not set is what less is
-/// wrong with.
+/// Reads a text through the dialect that it is for. For a look, what stands for variables that are not set is what less
+/// is wrong with.
 pub fn read<'t>(dialects: &DialectSet, text: &'t str, policy: Policy) -> ParsedDocument<'t> {
     let faults = |reading: &ParsedDocument<'_>| {
         let findings = reading.findings.iter();

@@ -1,9 +1,9 @@
-//! Routes of the originals that another spelling of a path leads around: one that asks who calls, beside one that takes
-//! all other paths to the same place and does not ask.
+//! Routes of the originals that another spelling of a path bypasses: a route that authenticates, and another that takes
+//! all other paths to the same place without authentication.
 //!
 //! Kong matches `/admin%2Fx` as one segment, and so sends it to the open route; a server that decodes it finds
-//! `/admin/x`. APISIX decodes paths once, and lets through what a server decodes again. Both stay as their originals are,
-//! so this is a warning. Native routes take no such paths.
+//! `/admin/x`. APISIX decodes paths once, and lets through what a server decodes again. Both stay as their originals
+//! are, so this is a warning. Native routes take no such paths.
 
 use std::collections::HashMap;
 use weir_model::{

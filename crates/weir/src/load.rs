@@ -112,7 +112,7 @@ impl Loaded {
         &self.dialects
     }
 
-    /// The gravest finding; `None`: there is none.
+    /// The gravest finding; `None` if nothing was found.
     pub fn severity(&self) -> Option<Severity> {
         self.findings.iter().map(|finding| finding.severity).max()
     }
@@ -126,7 +126,7 @@ impl Loaded {
         report
     }
 
-    /// Where a resource of the merged model stands: the file and, where it can be found out, the line.
+    /// The location of a resource of the merged model: the file and, if it can be found out, the line.
     pub fn place_of(&self, path: &DocPath) -> Option<String> {
         let located = locate(
             &self.dialects,
@@ -147,7 +147,7 @@ impl Loaded {
 /// Loads files as one configuration.
 ///
 /// # Errors
-/// When a file cannot be read. A file that is wrong is no error here: [`Loaded::findings`] tell.
+/// If a file cannot be read. A file that is wrong is no error here: see [`Loaded::findings`].
 pub fn load(
     files: &[PathBuf],
     routers: RouterArgs,
@@ -161,7 +161,7 @@ pub fn load(
 /// Loads files as one configuration; what is in `replaced` counts in their place.
 ///
 /// # Errors
-/// When a file cannot be read. A file that is wrong is no error here: [`Loaded::findings`] tell.
+/// If a file cannot be read. A file that is wrong is no error here: see [`Loaded::findings`].
 pub fn load_replaced(
     files: &[PathBuf],
     replaced: &[Replaced],

@@ -26,15 +26,15 @@ use weir_telemetry::metrics::Registry;
 
 /// A gateway, and what is known of its configuration.
 pub struct Status {
-    /// Empty until there is something to serve; for good, where no calls are served.
+    /// Empty until there is something to serve; always empty if the process serves no calls.
     gateway: OnceLock<Gateway>,
-    /// What is known of the store that is followed, where one is.
+    /// The state of the store that the process follows, if it follows one.
     followed: OnceLock<StateHandle>,
     /// Whether that store outlives the process.
     is_store_kept: AtomicBool,
-    /// How it stands with certificates that authorities sign on demand, where this process may get them.
+    /// The state of certificates that authorities sign on demand, if this process may order them.
     acme: OnceLock<AcmeStatus>,
-    /// The revisions that metrics tell of Admin APIs, by dialect.
+    /// The revisions of Admin APIs for the metrics, by dialect.
     revisions: Mutex<Vec<(DialectName, Arc<dyn Revisions>)>>,
     metrics: Arc<Registry>,
     /// What plugins count for Prometheus.
@@ -96,14 +96,14 @@ impl Status {
         &self.plugin_metrics
     }
 
-    /// Whether the store that is followed can be reached; `None`: there is none but in memory, as where files are served.
+    /// Whether the followed store can be reached; `None` if the store is in memory or only files are served.
     pub fn reaches_store(&self) -> Option<bool> {
         let followed = self.followed.get()?;
         let is_kept = self.is_store_kept.load(Ordering::Relaxed);
         is_kept.then(|| followed.state().contact == Contact::Following)
     }
 
-    /// The revisions that metrics tell of the Admin API of a dialect.
+    /// The revisions of a dialect's Admin API, for the metrics.
     pub fn revisions(&self, dialect: DialectName) -> Vec<(&'static str, u64)> {
         let known = self.revisions.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known.iter().find(|(name, _)| *name == dialect).cloned();
@@ -200,7 +200,7 @@ impl Status {
         self.last_load.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The line that tells that all is ready, and where.
+    /// The line that says that all is ready, with the addresses.
     pub fn ready_line(&self, status_address: SocketAddr, others: &[(&str, String)]) -> String {
         let mut line = match self.gateway() {
             Some(gateway) => {
@@ -334,7 +334,7 @@ pub fn serve(
     }
     let router = router.with_state(status);
     async {
-        // It is the last to go: until then it tells that the process drains.
+        // It is the last to end: until then it shows that the process drains.
         let (_never, draining) = tokio::sync::watch::channel(false);
         listen::serve(listener, router, Bounds::default(), draining).await;
     }

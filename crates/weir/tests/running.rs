@@ -262,7 +262,7 @@ fn quotas_outlive_a_restart() {
     assert_eq!(passed, 5);
     weir.signal(Signal::TERM);
     assert_eq!(weir.end(), Some(0));
-    // Broken, it is reported, and limits begin again.
+    // A broken file is reported, and limits begin again.
     let mut bytes = std::fs::read(&counts).expect("there");
     bytes[20] ^= 1;
     std::fs::write(&counts, bytes).expect("written");

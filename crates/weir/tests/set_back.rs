@@ -1,4 +1,5 @@
-//! A store that is set back to what was saved of it, while dialects work on it: what came after that is nowhere any more.
+//! A store that is set back to what was saved of it, while dialects work on it: what came after that is nowhere any
+//! more.
 
 use async_trait::async_trait;
 use axum::Router;
@@ -239,7 +240,7 @@ async fn a_write_right_after_the_store_was_set_back_is_made() {
         // No watch reports it.
         *place.store.lock().expect("whole") = saved;
         assert_eq!(call(&router, "PUT", &of("1e")).await, new, "{prefix}");
-        // The follower may still be reading what was before: reads settle once it has seen the new revision.
+        // The follower may still be reading what was before: reads are stable once it has seen the new revision.
         for (name, expected) in [("1a", 200), ("1b", 404), ("1e", 200)] {
             until(&router, &of(name), expected).await;
         }

@@ -89,7 +89,8 @@ impl AnalyticsArgs {
     }
 }
 
-/// A server, or what is wrong with its URL. The parser of flags would show the URL beside it, which may hold a password.
+/// A server, or what is wrong with its URL. The flag parser would print the URL in its error, and it may hold a
+/// password.
 pub type StoreUrl = Result<ClickhouseServer, String>;
 
 fn store(url: &str) -> Result<StoreUrl, Infallible> {

@@ -1,4 +1,4 @@
-//! APISIX's own `config.yaml`, as a flag names it, and the files beside it that plugins name.
+//! APISIX's own `config.yaml`, named by a flag, and the files next to it that plugins name.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

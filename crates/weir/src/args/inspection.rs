@@ -84,7 +84,7 @@ pub struct ExplainArgs {
     pub routers: RouterArgs,
 }
 
-/// Where a configuration is that is not in files. What is given here goes before files.
+/// A source of the configuration other than files. It takes precedence over files.
 #[derive(Args)]
 pub struct ConfigSourceArgs {
     /// The folder of the store: the same value as for `weir run`.

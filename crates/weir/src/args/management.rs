@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where the configuration is kept, and who may change it.
+/// The store of the configuration, and the access to it.
 #[derive(Clone, Args)]
 #[command(next_help_heading = "Management")]
 pub struct ManagementArgs {
@@ -149,7 +149,7 @@ impl std::fmt::Debug for ManagementArgs {
     }
 }
 
-/// Where an Admin API listens.
+/// A listener of an Admin API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AdminListen {
     /// The address.

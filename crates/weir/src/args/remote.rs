@@ -27,7 +27,7 @@ pub struct RemoteArgs {
 }
 
 impl RemoteArgs {
-    /// The token, from wherever it is given.
+    /// The token, read from the flag or from its file.
     ///
     /// # Errors
     /// The file cannot be read.

@@ -1,4 +1,4 @@
-//! Flags of `weir run` about streams below HTTP, and about balancers that tell who their clients are.
+//! Flags of `weir run` for streams below HTTP, and for balancers that send their clients' addresses.
 
 use super::listen;
 use clap::builder::RangedU64ValueParser;
@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use weir_proxy::{Limits, ProxyProtocolTrust, StreamListen};
 use weir_snapshot::StreamTransport;
 
-/// Where streams are taken, and who tells of clients.
+/// Listeners for streams, and the peers that may send clients' addresses.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Streams")]
 pub struct StreamArgs {
@@ -70,7 +70,7 @@ impl StreamArgs {
         streams.any(|it| it.transport == StreamTransport::Tls)
     }
 
-    /// Who tells of clients, as the data plane takes it.
+    /// The peers that may send clients' addresses, in the data plane's form.
     pub fn trusted(&self) -> Option<ProxyProtocolTrust> {
         let is_on = |kind| self.proxy_protocol_on.is_empty() || self.proxy_protocol_on.contains(&kind);
         (!self.proxy_protocol.is_empty()).then(|| ProxyProtocolTrust {

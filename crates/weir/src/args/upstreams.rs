@@ -47,7 +47,7 @@ impl UpstreamArgs {
     }
 }
 
-/// The port of name servers, unless told otherwise.
+/// The port of name servers, unless the address names one.
 const DNS_PORT: u16 = 53;
 
 fn name_server(text: &str) -> Result<SocketAddr, String> {

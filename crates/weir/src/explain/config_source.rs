@@ -16,7 +16,7 @@ use weir_snapshot::PersistentState;
 use weir_store::Key;
 use weir_store::seal::SealingKeys;
 
-/// Where a configuration is.
+/// The source of a configuration.
 pub enum ConfigSource<'a> {
     /// A store, with the file of its keys.
     Store(String, &'a ConfigSourceArgs),

@@ -1,4 +1,4 @@
-//! `weir plugins`: what the catalogue holds, what Kong and APISIX call each plugin, and where it is described.
+//! `weir plugins`: the plugins of the catalogue, their names in Kong and APISIX, and their pages.
 //!
 //! The list itself is [`weir_control::catalogue`]. Of plugins that are asked for by name
 //! the fields are listed too, from the schema of their types; `page` makes the tables of their pages of the same.
@@ -24,7 +24,7 @@ struct PluginListing {
     apisix: Vec<String>,
     phases: Vec<String>,
     docs: String,
-    /// Its fields, where it was asked for by name.
+    /// Its fields, if the command names the plugin.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     fields: Vec<Field>,
 }

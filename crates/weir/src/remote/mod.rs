@@ -89,7 +89,7 @@ fn address(remote: &RemoteArgs, path: &str) -> String {
     format!("{}{path}", remote.url.trim_end_matches('/'))
 }
 
-/// Makes a call and tells what came of it.
+/// Makes a call and prints its outcome.
 fn told(remote: &RemoteArgs, call: ClientRequest, tell: impl Fn(&Value) -> String) -> CommandOutput {
     match make(remote, call) {
         Ok(body) => CommandOutput::succeeded(tell(&serde_json::from_slice(&body).unwrap_or_default())),

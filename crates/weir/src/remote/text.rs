@@ -26,7 +26,7 @@ pub fn users(answer: &Value) -> String {
     items(answer, "items").iter().map(line).collect()
 }
 
-/// Where a right holds.
+/// The scope of a right.
 fn scope(right: &Value) -> String {
     let others = ["environment", "api", "portal"].into_iter();
     let mut named = others.filter_map(|kind| Some(format!("{kind}:{}", right[kind].as_str()?)));

@@ -101,7 +101,7 @@ impl Listeners {
     pub fn serve(self, control: &mut Control) -> std::io::Result<AdminApis> {
         let mut dialects: Vec<(DialectName, LazyRouter)> = Vec::new();
         for bound in self.0 {
-            // However many listeners a dialect has, it is opened once.
+            // A dialect is opened once, however many listeners it has.
             let known = dialects.iter().find(|(dialect, _)| *dialect == bound.dialect);
             let late = match known {
                 Some((_, late)) => Arc::clone(late),
@@ -126,8 +126,8 @@ impl Listeners {
     }
 }
 
-/// Opens Kong's Admin API beside a `kong.yml` that is served without a store, at its usual address. Another program may
-/// listen there; then there is none, as no flag asks for it.
+/// Opens Kong's Admin API at its usual address, next to a `kong.yml` that is served without a store. If another program
+/// listens there, Weir opens none, as no flag asks for it.
 pub async fn open_beside_files(
     control: &mut Control,
     starter: &Starter<'_>,
@@ -250,7 +250,7 @@ pub struct Shared {
     pub counted: LocalUsage,
 }
 
-/// Tells clients of Admin APIs what is counted.
+/// Counts of connections and requests, for Admin APIs.
 struct MetricsRecorder(Arc<metrics::Registry>);
 
 impl Statistics for MetricsRecorder {
@@ -438,7 +438,7 @@ impl Shared {
         whole
     }
 
-    /// What tells this process from other control planes.
+    /// The name that distinguishes this process from other control planes.
     fn node_name(&self) -> String {
         format!("{}-{}", self.node.hostname, std::process::id())
     }

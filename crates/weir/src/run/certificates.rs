@@ -1,5 +1,5 @@
-//! What is done for the certificates that are served: those near or past their end are logged, when one is first served and
-//! every day from then on; the responders of those that are stapled are asked.
+//! What is done for the certificates that are served: those near or past their end are logged, when one is first served
+//! and every day from then on; the responders of those that are stapled are asked.
 
 use crate::certificates::{now, warning};
 use crate::status::Status;
@@ -12,7 +12,7 @@ use weir_telemetry::ocsp::OcspStats;
 
 /// How often it is looked.
 const LOOK: Duration = Duration::from_secs(10);
-/// How often the same is told, in seconds.
+/// Seconds before the same warning is logged again.
 const DAILY: i64 = 86_400;
 
 /// A certificate that was logged: its first name and its end.
@@ -43,7 +43,7 @@ pub fn keep_stapled(status: &Arc<Status>, reach: WebhookAddressPolicy) {
     tokio::spawn(staples::keep_fresh(served, stats, reach));
 }
 
-/// What is to be told now. What is not there any more is forgotten.
+/// The certificates to warn about now. Forgets those that are gone.
 fn to_tell(
     ends: &[weir_snapshot::Expiry],
     told: &mut HashMap<LoggedCertificate, i64>,

@@ -11,7 +11,7 @@ use weir_store::{DeclaredConfig, Replacement};
 /// A file that has an Admin API.
 struct Declaration {
     dialect: DialectName,
-    /// `None`: there is none of this dialect any more.
+    /// `None`: no file has this dialect any more.
     file: Option<PathBuf>,
     declared: Arc<DeclaredConfig>,
     replacements: Receiver<Replacement>,
@@ -32,7 +32,7 @@ impl Declareds {
         found.map(|(_, declared)| declared)
     }
 
-    /// Whether there is none.
+    /// Whether no dialect has its documents in a file.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -105,7 +105,7 @@ pub struct PendingReplacement {
 }
 
 impl PendingReplacement {
-    /// The one that brings a text is to be told, too.
+    /// Also answers the call that brought the text.
     pub fn answering(self, replacement: Replacement) -> Self {
         Self {
             replacement: Some(replacement),

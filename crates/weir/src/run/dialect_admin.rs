@@ -14,7 +14,7 @@ use weir_control::api::Problem;
 use weir_dialect::{AdminContext, Dialect};
 use weir_store::StoreError;
 
-/// Where it is.
+/// The path of a dialect's Admin API.
 pub fn path(dialect: &dyn Dialect) -> String {
     format!("/api/v1/dialects/{}", dialect.name())
 }

@@ -73,7 +73,7 @@ fn matters(event: FolderEvent<'_>, names: &BTreeSet<OsString>) -> bool {
 fn watch_all(folders: &FolderWatch, files: &[PathBuf]) -> io::Result<()> {
     for file in files {
         folders.watch(folder(file))?;
-        // Where a link leads.
+        // The folder that a link leads to.
         if let Ok(real) = file.canonicalize() {
             folders.watch(folder(&real))?;
         }

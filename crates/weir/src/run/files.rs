@@ -70,7 +70,7 @@ pub fn for_lists(texts: &[Text]) -> Vec<FileText> {
     texts.iter().map(one).collect()
 }
 
-/// What tells a changed file from an unchanged one.
+/// What distinguishes a changed file from an unchanged one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileFingerprint {
     modified: Option<SystemTime>,
@@ -95,7 +95,7 @@ impl Loader {
 
     /// Loads on a thread that gives way to the workers.
     pub fn load_in_background(&self, replaced: &[Replaced]) -> Result<LoadedConfig, String> {
-        // On Linux this is the calling thread's own priority. Where it cannot be lowered, loading still works.
+        // On Linux this is the calling thread's own priority. If it cannot be lowered, loading still works.
         let _unchanged = rustix::process::setpriority_process(None, BACKGROUND_NICENESS);
         self.load(replaced)
     }
@@ -158,7 +158,7 @@ pub struct WatchedFiles {
 enum Cause {
     /// Files look different.
     Changed(Vec<Option<FileFingerprint>>),
-    /// Somebody wants the files to be read.
+    /// An order to read the files.
     Asked,
     /// An Admin API brings another text.
     Replaced(DialectName, weir_store::Replacement),

@@ -44,7 +44,7 @@ impl HealthSource for Health {
             address,
         };
         match gateway.set_health(&which, is_healthy) {
-            // Where nothing is checked, or nothing is served yet, there is nothing that a mark could change.
+            // If nothing is checked, or nothing is served yet, a mark could change nothing.
             Ok(()) | Err(SetHealthError::ChecksOff | SetHealthError::NoUpstream) => Ok(()),
             Err(error) => Err(error.to_string()),
         }

@@ -34,7 +34,7 @@ use weir_plugin::{Registry, SharedRecords};
 use weir_plugins::proxy_cache::{Caches, Purge};
 use weir_snapshot::PersistentState;
 
-/// The files that are served beside the store.
+/// The files that are served in addition to the store.
 pub struct Files {
     pub watched: WatchedFiles,
     pub model: Model,
@@ -46,7 +46,7 @@ pub struct Files {
     pub texts: FileTexts,
 }
 
-/// Serves until it is told to stop.
+/// Serves until shutdown.
 pub async fn serve(
     control: &mut Control,
     starter: &Starter<'_>,
@@ -143,8 +143,8 @@ pub async fn serve(
     control.drain().await
 }
 
-/// Waits until the Admin APIs are open and the first state is known: a client that waits for the `ready` line may write at
-/// once. Gives `false` if Weir is told to stop before.
+/// Waits until the Admin APIs are open and the first state is known: a client that waits for the `ready` line may write
+/// at once. Returns `false` if Weir is to stop before that.
 async fn settled(
     control: &mut Control,
     opening: tokio::task::JoinHandle<anyhow::Result<()>>,
@@ -160,8 +160,8 @@ async fn settled(
     }
 }
 
-/// Gives plugins the counts of before, and has them share what they keep, if there is a store. Gives what they share, for
-/// Admin APIs.
+/// Gives plugins the counts of before, and has them share what they keep, if there is a store. Gives what they share,
+/// for Admin APIs.
 fn prepare_plugins(
     starter: &Starter<'_>,
     registry: &Registry,
@@ -186,8 +186,8 @@ fn outbox(starter: &Starter<'_>, store: &OperationalStore) -> anyhow::Result<Out
     Ok(outbox)
 }
 
-/// Starts the workers once there is something to serve, and says who reports and whether it is taken out; `None`: it is told to
-/// stop before.
+/// Starts the workers once there is something to serve. Returns the reporter, and whether the gateway is taken out;
+/// `None` if Weir is to stop before that.
 async fn start_workers(
     control: &mut Control,
     starter: &Starter<'_>,
@@ -214,7 +214,7 @@ async fn start_workers(
     Ok(Some((reporter, is_out)))
 }
 
-/// Orders certificates where the engine says that some are wanted, and keeps them in the store.
+/// Orders the certificates that the engine asks for, and keeps them in the store.
 fn issue(
     control: &Control,
     store: &OpenStore,
@@ -233,7 +233,7 @@ fn issue(
     tokio::spawn(issuer.run());
 }
 
-/// What makes snapshots of documents. Where no calls are served, it only finds out what is wrong with them.
+/// The engine that makes snapshots of documents. In a process that serves no calls, it only finds their faults.
 fn engine(
     serving: Option<Arc<Serving>>,
     (registry, persistent, secrets): (Registry, PersistentState, Secrets),
@@ -261,7 +261,7 @@ fn engine(
     }
 }
 
-/// What goes on until it is told to stop.
+/// Passes changed files on to the engine until shutdown.
 async fn attend(
     control: &mut Control,
     mut watched: Option<WatchedFiles>,
@@ -298,8 +298,8 @@ async fn attend(
     }
 }
 
-/// A dialect whose documents stand in a file is not read from the store: global rules of one would miss the other's routes.
-/// Its Admin API is one over that file.
+/// A dialect whose documents stand in a file is not read from the store: global rules of one would miss the other's
+/// routes. Its Admin API is one over that file.
 fn with_files(dialects: DialectSet, management: &Management, files: Option<&Files>) -> DialectSet {
     let in_files = files.map_or(Vec::new(), |files| files.in_files.clone());
     // Native files and documents stand side by side.

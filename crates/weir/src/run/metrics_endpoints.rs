@@ -1,4 +1,4 @@
-//! What the metrics of the dialects tell of this process besides the counts of calls.
+//! Metrics of this process in the dialects' forms, other than counts of calls.
 
 use crate::clock::unix_milliseconds;
 use crate::status::Status;
@@ -7,8 +7,8 @@ use tokio::runtime::Handle;
 use weir_apisix::Settings;
 use weir_proxy::health::{Status as TargetStatus, UpstreamReport};
 
-/// Has the expositions of the dialects tell of this process, and long ones made on `runtime`. APISIX's metrics have names that
-/// begin with those of `settings`.
+/// Adds the metrics of this process to the dialects' expositions, and makes long ones on `runtime`. APISIX's metrics
+/// have names that begin with those of `settings`.
 pub fn describe(status: &Arc<Status>, runtime: &Handle, settings: &'static Settings) {
     let prefix = settings.prometheus.metric_prefix.as_str();
     let metrics = status.plugin_metrics();
@@ -35,7 +35,7 @@ pub fn describe(status: &Arc<Status>, runtime: &Handle, settings: &'static Setti
     metrics.set_clock(unix_milliseconds);
     let runtime = runtime.clone();
     metrics.set_runner(move |job| {
-        // It tells its end itself.
+        // The job reports its end itself.
         drop(runtime.spawn_blocking(job));
     });
 }
@@ -78,7 +78,7 @@ fn kong(status: &Status, targets: bool) -> weir_kong::metrics::NodeMetrics {
         open_connections: totals.connections_active,
         accepted_connections: totals.connections_accepted,
         requests: totals.requests,
-        // Where files are served, there is none to miss.
+        // With files there is no store to miss.
         is_store_reachable: status.reaches_store().unwrap_or(true),
         targets: told.collect(),
     }

@@ -1,5 +1,5 @@
 //! `weir run`: serves a configuration and takes over its changes, from files ([`files`]) or from a store
-//! ([`managed`]), and drains when it is told to stop.
+//! ([`managed`]), and drains at shutdown.
 
 mod admin;
 mod analytics;
@@ -46,7 +46,7 @@ const FREE_INTERVAL: Duration = Duration::from_millis(100);
 /// How long the last lines of the access log may take.
 const LOG_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Serves the configuration until it is told to stop.
+/// Serves the configuration until shutdown.
 pub fn run(args: RunArgs) -> anyhow::Result<()> {
     own_log::begin();
     panics::install_hook();
@@ -161,7 +161,7 @@ impl ServeEnd {
     }
 }
 
-/// The signals that tell the gateway to stop.
+/// The signals that stop the gateway.
 struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
@@ -186,21 +186,21 @@ impl StopSignals {
     }
 }
 
-/// What goes on beside the workers, wherever the configuration comes from.
+/// The tasks and handlers next to the workers, the same for files and stores.
 struct Control {
     status: Arc<Status>,
     status_address: SocketAddr,
     server: tokio::task::JoinHandle<()>,
     /// The listeners of Admin APIs.
     dialects: tokio::task::JoinSet<()>,
-    /// Tells those that no more calls are taken.
+    /// Signals that no more calls are accepted.
     draining: tokio::sync::watch::Sender<bool>,
     stop: StopSignals,
     hangup: Signal,
 }
 
 impl Control {
-    /// APISIX's metrics are told at this path.
+    /// APISIX's metrics are served at this path.
     fn new(listener: TcpListener, status: Arc<Status>, apisix_metrics: &str) -> anyhow::Result<Self> {
         let status_address = listener.local_addr()?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
@@ -223,7 +223,7 @@ impl Control {
             .spawn(listen::serve(listener, router, Bounds::default(), draining));
     }
 
-    /// Tells that the gateway serves, and where.
+    /// Prints that the gateway serves, with its addresses.
     fn announce_ready(&self, others: &[(&str, String)]) -> std::io::Result<()> {
         let line = self.status.ready_line(self.status_address, others);
         writeln!(std::io::stdout(), "{line}")

@@ -1,5 +1,5 @@
-//! What a panic of the program does: it is logged, and unless it is on a worker's thread, where the runtime ends one call
-//! or one connection with it, the process ends.
+//! What a panic of the program does: it is logged. On a worker's thread the runtime then ends one call or one
+//! connection; on any other thread the process ends.
 
 use std::panic::PanicHookInfo;
 use weir_proxy::panics::WORKER_THREADS;

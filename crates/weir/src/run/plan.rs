@@ -37,7 +37,7 @@ impl UsageError {
 pub enum RunMode {
     /// Serve files and nothing else.
     Files,
-    /// Follow a store or a control plane, perhaps with files beside it.
+    /// Follow a store or a control plane, perhaps with files in addition.
     Managed(Box<Management>),
 }
 
@@ -53,13 +53,13 @@ pub struct Management {
     pub has_kong_config: bool,
     pub apisix_admin: Vec<AdminListen>,
     pub console: Vec<AdminListen>,
-    /// Where the developer portal listens.
+    /// Listeners of the developer portal.
     pub portal: Vec<AdminListen>,
     /// What Admin APIs show over TLS; `None`: something made for this process.
     pub admin_tls: Option<TlsFiles>,
 }
 
-/// Where the configuration comes from.
+/// The source of the configuration.
 #[derive(Clone)]
 pub enum Origin {
     /// A store, by its location.
@@ -79,7 +79,7 @@ impl std::fmt::Debug for Origin {
 }
 
 impl Management {
-    /// Where the Admin API of a dialect listens, each with its flag.
+    /// The listeners of a dialect's Admin API, each with its flag.
     pub fn admin(&self, dialect: DialectName) -> &[AdminListen] {
         let mut all = self.admins().into_iter();
         all.find(|(name, ..)| *name == dialect)

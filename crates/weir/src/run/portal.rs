@@ -38,7 +38,7 @@ impl Listeners {
         Ok(Self(bound))
     }
 
-    /// Where they are, for the `ready` line.
+    /// Its addresses, for the `ready` line.
     pub fn addresses(&self) -> std::io::Result<Vec<(&'static str, String)>> {
         let one = |(listener, tls): &(TcpListener, Option<Arc<Tls>>)| {
             let scheme = if tls.is_some() { "https" } else { "http" };
@@ -168,8 +168,8 @@ impl OpenPortal {
     }
 }
 
-/// Mails go through the outbox: they are stored when this returns, and sent as soon as possible. `None`: there is no mail
-/// server.
+/// Mails go through the outbox: they are stored when this returns, and sent as soon as possible. `None`: there is no
+/// mail server.
 fn post(shared: &Shared) -> Option<Post> {
     let outbox = shared.outbox.clone();
     outbox.can_mail().then(|| -> Post {

@@ -1,4 +1,4 @@
-//! Starting what carries calls: listeners, workers, the access log; and the runtime of all that is beside them.
+//! Starts what carries calls (listeners, workers, the access log) and the runtime of everything else.
 
 use super::{analytics, own_log, trust};
 use crate::args::RunArgs;
@@ -17,7 +17,7 @@ use weir_snapshot::{Snapshot, StreamTransport};
 use weir_telemetry::access_log::AccessLog;
 use weir_telemetry::metrics;
 
-/// Threads of the control runtime where there are Admin APIs: a large document must not keep the others waiting.
+/// Threads of the control runtime with Admin APIs: a large document must not keep other calls waiting.
 const MANAGEMENT_THREADS: usize = 2;
 /// Niceness of these threads: calls go before their management.
 const MANAGEMENT_NICENESS: i32 = 5;
@@ -110,14 +110,14 @@ impl Starter<'_> {
     }
 }
 
-/// Where a gateway takes calls; empty: only below HTTP.
+/// The first address of the proxy; empty if it serves only streams below HTTP.
 pub fn first_address(gateway: &Gateway) -> String {
     let bound = gateway.bound();
     let first = bound.plain.iter().chain(&bound.tls).next();
     first.map(ToString::to_string).unwrap_or_default()
 }
 
-/// The runtime of the status listener, and of the Admin APIs where there are any.
+/// The runtime of the status listener and of the Admin APIs, if there are any.
 pub fn control_runtime(is_managed: bool) -> anyhow::Result<tokio::runtime::Runtime> {
     let mut builder = match is_managed {
         false => tokio::runtime::Builder::new_current_thread(),
@@ -125,7 +125,7 @@ pub fn control_runtime(is_managed: bool) -> anyhow::Result<tokio::runtime::Runti
     };
     if is_managed {
         builder.worker_threads(MANAGEMENT_THREADS).on_thread_start(|| {
-            // On Linux this is the calling thread's own priority. Where it cannot be lowered, all still works.
+            // On Linux this is the calling thread's own priority. If it cannot be lowered, all still works.
             let _unchanged = rustix::process::setpriority_process(None, MANAGEMENT_NICENESS);
         });
     }

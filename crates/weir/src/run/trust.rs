@@ -1,5 +1,5 @@
-//! Whom the gateway trusts and what it shows where a configuration says nothing: the system's authorities, and a
-//! certificate that it has signed itself.
+//! Default trust of the gateway and its default certificate: the system's authorities, and a self-signed
+//! certificate.
 
 use anyhow::Context;
 use rcgen::{CertificateParams, DnType, KeyPair};

@@ -1,4 +1,4 @@
-//! Alert rules against a started Weir, with a webhook that is told.
+//! Alert rules against a started Weir, with a webhook that receives their alerts.
 
 use super::{FLAGS, configure, repeat};
 use crate::support::{Call, Weir, until, upstream};

@@ -122,7 +122,7 @@ fn counts_are_kept_in_clickhouse_and_wait_while_it_is_away() {
         waiting() == 0 && asked(&weir).0 == 200 && all_calls(&weir) == 450.0
     });
     drop(weir);
-    // Calls are served and the refusal is told if the password is wrong.
+    // With a wrong password, calls are served and the refusal is reported.
     let weir = start("wrong");
     repeat(&weir.proxy(), "/ok", "", 10, 200);
     let (status, problem) = asked(&weir);

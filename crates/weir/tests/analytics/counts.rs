@@ -1,4 +1,4 @@
-//! Counts are exact, per route, status and consumer; CSV tells the same numbers as JSON.
+//! Counts are exact, per route, status and consumer; CSV has the same numbers as JSON.
 
 use super::{FLAGS, all_calls, configure, query, repeat, totals};
 use crate::support::{Call, Weir, until, upstream};
@@ -113,7 +113,8 @@ fn counts_are_exact() {
     let shares = totals(&weir, "share_4xx", "service", &json!({ "service": "own" }));
     assert!((shares["own"] - 21_500.0 / 98_520.0).abs() < 1e-9, "{shares:?}");
     let estimated = totals(&weir, "calls", "agent", &none);
-    // An estimate by samples: those that find no room, because the aggregator is late on a busy machine, are missing in it.
+    // An estimate by samples: those that find no room, because the aggregator is late on a busy machine, are missing in
+    // it.
     assert!(
         (50_000.0..=100_000.0).contains(&estimated["curl"]),
         "{estimated:?}"

@@ -21,7 +21,8 @@ fn a_kill_loses_little_and_is_told() {
     let weir = Weir::start(folder.path(), &flags);
     repeat(&weir.proxy(), "/ok", "", 500, 200);
     until("the calls are stored", || all_calls(&weir) == 500.0);
-    // Calls come without a pause, so batches end in the midst of them. What came after the last batch is lost, and no more.
+    // Calls come without a pause, so batches end in the midst of them. What came after the last batch is lost, and no
+    // more.
     let mut made = 500.0;
     until("a batch ends among the calls", || {
         repeat(&weir.proxy(), "/ok", "", 20, 200);
@@ -40,7 +41,7 @@ fn a_kill_loses_little_and_is_told() {
     });
     let asked = json!({ "metrics": ["calls"], "from": "-10m" });
     let answer = query(&weir, &asked);
-    // A gap tells the minutes in which calls are missing. How many they were, only the dead process knew.
+    // A gap has the minutes in which calls are missing. How many they were, only the dead process knew.
     let [gap] = answer["gaps"].as_array().expect("gaps").as_slice() else {
         panic!("one gap: {answer}");
     };

@@ -12,7 +12,7 @@ fn kong(plane: &Plane, method: &str, path: &str, body: &Value) {
     assert!([200, 201].contains(&answer.status), "{path}: {answer:?}");
 }
 
-/// Adopted, published beside it, and taken over.
+/// Adopts routes, publishes next to them, and takes them over.
 #[test]
 fn routes_of_kong_are_adopted_and_taken_over_in_one_commit() {
     let plane = Plane::with(&["--environment", "test", "--kong-admin", "127.0.0.1:0"]);

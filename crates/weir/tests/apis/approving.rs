@@ -46,7 +46,7 @@ impl<'p> People<'p> {
         self.ask(token, "POST", &path, json!({"state": state}))
     }
 
-    /// The publications of which somebody sees approvals.
+    /// The publications whose approvals this user sees.
     fn seen(&self, token: &str) -> Vec<String> {
         let listed = self.ask(token, "GET", APPROVALS, Value::Null).expect(200).json();
         let items = listed["items"].as_array().expect("a list").iter();

@@ -75,7 +75,7 @@ fn fields_that_are_there_twice_are_refused_with_their_line() {
     }
 }
 
-/// What is wrong is told at its place in the document that was sent, not in the configuration of all documents.
+/// A fault has its place in the document that was sent, not in the configuration of all documents.
 #[test]
 fn faults_are_told_at_their_place_in_the_document() {
     let plane = Plane::start();

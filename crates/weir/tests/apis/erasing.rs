@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 const ALL: &str = "/api/v1/portals/default/developers";
 const MAIL: &str = "ann@example.com";
 
-/// A developer who has signed up, with an application that has a key; and an application of the provider beside it.
+/// A developer who has signed up, with an application that has a key; and an application of the provider.
 fn with_developer(plane: &Plane) -> (String, String) {
     let portal = json!({"url": "http://portal.test"});
     plane.put("/api/v1/portals/default", portal).expect(201);
@@ -156,7 +156,7 @@ fn a_developer_is_erased_with_all_that_is_ones_own() {
     assert_ne!(again["id"], Value::from(id));
 }
 
-/// Somebody else may have the same address in another portal.
+/// Another portal may have a developer with the same address.
 #[test]
 fn messages_of_another_portal_stay() {
     // No mail server listens there: mails wait.

@@ -1,4 +1,4 @@
-//! `GET /api/v1/events` over HTTP: who is told what, reading on after a break, and the end of the server.
+//! `GET /api/v1/events` over HTTP: who receives which events, resuming after a break, and the end of the server.
 
 use crate::support::{Call, until, upstream};
 use crate::{Plane, petstore, runtime};
@@ -16,7 +16,7 @@ struct Event {
     data: Value,
 }
 
-/// Somebody who follows the events.
+/// A client that follows the events.
 struct Follower(BufReader<TcpStream>);
 
 impl Follower {
@@ -50,7 +50,8 @@ impl Follower {
         line.trim_end().to_owned()
     }
 
-    /// The next event. An event is a chunk of its own or stands whole in one, so lines between events are not looked at.
+    /// The next event. An event is a chunk of its own or stands whole in one, so lines between events are not looked
+    /// at.
     fn next(&mut self) -> Event {
         let (mut id, mut kind, mut data) = (String::new(), String::new(), Value::Null);
         loop {
@@ -83,7 +84,7 @@ fn is_publication(event: &Event, id: &str) -> bool {
     event.kind == "publication" && event.data["id"] == id
 }
 
-/// Makes and publishes one more API, with calls in somebody's name.
+/// Creates and publishes one more API, with the token of one user.
 fn publish(plane: &Plane, token: Option<&str>, api: &str) {
     let ask = |method: &str, path: &str, body: &Value| {
         let call = plane.call(method, path, body);
@@ -211,7 +212,7 @@ fn people_are_told_what_they_may_read() {
         "{told}"
     );
     assert!(!told.contains("dogs") && !told.contains("env/test"), "{told}");
-    // Those who may read nothing are told nothing, not even with an id to read on from.
+    // Users who may read nothing receive nothing, not even with an id to resume from.
     let from = format!("Last-Event-ID: {}\r\n", seen[0].id);
     let (mut of_eve, _) = Follower::start(&plane, Some(&eve), &from);
     // Her access ends, and so does her stream.

@@ -477,7 +477,7 @@ fn certificates_of_the_application_are_its_credentials() {
     let print = digest::digest(&digest::SHA256, &der(&own));
     let print: String = print.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(listed["items"][0]["name"], print, "{listed}");
-    // A new certificate beside the old one, and then without it.
+    // A new certificate next to the old one, and then without the old one.
     plane
         .put("/api/v1/applications/shop", json!({"certificates": [own, other]}))
         .expect(200);
@@ -497,7 +497,8 @@ fn der(pem: &str) -> Vec<u8> {
     STANDARD.decode(lines.collect::<String>()).expect("Base64")
 }
 
-/// Analytics tell a caller's application whatever it is known by, and a product has one credential for all of its APIs.
+/// Analytics attribute calls to an application by each of its credentials; a product has one credential for all of its
+/// APIs.
 #[test]
 fn products_and_analytics_know_passwords_too() {
     let plane = offered(&[], &[("gold", json!({"security": "basic"}))], json!({}));

@@ -33,7 +33,7 @@ fn a_document_that_is_posted_lists_operations_and_findings_and_serves_nothing() 
     assert!(broken.body.contains("1:1"), "{broken:?}");
 }
 
-/// What cannot be used is told as a problem, with its line and column, whatever `curl` calls it.
+/// A document or a call that cannot be used is answered with a problem that has its line and column.
 #[test]
 fn bad_documents_and_calls_are_told_as_problems() {
     let plane = Plane::start();
@@ -107,7 +107,7 @@ fn gateways_serve_their_environment_and_hear_of_no_other() {
         status_of(&prod.proxy(), "/v1/pets") == Some(200)
     });
     let of_prod = keys_of_production(&plane);
-    // What the control plane tells a gateway of one environment.
+    // The control plane's answer to a gateway of one environment.
     use std::io::{Read, Write};
     let console = plane.weir.console();
     let mut stream = std::net::TcpStream::connect(&console).expect("connected");
@@ -128,8 +128,8 @@ fn gateways_serve_their_environment_and_hear_of_no_other() {
     }
 }
 
-/// Gives production a subscriber and a secret. What of them must not be told to others: the hash of the key, the names of
-/// the subscription, and the secret.
+/// Gives production a subscriber and a secret. Returns what others must not see of them: the hash of the key, the names
+/// of the subscription, and the secret.
 fn keys_of_production(plane: &Plane) -> Vec<String> {
     const SECRET: &str = "a-password-of-production";
     let mut runtime = runtime(upstream("pets"));
@@ -314,7 +314,8 @@ fn changes_that_break_callers_need_force_and_a_dry_run_changes_nothing() {
     });
 }
 
-/// Of two who publish at once, one wins, and the other is told by whom. So is who has looked at an earlier state.
+/// Of two concurrent publishers, one wins, and the answer to the other names the winner. A publisher who has looked at
+/// an earlier state gets the same answer.
 #[test]
 fn of_two_publishers_one_is_told_of_the_other() {
     let plane = Plane::start();
@@ -781,7 +782,7 @@ fn approvals_are_for_one_hash_and_not_for_ones_own() {
 
 const PROD: &str = "/api/v1/publications/pets/1.0.0/prod";
 
-/// What was approved is what may be published: not another runtime, not another revision beside it, not its end.
+/// Only what was approved may be published: not another runtime, not another revision, not its end.
 fn only_what_was_approved(
     ask: &dyn Fn(&str, &str, &str, Value) -> Answer,
     (owner, approver): (&str, &str),

@@ -216,8 +216,8 @@ fn people_get_mails_about_their_subscriptions() {
     );
 }
 
-/// The application `shop` with a quota of five calls and a webhook, and `club`, which subscribes to a product. Gives the key of the
-/// shop.
+/// The application `shop` with a quota of five calls and a webhook, and `club`, which subscribes to a product. Gives
+/// the key of the shop.
 fn with_quotas(plane: &Plane, receiver: SocketAddr) -> String {
     plane.version(&petstore());
     // Of all windows a month ends the most seldom while this runs.
@@ -247,7 +247,8 @@ fn with_quotas(plane: &Plane, receiver: SocketAddr) -> String {
     made["credential"]["key"].as_str().expect("a key").to_owned()
 }
 
-/// Each level of a quota is told once, by mail and by webhook. Who subscribes to a product hears of its APIs.
+/// Each level of a quota is notified once, by mail and by webhook. Subscribers to a product get notifications about its
+/// APIs.
 #[test]
 fn developers_hear_of_quotas_and_of_apis_of_their_products() {
     let Some(sink) = Sink::start() else {

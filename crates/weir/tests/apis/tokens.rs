@@ -1,10 +1,11 @@
-//! Plans that ask for tokens, beside plans that ask for keys.
+//! Plans that ask for tokens, together with plans that ask for keys.
 
 use crate::support::{Call, until, upstream};
 use crate::{Plane, petstore};
 use serde_json::{Value, json};
 
-/// An EC key, and tokens that were signed with its private half: good until 2100, and over since 2001. Their `iss` is `shop`.
+/// An EC key, and tokens that were signed with its private half: good until 2100, and over since 2001. Their `iss` is
+/// `shop`.
 const PUBLIC_KEY: &str = "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE/mvilmDpZRpR1oS1qbsY+Bt/FgAZ\ntHnsLTK0C6E72fR/dTQRsnFeRGjFaF/lcAlw9w6LvAb0jZroA85JUG7d5g==\n-----END PUBLIC KEY-----\n";
 const TOKEN: &str = "eyJhbGciOiJFUzI1NiIsInR5cCI6IkpXVCJ9.eyJpc3MiOiJzaG9wIiwiZXhwIjo0MTAyNDQ0ODAwfQ.thfouXTo15AghThnoX-7Db2OG6cTTA3e8FdIg2ZAY3VkBt6C3K8pJhxv6xPoiskiMqtIMnXqMAndmvOdy_TlJg";
 const OLD_TOKEN: &str = "eyJhbGciOiJFUzI1NiIsInR5cCI6IkpXVCJ9.eyJpc3MiOiJzaG9wIiwiZXhwIjoxMDAwMDAwMDAwfQ.xVuhSMMU37jsMQy_efCQd8Z7FnULitrMmptqrdZQjOdiDfu_6LkubiFsER1ZKtigjUzbs_vP2L5f7l8QM4T05A";

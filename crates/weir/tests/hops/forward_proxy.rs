@@ -1,5 +1,5 @@
-//! `forward-proxy` through the whole binary: the proxy is the test's own, and does as much of RFC 9110 and 9112 as a proxy
-//! needs for these calls.
+//! `forward-proxy` through the whole binary: the proxy is the test's own, and does as much of RFC 9110 and 9112 as a
+//! proxy needs for these calls.
 
 use crate::{ask, gateway, head, values};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, generate_simple_self_signed};
@@ -17,7 +17,7 @@ const NAME: &str = "api.invalid";
 /// `user` and `secret` (RFC 7617).
 const USER: &str = "Basic dXNlcjpzZWNyZXQ=";
 
-/// A proxy that knows where one name is, and tells of the heads that it gets.
+/// A proxy that knows where one name is, and records the heads that it gets.
 fn proxy(upstream: SocketAddr) -> (SocketAddr, Receiver<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
     let address = listener.local_addr().expect("bound");

@@ -1,5 +1,5 @@
-//! What plugins that recognise callers have to show, and the tests that show it: their files and names. They run here, with
-//! real partners, and beside the plugins, where time and answers are chosen.
+//! What plugins that recognise callers have to show, and the tests that show it: their files and names. They run here,
+//! with real partners, and next to the plugins, where time and answers are chosen.
 
 /// The points by their numbers, each with its tests.
 const ACCEPTANCE: &[(&str, &[&str])] = &[

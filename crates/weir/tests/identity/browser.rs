@@ -10,7 +10,7 @@ pub struct Jar(Vec<(String, String)>);
 /// What a server has answered.
 pub struct Answer {
     pub status: u16,
-    /// Where it sends the browser.
+    /// The target of its redirect.
     pub location: String,
     /// Head and body.
     pub text: String,

@@ -1,6 +1,7 @@
 //! Kong's own specifications of `session`, `ldap-auth` and `aws-lambda`, as tables of calls and of what comes of them
-//! (`kong/*.json`), with a real gateway and a real directory. That of `oauth2` is in `crates/kong/tests/oauth2`. Left out are
-//! gRPC (`crates/kong/tests/grpc.rs`), and functions whose region stands in the environment: such files are refused.
+//! (`kong/*.json`), with a real gateway and a real directory. That of `oauth2` is in `crates/kong/tests/oauth2`. Left
+//! out are gRPC (`crates/kong/tests/grpc.rs`), and functions whose region stands in the environment: such files are
+//! refused.
 
 use crate::directory::{Directory, echo};
 use crate::weir::Weir;
@@ -28,7 +29,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("gateway: a body of JSON", PATTERN),
     ("gateway: a body of another type", PATTERN),
 ];
-/// Routes do not tell plugins their patterns.
+/// Routes do not give plugins their patterns.
 const PATTERN: &str = "`resource` is the route's name, not its pattern";
 
 /// An answer.

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// `decision` is for the native form, `allow` with what stands beside it for APISIX's, `kong` for Kong's.
+/// `decision` is for the native form, `allow` with the fields next to it for APISIX's, `kong` for Kong's.
 const POLICY: &str = r#"
 package example
 

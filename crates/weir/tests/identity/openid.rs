@@ -66,7 +66,7 @@ fn follow(provider: &Provider, first: &str) -> String {
     panic!("the provider sends on for ever: {url}");
 }
 
-/// What the upstream was told about the user.
+/// The user's data that the upstream got.
 fn userinfo(echoed: &str) -> Vec<Value> {
     let lines = echoed
         .lines()

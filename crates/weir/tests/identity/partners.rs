@@ -1,5 +1,5 @@
-//! What becomes of calls whose plugin asks another server that is down, slow, or answers rubbish: they are refused, those of
-//! other routes go on as ever, and both without a reload once the server is well.
+//! What becomes of calls whose plugin asks another server that is down, slow, or answers rubbish: they are refused,
+//! those of other routes go on as ever, and both without a reload once the server is well.
 
 use crate::directory::{echo, until};
 use crate::ports::free_port;
@@ -26,7 +26,7 @@ enum Health {
     Noise,
     /// It closes connections at once.
     Closing,
-    /// A good head, and a body that is none.
+    /// A good head, and a body that is not JSON.
     Rubbish,
     /// It says that it has failed.
     Failing,
@@ -139,7 +139,7 @@ fn asking() -> Vec<Asking> {
     ]
 }
 
-/// A server on a port of its own that is as it is told to be.
+/// A server on a port of its own that behaves as ordered.
 struct Partner {
     port: u16,
     health: Arc<Mutex<Health>>,

@@ -152,7 +152,7 @@ fn browsers_log_in_at_a_real_provider() {
         let back = log_in(&weir, &provider, &mut browser);
         assert_eq!(back.status, status, "{of_provider}: {}", back.text);
         if status == 401 {
-            // The client is told nothing that it could use.
+            // The answer to the client contains nothing that it could use.
             assert!(
                 !back.text.contains("sign") && !back.text.contains("audience"),
                 "{}",

@@ -1,4 +1,4 @@
-//! Kong's `/proxy-cache`: what gateways keep is told and forgotten, at the gateway itself and through a control plane.
+//! Kong's `/proxy-cache`: lists and purges what gateways keep, at the gateway itself and through a control plane.
 
 use crate::support::{Answer, Call, Weir, status_of, until, upstream};
 use serde_json::json;
@@ -76,7 +76,7 @@ fn responses_are_told_and_forgotten() {
         assert!(is(&call(&proxy), "Hit"), "{path} was only tried");
         Call::new("DELETE", &kong, &path).make().expect(204);
         assert!(is(&call(&proxy), "Miss"), "{path}");
-        // What is told through the store is heard here too, a little later.
+        // The order through the store arrives here too, a little later.
         until("it is heard", || heard() > before);
         until("it is kept again", || is(&call(&proxy), "Hit"));
     }

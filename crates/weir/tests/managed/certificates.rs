@@ -1,4 +1,4 @@
-//! Certificates that cannot be shown are refused wherever they come from; those near their end are shown and reported.
+//! Certificates that cannot be shown are refused from every source; those near their end are shown and reported.
 
 use crate::support::{Call, STOCK_KEY, Weir, until};
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};

@@ -1,4 +1,4 @@
-//! Three gateways and a control plane on etcd. Where there is no etcd, nothing is tested.
+//! Three gateways and a control plane on etcd. Without etcd, nothing is tested.
 
 use crate::ports::free_port;
 use crate::support::{Call, Weir, status_of, until, upstream};

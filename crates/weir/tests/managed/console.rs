@@ -1,5 +1,5 @@
-//! What the console asks of the API beside single resources: several in one commit, the originals' Admin APIs under its
-//! own address, and a refusal where nothing would keep a change.
+//! What the console asks of the API, other than single resources: several in one commit, the originals' Admin APIs
+//! under its own address, and a refusal if nothing would keep a change.
 
 use crate::support::{Call, Weir, status_of, until, upstream};
 use serde_json::{Value, json};

@@ -20,7 +20,7 @@ fn write(folder: &Path, name: &str, text: &str) {
     std::fs::rename(folder.join("new"), folder.join(name)).expect("renamed");
 }
 
-/// With a store beside the file, and with one that lasts.
+/// With a store in addition to the file, and with a store that lasts.
 #[test]
 fn a_kong_yml_has_an_admin_api() {
     for more in [&[][..], &["--data", "data", "--console", "127.0.0.1:0"]] {
@@ -68,7 +68,7 @@ fn a_kong_yml_has_an_admin_api() {
     }
 }
 
-/// Where another program has the usual address of Kong's Admin API, there is none; calls are served all the same.
+/// If another program has the usual address of Kong's Admin API, Weir opens none; calls are served all the same.
 #[test]
 fn two_gateways_serve_a_kong_yml_each() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! One limit over several gateways without a Redis: they settle their counts through the control plane.
+//! One limit over several gateways without a Redis: they synchronise their counts through the control plane.
 
 use crate::support::{Call, Weir, server, until};
 use std::time::Duration;

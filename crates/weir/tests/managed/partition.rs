@@ -1,5 +1,5 @@
 //! Three gateways on etcd, each over a relay that can be cut: whatever ends or is cut off, the others lose no call,
-//! what was committed stays, and all come to serve the same. Where there is no etcd, nothing is tested.
+//! what was committed stays, and all come to serve the same. Without etcd, nothing is tested.
 
 use crate::cluster::Etcd;
 use crate::ports::free_port;

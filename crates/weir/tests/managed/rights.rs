@@ -1,5 +1,5 @@
-//! What rights are worth: calls that are only tried change nothing, a user who may only read sees no private keys, and a
-//! right that was taken away is gone at once.
+//! What rights are worth: calls that are only tried change nothing, a user who may only read sees no private keys, and
+//! a right that was taken away is gone at once.
 
 use crate::support::{ALL_APIS, Answer, Call, STOCK_KEY, Weir, status_of, until, upstream};
 use rcgen::{CertificateParams, KeyPair};
@@ -11,7 +11,7 @@ fn token_of(weir: &Weir, token: Option<&str>, name: &str, role: &str) -> String 
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// A call to a console with somebody's token, and the status that is expected.
+/// A call to a console with a user's token, and the status that is expected.
 fn native(weir: &Weir, token: &str, method: &str, path: &str, body: &Value) -> Answer {
     Call::new(method, &weir.console(), path)
         .header("Authorization", &format!("Bearer {token}"))

@@ -1,5 +1,5 @@
-//! Keys that the gateway makes for `jwt-signer`: all gateways of a store sign with them, before and after a restart, and what they
-//! publish checks the tokens.
+//! Keys that the gateway makes for `jwt-signer`: all gateways of a store sign with them, before and after a restart,
+//! and what they publish checks the tokens.
 
 use crate::support::{Call, Weir, server, status_of, until};
 use base64::Engine as _;
@@ -30,7 +30,7 @@ fn published(kong: &str) -> Vec<String> {
         .collect()
 }
 
-/// The status of a call with a token, where the published keys check it.
+/// The status of a call with a token, at a route that checks it against the published keys.
 fn checked(proxy: &str, token: &str) -> u16 {
     let call = Call::get(proxy, "/check");
     call.header("Authorization", &format!("Bearer {token}"))

@@ -162,7 +162,7 @@ fn unchunked(body: &str) -> String {
     whole
 }
 
-/// Waits until something holds. It asks again and again: there is nothing to be told by.
+/// Waits until something holds. It asks again and again, as nothing notifies it.
 #[track_caller]
 pub fn until(what: &str, holds: impl FnMut() -> bool) {
     assert!(holds_soon(holds), "{what}: not in time");

@@ -1,10 +1,11 @@
-//! A gateway that is taken out stays so after a restart, from the first moment on: with its control plane away, without a disk
-//! of its own, and with a store of its own, whether there is a console or not. Taken back it is ready at once as well.
+//! A gateway that is taken out stays so after a restart, from the first moment on: with its control plane away, without
+//! a disk of its own, and with a store of its own, whether there is a console or not. Taken back it is ready at once as
+//! well.
 
 use crate::support::{Call, Weir, until};
 use std::path::Path;
 
-/// Where the gateway `edge` learns that it is out.
+/// The place from which the gateway `edge` reads that it is out.
 #[derive(Debug, Clone, Copy)]
 enum Place {
     /// At a control plane, which is away when the gateway starts again.

@@ -1,5 +1,5 @@
-//! Tokens of Kong's `oauth2` that calls have got: all gateways of a store know them, they outlive a restart, and the Admin API lists
-//! and removes them.
+//! Tokens of Kong's `oauth2` that calls have got: all gateways of a store know them, they outlive a restart, and the
+//! Admin API lists and removes them.
 
 use crate::cluster::Etcd;
 use crate::ports::free_port;
@@ -7,7 +7,7 @@ use crate::support::{Answer, Call, Weir, status_of, until, upstream};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// What might be a token, and is none.
+/// A text that looks like a token and belongs to none.
 const UNKNOWN: &str = "Unknown0Unknown0Unknown0Unknown0";
 /// Another one. A gateway remembers for a while which tokens the store did not know.
 const NEVER_ASKED_FOR: &str = "Another0Another0Another0Another0";
@@ -172,7 +172,7 @@ fn the_admin_api_lists_and_removes(group: &Group) {
     }
     let id = told["id"].as_str().expect("an id");
     assert!(group.tokens().iter().any(|it| it["id"] == id));
-    // Page by page each is told once.
+    // Page by page, each is listed once.
     let (mut address, mut ids) = ("/oauth2_tokens?size=1".to_owned(), Vec::new());
     loop {
         let page = Call::get(&kong, &address).make().expect(200).json();

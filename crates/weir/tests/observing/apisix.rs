@@ -74,7 +74,7 @@ fn apisixs_plugins_trace_and_count() {
     assert!(weir.get("/elsewhere", &[]).starts_with("HTTP/1.1 404"));
 }
 
-/// A node tells of its connections where `public-api` makes that public, and nowhere else.
+/// A node shows its connections if `public-api` makes that public, and nowhere else.
 #[test]
 fn the_status_of_a_node_is_public_where_it_is_made_so() {
     let (upstream, calls) = server();

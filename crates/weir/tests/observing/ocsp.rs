@@ -1,5 +1,5 @@
-//! What a certificate's responder says of it, as clients get it in the handshake. The responder is a server of the test that
-//! has OpenSSL answer, and the client is OpenSSL, too. A machine without it tests nothing here.
+//! What a certificate's responder says of it, as clients get it in the handshake. The responder is a server of the test
+//! that has OpenSSL answer, and the client is OpenSSL, too. A machine without it tests nothing here.
 
 use crate::TIMEOUT;
 use crate::server::Gateway;
@@ -26,7 +26,7 @@ struct Case {
     signer: &'static str,
     is_revoked: bool,
     skip_verify: bool,
-    /// What a client is told.
+    /// The answer to the client.
     told: &'static str,
 }
 

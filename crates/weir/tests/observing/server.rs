@@ -1,4 +1,4 @@
-//! Servers that take calls and tell of them, and a gateway to call them through.
+//! Servers that take calls and record them, and a gateway to call them through.
 
 use crate::weir::Weir;
 use serde_json::Value;
@@ -23,7 +23,7 @@ impl Taken {
     }
 }
 
-/// A server that takes all calls, and tells of them.
+/// A server that takes all calls, and records them.
 pub fn server() -> (SocketAddr, Receiver<Taken>) {
     server_with("ok")
 }
@@ -105,7 +105,7 @@ impl Gateway {
         }
     }
 
-    /// Writes another text where the configuration was.
+    /// Writes another text in place of the configuration.
     pub fn rewrite(&self, name: &str, text: &str) {
         std::fs::write(self.folder.path().join(name), text).unwrap();
     }
@@ -120,7 +120,7 @@ impl Gateway {
         ask(&self.weir.proxy(), method, path, &[])
     }
 
-    /// Where it takes calls over TLS.
+    /// Its address for TLS.
     pub fn tls(&self) -> String {
         self.weir.address("https://")
     }

@@ -1,8 +1,8 @@
-//! Every page of `docs/plugins` shows an example and calls of it: the gateway is started with the example, the calls are
-//! made as they stand there, and their answers are compared with what the page says behind each.
+//! Every page of `docs/plugins` shows an example and calls of it: the gateway is started with the example, the calls
+//! are made as they stand there, and their answers are compared with what the page says behind each.
 //!
 //! Behind the example, a block of YAML, stands a block of shell. A line of it ends with `# STATUS`, or `# STATUS, TEXT`
-//! where the answer holds that text too; lines without one prepare those that follow. Addresses of the page become those
+//! if the answer holds that text too; lines without one prepare those that follow. Addresses of the page become those
 //! of servers that the test has started.
 
 mod books;
@@ -21,7 +21,7 @@ use std::process::Command;
 use weir::Weir;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/plugins");
-/// Where the gateway listens on the pages, where its upstreams do, and where a service of gRPC does.
+/// The addresses on the pages: of the gateway, of its upstreams, and of a gRPC service.
 const GATEWAY: &str = "127.0.0.1:8000";
 const UPSTREAMS: [&str; 5] = ["1980", "1981", "1985", "4318", "9000"];
 const GRPC: &str = "127.0.0.1:50051";

@@ -1,4 +1,5 @@
-//! APISIX's policies `redis-cluster` and `redis-sentinel`: gateways that share them let as many calls pass as one would.
+//! APISIX's policies `redis-cluster` and `redis-sentinel`: gateways that share them let as many calls pass as one
+//! would.
 
 use crate::dialects::apisix;
 use crate::support::{CLOSED_PORT, Gateway, Redis, Upstream, is_installed, passed, until};
@@ -100,7 +101,7 @@ fn limits_are_shared_behind_a_sentinel() {
         master.ask("INFO keyspace").contains("db1:keys="),
         "they counted in the master"
     );
-    // A master of another name is none.
+    // A master of another name does not exist.
     let other = format!(
         "limit-count: {{count: 11, time_window: 600, {}}}",
         at.replace("weir", "other")

@@ -91,7 +91,7 @@ fn limits_of_both_are_shared() {
     }
 }
 
-/// What callers are told while there is no Redis.
+/// Answers to callers while there is no Redis.
 #[test]
 fn answers_without_a_redis_are_those_of_the_original() {
     let upstream = Upstream::start("");

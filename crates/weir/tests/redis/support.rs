@@ -64,7 +64,7 @@ impl Redis {
         loop {
             match Self::try_start(folder, options) {
                 Ok(redis) => return redis,
-                // Somebody else took the port in between.
+                // Another process took the port in between.
                 Err(again) => folder = again,
             }
         }
@@ -228,7 +228,7 @@ impl Gateway {
         }
     }
 
-    /// Where it listens for streams.
+    /// Its address for streams.
     pub fn stream_address(&self) -> String {
         self.weir.address("tcp://")
     }

@@ -66,7 +66,7 @@ fn counts_outlive_an_outage_and_a_gateway() {
     redis.restart();
     // The server has lost its counts; what came since is there.
     until("what was counted meanwhile is settled", || counted(&redis) == 8);
-    // What was counted last is settled before it ends.
+    // What was counted last is written before it ends.
     let before = counted(&redis);
     assert_eq!(gateway.call("/"), 200);
     gateway.end();

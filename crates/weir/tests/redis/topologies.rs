@@ -196,7 +196,7 @@ fn clusters_have_each_key_somewhere() {
         assert!(!node.ask("DBSIZE").starts_with(":0"), "every node has some keys");
         node.ask("FLUSHALL");
     }
-    // The slots of the first move to the third: the gateways are told so.
+    // The slots of the first move to the third: the cluster redirects the gateways.
     let id = |node: &Redis| {
         node.ask("CLUSTER MYID")
             .lines()

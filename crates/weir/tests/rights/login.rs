@@ -236,7 +236,7 @@ async fn a_login_gives_a_cookie_that_lets_in() {
     assert_eq!((me.text("name"), me.text("method")), ("root", "password"));
     assert_eq!(me.body["session"]["is_own"], true);
     plane.get(&browser, "/api/v1/users").await.expect(200);
-    // The other name of the cookie is for cleartext, and an unknown cookie is none.
+    // The other name of the cookie is for cleartext, and an unknown cookie opens no session.
     for cookie in [
         answer.cookie().replace("__Host-weir", "weir"),
         "__Host-weir=x".to_owned(),

@@ -1,5 +1,5 @@
-//! What rights are worth at the Admin APIs of all dialects: who may only read sees no secret, wherever documents are
-//! shown; who may write in one workspace takes nothing of another; a write says what is not served.
+//! What rights are worth at the Admin APIs of all dialects: users who may only read see no secret in any view of
+//! documents; users who may write in one workspace change nothing of another; a write says what is not served.
 
 mod login;
 mod openid;

@@ -16,7 +16,7 @@ const CALLBACK: &str = "https://weir.test:8002/api/v1/session/openid/corp/callba
 pub struct Provider {
     _process: provider::Provider,
     pub issuer: String,
-    /// Where it sends browsers back to.
+    /// The address to which it sends browsers back.
     callback: &'static str,
 }
 
@@ -103,7 +103,7 @@ async fn plane(provider: &Provider) -> (Plane, Arc<dyn Store>, OperationalStore)
     (plane, store, operational)
 }
 
-/// Where the last step of a login leads, with the cookies that it sets.
+/// The target of the last step of a login, with the cookies that it sets.
 async fn log_in(plane: &Plane, provider: &Provider, who: &str) -> (String, Vec<String>) {
     let path = format!("/api/v1/session/openid/corp?login_hint={who}&return_to=/ui/routes");
     let start = plane.get(&Browser::default(), &path).await.expect(303);

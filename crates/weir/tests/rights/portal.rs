@@ -1,4 +1,5 @@
-//! A portal in this process, for tests of what developers may do: its store, its mails, and calls as a browser makes them.
+//! A portal in this process, for tests of what developers may do: its store, its mails, and calls as a browser makes
+//! them.
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -156,7 +157,7 @@ impl Portal {
         }
     }
 
-    /// The secret of the last link that was mailed to somebody and leads to a page of the portal.
+    /// The secret of the last link that was mailed to an address and leads to a page of the portal.
     pub async fn link(&self, to: &str, page: &str) -> String {
         let begin = format!("{URL}/{page}#");
         for _ in 0..1_500 {

@@ -1,4 +1,4 @@
-//! What a hostile developer, a hostile page and a stranger try at a portal. Each test tells what must not come of it.
+//! What a hostile developer, a hostile page and a stranger try at a portal. Each test says what must not happen.
 
 use crate::portal::{PASSWORD, Portal, URL};
 use axum::http::Method;
@@ -60,7 +60,7 @@ async fn until_shown(portal: &Portal) {
     panic!("the portal does not know its document after 30 s");
 }
 
-/// What somebody has who works at a portal.
+/// The possessions of one developer at a portal.
 struct Work {
     cookie: String,
     app: String,
@@ -111,7 +111,7 @@ async fn work(portal: &Portal, name: &str) -> Work {
     }
 }
 
-/// Every call about something of somebody's.
+/// Every call about something that a developer owns.
 fn calls_about(of: &Work) -> Vec<(&'static str, String, Value)> {
     let Work {
         app,
@@ -168,7 +168,7 @@ fn calls_about(of: &Work) -> Vec<(&'static str, String, Value)> {
     ]
 }
 
-/// What somebody sees of their own.
+/// What developers see of their own.
 async fn seen(portal: &Portal, of: &Work) -> Vec<Value> {
     let mut all = Vec::new();
     for path in [
@@ -307,7 +307,7 @@ async fn keys_are_shown_once() {
     }
 }
 
-/// 29: nothing tells whether a mail address has an account.
+/// 29: no answer shows whether a mail address has an account.
 #[tokio::test]
 async fn answers_tell_nothing_of_who_has_an_account() {
     let portal = with_pets("https://api.test").await;
@@ -348,7 +348,7 @@ async fn answers_tell_nothing_of_who_has_an_account() {
     assert_eq!(mails("new-16@example.test"), 0, "a stranger got a mail");
 }
 
-/// A cookie that somebody has planted in a browser is not the session after signing in; sessions end with the password.
+/// A cookie planted in a browser is not the session after signing in; sessions end with the password.
 #[tokio::test]
 async fn sessions_are_made_by_signing_in() {
     let portal = with_pets("https://api.test").await;
@@ -512,8 +512,8 @@ fn server(answer: String) -> (String, Arc<AtomicUsize>) {
     (url, calls)
 }
 
-/// 30: trying a call is no way into the operator's network: neither the visitor, nor the document, nor an answer says where
-/// it goes.
+/// 30: trying a call is no way into the operator's network: neither the visitor, nor the document, nor an answer says
+/// where it goes.
 #[tokio::test]
 async fn tried_calls_go_to_publications_only() {
     let (inside, inner) = server("HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nsecret".to_owned());

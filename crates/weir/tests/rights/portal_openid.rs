@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 const CALLBACK: &str = "https://dev.test/portal/v1/session/openid/corp/callback";
 
-/// Signs somebody in. Gives where the browser is sent in the end, and its cookie.
+/// Signs a developer in. Returns the address that the browser ends at, and its cookie.
 async fn sign_in(portal: &Portal, provider: &Provider, who: &str) -> (String, String) {
     let path = format!("/portal/v1/session/openid/corp?login_hint={who}&to=/apis");
     let start = portal.call("GET", &path, "").await;
@@ -98,7 +98,7 @@ async fn developers_sign_in_through_a_real_provider() {
     }
     let (location, _) = sign_in(&portal, &provider, "ada").await;
     assert_eq!(location, "/apis", "who has an account may go on");
-    // A provider that the portal does not name is none.
+    // A provider that the portal does not name is unknown.
     let other = portal.call("GET", "/portal/v1/session/openid/other", "").await;
     assert_eq!(other.status, 404);
 }

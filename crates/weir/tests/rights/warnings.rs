@@ -1,4 +1,5 @@
-//! What answers say beside what was asked: that a plugin is not served, and what stands at `/` below a workspace.
+//! What answers say in addition to what was asked: that a plugin is not served, and what stands at `/` below a
+//! workspace.
 
 use crate::plane::Plane;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Where `make deps` puts a program, or where the system has it. Reports it if it is missing.
+/// The path of a program that `make deps` or the system has installed. Reports it if it is missing.
 #[allow(dead_code, reason = "some tests know where theirs are")]
 pub fn program(name: &str) -> Option<PathBuf> {
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/test-tools/bin");

@@ -15,7 +15,7 @@ const START: Duration = Duration::from_secs(60);
 pub struct Weir {
     pub child: Child,
     stdout: BufReader<ChildStdout>,
-    /// The line that says that it is ready, and where it listens.
+    /// The line that says that it is ready, with its addresses.
     pub ready: String,
 }
 

@@ -27,7 +27,7 @@ impl<'s> Reader<'s> {
         let required = schema["required"].as_array();
         let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|it| it == name));
         for (name, field) in schema["properties"].as_object().into_iter().flatten() {
-            // Every plugin of APISIX has it; it is none of its own fields.
+            // Every plugin of APISIX accepts it, so it is not listed as a field of one.
             if prefix.is_empty() && name == "_meta" {
                 continue;
             }
@@ -179,7 +179,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// What the values that can be written mean, where the schema says so.
+    /// What the values that can be written mean, if the schema says so.
     fn words(&self, field: &'s Value) -> String {
         let schema = self.resolve(field);
         let schema = match schema.get("items") {
@@ -202,7 +202,7 @@ impl<'s> Reader<'s> {
     }
 }
 
-/// Where a schema refers to, also one that may be `null`.
+/// The schema that another refers to, also if that one may be `null`.
 fn reference(schema: &Value) -> Option<&str> {
     let may_be_null = schema["anyOf"].as_array();
     let other = may_be_null.and_then(|forms| match &forms[..] {
@@ -222,7 +222,7 @@ fn alternatives(schema: &Value) -> Option<impl Iterator<Item = &Value>> {
             .iter()
             .any(|it| form.get(it).is_some())
     };
-    // Forms of a map whose fields stand beside them only say which of them go together.
+    // If the map itself has fields, its forms only say which of them go together.
     (forms.iter().all(|form| is_form(&form)) && schema.get("properties").is_none())
         .then(|| forms.iter().filter(|form| form["type"] != "null"))
 }

@@ -1,9 +1,9 @@
-//! Rows of a record in the form in which Kong's schemas tell of their fields.
+//! Rows of a record, read from the fields in Kong's schemas.
 
 use super::{Field, bounds, many, shown, shown_plain};
 use serde_json::Value;
 
-/// The fields of a record of Kong's, as its schemas tell of them.
+/// The fields of a record of Kong's, read from its schema.
 pub fn of_kong_record(record: &Value) -> Vec<Field> {
     let mut fields = Vec::new();
     read_kong_record(record, "", &mut fields);

@@ -23,7 +23,7 @@ pub struct Field {
     pub is: String,
     /// Its default, or `required`; empty: it can be left out.
     pub default: String,
-    /// What it means; empty where the schema does not say.
+    /// What it means; empty if the schema does not say.
     pub meaning: String,
 }
 

@@ -20,7 +20,7 @@ fn of_apisix(name: &str) -> Value {
     configs.get(name).cloned().unwrap_or_else(|| json!({}))
 }
 
-/// Builds every instance of a model; what cannot be built is told.
+/// Builds every instance of a model; returns what cannot be built.
 fn build(model: &Model) -> Vec<String> {
     let registry = weir_plugins::registry();
     let inline = model.routes.iter().flat_map(|route| &route.plugins);

@@ -1,5 +1,5 @@
-//! The thread that counts calls: it empties the workers' rings a few times a second, and whenever there is much in them, and
-//! hands over what was counted every few seconds.
+//! The thread that counts calls: it empties the workers' rings a few times a second, and whenever there is much in
+//! them, and hands over what was counted every few seconds.
 
 use super::names::{CallGroups, Tables};
 use std::collections::HashMap;
@@ -139,7 +139,7 @@ impl Collector {
     fn turn(&mut self) {
         let idle = self.tables.idle();
         self.tables.add(self.calls.take_published());
-        // Records tell the time since the rings were made; this is when that was.
+        // Records hold the time since the rings were made; this is when that was.
         let started_us = unix().saturating_sub(self.calls.elapsed()).as_micros() as u64;
         let mut dropped = 0;
         for rings in self.calls.rings() {

@@ -34,7 +34,7 @@ pub struct Setup {
     pub kept: Option<Analytics>,
     /// To whom counts are delivered.
     control: Option<(String, Option<String>)>,
-    /// Where they wait for that.
+    /// The folder of batches that wait to be delivered.
     backlog: Option<AnalyticsPaths>,
     interval: Duration,
     /// The environment of calls whose routes name none; empty: there are several, or none.
@@ -46,7 +46,7 @@ pub struct Setup {
 
 /// The thread that counts.
 struct Running {
-    /// Dropped, it tells the thread to end, once that is unparked.
+    /// Dropping it ends the thread, once that is unparked.
     stop: Sender<()>,
     thread: JoinHandle<Collector>,
 }
@@ -178,7 +178,7 @@ impl Setup {
     }
 }
 
-/// The store that --analytics-store names, with a ledger beside.
+/// The store that --analytics-store names, with a ledger next to it.
 fn elsewhere(args: &RunArgs) -> anyhow::Result<Option<ClickhouseServer>> {
     let Some(Ok(server)) = &args.analytics.analytics_store else {
         return Ok(None);

@@ -1,5 +1,5 @@
-//! What the numbers of records mean: names of the snapshot that served a call, looked up when a call first has them. After
-//! that a number of the record leads to a number of the aggregator.
+//! What the numbers of records mean: names of the snapshot that served a call, looked up when a call first has them.
+//! After that a number of the record leads to a number of the aggregator.
 
 use foldhash::HashMap;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ fn at(known: &mut Vec<GroupId>, place: u32, length: usize, find: impl FnOnce() -
             }
             *group
         }
-        // There is none of this number.
+        // No group has this number.
         None => GroupId::default(),
     }
 }

@@ -1,4 +1,4 @@
-//! What this gateway tells of itself, to whom, and what it hears in turn.
+//! Reports of this gateway to a control plane, and the control plane's answers.
 
 use super::resources::is_local;
 use crate::run::plan::{Management, Origin};
@@ -13,7 +13,7 @@ use weir_control::taken_out::TakenOut;
 use weir_dialect::DEFAULT_ENVIRONMENT;
 use weir_plugin::SharedCounts;
 
-/// What this gateway is called, and where it takes calls.
+/// This gateway as its reports describe it: name, address, version, environments.
 pub fn reporter(starter: &Starter<'_>, gateway: &weir_proxy::Gateway) -> ReporterInfo {
     let mut environments = starter.args.management.environment.clone();
     if environments.is_empty() {
@@ -28,7 +28,7 @@ pub fn reporter(starter: &Starter<'_>, gateway: &weir_proxy::Gateway) -> Reporte
     }
 }
 
-/// To whom this gateway reports.
+/// The receiver of this gateway's reports.
 pub fn report_target(management: &Management, store: &OpenStore, gateways: Gateways) -> ReportTarget {
     match &management.origin {
         Origin::Control { url, token } => ReportTarget::Control {

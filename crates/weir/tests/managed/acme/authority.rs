@@ -20,7 +20,7 @@ pub struct Authority {
     pub life: u64,
     /// Whether only accounts that exist already are taken.
     pub is_closed: bool,
-    /// Where it checks names over HTTP, and over TLS.
+    /// The ports at which it checks names over HTTP, and over TLS.
     pub ports: [u16; 2],
 }
 

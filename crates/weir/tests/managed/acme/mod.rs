@@ -1,4 +1,4 @@
-//! Certificates that an authority signs on demand, with a real authority. Where there is none, nothing is tested.
+//! Certificates that an authority signs on demand, with a real authority. Without one, nothing is tested.
 
 mod authority;
 mod client;

@@ -62,7 +62,7 @@ pub async fn listen(
 }
 
 /// Has the connections of a listener send small segments at once; says whether they inherit that from it, as on Linux.
-/// Else each is told, which costs a system call.
+/// Otherwise the option is set on each connection, which costs a system call.
 fn is_prompt(listener: &TcpListener) -> bool {
     cfg!(target_os = "linux") && SockRef::from(listener).set_tcp_nodelay(true).is_ok()
 }
@@ -88,7 +88,7 @@ fn accept_connection(
     };
 }
 
-/// Serves a connection whose peer tells first who its client is.
+/// Serves a connection whose peer first sends its client's address.
 async fn serve_proxy_protocol(
     guard: ConnectionGuard,
     tasks: Rc<TaskPool>,

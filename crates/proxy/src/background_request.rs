@@ -1,4 +1,5 @@
-//! Sending messages beside a call. Their answers are read and dropped; their failures change nothing for the call.
+//! Sending messages in the background of a call. Their answers are read and dropped; their failures change nothing for
+//! the call.
 
 use crate::serve::RequestContext;
 use crate::worker::Worker;
@@ -16,7 +17,7 @@ const MAX_UNDER_WAY: usize = 256;
 const MAX_ANSWER: u64 = 1 << 20;
 
 impl RequestContext<'_> {
-    /// Sends what filters want sent beside the call.
+    /// Sends the background requests of the filters.
     pub fn send_background_requests(&mut self) {
         for request in self.exchange.background_requests.drain(..) {
             let under_way = Rc::clone(&self.worker.background_requests);

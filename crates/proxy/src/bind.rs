@@ -18,7 +18,7 @@ pub struct ListenAddresses {
     pub plain: Vec<SocketAddr>,
     /// For TLS.
     pub tls: Vec<SocketAddr>,
-    /// For HTTP/3: those for TLS beside which there was a socket to be had.
+    /// For HTTP/3: the listeners for TLS whose UDP port was free.
     pub http3: Vec<SocketAddr>,
     /// For streams below HTTP.
     pub streams: Vec<StreamListen>,
@@ -38,7 +38,7 @@ pub struct ListenerKind {
     pub is_tls: bool,
     /// They are carried as they come, below HTTP.
     pub is_stream: bool,
-    /// Before all else, trusted peers tell who their clients are.
+    /// Trusted peers begin by sending their clients' addresses.
     pub uses_proxy_protocol: bool,
 }
 
@@ -52,8 +52,8 @@ pub struct Sockets {
     pub quic: Vec<UdpSocket>,
 }
 
-/// Binds every address, and says which they are. `tries_http3`: HTTP/3 is served beside each listener for TLS where
-/// there is a socket to be had; else where the addresses say so.
+/// Binds every address, and returns them. `tries_http3`: serve HTTP/3 at each listener for TLS whose UDP port is
+/// free; otherwise only at the addresses for HTTP/3.
 ///
 /// # Errors
 /// The first that cannot be bound.
@@ -133,7 +133,7 @@ impl Sockets {
         Ok(bound)
     }
 
-    /// Opens what sockets can be had beside these listeners.
+    /// Opens UDP sockets at the ports of these listeners, as far as they are free.
     fn try_quic(&mut self, listeners: &[SocketAddr]) -> Vec<SocketAddr> {
         let open = |address: &SocketAddr| match open_datagrams(*address) {
             Ok(socket) => {
@@ -161,7 +161,7 @@ impl Sockets {
 fn open(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
     if kind == Type::STREAM {
-        // For datagrams it would let anybody in beside the workers.
+        // For datagrams, this would let other processes take the workers' port.
         socket.set_reuse_address(true)?;
     }
     socket.set_reuse_port(true)?;
@@ -172,7 +172,7 @@ fn open(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<Socke
 
 fn open_datagrams(address: SocketAddr) -> io::Result<UdpSocket> {
     let socket = open(address, Type::DGRAM, Protocol::UDP)?;
-    // Where the system grants less, there is less room for bursts.
+    // If the system grants less, there is less room for bursts.
     let _smaller = socket.set_recv_buffer_size(DATAGRAM_BUFFER);
     let _smaller = socket.set_send_buffer_size(DATAGRAM_BUFFER);
     Ok(socket.into())

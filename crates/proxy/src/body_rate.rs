@@ -1,4 +1,4 @@
-//! How fast the bodies of a call may pass, where its route bounds that.
+//! The minimum rate of a call's bodies, if its route sets one.
 
 use std::time::{Duration, Instant};
 use weir_snapshot::Route;

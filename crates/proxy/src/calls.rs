@@ -1,17 +1,17 @@
-//! The rings of finished calls, where analytics are on: each worker has its own, and writes a record of numbers at the
+//! The rings of finished calls, if analytics are on: each worker has its own, and writes a record of numbers at the
 //! end of a call. Names stand in the snapshots, which the reader of the rings is given.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use weir_telemetry::calls::{CallRings, RingReader, Sampling};
 
-/// The rings of all workers, and the snapshots that tell what their numbers mean.
+/// The rings of all workers, and the snapshots that give their numbers a meaning.
 pub struct Calls<S> {
-    /// Records tell the time since then.
+    /// Times in records count from here.
     started: Instant,
     /// The names of plugins, in order.
     plugins: Box<[&'static str]>,
-    /// Names of request headers that sampled calls tell, in small letters.
+    /// Names of request headers that records of sampled calls include, in small letters.
     headers: Box<[String]>,
     sampling: Arc<Sampling>,
     reader: Arc<RingReader>,
@@ -42,7 +42,8 @@ impl<S> Calls<S> {
         }
     }
 
-    /// The same; sampled calls tell the values of these request headers, whose names are in small letters.
+    /// The same, with the values of these request headers in the records of sampled calls. Their names are in small
+    /// letters.
     #[must_use]
     pub fn with_headers(self, headers: Vec<String>) -> Self {
         Self {
@@ -121,13 +122,13 @@ impl<S> WorkerCalls<S> {
         &self.rings
     }
 
-    /// A time as records tell it, in microseconds.
+    /// A time in the form of records, in microseconds.
     #[inline]
     pub fn time(&self, at: Instant) -> u64 {
         at.saturating_duration_since(self.shared.started).as_micros() as u64
     }
 
-    /// Names of request headers that sampled calls tell.
+    /// Names of request headers that records of sampled calls include.
     pub fn headers(&self) -> &[String] {
         &self.shared.headers
     }

@@ -59,7 +59,7 @@ impl RequestContext<'_> {
             .is_none_or(|condition| condition.holds(self.exchange))
     }
 
-    /// Whether an instance works on the call, where that or what it does may hang on the body. A call that no plugin can
+    /// Whether an instance works on the call, if that or its work may depend on the body. A call that no plugin can
     /// judge is refused: a large body is no way past a plugin that may refuse the call.
     fn judge(&self, instance: &Instance) -> Result<bool, ShortCircuit> {
         let filter = &instance.filter;

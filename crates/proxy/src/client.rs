@@ -29,7 +29,7 @@ pub struct Client {
     pub timer: Timer,
     /// The `X-Forwarded-*` lines of the last call that was forwarded.
     pub forwarded_lines: forwarded::Lines,
-    /// Where the head of its last request is kept.
+    /// The head of its last request.
     pub last_head: HeadSlot,
     pub peer: SocketAddr,
     pub local: SocketAddr,
@@ -44,7 +44,7 @@ pub struct Addresses {
     pub local: SocketAddr,
 }
 
-/// What a TLS handshake has told about the client.
+/// Facts about the client from the TLS handshake.
 pub struct TlsSession {
     /// The server name that it asked for.
     pub server_name: Option<Arc<str>>,
@@ -54,7 +54,7 @@ pub struct TlsSession {
     pub presented: Option<Arc<ServerIdentity>>,
     /// Whether HTTP/2 was agreed on.
     pub is_http2: bool,
-    /// The line of a response's head that tells of HTTP/3.
+    /// The line of a response's head that announces HTTP/3.
     pub alternative: Option<Rc<[u8]>>,
 }
 
@@ -71,7 +71,7 @@ pub fn shown_certificates(
 }
 
 impl Client {
-    /// Tells the exchange who the client is.
+    /// Sets the exchange's data about the client.
     pub fn fill_client_info(&self, exchange: &mut Exchange) {
         let request = &mut exchange.request;
         request.peer = self.peer;
@@ -84,7 +84,7 @@ impl Client {
         }
     }
 
-    /// The stream that the client is, where it speaks HTTP/2 or HTTP/3.
+    /// The stream that the client is, if it speaks HTTP/2 or HTTP/3.
     #[inline]
     pub fn stream(&self) -> Option<&Stream> {
         match &self.write {

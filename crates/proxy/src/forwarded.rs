@@ -15,7 +15,7 @@ use weir_snapshot::ForwardedHeaderPolicy;
 /// Bytes of a connection's lines that are kept for its next call.
 const MAX_KEPT_LINES: usize = 1024;
 
-/// Writes the path and query for the upstream: the route's rewrite of the matched path, escaped where the
+/// Writes the path and query for the upstream: the route's rewrite of the matched path, escaped if the
 /// route table matches decoded paths, and the query as the client wrote it.
 pub fn write_target(
     rewrite: &PathRewrite,
@@ -130,7 +130,7 @@ pub fn is_plain(forwarded: &ForwardedHeaderPolicy, may_have_list: bool, exchange
     forwarded.standard && !drops_some && request.client == request.peer.ip()
 }
 
-/// The `X-Forwarded-*` lines of a connection's last call, but those that tell of its path: most of its calls have the
+/// The `X-Forwarded-*` lines of a connection's last call, except those about its path: most of its calls have the
 /// same. Calls that are under way at once share them.
 #[derive(Default, Clone)]
 pub struct Lines(Rc<RefCell<CachedLines>>);
@@ -259,7 +259,7 @@ fn without_escapes(path: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The headers that [`apply`] sets, beside the list of addresses.
+/// The headers that [`apply`] sets, in addition to the list of addresses.
 const SET: [&[u8]; 6] = [
     b"X-Forwarded-Proto",
     b"X-Forwarded-Host",
@@ -279,7 +279,7 @@ const PREFIX: usize = 5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HeaderPresence {
     Absent,
-    /// An empty one tells nothing.
+    /// An empty one counts as absent.
     Empty,
     Text,
 }

@@ -37,7 +37,7 @@ pub struct GatewayOptions {
     pub proxy_protocol: Option<ProxyProtocolTrust>,
     /// What clients are shown for whose server name no certificate is configured; `None`: their handshake fails.
     pub fallback_tls: Option<Arc<ServerConfig>>,
-    /// How HTTP/3 is served beside the listeners for TLS; `None`: it is not.
+    /// The settings of HTTP/3 for the listeners for TLS; `None`: no HTTP/3.
     pub http3: Option<Http3>,
     /// Number of workers, at least 1.
     pub workers: usize,
@@ -49,8 +49,8 @@ pub struct GatewayOptions {
     pub error_renderers: ErrorRenderers,
     /// Which servers resolve the names of targets.
     pub name_servers: NameServers,
-    /// For how long a target that answers to calls have shown to be unhealthy gets none, where no probe can find it
-    /// healthy and its checks say nothing else; zero: until somebody says that it is healthy.
+    /// For how long a target gets no calls after passive checks found it unhealthy, if no probe can find it
+    /// healthy and its checks say nothing else; zero: until an operator marks it healthy.
     pub passive_ejection: Duration,
     /// Where finished calls are handed over for analytics; `None`: they are off.
     pub calls: Option<Arc<Calls<PublishedSnapshot>>>,
@@ -227,12 +227,13 @@ impl Gateway {
         health::HealthReport::of(&self.published().snapshot)
     }
 
-    /// How the targets of one upstream stand; `None`: there is none of this name.
+    /// The health of an upstream's targets; `None`: no upstream has this name.
     pub fn upstream_health(&self, upstream: &str) -> Option<health::UpstreamReport> {
         health::UpstreamReport::find(&self.published().snapshot, upstream)
     }
 
-    /// Puts a target in or out by hand. One that is put out stays out until a probe or somebody finds it healthy.
+    /// Marks a target healthy or unhealthy by hand. An unhealthy one stays so until a probe or an operator finds it
+    /// healthy.
     ///
     /// # Errors
     /// When there is no such target, or its health is not checked.

@@ -1,5 +1,5 @@
 //! What the gateway must know of gRPC: which calls are gRPC, until when they are wanted, and what a status means
-//! where the gateway answers itself.
+//! in answers of the gateway itself.
 
 use crate::multiplex::fields::StreamRequest;
 use crate::multiplex::stream::Stream;
@@ -26,7 +26,7 @@ fn is_grpc(content_type: &[u8]) -> bool {
     rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';' | b' ')))
 }
 
-/// How long the client of a gRPC call waits for it, where it says so (`grpc-timeout`).
+/// How long the client of a gRPC call waits for it, if it says so (`grpc-timeout`).
 pub fn deadline(asked: &StreamRequest) -> Option<Duration> {
     let timeout = asked.get(b"grpc-timeout")?;
     let is_grpc = asked.get(b"content-type").is_some_and(is_grpc);

@@ -57,7 +57,7 @@ pub fn secure(stream: TlsStream) -> (ReadHalf, WriteHalf) {
 }
 
 impl ReadHalf {
-    /// The stream of a connection of HTTP/2 or HTTP/3, where it is one.
+    /// The stream of a connection of HTTP/2 or HTTP/3, if it is one.
     #[inline]
     pub fn stream(&self) -> Option<&Stream> {
         match self {

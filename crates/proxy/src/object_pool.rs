@@ -23,7 +23,7 @@ impl<T> ObjectPool<T> {
         }
     }
 
-    /// One of them, where there is one.
+    /// Takes an object, if there is one.
     #[inline]
     pub fn take(&self) -> Option<T> {
         let mut kept = self.kept.borrow_mut();
@@ -38,7 +38,7 @@ impl<T> ObjectPool<T> {
         self.kept.borrow().len() < self.most
     }
 
-    /// Takes one back, where there is room for it.
+    /// Takes an object back, if there is room for it.
     #[inline]
     pub fn give(&self, it: T) {
         let mut kept = self.kept.borrow_mut();

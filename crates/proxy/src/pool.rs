@@ -28,7 +28,7 @@ pub type UpstreamIdentity = Option<(Arc<ClientConfig>, ServerName<'static>)>;
 pub enum UpstreamProtocol {
     Http1,
     Http2,
-    /// HTTP/2 where the target chooses it in the TLS handshake, else HTTP/1.1.
+    /// HTTP/2 if the target chooses it in the TLS handshake, otherwise HTTP/1.1.
     Either,
 }
 
@@ -55,7 +55,7 @@ pub struct PoolKey {
 /// The same for a connection that is used for more than HTTP to its address: through a proxy, or in another protocol.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TaggedPoolKey {
-    /// Where it leads, and how that was met.
+    /// Its target, and how it was connected.
     pub end: PoolKey,
     /// What it is used for.
     pub tag: String,
@@ -64,10 +64,10 @@ pub struct TaggedPoolKey {
 /// A connection to a target.
 pub struct UpstreamConnection {
     pub read: ReadHalf,
-    /// Away while a request body is sent beside the response.
+    /// Away while a request body is sent concurrently with the response.
     pub write: Option<WriteHalf>,
     pub inbox: Inbox,
-    /// Where the head of its last response is kept.
+    /// The head of its last response.
     pub last_head: HeadSlot,
     /// Bounds the waits of the call that it carries; kept, as setting a timer up again costs more than moving it.
     pub timer: Timer,
@@ -75,7 +75,7 @@ pub struct UpstreamConnection {
     pub calls: u64,
     /// Counts the connection among the open ones for as long as it lives; streams are not counted.
     pub open: Option<OpenConnectionGuard>,
-    /// Where it comes from, and where it goes once its call is over; a new one has to look for that.
+    /// The list that it comes from, and returns to once its call is over; a new one has to look for its list.
     pub home: Option<Rc<IdleList>>,
 }
 
@@ -98,7 +98,7 @@ impl Drop for OpenConnectionGuard {
 }
 
 impl UpstreamConnection {
-    /// Connects, and shakes hands where there is to be TLS; `timer` bounds the wait.
+    /// Connects, and performs the TLS handshake if there is to be TLS; `timer` bounds the wait.
     ///
     /// # Errors
     /// `TimedOut` when the timer ran out, else what the system says.
@@ -134,7 +134,7 @@ impl UpstreamConnection {
     }
 }
 
-/// Connects, and shakes hands where there is to be TLS.
+/// Connects, and performs the TLS handshake if there is to be TLS.
 pub async fn dial(address: SocketAddr, met: UpstreamIdentity) -> io::Result<(ReadHalf, WriteHalf)> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;

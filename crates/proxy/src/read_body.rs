@@ -25,7 +25,7 @@ impl RequestContext<'_> {
             .answer_expect
     }
 
-    /// Tells a client that waits for it to send its body.
+    /// Asks a client that waits for it to send its body (`100 Continue`).
     pub async fn invite_body(&mut self) -> io::Result<()> {
         match self.client.stream() {
             Some(stream) => stream.send_interim(100, &[]),
@@ -36,7 +36,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Reads the body so that variables can tell of it, if it is not too large for that.
+    /// Reads the body for variables, if it is not too large for that.
     pub async fn read_body_for_variables(&mut self) -> Result<(), ShortCircuit> {
         match self.head.framing {
             Framing::Length(length) if length > MAX_VARIABLE_BODY as u64 => Ok(()),
@@ -44,7 +44,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Reads the body into the exchange, where it has at most `max_bytes`; else what was read is sent on later.
+    /// Reads the body into the exchange, if it has at most `max_bytes`; otherwise what was read is sent on later.
     pub async fn read_whole_body(&mut self, max_bytes: usize) -> Result<(), ShortCircuit> {
         if self.exchange.request.body.is_some() || (self.body.cursor.is_done() && self.body.prefix.is_empty())
         {
@@ -129,7 +129,7 @@ impl RequestContext<'_> {
                 }
                 Poll::Pending => {
                     has_waited = true;
-                    // A connection tells when it is read; a stream's time may be over as well.
+                    // A connection shows this when it is read; a stream's time may be over as well.
                     if let Some(stream) = client.reader.stream()
                         && stream.poll_gone(context).is_ready()
                     {

@@ -1,17 +1,17 @@
-//! What is noted of a call while it goes on. It is told in [`crate::report`].
+//! What is noted of a call while it goes on. [`crate::report`] reports it.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use weir_telemetry::metrics::Refusal;
 
-/// What metrics and the access log tell of a call.
+/// The facts about a call for metrics and the access log.
 #[derive(Default)]
 pub struct RequestRecord {
     pub bytes_in: u64,
     pub bytes_out: u64,
     /// From the first try to the response's head; `None` while no upstream was asked.
     pub upstream_time: Option<Duration>,
-    /// When the first try began; only where the call is traced.
+    /// When the first attempt began; only if the call is traced.
     pub forwarded_at: Option<Instant>,
     /// What each failed try stands for, as a status.
     pub tries: Vec<u16>,

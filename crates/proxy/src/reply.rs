@@ -170,7 +170,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Makes a refusal of a gRPC call the end of that call: its failures are told in fields of a good response.
+    /// Makes a refusal of a gRPC call the end of that call: a good response carries its failure in fields.
     fn ends_grpc(&mut self, status: u16) -> bool {
         let is_grpc = self.client.stream().is_some() && grpc::is_call(self.exchange);
         let ends = is_grpc && grpc::end_call(status, &mut self.exchange.response.headers);
@@ -210,7 +210,7 @@ impl RequestContext<'_> {
         Ok(())
     }
 
-    /// Tells of HTTP/3, unless the answer says by itself where else there is something.
+    /// Announces HTTP/3, unless the answer has an `Alt-Svc` of its own.
     fn write_alternative(&self, out: &mut Vec<u8>) {
         if let Some(tls) = &self.client.tls
             && let Some(line) = &tls.alternative
@@ -283,7 +283,7 @@ impl RequestContext<'_> {
         Ok(())
     }
 
-    /// Writes `Connection` where the client would not expect what happens.
+    /// Writes `Connection` if the client's version would expect something else.
     pub fn write_connection_header(&self, keep_alive: bool, out: &mut Vec<u8>) {
         match (keep_alive, self.head.minor_version) {
             (false, 1) => out.extend_from_slice(b"Connection: close\r\n"),
@@ -334,7 +334,7 @@ fn protocol(version: (u8, u8)) -> &'static [u8] {
     &via_start(version)[b"Via: ".len()..]
 }
 
-/// What a client did wrong on the wire, where that is why it is refused.
+/// The client's protocol error, if it is the reason of the refusal.
 fn protocol_error_of(kind: &RefusalKind, has_head: bool) -> Option<metrics::ProtocolError> {
     use metrics::ProtocolError as Metric;
     Some(match kind {

@@ -91,7 +91,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Hands over what only sampled calls tell.
+    /// Hands over the texts that only sampled calls have.
     #[cold]
     fn note_texts(&self, calls: &WorkerCalls<PublishedSnapshot>, record: &NumberedCall, weight: u32) {
         let request = &self.exchange.request;
@@ -222,7 +222,7 @@ impl RequestContext<'_> {
     }
 }
 
-/// The version of HTTP, as logs tell it.
+/// The version of HTTP, in the form of logs.
 fn version(version: (u8, u8)) -> Option<&'static str> {
     Some(match version {
         (1, 0) => "HTTP/1.0",

@@ -110,7 +110,7 @@ impl<'c> RequestContext<'c> {
             0 => u64::MAX,
             limit => limit,
         };
-        // Where the body of a stream ends is for the stream to say.
+        // The stream itself knows where its body ends.
         let framing = match client.reader.stream() {
             Some(stream) if head.framing != Framing::None && !stream.is_read() => Framing::UntilClose,
             _ => head.framing,
@@ -201,7 +201,7 @@ impl<'c> RequestContext<'c> {
         !(is_for_host && has_shown)
     }
 
-    /// Whether the client has shown no certificate, and the call's path is none that is exempt. The path is that of the route's
+    /// Whether the client has shown no certificate, and the call's path is not exempt. The path is that of the route's
     /// dialect: what is exempt and what is served are the same.
     #[cold]
     fn lacks_certificate(&self, tls: &ServerTls) -> bool {

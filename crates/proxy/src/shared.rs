@@ -1,4 +1,4 @@
-//! What the workers of a gateway share: the published snapshot, options, and where they leave word for other threads.
+//! What the workers of a gateway share: the published snapshot, options, and messages for other threads.
 //! Nothing in it is written on the request path, and it runs nothing itself.
 
 use crate::calls::Calls;

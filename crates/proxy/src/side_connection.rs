@@ -23,13 +23,13 @@ const MAX_CONNECT_ANSWER: usize = 16 * 1024;
 /// How a server is met over TLS.
 #[derive(Clone)]
 pub struct TlsTarget {
-    /// Tells connections apart that were made by different rules.
+    /// Distinguishes connections that were made by different rules.
     pub id: u64,
     pub name: ServerName<'static>,
     pub config: Arc<ClientConfig>,
 }
 
-/// Where a connection goes first, and how the server is met.
+/// The first address of a connection, and how the server is reached from there.
 pub struct ConnectTarget {
     pub address: SocketAddr,
     pub tls: Option<TlsTarget>,

@@ -104,7 +104,7 @@ async fn answer(
     }
 }
 
-/// Where a connection is kept.
+/// The pool that keeps a connection.
 enum PoolSlot {
     /// With those of calls to the same server.
     Usual(PoolKey),

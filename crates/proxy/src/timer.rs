@@ -62,7 +62,7 @@ impl Timer {
     }
 
     /// Whether the runtime's timer is set, early enough, and will wake this task: asked for every wait, as it costs
-    /// less than telling the timer again.
+    /// less than setting the timer again.
     #[inline]
     fn is_set_for(&self, context: &Context<'_>) -> bool {
         let is_early = self.armed.is_some_and(|armed| armed <= self.deadline);

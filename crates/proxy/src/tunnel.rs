@@ -54,7 +54,7 @@ struct Tunnel<'t, D> {
     up: D,
     down: D,
     timer: Timer,
-    /// Draining wakes connections, and a stream is none.
+    /// Draining wakes connections; a stream is not one by itself.
     _registration: Option<ConnectionGuard>,
     _counted_open: Option<OpenConnectionGuard>,
 }

@@ -13,7 +13,7 @@ const NO_HOST: &[u8] = b"localhost";
 pub fn strip_headers(trusted: &[IpNet], request: &mut Request) {
     let is_trusted = DialectSettings::believes(trusted, request.peer.ip());
     let set = |request: &mut Request, name: &'static [u8], value: &[u8]| {
-        // An empty one tells nothing.
+        // An empty one says nothing.
         if !is_trusted || request.headers.get(name).is_none_or(<[u8]>::is_empty) {
             request.headers.set(name, value);
         }

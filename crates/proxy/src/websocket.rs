@@ -1,4 +1,4 @@
-//! Frames of WebSockets (RFC 6455, section 5.2), as far as a gateway must know them: where one ends, so that draining
+//! Frames of WebSockets (RFC 6455, section 5.2), as far as a gateway must know them: the end of each, so that draining
 //! can put a good-bye between two. What they say is for the two ends.
 
 pub mod fuzzing;

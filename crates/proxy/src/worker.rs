@@ -92,7 +92,7 @@ enum IdleLists {
     Several(Box<[Option<Rc<IdleList>>]>),
 }
 
-/// Where a target stands in the snapshot, by which rules it is met over TLS, and where.
+/// The position of a target in the snapshot, the rules for TLS with it, and its address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TargetPosition {
     pub upstream: u32,

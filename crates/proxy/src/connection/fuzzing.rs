@@ -49,7 +49,7 @@ pub struct Hops {
     script: Rc<Script>,
 }
 
-/// Where the first worker may forward to.
+/// The addresses that the first worker may forward to.
 #[derive(Debug, Clone, Copy)]
 pub struct Upstreams {
     /// The second worker.
@@ -171,7 +171,7 @@ fn as_tcp(stream: UnixStream) -> TcpStream {
     TcpStream::from_std(OwnedFd::from(stream).into()).expect("invariant: a socket")
 }
 
-/// Takes what is there; gives its size, 0 at the end, `None` where there is nothing yet.
+/// Reads what is there; returns its size, 0 at the end, `None` if there is nothing yet.
 fn take(near: &TcpStream, heard: &mut Vec<u8>) -> Option<usize> {
     let mut space = [0; 16 * 1024];
     match near.try_read(&mut space) {

@@ -38,7 +38,7 @@ impl Files {
         }
     }
 
-    /// Where they are.
+    /// Their folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -154,7 +154,7 @@ impl Files {
         file.write_all(data)
     }
 
-    /// Removes files, where they are there.
+    /// Removes files, as far as they exist.
     pub fn remove_all(&self, keys: &[DiskCacheKey]) {
         for key in keys {
             drop(fs::remove_file(self.path(key)));

@@ -2,7 +2,7 @@
 //!
 //! A name that was resolved once is answered from memory. Names that are in use are looked up again shortly before
 //! their time is up, so that a change is taken over when it is due. When that fails, the old answer serves on: an
-//! outage of the name service is not one of the upstream. However many calls wait for a name, it is asked for once.
+//! outage of the name service is not one of the upstream. However many calls wait for a name, it is looked up once.
 
 mod resolved_name;
 mod system;
@@ -37,7 +37,7 @@ pub struct ResolveError;
 pub struct DnsQuery<'w> {
     /// The name.
     pub name: &'w str,
-    /// The port, where the name's records tell none.
+    /// The port to use if the name's records have none.
     pub port: u16,
     /// SRV records are looked for first.
     pub srv: bool,
@@ -266,7 +266,7 @@ struct ResolvedAddress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Endpoint {
     ip: IpAddr,
-    /// `None`: the name's records tell none.
+    /// `None`: the name's records have none.
     port: Option<u16>,
     weight: u32,
     /// The higher is preferred.

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant, SystemTime};
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// How often the system's configuration is looked at for changes.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// Who is asked where nothing is said.
+/// The server that is asked if nothing is configured.
 const THIS_MACHINE: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 53));
 /// Most targets of SRV records that are looked up.
 const MAX_SERVICES: usize = 32;
@@ -99,7 +99,7 @@ impl System {
         [servers, changed_at(Path::new("/etc/hosts"))]
     }
 
-    /// What the configuration says; where it cannot be read, that a server on this machine is asked.
+    /// The resolver's configuration; if it cannot be read, a server on this machine.
     fn read(&self) -> (ResolverConfig, ResolverOpts) {
         let read = match &self.servers {
             NameServers::System => read_system_conf().map_err(|error| error.to_string()),
@@ -171,7 +171,7 @@ impl System {
         let lookup = self.resolver()?.lookup_ip(name).await.ok()?;
         let ttl = ttl_of(lookup.valid_until());
         let mut addresses: Vec<IpAddr> = lookup.iter().collect();
-        // IPv4 alone, where there is any, as a target without a route to IPv6 would lose every other call.
+        // IPv4 alone, if there is any, as a target without a route to IPv6 would lose every other call.
         if addresses.iter().any(IpAddr::is_ipv4) {
             addresses.retain(IpAddr::is_ipv4);
         }

@@ -28,7 +28,7 @@ const MAX_JOINED_BODY: u64 = 16 * 1024;
 /// Most interim (1xx) responses to one request.
 const MAX_INTERIM: usize = 16;
 
-/// A response's head, or why there is none.
+/// A response's head, or the reason why there is none.
 pub(super) enum AttemptHead {
     Head(ResponseHead),
     Failed(Failure),
@@ -42,7 +42,7 @@ pub(super) struct Attempt {
     pub read_timeout: Duration,
     /// When the call must be over.
     pub deadline: Option<Instant>,
-    /// How fast the response's body may pass, where that is bounded.
+    /// The minimum rate of the response's body, if it has one.
     pub rate: Option<Box<BodyRate>>,
     pub is_reused: bool,
 }
@@ -240,13 +240,13 @@ impl RequestContext<'_> {
         };
         self.worker.runtime.buffers.give_output(out);
         match sent {
-            // The answer may be there already. Where it is not, waiting for it tells what the stream died of.
+            // The answer may be there already. If it is not, waiting for it shows why the stream ended.
             Err(error) if is_stream && error.kind() != io::ErrorKind::TimedOut => {}
             sent => sent?,
         }
         if !is_whole && self.head.expects_continue && self.answers_expect() {
             self.head.expects_continue = false;
-            // A client that cannot be told to go on has gone; the pump will find that out.
+            // A client that cannot get `100 Continue` has gone; the pump will find that out.
             let _told = self.invite_body().await;
         }
         if is_whole {
@@ -419,7 +419,7 @@ impl RequestContext<'_> {
 impl Attempt {
     /// What an error while the request was sent, or its answer awaited, makes of the try.
     pub fn failure(&self, error: &io::Error) -> Failure {
-        // That a stream was reset, or its answer is none, says nothing of the connection.
+        // That a stream was reset, or its answer is invalid, says nothing about the connection.
         let is_lost = || self.connection.read.stream().is_none() || error.kind() == io::ErrorKind::BrokenPipe;
         match error.kind() {
             io::ErrorKind::TimedOut => Failure::ResponseTimeout,

@@ -14,8 +14,8 @@ use weir_model::NoneHealthy;
 use weir_snapshot::{Checks, Target, Upstream};
 
 impl RequestContext<'_> {
-    /// Chooses a target that was not tried yet; once all were, any. `None`: there is none, or none that is healthy
-    /// where only such may be called.
+    /// Chooses a target that was not tried yet; once all were, any. `None`: no target is there, or only healthy ones
+    /// may be called and none is.
     pub(super) fn pick(&mut self, plan: &ForwardPlan<'_>, tried: &[usize]) -> Option<usize> {
         let upstream = plan.upstream;
         if let Some(index) = plan.sticky.filter(|index| !tried.contains(index))
@@ -91,8 +91,8 @@ impl RequestContext<'_> {
         let signal = match failure {
             Failure::Connect | Failure::NoResponse => Signal::TcpFailure,
             Failure::ConnectTimeout | Failure::ResponseTimeout => Signal::Timeout,
-            // Of names their own checks tell. A connection that had idled may be closed by a target in the best of
-            // health.
+            // The health of names has checks of its own. A connection that had idled may be closed by a target in the
+            // best of health.
             Failure::NameResolution | Failure::StaleConnection | Failure::Unprocessed | Failure::Status => {
                 return;
             }
@@ -122,13 +122,13 @@ pub struct PickRequest<'c> {
     pub place: usize,
     /// What consistent hashing goes by.
     pub hash: Option<u32>,
-    /// The time, where the balancer needs loads.
+    /// The time, if the balancer needs loads.
     pub now_ms: u64,
     /// Targets that were tried before.
     pub tried: &'c [usize],
 }
 
-/// Chooses a target that was not tried yet; once all were, any. `None`: there is none, or none that is healthy where
+/// Chooses a target that was not tried yet; once all were, any. `None`: no target is there, or none is healthy and
 /// only such may be used.
 pub fn choose(serving: &WorkerSnapshot, choice: &PickRequest<'_>) -> Option<usize> {
     let upstream: &Upstream = &serving.published.snapshot.upstreams[choice.place];

@@ -22,7 +22,8 @@ impl RequestContext<'_> {
     ) -> Result<ConnectionFate, ShortCircuit> {
         let host = &self.exchange.request.host;
         let mut targets = plan.upstream.targets.iter();
-        // An upstream that a plugin has made of the call would lead wherever the client wants, and a tunnel past a proxy.
+        // An upstream that a plugin has made from the call would lead to any server that the client names, and a tunnel
+        // past a proxy.
         let index = targets
             .position(|target| target.weight > 0 && is_named(target, host, port))
             .filter(|_| plan.place != NOWHERE && plan.proxy.is_none());

@@ -1,4 +1,5 @@
-//! Why a response was not passed on whole, and what the client can still be told. Attempts and retries are not here.
+//! Why a response was not passed on whole, and whether the client can still get an error. Attempts and retries are not
+//! here.
 
 use crate::outcome::{ConnectionFate, ShortCircuit};
 
@@ -6,7 +7,7 @@ use crate::outcome::{ConnectionFate, ShortCircuit};
 pub enum RelayError {
     /// The client has a part of it, or is gone: its connection ends so.
     Cut(ConnectionFate),
-    /// The client has nothing of it and can be told.
+    /// The client has nothing of it and can get an error.
     Refused(ShortCircuit),
 }
 

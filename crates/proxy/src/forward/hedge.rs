@@ -94,8 +94,8 @@ impl RequestContext<'_> {
             && attempt.connection.read.stream().is_none()
     }
 
-    /// Waits for the first bytes of the answer, of a second copy's where the first takes too long. `None`: the try goes
-    /// on as it is.
+    /// Waits for the first bytes of the answer, or of a second copy's if the first takes too long. `None`: the attempt
+    /// goes on as it is.
     pub(super) async fn hedge<'p>(
         &mut self,
         plan: &ForwardPlan<'p>,
@@ -183,7 +183,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// A connection to the other target, unless the original is answered meanwhile or there is none to be had.
+    /// A connection to the other target, unless the original is answered first or no connection can be had.
     async fn open_copy<'p>(
         &mut self,
         plan: &ForwardPlan<'p>,

@@ -29,7 +29,7 @@ impl RequestContext<'_> {
         self.write_request_fields(plan, target, out);
         let mut body = self.worker.runtime.buffers.take_output();
         let is_whole = self.join_body(&mut body);
-        // A stream's end tells the length as well; only who was told one passes it on.
+        // A stream's end shows the length as well; it is passed on only if the sender stated one.
         let length = match (is_whole, self.head.framing) {
             (true, _) => body.len() as u64,
             (false, Framing::Length(length)) => length,

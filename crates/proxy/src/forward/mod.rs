@@ -1,4 +1,4 @@
-//! Forwarding: chooses a target, connects, sends the request, and tries again where that is safe.
+//! Forwarding: chooses a target, connects, sends the request, and retries if that is safe.
 
 mod attempt;
 mod balance;
@@ -125,7 +125,7 @@ struct ForwardPlan<'p> {
     deadline: Option<Instant>,
     /// The proxies that the call goes through.
     proxy: Option<Arc<UpstreamProxy>>,
-    /// The call's place among those in flight, where these are bounded.
+    /// The call's place among those in flight, if their number is bounded.
     slot: Option<OverloadSlot<'p>>,
 }
 
@@ -529,7 +529,7 @@ fn own_timeouts(route: Timeouts, own: UpstreamTimeouts) -> Timeouts {
     }
 }
 
-/// The Host that a filter has decided on; `None` where it gives way to the route's own.
+/// The Host that a filter has set; `None` if it gives way to the route's own.
 fn own_host<'x>(decided: Option<&'x [u8]>, yields: bool, forward: &Forward) -> Option<&'x [u8]> {
     decided.filter(|_| !yields || forward.upstream_host == UpstreamHost::Client)
 }

@@ -19,7 +19,7 @@ impl<'p> OverloadSlot<'p> {
     /// Takes a place, if calls in flight are bounded.
     ///
     /// # Errors
-    /// There is none left for a call of this priority.
+    /// If no place is left for a call of this priority.
     #[inline]
     pub fn enter(upstream: &'p Upstream, priority: Priority) -> Result<Option<Self>, ShortCircuit> {
         let Some(overload) = upstream
@@ -38,7 +38,7 @@ impl<'p> OverloadSlot<'p> {
         }
     }
 
-    /// Gives the place back. `latency`: the time that the upstream took; `None`: the call tells nothing of its load.
+    /// Gives the place back. `latency`: the time that the upstream took; `None`: the call says nothing about its load.
     pub fn leave(&self, latency: Option<Duration>) {
         if self.is_held.replace(false) {
             let latency_us = latency.map(|latency| u64::try_from(latency.as_micros()).unwrap_or(u64::MAX));

@@ -109,7 +109,7 @@ pub struct Pump {
     signals: Rc<Signals>,
     /// In a place of its own: most calls have no pump, and leave room for one.
     done: Option<Box<PumpResult>>,
-    /// The stream that the body comes on, which tells by itself that its client has gone.
+    /// The stream that the body comes on, which reports by itself that its client has gone.
     client: Option<Rc<Stream>>,
 }
 
@@ -199,7 +199,7 @@ struct Sender {
     write: WriteHalf,
     is_chunked: bool,
     write_timeout: Duration,
-    /// How fast the body may pass, where that is bounded.
+    /// The minimum rate of the body, if it has one.
     rate: Option<BodyRate>,
     signals: Rc<Signals>,
 }

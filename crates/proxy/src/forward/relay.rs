@@ -1,4 +1,4 @@
-//! Passing a response on to the client: head and body, as they come. Asking for it stands beside.
+//! Passing a response on to the client: head and body, as they come. Requesting it is in a file of its own.
 
 use super::ForwardPlan;
 use super::attempt::Attempt;
@@ -36,7 +36,7 @@ impl RequestContext<'_> {
     /// Passes head and body on, after the chain's response work.
     ///
     /// # Errors
-    /// How the client's connection is to end, as it cannot get the whole answer; or what it is told instead.
+    /// How the client's connection is to end, as it cannot get the whole answer; or the error that it gets instead.
     pub(super) async fn relay_response(
         &mut self,
         plan: &ForwardPlan<'_>,
@@ -101,7 +101,7 @@ impl RequestContext<'_> {
                 upstream_keeps: is_whole && head.keep_alive,
                 client_keeps,
             }),
-            // Where the end of the connection would be the end of the body, only a reset tells that it is not.
+            // If the end of the connection would be the end of the body, only a reset shows that it is not.
             Err(_) if framing == Framing::UntilClose => Err(ConnectionFate::Reset.into()),
             Err(_) => Err(ConnectionFate::Close.into()),
         }
@@ -126,7 +126,7 @@ impl RequestContext<'_> {
         self.is_head || matches!(self.exchange.response.status, 204 | 304)
     }
 
-    /// The body in place of the upstream's: a filter's, or an empty one where the upstream's does not fit the answer.
+    /// The body in place of the upstream's: a filter's, or an empty one if the upstream's does not fit the answer.
     fn replacement(&mut self, head: &ResponseHead) -> Option<Vec<u8>> {
         let replaced = self.exchange.response.replaced_body.take();
         match (head.framing == Framing::None, self.is_bodyless()) {
@@ -183,7 +183,7 @@ impl RequestContext<'_> {
         if let Some(via) = plan.route.rules.forwarded.via.as_ref().filter(|_| !has_via) {
             push_via(version, via, out);
         }
-        // The end of a stream tells by itself that there is no body.
+        // The end of a stream shows by itself that there is no body.
         let is_told = framing == Framing::Length(0) && self.client.stream().is_some();
         if !plan.route.rules.response_headers.is_empty() {
             self.write_gateway_headers(&plan.route.rules.response_headers, out);

@@ -44,7 +44,7 @@ impl RequestContext<'_> {
         })
     }
 
-    /// The name that a target is asked for over TLS: the one that it is told in `Host`, without the port.
+    /// The name in the TLS handshake with a target: the one in its `Host`, without the port.
     pub(super) fn server_name(&self, plan: &ForwardPlan<'_>, target: &Target) -> Option<ServerName<'static>> {
         let request = &self.exchange.request;
         let exchange = &self.exchange;

@@ -19,7 +19,7 @@ impl RequestContext<'_> {
         values.find_map(|value| sticky.target(value))
     }
 
-    /// Names the target that has answered, where the client's cookie does not.
+    /// Names the target that has answered, unless the client's cookie names it.
     #[inline]
     pub(super) fn keep_sticky(&mut self, plan: &ForwardPlan<'_>) {
         let Some(sticky) = sticky(plan.upstream) else {

@@ -1,5 +1,5 @@
-//! Calls that go to their targets through an HTTP proxy: where they connect, what they tell the proxy, and by which key
-//! their connections are kept. How a proxy is spoken to is in [`crate::side_connection`].
+//! Calls that go to their targets through an HTTP proxy: the address to connect to, the headers for the proxy, and the
+//! key of their pooled connections. How a proxy is spoken to is in [`crate::side_connection`].
 
 use super::{AttemptResult, Failure, ForwardPlan};
 use crate::outcome::ShortCircuit;
@@ -16,7 +16,7 @@ use weir_http1::fields::push_header;
 use weir_plugin::{Headers, HttpProxy, ProxiedForwarding, UpstreamProxy};
 use weir_snapshot::Target;
 
-/// Headers that tell of clients.
+/// Headers with data about clients.
 const FORWARDED: [&[u8]; 8] = [
     b"Forwarded",
     b"X-Forwarded-For",
@@ -30,7 +30,7 @@ const FORWARDED: [&[u8]; 8] = [
 
 /// Prepares the headers of a call that goes through a proxy. `false`: the route's own lines are added as usual.
 pub(super) fn prepare(proxy: &UpstreamProxy, headers: &mut Headers) -> bool {
-    // Who the client is to a proxy is none of the next one's concern.
+    // The next server has no business with the client's login at a proxy.
     headers.remove(b"Proxy-Authorization");
     match proxy.forwarded {
         ProxiedForwarding::Usual => false,
@@ -58,7 +58,7 @@ fn authority(target: &Target) -> String {
     }
 }
 
-/// Writes what stands before the path where a proxy is told the target.
+/// Writes what stands before the path in a request to a proxy.
 pub(super) fn write_origin(target: &Target, out: &mut Vec<u8>) {
     out.extend_from_slice(b"http://");
     out.extend_from_slice(authority(target).as_bytes());

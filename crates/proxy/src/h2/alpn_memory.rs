@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// How long an unused choice is remembered.
 const KEPT: Duration = Duration::from_secs(60);
 
-/// The targets that have chosen HTTP/1.1 when they were last asked, and when somebody last wanted to know.
+/// The targets that chose HTTP/1.1 at the last handshake, with the time of the last lookup.
 #[derive(Default)]
 pub struct AlpnMemory(RefCell<HashMap<PoolKey, Instant, foldhash::fast::RandomState>>);
 

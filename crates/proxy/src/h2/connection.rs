@@ -115,7 +115,7 @@ impl Connection {
         let mut inner = self.0.borrow_mut();
         let guard = EndOnPanic(&mut inner.state);
         let result = work(guard.0);
-        // Costs nothing but where a panic unwinds.
+        // Costs nothing unless a panic unwinds.
         std::mem::forget(guard);
         result
     }
@@ -167,7 +167,7 @@ impl Connection {
         Poll::Ready(Ok(space.filled().len()))
     }
 
-    /// The connection is of no further use, and the peer is told why.
+    /// The connection is of no further use; the peer gets the reason.
     pub fn fail(&self, code: Code) {
         self.0.borrow_mut().fail(code);
     }

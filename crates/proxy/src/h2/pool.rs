@@ -41,7 +41,7 @@ const MAX_OPENINGS: usize = 64;
 struct PendingConnect {
     result: Cell<Option<Result<(), io::ErrorKind>>>,
     is_over: Notify,
-    /// The connection, where the target has chosen HTTP/1.1: for the first who waits.
+    /// The connection, if the target has chosen HTTP/1.1: for the first call that waits.
     http1: RefCell<Option<(ReadHalf, WriteHalf)>>,
 }
 
@@ -87,7 +87,7 @@ impl Http2Pool {
     }
 
     /// A stream on a connection that takes more, or is made for it and all that wait for one; or a connection of its
-    /// own, where the target has chosen HTTP/1.1.
+    /// own, if the target has chosen HTTP/1.1.
     ///
     /// # Errors
     /// See [`Streams::open`]. `ConnectionRefused` when connections that are made take no calls.
@@ -100,7 +100,7 @@ impl Http2Pool {
         bounds: &KeepalivePool,
     ) -> io::Result<Box<UpstreamConnection>> {
         let now = Instant::now();
-        // Where one stream was refused, the connection may well take others.
+        // If one stream was refused, the connection may well take others.
         if let Some(stream) = self.take(key, bounds, now) {
             return Ok(stream);
         }
@@ -254,7 +254,7 @@ impl Http2Pool {
     }
 }
 
-/// Tells those that wait for a connection that there will be none, if the task that makes it panics.
+/// Fails the calls that wait for a connection if the task that makes it panics.
 struct FailOnPanic<'o>(&'o Http2Pool, &'o PoolKey, &'o PendingConnect);
 
 impl Drop for FailOnPanic<'_> {
@@ -271,7 +271,7 @@ impl Drop for FailOnPanic<'_> {
     }
 }
 
-/// Makes a connection, tells those that wait for it, and drives it until it ends.
+/// Makes a connection, wakes the calls that wait for it, and drives it until it ends.
 async fn open(
     pool: Rc<Http2Pool>,
     runtime: Rc<Runtime>,

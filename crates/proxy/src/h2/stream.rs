@@ -123,7 +123,7 @@ impl StreamHalves {
         Ok(())
     }
 
-    /// Ends what is sent, with trailers where there are some.
+    /// Ends what is sent, with trailers if there are any.
     pub fn end(&mut self, trailers: &[u8]) -> io::Result<()> {
         match std::mem::replace(&mut self.outgoing, Outgoing::Over) {
             Outgoing::Over => return Ok(()),
@@ -200,7 +200,7 @@ impl StreamHalves {
         })
     }
 
-    /// Reads all there is of the body, where that is little; gives the number of bytes.
+    /// Reads all there is of the body, if that is little; returns the number of bytes.
     pub fn read_small(&mut self, space: &mut ReadBuf<'_>) -> Option<usize> {
         let key = self.key.filter(|_| self.incoming == Incoming::Body)?;
         self.connection

@@ -1,4 +1,4 @@
-//! Telling clients of HTTP/1.1 and HTTP/2 that HTTP/3 is served as well (`Alt-Svc`; RFC 7838).
+//! Announces HTTP/3 to clients of HTTP/1.1 and HTTP/2 (`Alt-Svc`; RFC 7838).
 
 use crate::shared::Shared;
 use quinn::Endpoint;
@@ -24,7 +24,7 @@ impl Alternatives {
         Self(ports.map(line).collect())
     }
 
-    /// What clients of a listener are told; `None`: it has no counterpart.
+    /// The announcement for clients of a listener; `None`: it has no counterpart.
     pub fn line(&self, local: SocketAddr) -> Option<Rc<[u8]>> {
         let found = self.0.iter().find(|(port, _)| *port == local.port());
         found.map(|(_, line)| Rc::clone(line))

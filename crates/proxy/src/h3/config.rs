@@ -76,7 +76,7 @@ fn base(takes_early: bool) -> Result<Arc<TlsBase>, Box<dyn std::error::Error + S
         .with_cert_resolver(Arc::new(ResolvesServerCertUsingSni::new()));
     let early = takes_early.then(|| Early {
         sessions: ServerSessionMemoryCache::new(MAX_SESSIONS),
-        // None are made where nothing else is said.
+        // None are made unless the configuration says so.
         no_tickets: Arc::clone(&config.ticketer),
     });
     let crypto =

@@ -1,6 +1,6 @@
-//! Requests in the first flight of a resumed session (0-RTT; RFC 8470), where they were asked for. What comes so early
-//! may have been recorded and sent once more by somebody else. Requests with a safe method are served all the same,
-//! and upstreams are told; others wait until the handshake has shown who sends them.
+//! Requests in the first flight of a resumed session (0-RTT; RFC 8470), if the configuration allows them. What comes so
+//! early may be a replay of a recorded flight. Requests with a safe method are served all the same,
+//! with a header for upstreams; others wait until the handshake has shown who sends them.
 
 use super::stream_io::code;
 use crate::worker::Worker;
@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use weir_telemetry::metrics::ProtocolError;
 
-/// Tells an upstream that a request may be a repetition, and that the client understands 425 (RFC 8470, section 5.1).
+/// Marks a request for upstreams as a possible repetition whose client understands 425 (RFC 8470, section 5.1).
 const EARLY_DATA: HeaderName = HeaderName::from_static("early-data");
 
 /// Counts a handshake that is under way.
@@ -45,7 +45,7 @@ pub fn note_failure(worker: &Worker, peer: SocketAddr, error: &io::Error) {
 #[derive(Clone)]
 pub struct HandshakeState(watch::Receiver<bool>);
 
-/// Waits for the handshake; where it `may_be_early`, only until it is known who is asked for, and the rest is to come.
+/// Waits for the handshake; if it `may_be_early`, only until the server name is known and the rest is to come.
 ///
 /// # Errors
 /// The handshake has failed.

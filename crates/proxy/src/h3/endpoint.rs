@@ -1,9 +1,9 @@
-//! Where HTTP/3 comes in: the UDP sockets beside the listeners for TLS, and what clients may ask of them.
+//! The entry of HTTP/3: UDP sockets on the ports of the listeners for TLS, and the limits for clients.
 //!
 //! Each worker has a socket of its own on every address (`SO_REUSEPORT`). The kernel gives all packets between two
-//! addresses to one of them, so a connection stays with its worker as long as the client stays where it is: clients
+//! addresses to one of them, so a connection stays with its worker as long as the client keeps its address: clients
 //! are asked not to move (RFC 9000, 18.2, `disable_active_migration`). One that does so all the same, as when its
-//! network changes, is told by another worker that its connection is gone, for which all workers share a key.
+//! network changes, gets a packet from another worker that resets its connection, for which all workers share a key.
 
 use super::config::Common;
 use super::handshake::TlsAcceptor;
@@ -27,9 +27,9 @@ const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// Data that waits on a connection to be sent, or to be sent once more.
 const SEND_WINDOW: u64 = 1024 * 1024;
-/// Streams beside requests that a client may have open: control, and two for QPACK, are what there is to open.
+/// Streams that a client may have open in addition to requests: control, and two for QPACK, are all that it needs.
 const MAX_BESIDE: u32 = 8;
-/// Handshakes under way in a worker, from which on clients have to show that they are where they say.
+/// Handshakes under way in a worker from which on clients have to prove their address.
 const BUSY: usize = 64;
 /// Bytes that wait in connections that were not looked at yet: of each, and of all.
 const MAX_WAITING: u64 = 16 * 1024;
@@ -100,7 +100,7 @@ pub async fn accept(worker: Rc<Worker>, endpoint: Endpoint, mut drain: watch::Re
         let Some(incoming) = incoming else { break };
         accept_connection(&worker, incoming, local);
     }
-    // From here on clients are told to go elsewhere.
+    // From here on new clients are refused.
     endpoint.set_server_config(None);
 }
 

@@ -1,5 +1,5 @@
-//! Field sections as they are sent (QPACK; RFC 9204): whether pseudo-header fields stand where they may, each once
-//! (RFC 9114, section 4.3). The `h3` crate, which decodes sections, keeps the last of each wherever it stands, and
+//! Field sections as they are sent (QPACK; RFC 9204): whether pseudo-header fields stand at an allowed position, each
+//! once (RFC 9114, section 4.3). The `h3` crate, which decodes sections, keeps the last of each at any position, and
 //! drops those of trailers.
 //!
 //! Nothing is decoded here: a name is known by its place in the static table, or by the bytes that stand for it.
@@ -43,7 +43,7 @@ const STATIC_AUTHORITY: usize = 0;
 enum Name {
     Regular,
     Pseudo(usize),
-    /// It begins as those do, and is none of them.
+    /// A name that begins with `:` and is not one of them.
     Unknown,
 }
 
@@ -116,7 +116,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// A text whose length begins in the lowest `bits` of a byte; the byte tells in the bit above whether it is coded.
+    /// A text whose length begins in the lowest `bits` of a byte; the bit above says whether it is coded.
     fn text(&mut self, bits: u32) -> Option<(u8, &'s [u8])> {
         let (flags, length) = self.number(bits)?;
         let (text, rest) = self.0.split_at_checked(length)?;
@@ -163,7 +163,7 @@ fn static_name(index: usize) -> Name {
 }
 
 /// A name that is spelt out. Coded, `:` is the seven bits 1011100; a name that begins with it and is not as one of
-/// the known ones would be coded is none of them.
+/// the known ones would be coded is unknown.
 fn literal_name(name: &[u8], is_coded: bool) -> Name {
     let begins = match is_coded {
         true => name.first().is_some_and(|first| first & 0xfe == 0xb8),

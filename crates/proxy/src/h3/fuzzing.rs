@@ -9,11 +9,11 @@ use h3::error::Code;
 /// Largest head of the streams that are read here.
 const MAX_HEADERS: usize = 4096;
 
-/// Takes the frames of a request's stream apart, as a whole and in two pieces: where it is cut makes no difference. Every
-/// head that is found is checked as one.
+/// Takes the frames of a request's stream apart, as a whole and in two pieces: the position of the cut makes no
+/// difference. Every head that is found is checked as one.
 ///
 /// # Panics
-/// Where that does not hold.
+/// If that does not hold.
 pub fn http3_stream(bytes: &[u8], cut: usize) {
     let at_once = take_apart(&[bytes]);
     let (first, second) = bytes.split_at(cut % (bytes.len() + 1));
@@ -58,7 +58,7 @@ fn take_apart(pieces: &[&[u8]]) -> (Vec<FrameRead>, Result<bool, Code>) {
 /// Checks a field section: what may be trailers may be behind any fields, and nothing good ends within a line.
 ///
 /// # Panics
-/// Where that does not hold.
+/// If that does not hold.
 pub fn http3_section(bytes: &[u8]) {
     let as_request = field_section::check(bytes, Kind::Request);
     if field_section::check(bytes, Kind::Trailers).is_ok() {
@@ -79,10 +79,10 @@ pub fn http3_section(bytes: &[u8]) {
     }
 }
 
-/// Reads the server name of a first message over QUIC; a part of a message tells none.
+/// Reads the server name of a first message over QUIC; a part of a message has none.
 ///
 /// # Panics
-/// Where that does not hold.
+/// If that does not hold.
 pub fn client_hello(bytes: &[u8]) {
     let whole = server_name(bytes);
     if let Ok(Some(Some(name))) = &whole {

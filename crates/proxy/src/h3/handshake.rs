@@ -1,5 +1,5 @@
 //! TLS of a QUIC connection: which certificate a client is shown depends on the server name that it asks for, which
-//! its first message tells.
+//! its first message contains.
 //!
 //! Quinn wants to know the configuration before that message is there, so the session that it gets waits for the
 //! message and only then becomes one.
@@ -45,7 +45,7 @@ impl TlsAcceptor {
         let config = presented
             .map(|presented| &presented.config)
             .or(self.shared.fallback_tls.as_ref())?;
-        // Handshakes are rare beside calls, and what is copied is a list of pointers.
+        // Handshakes are rare compared with calls, and what is copied is a list of pointers.
         let mut config = ServerConfig::clone(config);
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
         // Who has to show a certificate does so each time.

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// Bytes beside requests that a client may send to begin with, and more with each request.
+/// Bytes outside of requests that a client may send to begin with, and more with each request.
 const BESIDE: u64 = 64 * 1024;
 const BESIDE_PER_REQUEST: u64 = 512;
 
@@ -49,7 +49,7 @@ pub struct Shared {
     max_headers: usize,
     /// The request that was taken in last.
     latest: RefCell<Option<QuicStream>>,
-    /// Bytes beside requests that the client may still send.
+    /// Bytes outside of requests that the client may still send.
     allowance: Cell<u64>,
     /// The gateway's own streams: control, and those of QPACK.
     own: RefCell<Vec<Rc<RefCell<Sending>>>>,
@@ -321,7 +321,7 @@ impl quic::RecvStream for QuicStream {
     }
 }
 
-/// A stream that a client uses beside its requests.
+/// A stream that a client uses in addition to its requests.
 pub struct ClientUniStream {
     stream: quinn::RecvStream,
     connection: quinn::Connection,

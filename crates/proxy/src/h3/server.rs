@@ -80,7 +80,7 @@ pub async fn serve(guard: ConnectionGuard, connecting: Connecting, local: Socket
         .await;
 }
 
-/// Opens the connection's own streams and tells its settings.
+/// Opens the connection's own streams and sends its settings.
 async fn begin(
     builder: &server::Builder,
     view: quic::QuicConnection,
@@ -96,7 +96,7 @@ async fn begin(
     Ok(http3)
 }
 
-/// What the handshake has told.
+/// The results of the handshake.
 fn agreed(connection: &quinn::Connection) -> TlsSession {
     let facts = connection
         .handshake_data()
@@ -127,7 +127,7 @@ struct Streams {
 impl MuxProtocol for Streams {
     fn poll_streams(&mut self, connection: &Rc<MuxConnection>, context: &mut Context<'_>) -> Poll<()> {
         if let Some(count) = self.going.take() {
-            // The queue takes it, and where the connection is lost this is found out below.
+            // The queue takes it; if the connection is lost, this is found out below.
             let _is_said = pin!(self.http3.shutdown(count)).poll(context);
         }
         loop {

@@ -24,7 +24,7 @@ pub struct StreamHalves {
     stated: Option<u64>,
     incoming: Incoming,
     outgoing: Outgoing,
-    /// Why the stream is reset, where the client is to blame.
+    /// Why the stream is reset, if the client is to blame.
     fault: Option<Code>,
 }
 
@@ -49,7 +49,7 @@ enum Outgoing {
 impl StreamHalves {
     /// Those of a stream whose request has these fields.
     pub fn new(request: RequestStream<QuicStream, Bytes>, stream: QuicStream, fields: &HeaderMap) -> Self {
-        // A length that is none is refused with the other fields.
+        // An invalid length is refused with the other fields.
         let stated = fields
             .get(CONTENT_LENGTH)
             .and_then(|it| parse_length(it.as_bytes()));
@@ -96,7 +96,7 @@ impl StreamHalves {
         }
     }
 
-    /// Ends what is sent, with trailers where there are some.
+    /// Ends what is sent, with trailers if there are any.
     pub fn end(&mut self, trailers: Option<HeaderMap>) -> io::Result<()> {
         match std::mem::replace(&mut self.outgoing, Outgoing::Over) {
             Outgoing::Over => return Ok(()),

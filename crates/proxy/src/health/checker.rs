@@ -39,7 +39,7 @@ pub(super) struct CheckedTarget {
 }
 
 impl CheckedUpstream {
-    /// The upstream, where it is checked.
+    /// The upstream, if it is checked.
     pub(super) fn of(upstream: &Upstream) -> Option<Self> {
         let target = |target: &Target| {
             Some(CheckedTarget {

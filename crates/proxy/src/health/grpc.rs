@@ -127,7 +127,7 @@ fn message(service: &str) -> Bytes {
     framed.freeze()
 }
 
-/// The status of `HealthCheckResponse`, in its field 1; 0 where it is left out.
+/// The status of `HealthCheckResponse`, in its field 1; 0 if it is left out.
 fn serving_status(answer: &[u8]) -> Option<u64> {
     let (prefix, message) = answer.split_at_checked(5)?;
     let length = u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]) as usize;

@@ -1,8 +1,8 @@
 //! The health of targets: probes, ejection and return, and reports of it.
 //!
-//! What a target's health is lies in atomics beside the target ([`weir_snapshot::TargetHealth`]), which outlive
+//! A target's health lies in atomics next to the target ([`weir_snapshot::TargetHealth`]), which outlive
 //! snapshots. Workers read them when they choose a target and note what calls show; a thread of its own probes, brings
-//! targets back whose time is up, and tells of changes. No worker ever waits for it, and it never waits for a worker.
+//! targets back whose time is up, and reports changes. No worker ever waits for it, and it never waits for a worker.
 
 mod checker;
 mod grpc;

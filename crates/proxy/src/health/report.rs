@@ -210,7 +210,7 @@ pub(crate) fn set(
     Ok(())
 }
 
-/// Tells metrics how the checked targets stand. It keeps no gateway alive.
+/// Reports the health of the checked targets to metrics. It keeps no gateway alive.
 pub(crate) struct Targets(Weak<Shared>);
 
 impl Targets {

@@ -1,5 +1,5 @@
 //! The thread that looks after health: follows what is served, starts and ends checks, brings targets back whose time
-//! is up, and tells of changes.
+//! is up, and reports changes.
 
 use super::checker::{CheckedUpstream, check};
 use crate::dns::Resolver;
@@ -135,7 +135,7 @@ impl HealthWatcher {
         WatchedUpstream { upstream, out, task }
     }
 
-    /// Tells of what has changed, and brings back what is due. Gives when the next one is.
+    /// Reports what has changed, and brings back what is due. Returns the time at which the next target is due.
     fn scan(&mut self, now: Instant) -> Option<Instant> {
         let shared = &self.shared;
         let nexts = self

@@ -1,6 +1,6 @@
 //! Files that entries are appended to: in the operator's folder, and made by Weir.
 //!
-//! A configuration names the file, and may come from somebody who must not write anywhere else. So the way to it is
+//! A configuration names the file, and its author may not be allowed to write elsewhere. So the way to it is
 //! walked name by name, without links, and a file that is there already is taken only if Weir has made it, or if it is
 //! empty. The names of files that Weir has made are in a list in the folder.
 
@@ -198,7 +198,7 @@ mod tests {
             (read("a.log"), read("sub/deep/b.log")),
             ("12".into(), "12".into())
         );
-        // Moved away, it is made once more; one that was made empty for it is taken.
+        // If it was moved away, it is made once more; an empty one made for it is taken.
         std::fs::rename(root.path().join("a.log"), root.path().join("a.log.1")).expect("moved");
         assert_eq!(append(root.path(), "a.log", "3"), Ok(()));
         std::fs::write(root.path().join("empty.log"), "").expect("written");

@@ -37,7 +37,7 @@ impl GatewayLogLines {
         self.levels.are_taken(level)
     }
 
-    /// Hands a line over to all that take lines of this level, where there is room; else it is counted as dropped. Never
+    /// Hands a line over to all sinks of this level that have room; the others count it as dropped. Never
     /// waits.
     pub fn offer(&self, level: GatewayLogLevel, line: &str) {
         let Some(shared) = self.shared.upgrade() else {
@@ -71,7 +71,7 @@ mod tests {
         ] {
             assert_eq!(is_of_sending(part, thread), expected, "{part} {thread:?}");
         }
-        // The name of the module that this tells from all others.
+        // The module name that distinguishes this one from all others.
         assert!(is_of_sending(module_path!(), None));
     }
 }

@@ -68,7 +68,7 @@ async fn connect(sink_context: &SinkContext, server: &LogGrpc) -> io::Result<Sen
     let (sender, connection) = h2::client::handshake(DuplexStream(read, write))
         .await
         .map_err(failed)?;
-    // It ends with the last sender; what goes wrong on it is told to the calls.
+    // It ends with the last sender; its errors reach the calls.
     tokio::task::spawn_local(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a connection for log entries has ended");

@@ -1,4 +1,4 @@
-//! Sending what filters log to where they want it: a thread of its own, which no worker waits for.
+//! Sends what filters log to its targets, in a thread of its own, which no worker waits for.
 //!
 //! Workers put entries into one bounded queue. The thread looks into it every few milliseconds, so that a worker need
 //! not wake it for each entry, and sorts entries into a queue for each target. A queue gathers entries, sends them,

@@ -13,11 +13,11 @@ use weir_plugin::{LogFraming, LogSink, LogTarget, ProtobufWrapper};
 
 /// Bytes of the entries of a message, beyond the first.
 const MAX_MESSAGE: usize = 4 << 20;
-/// The same where a message has to fit into a datagram.
+/// The same for a message that must fit into a datagram.
 const MAX_DATAGRAM: usize = 60_000;
-/// The same where a broker takes no larger one, unless it is told to.
+/// The same for brokers that accept no larger one by default.
 const MAX_RECORD: usize = 900_000;
-/// The same for brokers of RocketMQ, which take 4 MiB unless they are told otherwise.
+/// The same for brokers of RocketMQ, which accept 4 MiB by default.
 const MAX_ROCKETMQ_MESSAGE: usize = 4_000_000;
 /// How often a target's failures are logged at most.
 const TELL_EVERY: Duration = Duration::from_secs(10);

@@ -1,4 +1,4 @@
-//! Sending a message to a target, over a connection that is kept where the target has connections.
+//! Sending a message to a target, over a connection that is kept if the target has connections.
 
 use super::broker::BrokerLink;
 use super::connect::{resolve, tls};

@@ -33,13 +33,13 @@ pub trait MuxProtocol {
     /// Begins a call for each stream that is there. Ready once the connection is over.
     fn poll_streams(&mut self, connection: &Rc<MuxConnection>, context: &mut Context<'_>) -> Poll<()>;
 
-    /// Writes what all streams have to say, where the connection does not by itself.
+    /// Writes what all streams have to say, unless the connection does so by itself.
     ///
     /// # Errors
     /// When it is lost.
     fn poll_out(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Tells the client that there will be no more streams.
+    /// Announces to the client that there will be no more streams.
     fn go_away(&mut self, which: GoAway);
 
     /// Ends the connection of a client that misbehaves.

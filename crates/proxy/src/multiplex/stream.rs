@@ -127,7 +127,7 @@ impl Stream {
         self.0.borrow_mut().ends_with_write = true;
     }
 
-    /// Ends what is sent, with trailers where there are some.
+    /// Ends what is sent, with trailers if there are any.
     pub fn end(&self, trailers: &[u8]) -> io::Result<()> {
         match &mut self.0.borrow_mut().ends {
             StreamHalves::Http2(ends) => ends.end(trailers),

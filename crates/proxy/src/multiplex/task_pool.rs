@@ -36,7 +36,7 @@ impl Default for TaskState {
     }
 }
 
-/// Where a waiting task gets its call.
+/// The slot from which a waiting task gets its call.
 #[derive(Default)]
 struct TaskSlot {
     call: RefCell<Option<QueuedCall>>,

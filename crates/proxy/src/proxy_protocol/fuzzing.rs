@@ -8,7 +8,7 @@ use weir_model::ProxyProtocol;
 /// bounded; what is read about a client and written again is understood in the same way.
 ///
 /// # Panics
-/// Where that does not hold.
+/// If that does not hold.
 pub fn read_proxy_header(bytes: &[u8]) {
     let Ok(length) = header_length(bytes) else { return };
     let Some(length) = length else {

@@ -1,4 +1,4 @@
-//! The PROXY protocol, versions 1 and 2: a balancer tells in front of a connection who its client is.
+//! The PROXY protocol, versions 1 and 2: a balancer begins a connection with its client's address.
 //!
 //! The rules are those of HAProxy's specification (`doc/proxy-protocol.txt`). Reading is strict: what is not exactly a
 //! header ends the connection. **What it is not**: it decides nothing about trust; [`ProxyProtocolTrust`] only holds what was
@@ -16,7 +16,7 @@ pub use write::header;
 use ipnet::IpNet;
 use std::net::IpAddr;
 
-/// Who tells by the PROXY protocol who their clients are, and on which listeners.
+/// The peers that send their clients' addresses by the PROXY protocol, and the listeners for that.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProxyProtocolTrust {
     /// Whose headers are believed. Their connections must begin with one; connections of others have none.

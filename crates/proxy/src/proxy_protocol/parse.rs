@@ -18,14 +18,14 @@ pub const MAX_HEADER: usize = 4096;
 #[error("not a header of the PROXY protocol: {0}")]
 pub struct Malformed(pub &'static str);
 
-/// What a header tells.
+/// The content of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProxyHeader {
     /// The connection is for this client, which has come to this address of the balancer.
     Client {
         /// The client.
         source: SocketAddr,
-        /// Where it has come to.
+        /// The address that it connected to.
         destination: SocketAddr,
     },
     /// The connection is the balancer's own, or for a client of which nothing is known.

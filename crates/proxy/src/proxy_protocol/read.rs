@@ -10,12 +10,12 @@ const GLANCE: usize = 256;
 /// Reads the header with which the connection begins. The caller bounds the time.
 ///
 /// # Errors
-/// There is none, or the connection is lost.
+/// If there is no header, or the connection is lost.
 pub async fn read(tcp: &TcpStream) -> io::Result<ProxyHeader> {
     let broken = |error| io::Error::new(io::ErrorKind::InvalidData, error);
     let mut header: Vec<u8> = Vec::with_capacity(GLANCE);
     loop {
-        // Looked at and then taken, so that what follows stays where it is.
+        // Peeked at and then taken, so that what follows stays where it is.
         let mut glance = [0; GLANCE];
         let seen = tcp.peek(&mut glance).await?;
         if seen == 0 {

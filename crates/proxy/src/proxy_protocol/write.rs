@@ -4,7 +4,7 @@ use super::parse::SIGNATURE;
 use std::net::{IpAddr, SocketAddr};
 use weir_model::ProxyProtocol;
 
-/// The header that tells of a client and of where it has come to.
+/// The header with the addresses of a client and of its destination.
 pub fn header(version: ProxyProtocol, source: SocketAddr, destination: SocketAddr) -> Vec<u8> {
     let (source, destination) = alike(source, destination);
     match version {
@@ -13,7 +13,7 @@ pub fn header(version: ProxyProtocol, source: SocketAddr, destination: SocketAdd
     }
 }
 
-/// Both ends of one family; where one is IPv6, the other is written within it.
+/// Both ends in one family; if one is IPv6, the other is mapped into it.
 fn alike(source: SocketAddr, destination: SocketAddr) -> (SocketAddr, SocketAddr) {
     let canonical = |end: SocketAddr| SocketAddr::new(end.ip().to_canonical(), end.port());
     let (source, destination) = (canonical(source), canonical(destination));

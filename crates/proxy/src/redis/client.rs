@@ -125,7 +125,7 @@ impl Client {
         sent
     }
 
-    /// Awaits the answer of a call, which is sent again where the script was not known, or is run elsewhere.
+    /// Awaits the answer of a call, which is sent again if the script was not known, or is run elsewhere.
     pub async fn answer(&self, sent: InFlight, call: &RedisCall) -> Option<Values> {
         let mut sent = sent;
         let mut in_full = false;

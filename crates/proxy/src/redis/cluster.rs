@@ -43,7 +43,7 @@ impl Drop for LookupGuard {
     }
 }
 
-/// Where a server says that a call is to be sent.
+/// A server's redirection of a call.
 pub enum Redirect {
     /// There, from now on.
     Moved(Rc<Node>),
@@ -111,7 +111,7 @@ impl Cluster {
         Some((place as u16, Rc::clone(&nodes[place])))
     }
 
-    /// What a server says with an error about where a call is to be sent.
+    /// The redirection in a server's error, if it is one.
     pub fn sent_on(self: &Rc<Self>, words: &str, from: &Node) -> Option<Redirect> {
         let mut words = words.split(' ');
         let (code, slot, address) = (words.next()?, words.next()?, words.next()?);
@@ -139,7 +139,7 @@ impl Cluster {
         Some(RedisAddress { host, port })
     }
 
-    /// Looks who has which slots, beside the calls, unless that was done just now.
+    /// Looks up in the background who has which slots, unless that was done just now.
     pub fn look_again(self: &Rc<Self>) {
         let is_fresh = self.looked.get().is_some_and(|at| at.elapsed() < LOOK_PAUSE);
         if is_fresh || self.looking.replace(true) {
@@ -149,7 +149,7 @@ impl Cluster {
         tokio::task::spawn_local(async move { looking.0.look().await });
     }
 
-    /// Asks one server after the other until one tells.
+    /// Asks one server after the other until one answers.
     async fn look(&self) {
         let nodes = self.nodes.borrow().clone();
         for node in nodes {

@@ -50,7 +50,7 @@ impl ReadyConnection {
         }
     }
 
-    /// Says who uses the connection, where the server wants to know.
+    /// Logs in, if the server needs it.
     async fn log_in(
         &mut self,
         around: &RedisContext,
@@ -70,7 +70,7 @@ impl ReadyConnection {
 }
 
 /// That a server does not take the user. A server that does not know the command quotes it, the password too, and the
-/// error is logged: only its code is told.
+/// error is logged: only its code is shown.
 fn unquoted(words: &str) -> io::Error {
     let code = words.split(' ').next().unwrap_or_default();
     let is_code = code.bytes().all(|byte| byte.is_ascii_uppercase());
@@ -137,7 +137,7 @@ async fn open(
     })
 }
 
-/// Asks the sentinels, one after the other, where the master is.
+/// Asks the sentinels, one after the other, for the master's address.
 async fn find_master(around: &RedisContext, server: &RedisServer) -> io::Result<RedisAddress> {
     let RedisTopology::Sentinel {
         sentinels,

@@ -1,5 +1,5 @@
-//! Redis servers that hold counts for filters: a worker's connections to them, and counts that are settled with them
-//! in the background.
+//! Redis servers that hold counts for filters: a worker's connections to them, and counts that are synchronised with
+//! them in the background.
 //!
 //! Each worker has one connection to each server, which all of its calls share. Everything that a server can do wrong
 //! is bounded: what it sends, how long it is waited for, how much waits for it, and how often it is tried again.

@@ -2,7 +2,7 @@
 //!
 //! Calls are sent as they come, without waiting for the answers to those before. When the server cannot be used, all
 //! that wait fail, and those that come are turned away at once, until a connection could be made again; tries to make
-//! one are made beside the calls, further and further apart. So no call waits for a server that is known to be away.
+//! one are made in the background, further and further apart. So no call waits for a server that is known to be away.
 
 use super::RedisContext;
 use super::connect::{ReadyConnection, connect};
@@ -36,7 +36,7 @@ const UNUSED: Duration = Duration::from_secs(60);
 pub struct Node {
     around: Rc<RedisContext>,
     server: Arc<RedisServer>,
-    /// `None`: the master, wherever it is.
+    /// `None`: the current master.
     pub address: Option<RedisAddress>,
     pub stats: Arc<RedisServerStats>,
     state: RefCell<NodeState>,

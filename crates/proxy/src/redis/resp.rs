@@ -1,4 +1,4 @@
-//! RESP, the protocol of Redis: commands as they are sent, replies as they come (RESP2, and RESP3 where a server
+//! RESP, the protocol of Redis: commands as they are sent, replies as they come (RESP2, and RESP3 if a server
 //! speaks it unasked).
 
 use std::fmt;
@@ -90,7 +90,7 @@ impl fmt::Display for ProtocolError {
 
 impl std::error::Error for ProtocolError {}
 
-/// Reads the first reply, with the number of its bytes; `None` where it is not whole yet.
+/// Reads the first reply, with the number of its bytes; `None` if it is not whole yet.
 pub fn parse(bytes: &[u8]) -> Result<Option<(Value, usize)>, ProtocolError> {
     let mut parser = Parser {
         bytes,

@@ -3,7 +3,7 @@
 /// How many there are.
 pub const SLOTS: usize = 16_384;
 
-/// The slot of a key: that of its hash tag, where it has one.
+/// The slot of a key: that of its hash tag, if it has one.
 pub fn slot_of(key: &[u8]) -> usize {
     usize::from(crc16(tag(key))) % SLOTS
 }

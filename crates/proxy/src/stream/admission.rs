@@ -14,7 +14,7 @@ pub struct SessionState(
 /// That a plugin has refused the session.
 pub struct SessionRefused;
 
-/// Asks the plugins of a route in order; `Ok(None)`: there is none.
+/// Asks the plugins of a route in order; `Ok(None)`: the route has none.
 pub async fn ask(
     worker: &Worker,
     route: &StreamRoute,

@@ -13,9 +13,9 @@ use std::os::fd::AsRawFd;
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
-/// Reads and writes datagrams beside the address that they came to.
+/// Reads and writes datagrams together with the local address that they came to.
 pub struct AnyAddress {
-    /// Where the kernel puts that address.
+    /// The space into which the kernel writes that address.
     space: RefCell<Vec<u8>>,
 }
 
@@ -31,7 +31,7 @@ impl AnyAddress {
     /// For a socket that is bound to this address; `None`: it is one of the machine's, and so is every answer's.
     ///
     /// # Errors
-    /// When the kernel does not tell.
+    /// If the kernel does not say the address.
     pub fn of(socket: &UdpSocket, local: SocketAddr) -> io::Result<Option<Self>> {
         if !local.ip().is_unspecified() {
             return Ok(None);
@@ -47,7 +47,7 @@ impl AnyAddress {
     /// Reads a datagram that is there.
     ///
     /// # Errors
-    /// `WouldBlock`: there is none.
+    /// `WouldBlock`: there is no datagram.
     pub fn try_receive(&self, socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<ReceivedDatagram> {
         let space = &mut *self.space.borrow_mut();
         socket.try_io(Interest::READABLE, || {
@@ -79,7 +79,7 @@ impl AnyAddress {
         })
     }
 
-    /// Sends a datagram from one of the machine's addresses, where the socket has room for it.
+    /// Sends a datagram from one of the machine's addresses, if the socket has room for it.
     ///
     /// # Errors
     /// `WouldBlock`: it has none.

@@ -71,11 +71,11 @@ pub struct TargetConnection {
 pub struct Socket {
     pub socket: UdpSocket,
     pub busy: SessionGuard,
-    /// The target's health, where it is checked.
+    /// The target's health, if it is checked.
     pub health: Option<HealthHandle>,
 }
 
-/// A target whose health sessions may tell of.
+/// A target whose health sessions may change.
 pub struct HealthHandle {
     upstream: Arc<Upstream>,
     target: usize,
@@ -100,7 +100,7 @@ impl TargetRequest<'_> {
         &self.serving.published.snapshot.upstreams[self.forward.upstream as usize]
     }
 
-    /// Connects to a target, which is told `greeting` before anything else.
+    /// Connects to a target, and sends it `greeting` before anything else.
     ///
     /// # Errors
     /// How the session ends, as no target can be reached.
@@ -131,7 +131,7 @@ impl TargetRequest<'_> {
         })
     }
 
-    /// A socket that sends to a target. Whether somebody is there shows only later.
+    /// A socket that sends to a target. Whether a server is there shows only later.
     ///
     /// # Errors
     /// How the session ends, as there is no target.
@@ -274,7 +274,8 @@ impl TargetRequest<'_> {
         ))
     }
 
-    /// The name that a target is asked for over TLS: its own; that of the client's wish where it has but an address.
+    /// The target's name in the TLS handshake: its own; the one that the client asked for if the target has only an
+    /// address.
     fn name_of(&self, target: &Target) -> Option<ServerName<'static>> {
         let own = Some(target.host.as_str());
         let names = match target.address {
@@ -288,7 +289,7 @@ impl TargetRequest<'_> {
 
 /// What a try has come to.
 trait HasBusy {
-    /// Whether it shows that somebody is there.
+    /// Whether it proves that a server is there.
     const IS_PROOF: bool;
 
     fn busy(&self) -> &SessionGuard;

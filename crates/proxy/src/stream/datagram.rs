@@ -1,7 +1,7 @@
 //! Datagrams: those of one client are a session, with a socket of its own towards the target.
 //!
 //! The kernel hands all datagrams of a client to the same worker. Replies go out through the listener, so that the
-//! client sees them come from where it has sent to. Nothing is ever waited for to send: what a full socket does not
+//! client sees replies come from the address that it sent to. Sending never waits: what a full socket does not
 //! take is dropped and counted, as anything on the way may drop a datagram. A session ends when nothing has moved for
 //! the idle time-out, or when as many answers came as the route says that there are.
 
@@ -47,7 +47,7 @@ struct Listener {
     any_address: Option<AnyAddress>,
     /// By the client, and the address that it sends to.
     sessions: RefCell<HashMap<(SocketAddr, IpAddr), Rc<Session>, foldhash::fast::RandomState>>,
-    /// Told once there is no session any more.
+    /// Notified once no session is left.
     is_empty: Notify,
 }
 
@@ -138,7 +138,7 @@ impl Listener {
         }
     }
 
-    /// Reads a datagram, and says where it came from and what it was sent to.
+    /// Reads a datagram, and returns its source and its destination.
     fn receive(&self, buffer: &mut [u8]) -> io::Result<(usize, Addresses)> {
         let (length, peer, local) = match &self.any_address {
             None => {
@@ -268,7 +268,7 @@ impl Listener {
     }
 }
 
-/// What tells the sessions of a listener apart.
+/// What distinguishes the sessions of a listener.
 fn key(addresses: Addresses) -> (SocketAddr, IpAddr) {
     (addresses.peer, addresses.local.ip())
 }

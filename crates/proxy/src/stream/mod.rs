@@ -1,7 +1,7 @@
 //! Streams below HTTP: connections over TCP and TLS, and datagrams, that are carried to a target as they come.
 //!
 //! A session begins when a client connects, or sends its first datagram. A route takes it by what is known then: the
-//! server name of a TLS handshake, who the client is and where it has come to. Its plugins are asked once. Then a
+//! server name of a TLS handshake, the addresses of the client and of the listener. Its plugins are asked once. Then a
 //! target is chosen as for calls (balancers, health and further tries are the same), and bytes go both ways until
 //! both sides have ended or nothing moves any more. A session holds its own route's values and no snapshot, so a
 //! reload neither ends it nor is kept in memory by it.

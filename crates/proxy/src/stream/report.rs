@@ -10,7 +10,7 @@ use weir_plugin::RouteInfo;
 use weir_telemetry::access_log::AccessEntry;
 use weir_telemetry::metrics::{KindCounters, StreamKind, StreamResult};
 
-/// What metrics and the access log tell of a session. It counts as open while this lives.
+/// The facts about a session for metrics and the access log. It counts as open while this lives.
 pub struct SessionRecord {
     worker: Rc<Worker>,
     kind: StreamKind,
@@ -67,7 +67,7 @@ impl SessionRecord {
         counters.bytes_out.add(to_client);
     }
 
-    /// Tells how the session has ended.
+    /// Reports how the session has ended.
     pub fn end(self, result: StreamResult) {
         self.counters().ended(result);
         let Some(log) = &self.worker.access_log else {

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-/// How much a pipe is asked to hold. Where the kernel grants less, it stays at its usual 64 KiB or less.
+/// The size that a pipe is set to. If the kernel grants less, it stays at its usual 64 KiB or less.
 const PIPE_BYTES: usize = 256 * 1024;
 /// Less than this in one go is a trickle.
 const TRICKLE_BYTES: usize = 16 * 1024;
@@ -42,7 +42,7 @@ pub enum SpliceProgress {
 }
 
 impl Pipe {
-    /// A pipe between two connections, counted by `all`; `None`: they are not both plain, or there is none to be had.
+    /// A pipe between two connections, counted by `all`; `None`: they are not both plain, or no pipe can be had.
     pub fn between(from: &ReadHalf, to: &WriteHalf, all: &Rc<()>) -> Option<Self> {
         let (ReadHalf::Tcp(_), WriteHalf::Tcp(_)) = (from, to) else {
             return None;

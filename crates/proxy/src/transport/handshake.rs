@@ -91,7 +91,7 @@ pub async fn connect(
     Ok(TlsStream::new(tcp, tls, readable))
 }
 
-/// The first message, once it is whole. Who does not send a good one is told so.
+/// The first message, once it is whole. A peer that sends an invalid one gets an alert.
 pub(super) fn accepted(acceptor: &mut Acceptor, wire: &mut Wire<'_, '_>) -> io::Result<Option<Accepted>> {
     acceptor.accept().map_err(|(error, mut alert)| {
         let _is_told = alert.write(wire);

@@ -1,7 +1,7 @@
 //! The two directions of a plain TCP connection.
 //!
 //! Both try first and ask afterwards: the runtime is asked to watch a socket only once that has nothing to give or no
-//! room to take. Being told each time that it may be tried would cost more. The system calls are made without the C
+//! room to take. A notification for each attempt would cost more. The system calls are made without the C
 //! library, whose wrappers look each time whether their thread is to be cancelled.
 
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -29,7 +29,7 @@ pub struct TcpRead {
     watcher: Cell<Option<Watcher>>,
 }
 
-/// Tells wakers apart. The runtime holds the waker itself, so no other one can be in its place meanwhile.
+/// Distinguishes wakers. The runtime holds the waker itself, so no other one can be in its place meanwhile.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Watcher {
     data: usize,
@@ -81,7 +81,7 @@ impl TcpRead {
         ready
     }
 
-    /// The same as [`TcpRead::poll_readable`]; where nothing is there, the others have had their turn.
+    /// The same as [`TcpRead::poll_readable`]; if nothing is there, the other tasks have had their turn.
     #[inline]
     pub fn poll_promising(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let ready = self.poll_readable(context);
@@ -93,7 +93,7 @@ impl TcpRead {
 
     /// See [`super::ReadHalf::is_dead`].
     pub fn is_dead(&self) -> bool {
-        // An event may be left over from the last response; only a read tells.
+        // An event may be left over from the last response; only a read shows the truth.
         self.watcher.set(None);
         let read = self.stream().try_read(&mut [0; 1]);
         !matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
@@ -141,7 +141,8 @@ fn receive(stream: &TcpStream, space: &mut [u8]) -> io::Result<usize> {
     let received = stream.try_io(Interest::READABLE, || {
         let (count, _) = recv(stream, &mut *space, RecvFlags::empty())?;
         if 0 < count && count < space.len() {
-            // Less than there was room for: the next read has to wait for an event, which this tells the runtime.
+            // Less than there was room for: the next read has to wait for an event, which this makes known to the
+            // runtime.
             drained = Some(count);
             return Err(io::ErrorKind::WouldBlock.into());
         }

@@ -20,7 +20,7 @@ const MAX_RECORD: usize = 5 + 16 * 1024 + 2048;
 const MAX_READABLE: usize = 16 * 1024;
 
 thread_local! {
-    /// Where a worker reads records to. Between reads it holds nothing.
+    /// The buffer into which a worker reads records. Between reads it holds nothing.
     static RECORDS: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 

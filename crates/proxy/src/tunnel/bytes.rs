@@ -1,6 +1,6 @@
 //! A tunnel that carries bytes as they come.
 //!
-//! A WebSocket is told when the gateway drains: both ends get a frame that says so, each between two frames of the
+//! Both ends of a WebSocket get a frame that says so when the gateway drains, each between two frames of the
 //! other. For that frames are followed as they pass; of other protocols nothing is known. Behind the last frames of both
 //! sides the tunnel ends soon, whether or not they end their connections.
 

@@ -1,6 +1,7 @@
 //! A WebSocket whose messages filters look at. It is apart from the tunnel that carries [bytes](super::bytes).
 //!
-//! When a filter objects, the sender of the message is told why, the other side that it is over, and both connections end.
+//! When a filter objects, the sender of the message gets the reason, the other side a normal close, and both
+//! connections end.
 
 use super::bytes::poll_some;
 use super::{Direction, Tunnel, TunnelStats};
@@ -21,7 +22,7 @@ use std::time::Instant;
 use tokio::io::AsyncWrite;
 use weir_plugin::{MessageFilter, MessageViolation, WebSocketSide};
 
-/// What a side is told whose messages were good.
+/// The close frame for the side whose messages were good.
 const OVER: MessageViolation = MessageViolation {
     code: 1001,
     reason: Cow::Borrowed(""),
@@ -60,7 +61,7 @@ pub async fn run(
     tunnel.stats()
 }
 
-/// Tells both sides why the tunnel ends, and ends their connections.
+/// Sends both sides the reason why the tunnel ends, and ends their connections.
 async fn close(tunnel: &mut Tunnel<'_, Messages>, mask: [u8; 4]) {
     let Tunnel {
         client,

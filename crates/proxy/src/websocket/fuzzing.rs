@@ -2,11 +2,11 @@
 
 use super::Frames;
 
-/// Follows `bytes` as a whole and in two pieces. Where they are cut makes no difference, and what is said to be whole
-/// frames ends between two.
+/// Follows `bytes` as a whole and in two pieces. The position of the cut makes no difference, and what is reported as
+/// whole frames ends between two.
 ///
 /// # Panics
-/// Where that does not hold.
+/// If that does not hold.
 pub fn websocket_frames(bytes: &[u8], cut: usize) {
     let mut at_once = Frames::default();
     at_once.follow(bytes);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// A server. It answers with its name, and with the status that it is told; killed, its port is closed.
+/// A server. It answers with its name, and with the status that the test sets; killed, its port is closed.
 pub struct Server {
     pub address: SocketAddr,
     state: Arc<State>,

@@ -69,7 +69,7 @@ fn a_client_that_does_not_read_is_given_up_in_time() {
     let mut server = upstream.accept();
     server.request().unwrap();
     server.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {ENDLESS}\r\n\r\n"));
-    // The upstream is told by the end of its connection.
+    // The upstream notices by the end of its connection.
     let block = vec![b'x'; 64 * 1024];
     while server.try_send(&block).is_ok() {}
     let (rest, _) = client.rest();

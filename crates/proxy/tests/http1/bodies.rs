@@ -61,7 +61,7 @@ fn bodies_of_all_sizes_pass_both_ways() {
                     &framed(&body, sent),
                 ]
                 .concat();
-                // Sent beside reading: a gateway that streams answers before it has all.
+                // Sent concurrently with reading: a gateway that streams answers before it has all.
                 let mut sender = client.sender();
                 let sending = std::thread::spawn(move || sender.send(request));
                 let answer = client

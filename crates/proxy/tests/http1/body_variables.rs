@@ -36,7 +36,7 @@ fn request(body: &[u8], content_type: &str, is_chunked: bool) -> Vec<u8> {
     bytes
 }
 
-/// Sends beside reading, so that neither side waits for the other, and gives the answer.
+/// Sends concurrently with reading, so that neither side waits for the other, and returns the answer.
 fn exchange(client: &mut Wire, request: Vec<u8>) -> Message {
     let mut sender = client.sender();
     let sending = std::thread::spawn(move || sender.try_send(request));

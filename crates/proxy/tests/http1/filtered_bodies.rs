@@ -1,4 +1,4 @@
-//! What filters do besides heads: bodies as they pass, waiting, other destinations, and messages beside a call.
+//! What filters do other than with heads: bodies as they pass, waiting, other destinations, and background requests.
 
 use crate::support::{TestGateway, Upstream, answer, patch, simple_model};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ const LONG: &str = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";
 const OPEN: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nabc";
 const EMPTY: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// A call, what the upstream answers, and what comes of its body; its length, where that is told.
+/// A call, the upstream's answer, the body that the client must get, and its length, if the head states it.
 fn check(config: &Value, line: &str, response: &'static str, body: &str, length: Option<&str>) {
     let upstream = Upstream::bind();
     let model = model(&upstream, config);

@@ -1,4 +1,4 @@
-//! What peers say of others, where it is settled before routes are looked for; and whose `Host` counts.
+//! What peers say of others, which the gateway replaces before it looks for routes; and whose `Host` counts.
 
 use crate::support::{TestGateway, Upstream, answer, patch, simple_model};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Chunked request bodies: framed again for the upstream, and cut off where they break the format.
+//! Chunked request bodies: framed again for the upstream, and cut off if they break the format.
 
 use crate::support::{TestGateway, Upstream, answer, text};
 

@@ -272,7 +272,7 @@ fn bad_paths_are_refused_in_good_requests() {
     let gateway = TestGateway::to(upstream.address);
     let mut client = gateway.connect();
     for path in ["/a%00b", "/../a", "/a/../../b", "/%2e%2E/a", "/a/%2E./.%2e/b"] {
-        // Where such a request ends is clear, so the connection goes on.
+        // The end of such a request is clear, so the connection goes on.
         client.send(format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n"));
         let answer = client.response().unwrap();
         assert_eq!(

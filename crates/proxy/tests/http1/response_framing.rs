@@ -141,7 +141,8 @@ fn truncated_responses_never_end_properly() {
     let upstream = Upstream::bind();
     let gateway = TestGateway::to(upstream.address);
     for bytes in TRUNCATED {
-        // A client of HTTP/1.0 knows the end of what was chunked by the connection's alone: only a reset tells.
+        // A client of HTTP/1.0 knows the end of what was chunked by the connection's alone: only a reset shows the
+        // truncation.
         for version in ["1.1", "1.0"] {
             let mut client = gateway.connect();
             client.send(format!("GET / HTTP/{version}\r\nHost: h\r\n\r\n"));

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 const CALL: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 
-/// A gateway whose filter asks `asked`; its upstream answers with what the filter was told.
+/// A gateway whose filter asks `asked`; its upstream answers with what the filter has got.
 fn gateway(asked: &Upstream) -> (TestGateway, Arc<Mutex<Vec<String>>>) {
     gateway_with(json!({"ask": asked.address.port()}))
 }

@@ -154,7 +154,7 @@ fn without_retries(upstream: &Upstream) -> TestGateway {
     ))
 }
 
-/// What asks for no upgrade is none, whatever the upstream says.
+/// A request without all parts of an upgrade gets none, whatever the upstream says.
 #[test]
 fn half_an_upgrade_is_none() {
     let upstream = Upstream::bind();

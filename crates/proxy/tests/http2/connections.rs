@@ -95,7 +95,7 @@ fn both_versions_share_a_port() {
         let came = Client::connect(gateway.address).await.get("/", &[]).await;
         assert_eq!(came.status, 200);
     });
-    // Only a connection's first bytes tell the version.
+    // Only a connection's first bytes show the version.
     wire.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
     assert_eq!(wire.response().unwrap().status(), 505);
 }

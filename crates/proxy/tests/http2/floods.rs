@@ -20,7 +20,8 @@ fn farewell(mut frames: &[u8]) -> Option<u32> {
     None
 }
 
-/// `(what, what comes first behind the settings, what comes again and again, the farewell where there must be one)`.
+/// `(what, the first frames after the settings, the frames that repeat, the code of the farewell if there must be
+/// one)`.
 type Flood = (&'static str, Vec<u8>, Vec<u8>, Option<u32>);
 
 fn floods() -> Vec<Flood> {

@@ -1,4 +1,4 @@
-//! gRPC: its statuses where the gateway answers itself, its deadlines, and answers of trailers only.
+//! gRPC: its statuses in answers of the gateway itself, its deadlines, and answers of trailers only.
 
 use super::peer::{Answer, Came, Client, Upstream, receive, run};
 use super::support::{self, TestGateway, patch, simple_model};

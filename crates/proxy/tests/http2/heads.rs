@@ -57,7 +57,7 @@ fn two_lengths_are_none() {
         let request = client.request("GET", "/", &[("content-length", "1, 1")]);
         match client.call(request, b"", &[]).await {
             Ok(came) => assert_eq!(came.status, 400),
-            // Where the frames already contradict themselves.
+            // If the frames already contradict themselves.
             Err(error) => assert_eq!(error.reason(), Some(h2::Reason::PROTOCOL_ERROR)),
         }
     });

@@ -206,7 +206,7 @@ pub struct Answer {
     pub fields: Vec<(&'static str, String)>,
     pub body: Vec<u8>,
     pub trailers: Vec<(&'static str, &'static str)>,
-    /// Ends the stream in this way instead, before the head or, where there is a body, behind it.
+    /// Ends the stream in this way instead, before the head or, if there is a body, after it.
     pub reset: Option<h2::Reason>,
     /// Whom the answer waits for.
     pub with: Option<Arc<Barrier>>,

@@ -1,4 +1,4 @@
-//! Peers that bound what an HPACK decoder keeps: they are told that nothing need be (RFC 9113, section 4.3.1).
+//! Peers that bound what an HPACK decoder keeps: the encoder announces that it needs nothing (RFC 9113, section 4.3.1).
 
 use super::frames::{self, BOTH, HEADER_TABLE_SIZE, HEADERS, REQUEST, frame, settings};
 use super::support::{TestGateway, Upstream, answer, patch, simple_model};

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 /// What a broker has seen.
 #[derive(Debug, PartialEq, Eq)]
 enum Seen {
-    /// It was asked where a topic is.
+    /// A request for the partitions of a topic.
     Metadata(String),
     /// The message of `PLAIN`.
     Plain(Vec<u8>),

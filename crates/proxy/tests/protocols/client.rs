@@ -84,7 +84,7 @@ pub fn stream_head(method: &str, scheme: &str, target: &str, fields: &[(&str, &s
     request
 }
 
-/// A call, where one could be begun.
+/// A call, if one could be begun.
 pub type Begun<'c> = Result<Box<dyn Call + 'c>, Broken>;
 
 /// A call under way.

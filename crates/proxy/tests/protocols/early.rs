@@ -1,5 +1,5 @@
-//! Before a handshake over QUIC is over: clients that have to show where they are, and requests in the first flight of a
-//! resumed session (0-RTT; RFC 8470).
+//! Before a handshake over QUIC is over: clients that have to prove their address, and requests in the first flight of
+//! a resumed session (0-RTT; RFC 8470).
 
 use super::client::{Protocol, told};
 use super::http2::{runtime, wait};
@@ -15,7 +15,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use weir_proxy::Http3;
 
-/// Handshakes under way from which on clients have to show where they are.
+/// Handshakes under way from which on clients have to prove their address.
 const BUSY: usize = 64;
 
 #[test]
@@ -49,11 +49,11 @@ fn a_busy_gateway_asks_clients_to_show_where_they_are() {
     drop(shaking);
 }
 
-/// A client that sends requests at once where it may.
+/// A client that sends requests at once if it may.
 fn eager() -> Arc<ClientConfig> {
     let mut config = ClientConfig::clone(&client_config(&[b"h3"]));
     config.enable_early_data = true;
-    // Of its own, beside those of other tests.
+    // A store of its own, separate from those of other tests.
     config.resumption = Resumption::in_memory_sessions(8);
     Arc::new(config)
 }

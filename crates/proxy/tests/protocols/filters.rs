@@ -238,7 +238,7 @@ fn calls_go_where_filters_send_them() {
     }
 }
 
-/// A stand whose filter asks `asked`; its upstream answers with what the filter was told.
+/// A stand whose filter asks `asked`; its upstream answers with what the filter has got.
 fn asking(asked: &Upstream) -> Stand {
     let Stand { gateway, upstream } = stand(&json!({"ask": asked.address.port()}));
     upstream.serve(|request| answer(request.head.get("x-answer").unwrap_or_default()));

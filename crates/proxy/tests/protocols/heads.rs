@@ -135,7 +135,7 @@ fn fields_of_a_connection_have_no_place_on_a_stream() {
         ] {
             match client.call("GET", "/", &[field], b"") {
                 Ok(told) => assert_eq!(told.head.status, 400, "{protocol:?} {field:?}"),
-                // Where the frames are already refused.
+                // If the frames are already refused.
                 Err(_) => assert_eq!(protocol, Protocol::Http2, "{field:?}"),
             }
         }

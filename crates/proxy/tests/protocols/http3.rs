@@ -131,7 +131,7 @@ impl Call for Calling<'_> {
     fn cancel(mut self: Box<Self>) {
         let _guard = self.runtime.enter();
         self.send.stop_stream(Code::H3_REQUEST_CANCELLED);
-        // Dropped, it wants no more of the answer; h3-quinn cannot be told so while it waits for some.
+        // Dropping it cancels the answer; h3-quinn has no way to cancel while it waits for some.
         drop(self.receive);
     }
 }

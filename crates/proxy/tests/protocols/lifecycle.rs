@@ -51,7 +51,7 @@ fn a_client_that_does_not_read_is_given_up_in_time() {
         let mut wire = stand.upstream.accept();
         wire.request().unwrap();
         wire.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n");
-        // The upstream is told by the end of its connection.
+        // The upstream notices by the end of its connection.
         let start = Instant::now();
         let block = vec![b'x'; 64 * 1024];
         while wire.try_send(&block).is_ok() {}

@@ -6,7 +6,7 @@
 //! upstream can break in its framing. Whatever else they say of calls stands here too, shorter.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-/// How clients connect where a test does not say.
+/// How clients connect if a test does not say.
 const OVER_TLS: bool = false;
 
 mod answers;

@@ -40,7 +40,7 @@ const PLAYS: [&str; 8] = [
     "cut",
 ];
 
-/// What an answer tells of its request.
+/// An answer's account of its request.
 fn account(id: &str, body: &[u8]) -> String {
     let sum = body.iter().fold(0u32, |sum, byte| {
         sum.wrapping_mul(31).wrapping_add(u32::from(*byte))
@@ -87,7 +87,7 @@ struct Planned {
     method: &'static str,
     play: &'static str,
     body: Vec<u8>,
-    /// Whether its length is told.
+    /// Whether its length is stated.
     is_stated: bool,
 }
 

@@ -1,4 +1,5 @@
-//! What the gateway tells upstreams of a call, and clients of itself, and what neither side can say in its place.
+//! What the gateway says to upstreams about a call, and to clients about itself, and what neither side can say in its
+//! place.
 
 use super::client::ALL;
 use super::stand::{Stand, address};

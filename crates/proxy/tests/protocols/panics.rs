@@ -1,11 +1,11 @@
-//! A filter that panics ends its call, or the connection of it where that carries one call at a time. All others go on.
+//! A filter that panics ends its call, or its connection if that carries one call at a time. All others go on.
 
 use super::client::{ALL, told};
 use super::stand::Stand;
 use super::support::{answer, eventually};
 use serde_json::json;
 
-/// Where the filter panics on calls of `/panic`.
+/// The phases in which the filter panics on calls of `/panic`.
 const PHASES: [&str; 3] = ["request", "response", "body"];
 
 #[test]

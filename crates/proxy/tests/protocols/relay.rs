@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// The first bits of a packet that asks a client to show where it is (RFC 9000, section 17.2.5).
+/// The first bits of a packet that asks a client to prove its address (RFC 9000, section 17.2.5).
 const RETRY: u8 = 0xf0;
 
 #[derive(Default)]
@@ -89,7 +89,7 @@ impl Relay {
         }
     }
 
-    /// Whether the client was asked to show where it is.
+    /// Whether the client was asked to prove its address.
     pub fn was_retried(&self) -> bool {
         self.state.lock().unwrap().was_retried
     }

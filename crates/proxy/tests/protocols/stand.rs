@@ -19,7 +19,7 @@ pub fn listen_for_all(options: &mut GatewayOptions) {
     options.http3 = Some(Http3::default());
 }
 
-/// Where a gateway listens for a protocol.
+/// The address of a gateway's listener for a protocol.
 pub fn address(gateway: &TestGateway, protocol: Protocol) -> SocketAddr {
     let bound = gateway.gateway().bound();
     match protocol {
@@ -48,7 +48,7 @@ impl Stand {
         }
     }
 
-    /// With this model, and beside it an upstream that it need not use.
+    /// With this model, and with an upstream that it need not use.
     pub fn of(model: Value, change: impl Fn(&mut GatewayOptions)) -> Self {
         Self {
             gateway: start(&model, change),
@@ -61,7 +61,7 @@ impl Stand {
     }
 }
 
-/// Starts a gateway. Beside a free port of TCP somebody may have that of UDP; then another is looked for.
+/// Starts a gateway. If another process has the UDP port of a free TCP port, another port is looked for.
 pub fn start(model: &Value, change: impl Fn(&mut GatewayOptions)) -> TestGateway {
     loop {
         let gateway = TestGateway::with(model.clone(), |options| {

@@ -12,7 +12,7 @@ use std::time::Duration;
 #[test]
 fn tries_are_bounded_and_only_made_where_safe() {
     for protocol in ALL {
-        // `(method, bytes of a body, whether its length is told, retries, also other methods, tries)`; the upstream
+        // `(method, bytes of a body, whether its length is stated, retries, also other methods, tries)`; the upstream
         // closes without an answer.
         for (method, size, is_stated, retries, any_method, tries) in [
             ("GET", 0, false, 0, false, 1),

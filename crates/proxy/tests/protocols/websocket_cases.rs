@@ -15,7 +15,7 @@ const PING: u8 = 9;
 const PONG: u8 = 10;
 const FIN: u8 = 0x80;
 
-/// A frame of a client; `first`: its kind, and the bits beside it.
+/// A frame of a client; `first`: its kind, with the other bits of that byte.
 fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![first];
     match payload.len() {

@@ -38,7 +38,7 @@ pub fn gateway_with(
     })
 }
 
-/// Where a gateway takes streams.
+/// The address of a gateway's listener for streams.
 pub fn address(gateway: &TestGateway) -> SocketAddr {
     gateway.gateway().bound().streams[0].address
 }

@@ -26,7 +26,7 @@ fn trusting(network: &str) -> Option<ProxyProtocolTrust> {
     })
 }
 
-/// What a call tells its upstream about the client.
+/// The address of the client that a call's upstream gets.
 fn forwarded_for(header: &[u8], network: &str) -> Option<String> {
     let upstream = Upstream::bind();
     let gateway = TestGateway::with(simple_model(upstream.address), |options| {
@@ -73,7 +73,7 @@ fn trusted_balancers_tell_who_the_client_is() {
         (V2, believed, Some("192.0.2.7")),
         (LOCAL_COMMAND, believed, Some("127.0.0.1")),
         (b"PROXY UNKNOWN\r\n", believed, Some("127.0.0.1")),
-        // Who is trusted must tell; who is not, must not.
+        // A trusted peer must send a header; another must not.
         (b"", believed, None),
         (b"", "10.0.0.0/8", Some("127.0.0.1")),
         (V1, "10.0.0.0/8", None),

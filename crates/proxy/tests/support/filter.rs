@@ -13,18 +13,20 @@ use weir_plugin::{
     Step, Subrequest, Suspend, TargetOverride, WebSocketSide,
 };
 
-/// `host`: the upstream is told this one; with `host_yields` it gives way to the route's own. `reply_headers` (name, value)
-/// stand in the answer of `reply`. `need_body` (bytes): asks for the body, tells its size in a request header. `reply`: answers with this
-/// body. `replace`: puts this body in place of the response's. `status`: the response's status. `set`: sets these
-/// headers (name, value) on the request and on the response. `double`: doubles every byte of the response's body, with
-/// a `.` at its end. `settle`: takes the trailer `x-status`, tells it at the end of the body and, where the head is held
-/// for so many bytes (0: it is not), makes it the status; with `lets_go` a larger body goes on. `wait_ms`: waits before
-/// it goes on. `to`: sends the call to this service. `copy_to`: sends a message to this port beside the call. `ask`: asks the server at this port for half a second at most, tells the
-/// answer in a request header; with `ask_proxy` through the HTTP proxy at that port. `talk`: says a line to the server at this port and tells the line that comes back in a request header. `log`: tells of calls in a log (see `log_target`). `panic`: panics on calls of this path, in
-/// `panic_in` (`request`, `response` or `body`). `ask_certificate`: clients are asked for a certificate; tells in a request
+/// `host`: the upstream gets this one; with `host_yields` it gives way to the route's own. `reply_headers` (name,
+/// value) stand in the answer of `reply`. `need_body` (bytes): asks for the body, sets its size in a request header.
+/// `reply`: answers with this body. `replace`: puts this body in place of the response's. `status`: the response's
+/// status. `set`: sets these headers (name, value) on the request and on the response. `double`: doubles every byte of
+/// the response's body, with a `.` at its end. `settle`: takes the trailer `x-status`, appends it to the body and, if
+/// the head is held for so many bytes (0: it is not), makes it the status; with `lets_go` a larger body goes on.
+/// `wait_ms`: waits before it goes on. `to`: sends the call to this service. `copy_to`: sends a background message to
+/// this port. `ask`: asks the server at this port for half a second at most, sets the answer in a request header; with
+/// `ask_proxy` through the HTTP proxy at that port. `talk`: says a line to the server at this port and sets the line
+/// that comes back in a request header. `log`: logs calls (see `log_target`). `panic`: panics on calls of this path, in
+/// `panic_in` (`request`, `response` or `body`). `ask_certificate`: asks clients for a certificate; sets in a request
 /// header how many they have shown. `response_wait` (`time`, `ask`, `talk`, `reply`, `refuse`, `body`): what is waited for
-/// before the response goes on; of `ask` and `talk` the port is beside. `repeat_on` (statuses): the call is sent once more after
-/// these, with a header that says so; with `gives_up` it is refused then.
+/// before the response goes on; the port of `ask` and `talk` is in the same object. `repeat_on` (statuses): the call is
+/// sent once more after these, with a header that says so; with `gives_up` it is refused then.
 pub struct Puppet;
 
 struct PuppetFilter {

@@ -14,7 +14,7 @@ use weir_proxy::{ErrorRenderers, Gateway, GatewayOptions, NameServers};
 use weir_snapshot::{PersistentState, Snapshot, compile};
 use weir_telemetry::metrics;
 
-/// A running gateway. When it goes, it is drained, and a panic of any worker fails the test.
+/// A running gateway. When it is dropped, it is drained, and a panic of any worker fails the test.
 pub struct TestGateway {
     gateway: Option<Gateway>,
     persistent: PersistentState,
@@ -132,7 +132,7 @@ impl TestGateway {
         self.metrics.totals()
     }
 
-    /// What a scrape tells.
+    /// The text of a scrape.
     #[allow(dead_code, reason = "few tests ask")]
     pub fn exposition(&self) -> String {
         let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Where the puppet tells of calls.
+//! The target of the puppet's log.
 
 use serde_json::Value;
 use std::sync::{Arc, Mutex};
@@ -97,7 +97,7 @@ pub fn log_target(config: &Value) -> Option<(Arc<LogTarget>, usize)> {
     Some((Arc::new(target), number("size", 0) as usize))
 }
 
-/// Fetches a token from a server, whose answer is the token; one that is `no` is none.
+/// Fetches a token from a server, whose answer is the token; the answer `no` counts as none.
 struct Token {
     server: LogHttp,
     token: Mutex<Option<String>>,

@@ -1,7 +1,7 @@
 //! A gateway within the test's process, and raw peers on both sides of it.
 //!
 //! Peers speak bytes over real sockets on free ports of the loopback. A test waits for what it expects to
-//! happen, and for time to pass only where a time-out is what it is about; [`TIMEOUT`] only ends a test that
+//! happen, and for time to pass only if it tests a time-out; [`TIMEOUT`] only ends a test that
 //! would hang.
 
 mod fields;
@@ -28,7 +28,7 @@ pub use wire::{Message, Wire};
 
 use std::time::{Duration, Instant};
 
-/// What filters panic with if they are told to.
+/// What filters panic with if a test asks for it.
 pub const ON_PURPOSE: &str = "on purpose";
 
 /// The zone that gateways are in.

@@ -1,4 +1,4 @@
-//! One end of a connection: sends raw bytes, and reads messages strictly enough to tell a clean end from a
+//! One end of a connection: sends raw bytes, and reads messages strictly enough to distinguish a clean end from a
 //! broken one.
 
 use super::{TIMEOUT, text};
@@ -121,7 +121,7 @@ impl Wire {
         let mut wire = Self::connect(address);
         if is_tls {
             let mut tls = super::tls::client();
-            // One that is told to go away in the middle will find out when it reads.
+            // A client that is refused in the middle will find out when it reads.
             let _shaken = tls.complete_io(&mut wire.stream);
             wire.tls = Some(Arc::new(Mutex::new(tls)));
         }
@@ -328,7 +328,7 @@ impl Wire {
         Ok(Message { head, body })
     }
 
-    /// Reads a whole response to a request that was no HEAD; `Err` where it does not come to its proper end.
+    /// Reads a whole response to a request that was no HEAD; `Err` if it does not come to its proper end.
     pub fn response(&mut self) -> Result<Message, Ended> {
         self.response_to("GET")
     }

@@ -5,7 +5,7 @@ use super::{GET, told};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 
-/// A server that tells its name, and the path and the `Host` that it is asked for.
+/// A server that answers with its name, and with the path and the `Host` of the request.
 fn server(name: &'static str) -> SocketAddr {
     let upstream = Upstream::bind();
     let address = upstream.address;

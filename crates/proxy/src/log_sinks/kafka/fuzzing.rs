@@ -7,7 +7,7 @@ use weir_plugin::{LogSasl, SaslMechanism};
 /// Reads an answer as each of those that there are. No more is kept than came.
 ///
 /// # Panics
-/// Where that does not hold.
+/// If that does not hold.
 pub fn kafka_answer(bytes: &[u8]) {
     if let Ok(told) = read_metadata(bytes) {
         let hosts: usize = told.brokers.iter().map(|(_, host, _)| host.len()).sum();

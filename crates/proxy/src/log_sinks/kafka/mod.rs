@@ -1,4 +1,4 @@
-//! A producer for Kafka: asks where the partitions of a topic are, and gives records to their leaders.
+//! A producer for Kafka: looks up the leaders of a topic's partitions, and gives records to them.
 //!
 //! One request is under way at a time, over connections that are kept. What a broker refuses as it does not lead the
 //! partition any more, or what fails on a connection that had been idle, is tried once more with fresh knowledge; all
@@ -142,7 +142,7 @@ impl Producer {
         Ok(())
     }
 
-    /// Asks where the topic is, unless that is known.
+    /// Looks up the topic's partitions, unless they are known.
     async fn learn(&mut self, sink_context: &SinkContext, topic: &LogKafka) -> io::Result<()> {
         let is_known = |(_, since): &(Topology, Instant)| since.elapsed() < REFRESH;
         if self.topology.as_ref().is_some_and(is_known) {

@@ -1,4 +1,4 @@
-//! Telling a broker who one is: `PLAIN` (RFC 4616) and `SCRAM` (RFC 5802, 7677).
+//! Authentication at a broker: `PLAIN` (RFC 4616) and `SCRAM` (RFC 5802, 7677).
 
 use super::wire::broken;
 use aws_lc_rs::{constant_time, digest, hmac, pbkdf2};
@@ -58,7 +58,7 @@ impl<'u> Scram<'u> {
     /// The second message, an answer to the broker's first, and what the broker has to prove by its own.
     ///
     /// # Errors
-    /// When the broker's message is none, or asks for too much or too little.
+    /// If the broker's message is invalid, or asks for too much or too little.
     pub fn last(&self, first: &[u8]) -> io::Result<(Vec<u8>, Expected)> {
         let wrong = || broken("a SCRAM message is invalid");
         let first = std::str::from_utf8(first).map_err(|_| wrong())?;

@@ -170,7 +170,7 @@ pub struct Topology {
     pub partitions: Vec<(i32, i32)>,
 }
 
-/// Asks where a topic is.
+/// A request for the partitions of a topic.
 pub fn ask_metadata(topic: &str, correlation: i32) -> io::Result<Vec<u8>> {
     let mut writer = Writer::request(METADATA, correlation);
     writer.i32(1);
@@ -178,7 +178,7 @@ pub fn ask_metadata(topic: &str, correlation: i32) -> io::Result<Vec<u8>> {
     writer.finish()
 }
 
-/// Reads where a topic is.
+/// Reads the partitions of a topic.
 pub fn read_metadata(answer: &[u8]) -> io::Result<Topology> {
     let mut reader = Reader(answer);
     let brokers = reader.list(|reader| {

@@ -1,4 +1,4 @@
-//! How often somebody may do something in a minute.
+//! How often a caller may do something in a minute.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

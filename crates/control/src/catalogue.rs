@@ -1,4 +1,4 @@
-//! The catalogue of plugins: what each does, what each dialect calls it, when it works, and where it is described.
+//! The catalogue of plugins: what each does, what each dialect calls it, when it works, and its page.
 //!
 //! A plugin's line, its short example and its page are read from the table in the guide, which is the one place for
 //! these words. The phases are those of an instance that is built of the example.
@@ -15,7 +15,7 @@ use weir_plugin::{BuildContext, Phases, Plugin};
 /// The guide, whose table of plugins has a row for each (a test of the house sees to that).
 const GUIDE: &str = include_str!("../../../docs/configuration.md");
 
-/// Where a plugin is described that has no page of its own.
+/// The page for a plugin that has none of its own.
 const NO_PAGE: &str = "configuration.md";
 
 /// A plugin as it is listed.

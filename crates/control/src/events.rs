@@ -1,8 +1,8 @@
-//! What happens, told to those who watch: commits, gateways, alerts and publications.
+//! Events for those who watch: commits, gateways, alerts and publications.
 //!
 //! There is one log of the latest events for all clients, and each client only remembers how far it has read. So a slow
-//! client costs nothing. A client that has missed events, because it was away for too long or reads too slowly, is told
-//! so and reads again what it shows.
+//! client costs nothing. A client that has missed events, because it was away for too long or reads too slowly, gets a
+//! notice so and reads again what it shows.
 //!
 //! **What it is not**: it is no queue. Events are in memory; the store has the history.
 
@@ -20,7 +20,7 @@ pub const MAX_DOCUMENTS: usize = 100;
 /// Clients at a time: in all, and with one name.
 const MAX_CLIENTS: usize = 256;
 const MAX_CLIENTS_OF_ONE: usize = 16;
-/// Commits that wait to be told, at most.
+/// Commits that wait to become events, at most.
 const MAX_COMMITS: usize = 1_000;
 
 /// Something that has happened.
@@ -30,7 +30,8 @@ pub struct Event {
     pub kind: &'static str,
     /// What has happened.
     pub data: Value,
-    /// Who is told: callers with one of these rights. For an event with documents it is who may read one of them.
+    /// The receivers: callers with one of these rights. An event with documents goes to callers who may read one of
+    /// them.
     pub needs: Vec<(Action, Scope)>,
     /// The documents that it concerns, each with who may read of it.
     pub documents: Vec<(Value, (Action, Scope))>,
@@ -74,12 +75,12 @@ struct Log {
     newest: u64,
 }
 
-/// Commits on their way to be told.
+/// The sender of commits that become events.
 #[derive(Debug, Clone)]
 pub struct Commits(mpsc::Sender<Changes>);
 
 impl Commits {
-    /// Takes over a commit. If too many wait, it is not told: clients ask for the history anyway.
+    /// Takes over a commit. If too many wait, it becomes no event: clients ask for the history anyway.
     pub fn send(&self, changes: &Changes) {
         if let Err(mpsc::error::TrySendError::Full(_)) = self.0.try_send(changes.clone()) {
             tracing::debug!(revision = %changes.revision, "a commit is not told to browsers");
@@ -87,7 +88,7 @@ impl Commits {
     }
 }
 
-/// A way for commits to be told.
+/// A channel from commits to events.
 pub fn commits() -> (Commits, mpsc::Receiver<Changes>) {
     let (sender, receiver) = mpsc::channel(MAX_COMMITS);
     (Commits(sender), receiver)
@@ -113,7 +114,7 @@ impl EventBatch {
 }
 
 impl Events {
-    /// None yet. The name tells this process from others.
+    /// No events yet. The name distinguishes this process from others.
     pub fn new(epoch: impl Into<String>) -> Self {
         Self(Arc::new(Inner {
             epoch: epoch.into(),
@@ -128,7 +129,7 @@ impl Events {
         self.0.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells what has happened.
+    /// Sends an event.
     pub fn send(&self, event: Event) {
         let newest = {
             let mut log = self.log();
@@ -170,7 +171,7 @@ impl Events {
         (epoch == self.0.epoch).then(|| number.parse().ok()).flatten()
     }
 
-    /// Whether somebody is told.
+    /// Whether a client receives events.
     pub fn have_clients(&self) -> bool {
         !self.clients().is_empty()
     }

@@ -42,7 +42,7 @@ static TRUST: LazyLock<Arc<ClientConfig>> = LazyLock::new(|| {
 /// A call that came to nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// It cannot be made: the URL or a header is none.
+    /// It cannot be made: the URL or a header is invalid.
     #[error("{0}")]
     Call(String),
     /// There is no connection, or it broke.
@@ -75,7 +75,7 @@ pub struct ClientRequest {
     pub method: Method,
     /// `http://HOST[:PORT]/PATH`, or with `https`.
     pub url: String,
-    /// Headers beside `Content-Length`. `Host` is that of the URL, unless it is among them.
+    /// Headers in addition to `Content-Length`. `Host` is that of the URL, unless it is among them.
     pub headers: Vec<(Cow<'static, str>, String)>,
     /// The body.
     pub body: Vec<u8>,
@@ -121,7 +121,7 @@ impl ClientRequest {
         self
     }
 
-    /// With a token, where there is one.
+    /// With a token, if there is one.
     #[must_use]
     pub fn token(self, token: Option<&str>) -> Self {
         match token {
@@ -181,7 +181,7 @@ impl ClientRequest {
                 TcpStream::connect(&*allowed).await.map_err(|it| broken(&it))?
             }
         };
-        // Where it cannot be set, calls only take longer.
+        // If it cannot be set, calls only take longer.
         let _slower = stream.set_nodelay(true);
         let stream: Box<dyn Stream> = match is_tls {
             false => Box::new(stream),
@@ -316,10 +316,10 @@ impl KeepAliveConnection {
     }
 }
 
-/// Whom a URL names, as `Host` has it, and as errors and logs tell it.
+/// The host that a URL names, in the form of `Host`, errors and logs.
 ///
 /// # Errors
-/// It is none that can be asked. The part before an `@` is a secret that is never sent: it would only leak.
+/// If it is no URL that can be called. The part before an `@` is a secret that is never sent: it would only leak.
 pub(crate) fn host_of(url: &str) -> Result<String, HttpError> {
     let url: Uri = url.parse().map_err(|_| HttpError::Call("not a URL".to_owned()))?;
     match (url.scheme_str(), url.authority()) {

@@ -1,7 +1,7 @@
 //! The parts of a call by which a gateway learns who calls, as its configuration says: `real_ip` of a dialect, and plugins that
 //! take an address or a certificate from a header, an argument, a cookie, the body, the host, the whole query or a part of the
-//! path. Calls that Weir sends for somebody must not have them: it sends them from an address of its own, which the gateway may
-//! trust.
+//! path. Calls that Weir sends for a user must not have them: it sends them from an address of its own, which the
+//! gateway may trust.
 //!
 //! **What it is not**: it does not look at which peers the gateway trusts, nor at what other plugins make of a call before.
 
@@ -91,7 +91,7 @@ impl IdentitySources {
         self.query && is_address(query)
     }
 
-    /// Whether a path has an address in it, which a capture may take out, where one says who calls.
+    /// Whether a path has an address in it, which a capture may take out to say who calls.
     pub fn takes_path(&self, path: &str) -> bool {
         self.path && has_address(&decode_form(path.as_bytes()))
     }

@@ -1,7 +1,8 @@
-//! On which days the keys of subscribers were used last: what gateways tell, kept in the operational store.
+//! The days on which the keys of subscribers were used last: gateways report them, and the operational store keeps
+//! them.
 //!
-//! Gateways tell it with their reports. A control plane keeps the latest day of each key, if it is one of an environment that the
-//! gateway serves. **What it is not**: a count of calls. Analytics have those.
+//! They come with the reports of gateways. A control plane keeps the latest day of each key, if it is one of an
+//! environment that the gateway serves. **What it is not**: a count of calls. Analytics have those.
 
 use crate::operational::{OperationalError, OperationalStore, OperationalWrite};
 use serde::de::DeserializeOwned;
@@ -17,14 +18,14 @@ const PREFIX: &str = "credentials/used/";
 const DAY: u64 = 86_400;
 /// How long a day is kept.
 const LIFE: Duration = Duration::from_secs(400 * DAY);
-/// How often what was told is kept.
+/// How often reported days are written.
 const EVERY: Duration = Duration::from_secs(5);
 /// Keys that are kept at a time.
 const A_TURN: usize = 1_000;
 /// Uses that wait to be kept.
 const MAX_WAITING: usize = 200_000;
 
-/// What gateways have told and is not kept yet. Cheap to share.
+/// What gateways have reported and the store does not have yet. Cheap to share.
 #[derive(Debug, Clone, Default)]
 pub struct ReportedUses(Arc<Mutex<BTreeMap<String, ReportedUse>>>);
 
@@ -37,7 +38,7 @@ struct ReportedUse {
 }
 
 impl ReportedUses {
-    /// Adds what a gateway of these environments tells. A day that is yet to come is that of a wrong clock.
+    /// Adds the report of a gateway of these environments. A day that is yet to come is that of a wrong clock.
     pub fn add(&self, used: BTreeMap<String, u32>, environments: &[String], now: SystemTime) {
         let today = seconds(now) / DAY;
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,7 +60,7 @@ impl ReportedUses {
     fn give_back(&self, batch: Vec<(String, ReportedUse)>) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (id, used) in batch {
-            // What was told meanwhile is later.
+            // What was reported meanwhile is later.
             waiting.entry(id).or_insert(used);
         }
     }
@@ -73,7 +74,7 @@ impl ReportedUses {
     }
 }
 
-/// Keeps what gateways tell, until the process ends.
+/// Writes what gateways report, until the process ends.
 pub async fn keep(told: ReportedUses, store: Arc<dyn Store>, operational: OperationalStore) {
     loop {
         tokio::time::sleep(EVERY).await;
@@ -123,7 +124,7 @@ async fn entity<T: DeserializeOwned>(store: &dyn Store, key: &str) -> Result<Opt
     Ok(found.and_then(|it| serde_json::from_slice(&it.value).ok()))
 }
 
-/// Where a credential is good; `None`: there is no such one.
+/// The environments in which a credential is good; `None`: it does not exist.
 async fn environments_of(store: &dyn Store, id: &str) -> Result<Option<BTreeSet<String>>, OperationalError> {
     let Some(credential) = entity::<Credential>(store, &format!("apis/credentials/{id}")).await? else {
         return Ok(None);

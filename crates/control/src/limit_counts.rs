@@ -15,7 +15,7 @@ use weir_plugin::{ConsumerCount, PersistentCounters, Registry, WindowUsage, syst
 
 /// What the file begins with: what it is, and the version of its form.
 const MAGIC: &[u8; 8] = b"weircnt1";
-/// Where it is in the folder of `--data`.
+/// Its name in the folder of `--data`.
 pub const FILE_NAME: &str = "limit-counts";
 /// How often it is written.
 const EVERY: Duration = Duration::from_secs(10);
@@ -192,7 +192,7 @@ fn encode(secret: [u64; 2], sections: &[(&str, Vec<u8>)]) -> Vec<u8> {
     out
 }
 
-/// Writes the file beside its place and moves it there, so that it is always whole. Other users may not read it.
+/// Writes a temporary file and moves it into place, so that the file is always whole. Other users may not read it.
 fn write(file: &Path, kept: &[(&'static str, Arc<dyn PersistentCounters>)]) -> std::io::Result<()> {
     let now_ms = system_clock();
     let sections = kept.iter().map(|(name, counts)| (*name, counts.export(now_ms)));

@@ -35,7 +35,7 @@ pub fn memory() -> Option<u64> {
     resident(&std::fs::read_to_string("/proc/self/status").ok()?)
 }
 
-/// The resident memory in what Linux tells of a process.
+/// The resident memory in Linux's status of a process.
 fn resident(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|it| it.strip_prefix("VmRSS:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

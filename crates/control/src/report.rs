@@ -23,11 +23,11 @@ const FIRST_TIMEOUT: Duration = Duration::from_secs(2);
 /// To whom.
 #[derive(Clone)]
 pub enum ReportTarget {
-    /// To a list in this process, beside the store that says which gateways are taken out.
+    /// To a list in this process, and the store that says which gateways are taken out.
     Here(Gateways, OpenStore),
     /// To a control plane.
     Control {
-        /// Where it is.
+        /// Its URL.
         url: String,
         /// The token for it.
         token: Option<String>,
@@ -41,7 +41,7 @@ pub enum ReportTarget {
 pub struct ReporterInfo {
     /// The gateway's name.
     pub name: String,
-    /// Where it takes calls.
+    /// The address at which it takes calls.
     pub address: String,
     /// The version of the program.
     pub version: &'static str,
@@ -52,7 +52,7 @@ pub struct ReporterInfo {
 }
 
 /// Reports after every change, and now and then without one, until the process ends. `is_out`: whether the gateway begins as one
-/// that is taken out. `drain` is told each time that this changes.
+/// that is taken out. `drain` gets each change of that.
 pub async fn report(
     reporter: ReporterInfo,
     followed: StateHandle,
@@ -240,8 +240,8 @@ mod tests {
     use std::sync::mpsc::{Receiver, channel};
     use std::time::Instant;
 
-    /// Control planes behind one address that disagree: every other answer takes the gateway out. Tells of each report when it
-    /// came, and whether it says that the gateway is out.
+    /// Control planes behind one address that disagree: every other answer takes the gateway out. Records for each
+    /// report when it came, and whether it says that the gateway is out.
     fn disagreeing() -> (String, Receiver<(Instant, bool)>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("bound"));

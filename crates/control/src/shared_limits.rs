@@ -34,7 +34,7 @@ pub enum LimitTarget {
     Here(LimitExchange),
     /// With those of a control plane.
     Control {
-        /// Where it is.
+        /// Its URL.
         url: String,
         /// The token for it.
         token: Option<String>,
@@ -51,7 +51,7 @@ pub enum LimitTarget {
 pub struct LimitExchanges(Arc<Mutex<BTreeMap<Vec<String>, LimitExchange>>>);
 
 impl LimitExchanges {
-    /// Where gateways of these environments settle; `None`: there are too many sets of environments.
+    /// The exchange of gateways of these environments; `None`: there are too many sets of environments.
     #[must_use]
     pub fn of(&self, mut environments: Vec<String>, now_ms: u64) -> Option<LimitExchange> {
         environments.sort();
@@ -117,7 +117,7 @@ pub struct LimitReport {
 /// What the others have counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitReportResponse {
-    /// Who says so: another number than before has to be told everything.
+    /// The number of the exchange: a gateway that sees another number than before has to report everything.
     pub exchange: u64,
     /// How many gateways share limits.
     pub gateways: u64,
@@ -296,7 +296,7 @@ impl LimitSync {
                 let body = serde_json::to_value(report).map_err(|error| error.to_string())?;
                 let mut call = ClientRequest::json(Method::POST, url, &body).token(token.as_deref());
                 call.timeout = TIMEOUT;
-                // News are told once. After a call without an answer everything is reported, and asked for, once more.
+                // News are sent once. After a call without an answer everything is reported, and asked for, once more.
                 let answer = self.connection.make_once(call).await;
                 let (status, body) = answer.map_err(|error| error.to_string())?;
                 match status.is_success() {

@@ -35,7 +35,7 @@ pub fn share(registry: &Registry, store: &OperationalStore) {
     }
 }
 
-/// Tells a plugin what changes in its part. All that is there comes first.
+/// Passes the changes in its part on to a plugin. All that is there comes first.
 async fn follow(store: OperationalStore, prefix: String, records: Arc<dyn SharedRecords>) {
     let mut following = weir_store::follow::resume(Arc::clone(store.store()), &prefix, &[]);
     loop {
@@ -77,7 +77,7 @@ struct PluginStore {
 }
 
 impl PluginStore {
-    /// Does something with the store, beside the caller. Dropped, if too much is under way.
+    /// Works with the store in the background. Dropped, if too much is under way.
     fn spawn<T: Send + 'static>(
         &self,
         free: &Arc<Semaphore>,

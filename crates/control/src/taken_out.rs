@@ -1,6 +1,6 @@
 //! Whether this gateway is taken out, as far as it knows when it starts: as its store says, or else as it heard last. A
 //! gateway that starts while its control plane is away stays out. What takes it out is a document of the store; here is no more
-//! than what is kept of it beside the last known good documents.
+//! than what is kept of it next to the last known good documents.
 
 use crate::api::DRAINS;
 use crate::follow::OpenStore;
@@ -14,10 +14,10 @@ pub const FILE_NAME: &str = "taken-out";
 /// How long the store is waited for. It is asked again with every report.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Where a gateway learns whether it is out before it reports.
+/// The sources from which a gateway reads whether it is out before it reports.
 #[derive(Debug, Clone, Default)]
 pub struct TakenOut {
-    /// The store that is followed. It is not open where a control plane is followed.
+    /// The store that is followed. It is not open if a control plane is followed.
     pub store: OpenStore,
     /// What is kept on disk; `None`: nothing is.
     pub file: Option<PathBuf>,

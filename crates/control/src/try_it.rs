@@ -1,5 +1,5 @@
-//! Calls that people try from a page: a server of Weir sends them, so that no API needs CORS. Where they go is decided by
-//! who uses this, never by what the browser says; here are the bounds, the headers that may be set, and the answer.
+//! Calls that people try from a page: a server of Weir sends them, so that no API needs CORS. Their target is decided
+//! by who uses this, never by what the browser says; here are the bounds, the headers that may be set, and the answer.
 
 use crate::access::Token;
 use crate::api::Problem;
@@ -19,7 +19,7 @@ pub const LONGEST: Duration = Duration::from_secs(30);
 pub const MOST: u32 = 30;
 /// Parts of a query, headers, and fields of a form.
 pub const MAX_PARTS: usize = 200;
-/// What marks calls from a portal, so that analytics and backends can tell them from others.
+/// The header that marks calls from a portal, so that analytics and backends can distinguish them.
 pub const PORTAL_MARK: &str = "Weir-Portal-Try";
 /// What marks calls from the console, likewise.
 pub const CONSOLE_MARK: &str = "Weir-Console-Try";
@@ -38,8 +38,8 @@ const OF_CONNECTION: [&str; 12] = [
     "proxy-authorization",
     "http2-settings",
 ];
-/// Headers by which proxies say who calls, beside `X-Forwarded-…`. Gateways and APIs may believe them of this machine,
-/// whatever the configuration says.
+/// Headers by which proxies say who calls, in addition to `X-Forwarded-…`. Gateways and APIs may believe them of this
+/// machine, whatever the configuration says.
 const OF_CALLER: [&str; 15] = [
     "forwarded",
     "via",
@@ -67,7 +67,8 @@ pub struct TryItResponse {
     pub ms: u64,
     /// How long it took until the status and the headers were there, in milliseconds.
     pub head_ms: u64,
-    /// The id by which the request log finds the call, where the gateway says it: in a header of the route's dialect, or in a refusal.
+    /// The id by which the request log finds the call, if the gateway sends it: in a header of the route's dialect, or
+    /// in a refusal.
     pub request_id: Option<String>,
     /// Its headers.
     pub headers: Vec<(String, String)>,
@@ -83,11 +84,11 @@ pub struct TryItResponse {
 const SAYS_WHO: &str = "it says who calls, and this call comes from the gateway's own address. Leave it out, or send the call \
                         with a client of your own";
 
-/// The parts of a call that somebody tries.
+/// The parts of a call that a user tries.
 pub struct CallParts<'c> {
     /// Its headers.
     pub headers: &'c [(String, String)],
-    /// Its host, if somebody has named it.
+    /// Its host, if the user has named it.
     pub host: Option<&'c str>,
     /// Its path, without the query.
     pub path: &'c str,
@@ -117,7 +118,7 @@ fn refusal(name: &str, sources: &IdentitySources) -> Option<&'static str> {
 /// Checks that a call may go as it is. `sources`: what says to the gateway who calls, besides the usual headers.
 ///
 /// # Errors
-/// A header is none, or a part cannot be sent.
+/// If a header is invalid, or a part cannot be sent.
 pub fn check(call: &CallParts<'_>, sources: &IdentitySources) -> Result<(), Problem> {
     let refuse = |part: &str, reason: &str| Err(Problem::bad(format!("the {part} cannot be set: {reason}")));
     for (name, value) in call.headers {

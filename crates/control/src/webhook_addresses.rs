@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv6Addr};
 /// Addresses that webhooks may be sent to.
 #[derive(Debug, Clone, Default)]
 pub struct WebhookAddressPolicy {
-    /// Networks that are allowed beside all public ones.
+    /// Networks that are allowed in addition to all public ones.
     pub allowed: Vec<IpNet>,
 }
 

@@ -322,7 +322,7 @@ async fn clients_with_certificates_of_version_1_are_let_in_by_their_authority() 
         (OLD_AUTHORITY, rsa, true),
         (OLD_IMPOSTOR, ec, false),
         (OLD_IMPOSTOR, rsa, false),
-        // Somebody else's certificate: the handshake is signed with another key.
+        // Another owner's certificate: the handshake is signed with another key.
         (OLD_AUTHORITY, [ec[0], VERSION_1[1]], false),
     ] {
         std::fs::write(folder.path().join("ca"), authority).expect("written");

@@ -2,7 +2,7 @@
 //!
 //! Failed logins are counted by name and address together, by name, and by address. Beyond a number of them the next
 //! attempt has to wait, twice as long with each further one. The counts are the same for names that do not exist, so
-//! that they tell nothing. They are in memory: each control plane counts on its own, and a restart forgets them.
+//! that they reveal nothing. They are in memory: each control plane counts on its own, and a restart forgets them.
 
 use super::token::TokenHash;
 use std::collections::HashMap;

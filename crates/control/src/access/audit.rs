@@ -27,7 +27,7 @@ const MAX_ENTRIES: usize = 500;
 const MAX_BYTES: usize = 512 << 10;
 /// How often what is too old is removed.
 const PRUNE_INTERVAL: Duration = Duration::from_secs(3600);
-/// Refused calls that wait to be written, at most. Of those that come beyond, the number is told.
+/// Refused calls that wait to be written, at most. Further ones are only counted.
 const MAX_REFUSED_WAITING: usize = 100;
 /// Documents of the log of refused calls, at most; the oldest go first.
 pub(super) const MAX_REFUSED_DOCUMENTS: usize = 100;

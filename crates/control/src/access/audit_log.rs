@@ -26,7 +26,7 @@ pub struct Log {
     prefix: &'static str,
     /// Its documents, at most; `None`: only their age counts.
     limit: Option<usize>,
-    /// Tells documents apart that are written in the same millisecond.
+    /// Distinguishes documents that are written in the same millisecond.
     count: u64,
 }
 
@@ -72,7 +72,7 @@ impl Log {
         Ok(())
     }
 
-    /// The oldest documents, where there are too many, and the time of the newest.
+    /// The oldest documents, if there are too many, and the time of the newest.
     async fn surplus(&self, store: &dyn Store) -> Result<(Vec<Change>, u128), StoreError> {
         let Some(limit) = self.limit else {
             return Ok((Vec::new(), 0));
@@ -92,7 +92,7 @@ fn time_of(key: &Key, prefix: &str) -> Option<u128> {
     name.split('-').next()?.parse().ok()
 }
 
-/// Tells apart the documents of several processes, which may run on several machines.
+/// Distinguishes the documents of several processes, which may run on several machines.
 fn mark() -> Result<u32, StoreError> {
     let mut mark = [0; 4];
     aws_lc_rs::rand::fill(&mut mark).map_err(|_| StoreError::Failed("no random bits".to_owned()))?;

@@ -15,7 +15,7 @@ use weir_store::Author;
 /// Who calls.
 #[derive(Debug, Clone)]
 pub enum Caller {
-    /// Somebody on this machine, while there are no users.
+    /// A caller on this machine, while there are no users.
     LocalAnonymous,
     /// A caller with one of the dialect's own keys.
     Key(Role),
@@ -73,7 +73,7 @@ impl Caller {
         }
     }
 
-    /// The user; `None`: there is none.
+    /// The user; `None`: the caller is no user.
     pub fn user(&self) -> Option<&Arc<User>> {
         match self {
             Self::LocalAnonymous | Self::Key(_) => None,

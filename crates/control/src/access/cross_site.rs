@@ -3,8 +3,8 @@
 
 use axum::http::HeaderMap;
 
-/// Whether another site may have made a browser send this. Browsers tell it of most requests; a name that was made to
-/// lead here is told by `Host`, and a page elsewhere by `Origin`.
+/// Whether another site may have made a browser send this. Browsers say so for most requests. `Host` shows a name that
+/// was made to lead here, and `Origin` a page elsewhere.
 pub fn is_cross_site(headers: &HeaderMap) -> bool {
     // Of several, each reader may take another.
     let is_doubled = |name: &str| headers.get_all(name).iter().nth(1).is_some();

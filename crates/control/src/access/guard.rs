@@ -145,7 +145,7 @@ async fn check(
                 .extensions()
                 .get::<AuditIdentity>()
                 .map_or(name, |it| it.0.clone());
-            // Only the answer tells that nothing was changed: not every call can be tried.
+            // Only the answer shows that nothing was changed: not every call can be tried.
             let is_unrecorded = answer.extensions().get::<NoAudit>().is_some();
             if answer.extensions().get::<NotAllowed>().is_some() {
                 entry.who = name;
@@ -217,7 +217,7 @@ impl Guard {
             return Ok(Caller::Key(Role::Read));
         }
         let token = self.token(request);
-        // What tells how a gateway is doing wants no key in the original, which listens on loopback only. Callers
+        // The status of a gateway needs no key in the original, which listens on loopback only. Callers
         // from elsewhere show one.
         let is_local = peer.ip().to_canonical().is_loopback();
         let is_status = access.is_status(method, path);
@@ -233,7 +233,7 @@ impl Guard {
                 !access.stock_keys().is_empty() && !is_status && !self.is_open,
                 token,
             ) {
-                // Who shows no key where there are some sees no secrets.
+                // A caller without a key, while there are keys, sees no secrets.
                 (false, _) if !self.keys.is_empty() && !self.is_open => Ok(Caller::Key(Role::Read)),
                 (false, _) => Ok(Caller::LocalAnonymous),
                 (true, None) => Err(AccessError::NoToken),
@@ -249,7 +249,7 @@ impl Guard {
         }
         let mut found = None;
         for (key, role) in &self.keys {
-            // All are compared, each in a time that tells nothing.
+            // All are compared, each in constant time.
             if aws_lc_rs::constant_time::verify_slices_are_equal(key.as_bytes(), token.as_bytes()).is_ok() {
                 found = Some(Caller::Key(*role));
             }

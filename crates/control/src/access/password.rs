@@ -91,7 +91,7 @@ impl PasswordHash {
         )))
     }
 
-    /// Cost, salt and hash; `None`: it is none of ours.
+    /// Cost, salt and hash; `None`: it has another form.
     fn parts(&self) -> Option<(Cost, Vec<u8>, Vec<u8>)> {
         let rest = self.0.strip_prefix("$argon2id$v=19$m=")?;
         let mut parts = rest.split('$');
@@ -108,7 +108,7 @@ impl PasswordHash {
             .then_some((cost, bytes(salt)?, bytes(hash)?))
     }
 
-    /// What stands for it where the hash must not be.
+    /// A mark in its place, for output that must not have the hash.
     pub fn mark(&self) -> String {
         TokenHash::of(&self.0).to_string()
     }

@@ -86,7 +86,7 @@ impl Store for Recording {
     }
 }
 
-/// Fills in what the commits of a call have changed. If the store does not tell, the entry has the revisions only.
+/// Fills in what the commits of a call have changed. If the store cannot say, the entry has the revisions only.
 pub async fn fill(store: &dyn Store, entry: &mut AuditRecord) {
     entry.changes.clear();
     let mut room = MAX_BYTES;

@@ -1,4 +1,4 @@
-//! Where a right holds: everywhere, or in one workspace, environment, API or portal.
+//! The scope of a right: everywhere, or one workspace, environment, API or portal.
 
 use super::role::Role;
 use schemars::JsonSchema;
@@ -96,7 +96,7 @@ impl Right {
     }
 }
 
-/// A role, and where it holds. At most one of the scopes is given; without one it holds everywhere.
+/// A role, and its scope. At most one of the scopes is given; without one it holds everywhere.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Right")]

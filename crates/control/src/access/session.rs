@@ -314,7 +314,7 @@ impl<T: IssuedRecord> IssuedStore<T> {
         Ok(keys.len())
     }
 
-    /// Ends the one with an id; `false`: there is none.
+    /// Ends the one with an id; `false`: no session has it.
     ///
     /// # Errors
     /// The store cannot be written.

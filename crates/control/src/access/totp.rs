@@ -61,7 +61,7 @@ impl TotpSecret {
     pub fn step_of_code(&self, code: &str, after: u64, now: SystemTime) -> Option<u64> {
         let current = step_of(now);
         let steps = current.saturating_sub(DRIFT)..=current + DRIFT;
-        // All are compared, so that the time that it takes tells nothing.
+        // All are compared, so that the time that it takes reveals nothing.
         let matching = steps.filter(|step| {
             let expected = self.code_of(*step, DIGITS);
             verify_slices_are_equal(expected.as_bytes(), code.as_bytes()).is_ok()

@@ -55,7 +55,7 @@ impl User {
     }
 }
 
-/// The action that tells a basic role from the one below it.
+/// The action that distinguishes a basic role from the one below it.
 pub(super) fn action_of(role: Role) -> Option<Action> {
     Some(match role {
         Role::Gateway => Action::ConfigurationFollow,
@@ -69,7 +69,7 @@ pub(super) fn action_of(role: Role) -> Option<Action> {
 /// The key of a user.
 ///
 /// # Errors
-/// The name is none.
+/// If the name is invalid.
 pub fn key_of(name: &str) -> Result<Key, BadKey> {
     match name.contains('/') || name.len() > 128 {
         true => Err(BadKey(name.to_owned())),

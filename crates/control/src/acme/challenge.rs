@@ -14,7 +14,7 @@ const MAX_TOKEN: usize = 256;
 /// The answer over HTTP (RFC 8555, section 8.3).
 ///
 /// # Errors
-/// The token is none: it becomes part of a path.
+/// If the token is invalid: it becomes part of a path.
 pub fn over_http(token: &str, key_authorization: &str) -> Result<ChallengeResponse, AcmeError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     if token.is_empty() || token.len() > MAX_TOKEN || !token.bytes().all(is_plain) {

@@ -9,7 +9,7 @@ use weir_store::{BadKey, Document, Key};
 
 /// What all keys begin with.
 pub const PREFIX: &str = "acme/";
-/// Accounts with authorities, by what tells them apart.
+/// Accounts with authorities, by what distinguishes them.
 const ACCOUNTS: &str = "acme/accounts/";
 /// Certificates by the names of their entries.
 pub const CERTIFICATES: &str = "acme/certificates/";
@@ -99,7 +99,7 @@ pub struct Attempt {
     pub error: String,
 }
 
-/// What tells wishes apart of which one may fail and another not.
+/// What distinguishes wishes of which one may fail and another not.
 pub fn desired(entry: &Acme) -> String {
     let challenge = match entry.challenge {
         AcmeChallenge::Http01 => "http-01",
@@ -118,7 +118,7 @@ pub fn desired(entry: &Acme) -> String {
     digest(&text)
 }
 
-/// What tells accounts apart.
+/// What distinguishes accounts.
 pub fn account_name(entry: &Acme) -> String {
     let external = entry.external_account.as_ref().map(|account| &account.id);
     digest(&serde_json::json!([entry.directory, entry.contact, external]))

@@ -41,7 +41,7 @@ pub struct Issuer {
     pub followed: StateHandle,
     /// What others serve.
     pub gateways: Gateways,
-    /// Where it is told how it stands.
+    /// Receives the state of each certificate.
     pub status: AcmeStatus,
 }
 

@@ -55,7 +55,7 @@ impl<'s> Lease<'s> {
             .await
     }
 
-    /// Gives the lease back. Where that fails it ends by itself.
+    /// Gives the lease back. If that fails, it ends by itself.
     pub async fn release(self) {
         let gone = Change::Delete {
             key: self.key.clone(),

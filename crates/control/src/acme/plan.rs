@@ -1,4 +1,4 @@
-//! When a certificate is to be got: at once where there is none, before its end where there is one, and some time
+//! When a certificate is to be ordered: at once if there is none, before its end if there is one, and some time
 //! after an attempt that failed. **What it is not**: it has no clock.
 
 use super::documents::{Attempt, IssuedCertificate, desired};

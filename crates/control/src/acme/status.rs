@@ -13,7 +13,7 @@ pub struct AcmeEntryStatus {
     pub name: String,
     /// The names that the certificate is for.
     pub hosts: Vec<String>,
-    /// `good`, `missing` (there is none, or none for these names), or `failing` (the last attempt came to nothing).
+    /// `good`, `missing` (no certificate, or none for these names), or `failing` (the last attempt failed).
     pub state: &'static str,
     /// The last second of the certificate that is served, in seconds since the Unix epoch.
     pub expires: Option<i64>,

@@ -1,4 +1,4 @@
-//! Evaluating alert rules now and then, and telling what has changed.
+//! Evaluates alert rules at intervals, and sends what has changed.
 
 use super::{Analytics, AnalyticsStorage, now};
 use crate::outbox::{Mail, Message, Origin, Outbox, Webhook};
@@ -31,7 +31,7 @@ impl AnalyticsStorage {
         self.states().of(rule)
     }
 
-    /// Evaluates all rules. Gives what is to be told, with the channels.
+    /// Evaluates all rules. Returns the events to send, with their channels.
     fn evaluate(&self, now: u64) -> Result<Vec<(Event, Vec<Channel>)>, StoreError> {
         let rules = self.rules()?;
         let mut told = Vec::new();
@@ -75,7 +75,7 @@ impl Analytics {
     }
 }
 
-/// Tells each channel its events: a webhook and an address get all of them at once.
+/// Sends each channel its events: a webhook and an address get all of them at once.
 async fn notify(told: Vec<(Event, Vec<Channel>)>, link: Option<&str>, outbox: Option<&Outbox>) {
     let mut webhooks: BTreeMap<String, Vec<Event>> = BTreeMap::new();
     let mut mails: BTreeMap<String, Vec<Event>> = BTreeMap::new();

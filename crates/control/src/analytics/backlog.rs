@@ -22,7 +22,7 @@ struct QueuedBatch {
     id: (u64, u64),
     minutes: (u32, u32),
     length: usize,
-    /// Where it is; with a path, in a file.
+    /// Its bytes; with a path, they are in a file.
     bytes: Option<Arc<[u8]>>,
     path: Option<PathBuf>,
 }
@@ -43,7 +43,7 @@ struct BacklogState {
 }
 
 impl Backlog {
-    /// What waits in a folder, which is made where it is missing; without a folder, in memory.
+    /// The batches that wait in a folder, which is created if it is missing; without a folder, in memory.
     ///
     /// # Errors
     /// The folder cannot be made or read.
@@ -225,7 +225,7 @@ impl QueuedBatch {
     }
 }
 
-/// The first and the last minute that a batch tells of.
+/// The first and the last minute in a batch.
 fn minutes(batch: &Batch) -> (u32, u32) {
     let all = || batch.rows.iter().map(|row| row.minute);
     let last = all().max().unwrap_or(batch.complete).max(batch.complete);

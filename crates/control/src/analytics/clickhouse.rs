@@ -1,4 +1,4 @@
-//! HTTP to a ClickHouse server: where it is, in whose name, and one call for each statement.
+//! HTTP to a ClickHouse server: its address, the user, and one call for each statement.
 
 use crate::http::ClientRequest;
 use hyper::{Method, StatusCode, Uri};
@@ -36,7 +36,7 @@ impl ClickhouseServer {
     /// Reads `clickhouse://[USER@]HOST[:PORT]/DATABASE[?tls=required]`.
     ///
     /// # Errors
-    /// It is none, or holds a password.
+    /// If it is no such URL, or holds a password.
     pub fn read(url: &str) -> Result<Self, String> {
         // What stands behind `?` may be a password, and is not repeated.
         let wrong = || {

@@ -50,7 +50,7 @@ pub struct AnalyticsPaths {
 }
 
 impl AnalyticsPaths {
-    /// In a folder; or beside a database, if the path is one: a file, or a name that ends in `.db`.
+    /// In a folder; or next to a database, if the path is one: a file, or a name that ends in `.db`.
     pub fn of(path: &Path) -> Self {
         let is_database = path.is_file() || path.extension().is_some_and(|it| it == "db");
         match is_database {
@@ -75,7 +75,7 @@ pub struct Analytics(Arc<AnalyticsStorage>);
 /// How analytics are kept.
 #[derive(Default)]
 pub struct Options {
-    /// Where the counts are; `None`: in the database of the place.
+    /// The store of the counts; `None`: the database of the place.
     pub store: Option<ClickhouseServer>,
     /// What of callers and clients this process keeps.
     pub privacy: Privacy,
@@ -87,7 +87,7 @@ pub struct Options {
 pub struct AnalyticsStorage {
     /// The counts.
     pub store: Arc<dyn AnalyticsStore>,
-    /// Alert rules, boards and reports. They are in a database here, wherever the counts are.
+    /// Alert rules, boards and reports. They are in a database here, in whichever store the counts are.
     pub documents: Arc<SqliteAnalytics>,
     /// How long counts are kept.
     pub retention: Retention,
@@ -154,7 +154,7 @@ impl Analytics {
         &self.0
     }
 
-    /// Does something that blocks, where that is no harm. To be called inside of a tokio runtime.
+    /// Runs work that blocks, if that does no harm. To be called inside of a tokio runtime.
     ///
     /// # Errors
     /// What the work says, and that it has panicked.
@@ -182,7 +182,7 @@ impl Analytics {
 }
 
 impl AnalyticsStorage {
-    /// Where a page of the console is; `None`: it is not known where people open it.
+    /// The address of a page of the console; `None`: the console's public URL is unknown.
     fn link(&self, page: &str) -> Option<String> {
         let url = self.console_url.as_ref()?;
         Some(format!("{}/{page}", url.trim_end_matches('/')))

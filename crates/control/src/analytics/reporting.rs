@@ -76,7 +76,7 @@ impl AnalyticsStorage {
     /// A report over a time, as it is sent.
     ///
     /// # Errors
-    /// Its board is gone, or the store failed. A query that cannot be answered is told in the report.
+    /// If its board is gone, or the store failed. A query that cannot be answered is reported in the report itself.
     pub fn rendered(
         &self,
         report: &ScheduledReport,

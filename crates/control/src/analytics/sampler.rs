@@ -12,7 +12,7 @@ const ALL_BELOW: u64 = 50;
 const RAREST: u64 = 100;
 /// Ordinary calls of a second in the log at most, about.
 const MOST: u64 = 100;
-/// Failed calls of a second in the log at most, about: when everything fails, one tells as much as the next.
+/// Failed calls of a second in the log at most, about: when everything fails, further ones add nothing.
 const MOST_FAILED: u64 = 200;
 /// The share of calls that are the slow ones, and how many of them there are in a second at most, about.
 const SLOW_SHARE: f64 = 0.01;
@@ -49,7 +49,7 @@ fn failed_one_in(rate: u64) -> u32 {
     rate.div_ceil(MOST_FAILED) as u32
 }
 
-/// The times above which calls are slow, at so many calls a second; `None`: there were too few calls to tell.
+/// The times above which calls are slow, at so many calls a second; `None`: there were too few calls to say.
 fn slow_us(times: &Times, rate: f64) -> Option<u32> {
     let times = times.to_sketch();
     let share = SLOW_SHARE.min(MOST_SLOW / rate.max(1.0));

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use weir_store::Change;
 
-/// Entries, where the call asks for no other number; and at most.
+/// Entries, if the call asks for no other number; and at most.
 const ENTRIES: usize = 100;
 const MAX_ENTRIES: usize = 10_000;
 

@@ -30,7 +30,7 @@ pub struct Kind {
     pub stored: &'static str,
     /// How many there may be.
     pub most: usize,
-    /// Fields that answers have beside those of a document. A body may hold them; they are passed over.
+    /// Fields that answers have in addition to those of a document. A body may hold them; they are ignored.
     pub beside: &'static [&'static str],
 }
 
@@ -61,7 +61,7 @@ impl Kind {
             .map_err(|error| Problem::bad(format!("the {} is not understood: {error}", self.name)))
     }
 
-    /// There is none of an id.
+    /// No document has this id.
     pub fn missing(&self, id: &str) -> Problem {
         Problem::not_found(format_args!("the {} '{id}'", self.name))
     }

@@ -12,7 +12,7 @@ use weir_native::incremental::{self, IncrementalModel};
 use weir_plugin::{Plugin, Registry};
 use weir_snapshot::{CompileCache, PersistentState};
 
-/// What credentials are told apart by: the plugin, the dialect, the workspace, and a field with its value.
+/// What distinguishes credentials: the plugin, the dialect, the workspace, and a field with its value.
 type CredentialIdentity<'m> = (&'m str, DialectName, Option<&'m str>, (&'m str, &'m str));
 
 /// Compiles what would be served. To be used on threads that may take their time, by one writer after the other.
@@ -21,7 +21,7 @@ pub struct Checker {
     persistent: PersistentState,
     /// What was compiled for an earlier write.
     cache: CompileCache,
-    /// The documents, as far as they were told.
+    /// The documents, as far as the checker has received them.
     model: IncrementalModel,
 }
 
@@ -235,7 +235,7 @@ impl Checker {
         found
     }
 
-    /// Credentials with the key of another one. A compile finds them where a route asks for such credentials; they
+    /// Credentials with the key of another one. A compile finds them if a route asks for such credentials; they
     /// would refuse the first route that does.
     fn repeated_credentials<'m>(&self, model: &'m Model) -> impl Iterator<Item = Diagnostic> + 'm {
         let mut owners: HashMap<CredentialIdentity<'_>, &Consumer> = HashMap::new();

@@ -29,7 +29,7 @@ pub struct CompiledConfig {
 }
 
 impl CompiledConfig {
-    /// Compiles documents, the later ones in place of the earlier ones with the same key, with the files beside them.
+    /// Compiles documents, the later ones in place of the earlier ones with the same key, together with the files.
     pub fn new<'d>(
         api: &Api,
         dialects: &DialectSet,
@@ -99,7 +99,7 @@ impl CompiledConfig {
     }
 }
 
-/// The files that are served beside the store.
+/// The files that are served in addition to the store.
 pub fn files(api: &Api, dialects: &DialectSet, left_out: &mut Vec<UnservedDocument>) -> Option<Model> {
     let mut whole: Option<Model> = None;
     for file in api.options.files.get().1.iter() {
@@ -117,7 +117,7 @@ pub fn files(api: &Api, dialects: &DialectSet, left_out: &mut Vec<UnservedDocume
     whole
 }
 
-/// What the documents of a store and the files beside it say together.
+/// The model of a store's documents and the files together.
 pub fn model_of(api: &Api, documents: &[Document]) -> Model {
     let dialects = &api.options.dialects;
     let mut models = DialectModels::new(dialects);

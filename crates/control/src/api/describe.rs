@@ -9,7 +9,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// Where the schemas lie.
+/// The position of the schemas.
 const SCHEMAS: &str = "/components/schemas";
 /// What headers of calls mean.
 const HEADERS: [(&str, &str); 6] = [

@@ -541,7 +541,7 @@ async fn delete(
     );
     let subject = format!("Your account is removed: {}", notices.title());
     let mut writes = Vec::new();
-    // Somebody who never confirmed the address may be another one than its owner.
+    // A person who never confirmed the address may not be its owner.
     if developer.state != DeveloperState::Registered {
         writes.extend(notices.mail("developer.removed", &developer.mail, (subject, text), now)?);
     }

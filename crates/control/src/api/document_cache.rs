@@ -65,7 +65,7 @@ impl NativeDocuments {
         }
     }
 
-    /// A checker that was told has lost what it knew.
+    /// The checker has lost what it knew: it has to receive everything again.
     fn forget_told(&self) {
         *lock(&self.untold) = PendingUpdates::Everything;
     }

@@ -1,6 +1,6 @@
-//! `GET /api/v1/events`: what happens, as server-sent events for browsers; and where the events come from.
+//! `GET /api/v1/events`: what happens, as server-sent events for browsers; and the sources of the events.
 //!
-//! | event | data | who is told |
+//! | event | data | receivers |
 //! |---|---|---|
 //! | `commit` | revision, author, note, the documents (at most 100 are named) | who may read the history of a document; of that document only |
 //! | `publication` | its id, environment, API, version; revision and state, or `null`: it is gone | who may read APIs there |
@@ -101,7 +101,7 @@ pub async fn follow(
         .into_response())
 }
 
-/// Somebody who follows the events.
+/// A client that follows the events.
 struct Client {
     api: Arc<Api>,
     caller: Caller,
@@ -112,7 +112,7 @@ struct Client {
 }
 
 impl Client {
-    /// Tells events until the client has gone, or may not be told any more.
+    /// Sends events until the client has gone, or may not see them any more.
     async fn serve(mut self, last: Option<String>) {
         let events = self.api.events.clone();
         let mut newest = events.subscribe();
@@ -170,7 +170,7 @@ impl Client {
     }
 }
 
-/// Tells what happens, until nothing else of the API is left.
+/// Sends what happens, until nothing else of the API is left.
 pub async fn watch(api: Weak<Api>, mut commits: mpsc::Receiver<Changes>) {
     let mut look = tokio::time::interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -191,7 +191,7 @@ pub async fn watch(api: Weak<Api>, mut commits: mpsc::Receiver<Changes>) {
     }
 }
 
-/// What there is to be read of a document, and by whom; `None`: nothing, it is no configuration.
+/// The right that is needed to read a document; `None`: nobody reads it, it is no configuration.
 fn readers(dialects: &DialectSet, key: &Key) -> Option<(Action, Scope)> {
     let key = key.as_str();
     let scope = if let Some(rest) = key.strip_prefix(ENVIRONMENTS) {
@@ -222,7 +222,7 @@ async fn send_commit(api: &Api, changes: &Changes) {
     let Some((first, ..)) = readable.first() else {
         return;
     };
-    // Who wrote it, and why, is in the history. It is not read if no client is told.
+    // Author and note are in the history. It is not read if no client receives the event.
     let (mut author, mut note) = (None, None);
     if api.events.have_clients() {
         let before = Some(Revision(changes.revision.0 + 1));

@@ -28,7 +28,7 @@ const SERVING: &str = "serving";
 pub(super) const AWAY: Duration = Duration::from_secs(30);
 /// A gateway that was silent for so long is forgotten.
 const GONE: Duration = Duration::from_secs(24 * 60 * 60);
-/// Commits that are remembered to tell how far a gateway is behind.
+/// Commits that are remembered to calculate how far a gateway is behind.
 const MAX_COMMITS: usize = 10_000;
 /// Gateways that are remembered.
 const MAX_GATEWAYS: usize = 10_000;
@@ -55,7 +55,7 @@ pub struct GatewayReport {
     pub draining: bool,
     /// The version of the program.
     pub version: String,
-    /// Where it takes calls.
+    /// The address at which it takes calls.
     pub address: String,
     /// When it said so, in milliseconds since the Unix epoch by its own clock.
     pub time: u64,
@@ -74,7 +74,7 @@ pub struct GatewayReport {
     pub used: BTreeMap<String, u32>,
 }
 
-/// What a gateway is told in turn.
+/// The answer to a gateway's report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ReportResponse {
@@ -138,7 +138,7 @@ struct FleetState {
 }
 
 impl Gateways {
-    /// Where those of these environments settle limits that are for all of them; `None`: there are too many sets of
+    /// The exchange in which gateways of these environments share limits; `None`: there are too many sets of
     /// environments.
     pub fn limits(&self, environments: Vec<String>) -> Option<LimitExchange> {
         self.limits.of(environments, weir_plugin::system_clock())
@@ -294,7 +294,7 @@ impl Gateways {
         known.commits.push_back((revision, now));
     }
 
-    /// Follows the store for reports, and for commits of documents whose keys begin so. All commits are told on.
+    /// Follows the store for reports, and for commits of documents whose keys begin so. All commits are passed on.
     pub(super) async fn open(
         &self,
         store: Arc<dyn Store>,

@@ -41,7 +41,7 @@ pub async fn report(
     }
     let (gateways, now) = (&api.options.gateways, SystemTime::now());
     gateways.speak_for(&name, &caller, now)?;
-    // A gateway tells nothing of credentials of environments that it may not follow.
+    // A gateway reports nothing about credentials of environments that it may not follow.
     if !report.environments.iter().all(|it| may_follow(&caller, it)) {
         report.used.clear();
     }
@@ -90,7 +90,7 @@ pub struct LimitQuery {
     environment: Option<String>,
 }
 
-/// Takes what a gateway has counted, and tells what the others of its environments have.
+/// Takes what a gateway has counted, and returns what the others of its environments have.
 pub async fn limits(
     State(api): State<Arc<Api>>,
     Path(name): Path<String>,

@@ -15,7 +15,7 @@ use weir_dialect::{DialectSet, ENVIRONMENTS};
 use weir_model::secrets;
 use weir_store::{HistoryEntry, Key, Revision, Store, WatchError};
 
-/// Commits on a page, where the call asks for no other number; and at most.
+/// Commits on a page, if the call asks for no other number; and at most.
 const PAGE: usize = 50;
 const MAX_PAGE: usize = 1000;
 /// Changes that are read from the store at once; those of one commit always.
@@ -25,7 +25,7 @@ const MAX_CHANGES: usize = 200_000;
 
 /// Texts of OpenAPI documents, in parts. They never change: versions name others.
 const SPECS: &str = "apis/specs/";
-/// Where no document is: who reads it learns which revision is the newest.
+/// A prefix without documents: reading it gives the newest revision.
 const NOTHING: &str = "weir/nothing/";
 
 /// A document before and after.
@@ -37,7 +37,7 @@ pub struct Difference {
     pub after: Option<Arc<[u8]>>,
 }
 
-/// What the documents were right after one revision and after a later one, where that is not the same.
+/// The documents right after one revision and after a later one, if they differ.
 ///
 /// # Errors
 /// The store does not know that any more, or cannot be reached.
@@ -195,7 +195,7 @@ fn kind_of(change: &HistoryEntry) -> &'static str {
 pub struct DiffQuery {
     /// From right after this revision.
     from: u64,
-    /// To right after this one; the newest, where it is left out.
+    /// To right after this one; the newest, if it is left out.
     to: Option<u64>,
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::sync::Mutex;
 use weir_store::Revision;
 
-/// A prefix without documents: to read it tells the revision.
+/// A prefix without documents: reading it gives the revision.
 const NOTHING: &str = "weir/nothing/";
 
 /// What was found last, with the revision of the store and the number of the files' changes.

@@ -28,7 +28,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     }
 }
 
-/// A body that may be empty, as what it describes. What does not fit is told with its place.
+/// A body that may be empty, as what it describes. A fault is reported with its place.
 fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
     weir_apis::entities::parse(&object(text)?).map_err(|found| Problem::step("read", vec![found]))
 }

@@ -120,7 +120,7 @@ pub struct ApiOptions {
     pub gateways: Gateways,
     /// The analytics that are kept here; `None`: they are off.
     pub analytics: Option<Analytics>,
-    /// The configuration files that are served beside the store.
+    /// The configuration files that are served in addition to the store.
     pub files: FileTexts,
     /// What knows the health of upstreams; `None`: no calls are served here.
     pub health: Option<Arc<dyn health::HealthSource>>,
@@ -128,7 +128,7 @@ pub struct ApiOptions {
     pub reach: Arc<WebhookAddressPolicy>,
     /// Which addresses secrets are tested at that nothing served refers to.
     pub secret_reach: Arc<WebhookAddressPolicy>,
-    /// Where the gateway of this process takes calls; `None`: there is none.
+    /// The address at which the gateway of this process takes calls; `None`: it serves none.
     pub listener: Option<ListenerOf>,
     /// What knows how it stands with secrets; `None`: nothing here asks for them.
     pub secrets: Option<Arc<dyn SecretReadings>>,
@@ -251,7 +251,7 @@ impl Api {
     }
 }
 
-/// What tells this process from others.
+/// What distinguishes this process from others.
 fn epoch() -> String {
     let random = Token::random().map(|it| TokenHash::of(it.as_str()).to_string());
     random.unwrap_or_default().chars().take(8).collect()
@@ -268,7 +268,7 @@ fn demand(caller: &Caller, role: Role) -> Result<(), Problem> {
     }
 }
 
-/// Whether a call only asks what would come of it, or an answer only tells that.
+/// Whether a call only asks what it would change, or an answer only says that.
 pub(crate) fn is_dry_run(headers: &HeaderMap) -> bool {
     headers
         .get("weir-dry-run")

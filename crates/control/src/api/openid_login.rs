@@ -31,7 +31,7 @@ const MAX_MAPPINGS: usize = 1_000;
 /// Identity providers, at most.
 const MAX_PROVIDERS: usize = 20;
 
-/// Where a login goes.
+/// The target of a login.
 #[derive(Deserialize, schemars::JsonSchema)]
 pub struct LoginStart {
     /// The page of the console to be shown afterwards: a path that begins with `/ui/`.
@@ -193,7 +193,8 @@ pub struct ProviderRequest {
     /// The claim that holds the groups; left out: `groups`.
     #[serde(default)]
     groups_claim: Option<String>,
-    /// What members of groups may do. Somebody who is in none of them is not let in. Empty: for developers of portals only.
+    /// The rights of members of groups. A user who is in none of them is not let in. Empty: for developers of portals
+    /// only.
     mappings: Vec<GroupRights>,
 }
 

@@ -76,8 +76,8 @@ impl Precondition {
         )
     }
 
-    /// The refusal of a change of another version than the one that is there (`None`: there is none), with who has
-    /// stored that one.
+    /// The refusal of a change of another version than the one that is there (`None`: no version), with the user who
+    /// has stored that one.
     pub async fn refusal(&self, store: &dyn Store, key: &Key, version: Option<Revision>) -> Problem {
         let what = key.as_str().split_once('/').map_or("", |(_, what)| what);
         let is_matched = self.matches.as_deref().is_none_or(|it| names(it, version));
@@ -108,7 +108,7 @@ fn names(tags: &str, version: Option<Revision>) -> bool {
 
 /// Who changed a document last, if the store knows that still.
 async fn last_change(store: &dyn Store, key: &Key, version: Option<Revision>) -> Option<LastChange> {
-    // Other keys may begin like this one. A version is the commit that made it, and a commit is told whole.
+    // Other keys may begin like this one. A version is the commit that made it, and the history shows a commit whole.
     let (before, limit) = match version {
         Some(version) => (Some(Revision(version.0.saturating_add(1))), 1),
         None => (None, LOOKED_THROUGH),

@@ -50,10 +50,10 @@ pub struct LastChange {
 #[derive(Debug)]
 pub struct Problem {
     status: StatusCode,
-    /// A type of its own, where the status does not say enough.
+    /// A type of its own, if the status does not say enough.
     kind: Option<&'static str>,
     detail: String,
-    /// What is wrong where; empty, where it is no document that is refused.
+    /// The faults with their places; empty if no document is refused.
     errors: Vec<Value>,
     /// Who has changed what the call wanted to change, if that is why.
     changed: Option<LastChange>,

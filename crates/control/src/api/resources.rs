@@ -22,7 +22,7 @@ use weir_model::{Diagnostic, document, secrets};
 use weir_native::incremental::{KINDS, current_kind};
 use weir_store::{Change, Document, Key, Transaction};
 
-/// Resources on a page, where the call asks for no other number; and at most.
+/// Resources on a page, if the call asks for no other number; and at most.
 const PAGE: usize = 100;
 const MAX_PAGE: usize = 1000;
 /// The longest note of a commit, in characters.
@@ -148,7 +148,7 @@ pub async fn list(
     key_of(&kind, "x")?;
     let size = page.size.unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let begin = format!("{prefix}{}", page.after.as_deref().unwrap_or_default());
-    // One more tells whether there is another page.
+    // One more shows whether there is another page.
     let mut page = api.resources.page(&prefix, &begin, size + 1);
     let has_more = page.len() > size;
     page.truncate(size);

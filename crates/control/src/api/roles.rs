@@ -1,5 +1,5 @@
 //! Roles as a table, and whether a user may do something: which right allows it, or what is missing. What a role allows is
-//! decided in `crate::access`; here it is only told.
+//! decided in `crate::access`; here it is only reported.
 
 use super::Api;
 use super::problem::Problem;

@@ -49,7 +49,7 @@ pub struct SecretStoreSummary {
     /// The key of the document that describes it; absent: it is always there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<String>,
-    /// Where it is asked; absent: in the environment of each gateway.
+    /// The address at which it is asked for; absent: in the environment of each gateway.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// How many different references name it.
@@ -71,7 +71,7 @@ pub struct SecretReference {
     /// How it stands.
     #[serde(flatten)]
     pub stand: SecretStatus,
-    /// Where it stands, the first 50 places.
+    /// The places that refer to it, the first 50.
     pub used_by: Vec<ReferenceLocation>,
     /// In how many places it stands.
     pub uses: usize,
@@ -99,7 +99,7 @@ pub struct SecretStatus {
     pub fresh_for: Option<u64>,
 }
 
-/// Where a reference stands.
+/// The place of a reference.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReferenceLocation {
     /// The key of the document; absent: it stands in a file.

@@ -1,6 +1,6 @@
-//! `POST /api/v1/try`: sends a call to the gateway of this process, and tells what came back. The connection goes to the
-//! gateway's own listener and nowhere else: the address in the call only says which host is asked for. So the gateway sees
-//! an address of its own machine, which it may trust: what says who calls is refused.
+//! `POST /api/v1/try`: sends a call to the gateway of this process, and returns what came back. The connection goes to
+//! the gateway's own listener and nowhere else: the address in the call only says which host is asked for. So the
+//! gateway sees an address of its own machine, which it may trust: what says who calls is refused.
 
 use super::Api;
 use super::problem::Problem;
@@ -21,7 +21,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The longest address, in bytes.
 const MAX_URL: usize = 8192;
 
-/// Where the gateway of this process takes calls over cleartext; `None`: it takes none.
+/// The address at which the gateway of this process takes calls over cleartext; `None`: it takes none.
 pub type ListenerOf = Arc<dyn Fn() -> Option<SocketAddr> + Send + Sync>;
 
 /// A call that is to be sent.

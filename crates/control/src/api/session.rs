@@ -19,7 +19,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// What somebody logs in with: name and password, or a token.
+/// A user's login: name and password, or a token.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoginRequest {
@@ -34,7 +34,7 @@ pub struct LoginRequest {
     token: Option<String>,
 }
 
-/// From where a call comes.
+/// The source of a call.
 pub(super) struct Origin {
     pub address: IpAddr,
     pub is_secure: bool,

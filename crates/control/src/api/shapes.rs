@@ -153,7 +153,7 @@ pub struct ListedUser {
     pub has_password: bool,
 }
 
-/// Somebody who has logged in.
+/// A user who has logged in.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct LoggedIn {
     /// The user's name.
@@ -164,10 +164,10 @@ pub struct LoggedIn {
     pub ends: u64,
 }
 
-/// Somebody who has logged out.
+/// A user who has logged out.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct LoggedOut {
-    /// Where to log out of the identity provider as well; `null`: there is none.
+    /// The address for logging out of the identity provider as well; `null`: it has none.
     pub provider: Option<String>,
 }
 
@@ -362,7 +362,7 @@ pub struct GatewayList {
 pub struct GatewayState {
     /// Its name.
     pub name: String,
-    /// Where it takes calls.
+    /// The address at which it takes calls.
     pub address: String,
     /// The version of its program.
     pub version: String,

@@ -1,19 +1,19 @@
 //! The stream that gateways follow: lines of JSON, for as long as the gateway takes them.
 //!
-//! A gateway that names the `version` of the stream that it knows is told first what this one is: a line
+//! A gateway that sends the `version` of the stream that it knows first gets the version of this one: a line
 //! `{"weir":{"version":…,"program":…,"requires":[…]}}` ([`crate::follow::skew`]). Gateways pass over fields that they do not
 //! know.
 //!
-//! `GET /api/v1/sync?after=REVISION` begins with what changed since, where the store still knows that, and else with
+//! `GET /api/v1/sync?after=REVISION` begins with what changed since, if the store still knows that, and otherwise with
 //! everything: a line `{"begin":true}`, lines of documents, and a line with the revision that they are of. From then
 //! on each commit is a line `{"revision":…,"documents":[[KEY,VALUE],…]}`, in which a value of `null` is a document
 //! that is gone. A line `{}` says that the stream still goes on. A gateway that takes too long to read is cut off when
 //! the store is: it asks again.
 //!
-//! With `hash=true` a line that says that the stream goes on tells as well what the control plane would serve:
+//! With `hash=true` a line that keeps the stream alive also has the state of the control plane:
 //! `{"served":{"revision":…,"hash":…}}`. A gateway that has other documents of that revision has followed another
 //! store, or this one before it was set back, and asks for everything. A gateway of other environments than the control
-//! plane's has other documents: it is told the hash of its own once, when its stream was resumed and has caught up.
+//! plane's has other documents: it gets the hash of its own once, when its stream was resumed and has caught up.
 //!
 //! A caller with the right to follow in some environments follows no others. What is in no environment is for all.
 
@@ -91,7 +91,7 @@ pub async fn sync(
     let dialects = own
         .clone()
         .in_environments(environments_of(&caller, from.environment.as_deref())?);
-    // What is served here tells nothing about a gateway of other environments.
+    // The hash of what is served here says nothing about a gateway of other environments.
     let is_alike = dialects.environments() == own.environments();
     let writer = Writer {
         api,
@@ -163,7 +163,7 @@ struct Writer {
     /// With the environments of the gateway.
     dialects: DialectSet,
     wants_hash: bool,
-    /// Whether the gateway is told the hash of what it has, since it is not that of what is served here.
+    /// Whether the gateway gets the hash of its own documents, since it is not that of what is served here.
     wants_own_hash: bool,
     wants_head: bool,
     lines: mpsc::Sender<String>,

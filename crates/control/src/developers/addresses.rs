@@ -1,4 +1,4 @@
-//! Which portals know a mail address: those where somebody with it has signed up, was made, or is invited.
+//! Which portals know a mail address: those at which a developer with it has signed up, was made, or is invited.
 //!
 //! **What it is not**: no call reads it. All that is kept of all portals is read to make one.
 

@@ -1,5 +1,5 @@
 //! What administrators decide about developers: which decision is possible in which state, what comes of it, and what the
-//! developer is told. No I/O; time is an argument.
+//! developer gets as a mail. No I/O; time is an argument.
 
 use super::names::greeting;
 use super::store::{AdminDecision, Developer, DeveloperState};
@@ -8,9 +8,9 @@ use axum::http::StatusCode;
 /// A decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Lets in somebody who waits, or who was refused before.
+    /// Lets in a developer who waits, or who was refused before.
     Approve,
-    /// Does not let in somebody who waits.
+    /// Does not let in a developer who waits.
     Refuse,
     /// Takes away the way in.
     Suspend,
@@ -76,7 +76,7 @@ impl Decision {
         Ok(())
     }
 
-    /// What the developer is told: subject and text. `url` is the portal's, if it is known.
+    /// The mail to the developer: subject and text. `url` is the portal's, if it is known.
     pub fn mail(self, developer: &Developer, (title, url): (&str, Option<&str>)) -> (String, String) {
         let (subject, said) = match self {
             Self::Approve => ("Your account is approved", "is approved. You can sign in now."),

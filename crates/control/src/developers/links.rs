@@ -21,7 +21,7 @@ pub enum Purpose {
     Confirm {
         /// Who.
         developer: String,
-        /// Of what the owner of the address was told. It vouches for nothing that came later.
+        /// The credential in the mail to the owner of the address. The link vouches for nothing that came later.
         of: UnconfirmedCredential,
     },
     /// Sets a new password.
@@ -45,7 +45,7 @@ pub enum Purpose {
     },
 }
 
-/// With what somebody wants to sign in who has not confirmed the mail address yet.
+/// The credential of a developer who has not confirmed the mail address yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UnconfirmedCredential {
@@ -109,7 +109,7 @@ impl People {
         Ok(found.map(|it| it.value))
     }
 
-    /// Uses a link up; `None`: it is none, was used, or is too old.
+    /// Uses a link up; `None`: it is unknown, was used, or is too old.
     pub async fn take(&self, portal: &str, token: &str, now: SystemTime) -> Result<Option<Purpose>, Problem> {
         let key = key(portal, &format!("links/{}", hash(token)))?;
         let found = self.store.take::<Purpose>(&key, now).await.map_err(failed)?;

@@ -1,7 +1,7 @@
 //! Names that people choose for themselves and for their teams. Some stand in mails to others: what a mail program would
 //! make a link of is no name.
 //!
-//! **What it is not**: it judges no words. A mail to somebody who has not confirmed the address holds no name that a stranger
+//! **What it is not**: it judges no words. A mail to an address that is not confirmed holds no name that a stranger
 //! has chosen; so no name is read by people who did not ask for it.
 
 /// The longest name, in characters.
@@ -49,7 +49,7 @@ pub fn checked_name(name: &str) -> Result<String, String> {
     }
 }
 
-/// How somebody is greeted in a mail: by name, unless it is one that could not be chosen today.
+/// The greeting in a mail: by name, unless it is one that could not be chosen today.
 pub fn greeting(name: &str) -> String {
     match checked_name(name) {
         Ok(name) => format!("Hello {name},"),

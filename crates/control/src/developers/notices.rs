@@ -31,7 +31,7 @@ pub fn waits_at(title: &str) -> String {
 
 /// What writes notices of a portal.
 pub struct Notices<'n> {
-    /// Where they wait.
+    /// The outbox in which they wait.
     pub outbox: &'n Outbox,
     /// The hooks that there are.
     pub hooks: Vec<Hook>,
@@ -108,7 +108,7 @@ impl Notices<'_> {
         Ok(vec![self.outbox.entry(None, about, now)?])
     }
 
-    /// Mails to those who decide about sign-ups: somebody waits.
+    /// Mails to those who decide about sign-ups: a developer waits.
     ///
     /// # Errors
     /// They have no JSON form.

@@ -63,7 +63,7 @@ impl<'s> Owners<'s> {
         id: &str,
         now: SystemTime,
     ) -> Result<Option<T>, OperationalError> {
-        // A name that is none leads to nothing.
+        // An invalid name leads to nothing.
         let Ok(key) = Key::new(&format!("portal/{portal}/{kind}/{id}")) else {
             return Ok(None);
         };

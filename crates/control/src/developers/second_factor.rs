@@ -21,7 +21,7 @@ const RECOVERY_BYTES: usize = 10;
 /// How long a secret waits for its first code.
 const SETTING_UP: Duration = Duration::from_secs(600);
 
-/// What somebody signs in with besides the password.
+/// What a developer signs in with in addition to the password.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecondFactor {
     /// What the app knows.
@@ -38,7 +38,7 @@ impl SecondFactor {
         self.recovery.len()
     }
 
-    /// Uses a code of the app, or a recovery code. `false`: it is none that counts.
+    /// Uses a code of the app, or a recovery code. `false`: the code is wrong or was used.
     fn take(&mut self, code: &str, now: SystemTime) -> bool {
         let code: String = code.chars().filter(|it| !it.is_whitespace()).collect();
         if let Some(step) = self.secret.step_of_code(&code, self.last_step, now) {
@@ -84,7 +84,7 @@ fn conflict(detail: &str) -> Problem {
 
 /// Why a code was not used.
 enum NotTaken {
-    /// It is none that counts.
+    /// The code is wrong or was used.
     Wrong,
     /// The store does not do its part.
     Failed(OperationalError),

@@ -20,13 +20,13 @@ const MAX_SESSIONS: usize = 20;
 /// Developers of a portal.
 const MAX_DEVELOPERS: usize = 100_000;
 
-/// How far somebody has come.
+/// How far a developer has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DeveloperState {
     /// Signed up; the mail address is not confirmed.
     Registered,
-    /// Confirmed; somebody has to approve.
+    /// Confirmed; an administrator has to approve.
     Confirmed,
     /// May sign in.
     Active,
@@ -103,7 +103,7 @@ pub struct Session {
 /// The people of all portals. Cheap to share.
 #[derive(Clone)]
 pub struct People {
-    /// Where they are.
+    /// The store that holds them.
     pub store: OperationalStore,
     /// What hashes passwords.
     pub passwords: Passwords,
@@ -141,7 +141,7 @@ pub fn key(portal: &str, rest: &str) -> Result<Key, Problem> {
     Key::new(&format!("portal/{portal}/{rest}")).map_err(|error| Problem::bad(error.to_string()))
 }
 
-/// A mail address as it is compared; `None`: it is none.
+/// A mail address as it is compared; `None`: it is no address.
 pub fn mail_of(text: &str) -> Option<String> {
     let text = text.trim().to_lowercase();
     let (name, domain) = text.split_once('@')?;
@@ -233,7 +233,7 @@ impl People {
     /// Changes a developer, and writes in the same step what comes of it, such as mails. Gives the developer afterwards.
     ///
     /// # Errors
-    /// There is none, or what `change` refuses.
+    /// If it does not exist, or `change` refuses.
     pub async fn change(
         &self,
         portal: &str,
@@ -363,7 +363,7 @@ impl People {
     }
 }
 
-/// Where the session of a cookie is; `None`: it is no cookie of ours.
+/// The key of the session of a cookie; `None`: the cookie has another form.
 fn session_key(portal: &str, cookie: &str) -> Option<Key> {
     let (developer, token) = cookie.split_once('.')?;
     let is_id = developer.len() == 16 && developer.bytes().all(|it| it.is_ascii_hexdigit());

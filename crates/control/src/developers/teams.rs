@@ -37,7 +37,7 @@ pub struct Team {
     pub created: u64,
 }
 
-/// A team and what somebody is in it.
+/// A team and the role of a member in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Membership {
     /// The team.
@@ -47,7 +47,7 @@ pub struct Membership {
 }
 
 impl Team {
-    /// Whether somebody else than this member is an owner.
+    /// Whether another member than this one is an owner.
     pub fn has_other_owner(&self, member: &str) -> bool {
         let mut members = self.members.iter();
         members.any(|(id, role)| id != member && *role == TeamRole::Owner)

@@ -34,7 +34,7 @@ pub struct DeveloperToken {
     pub last_used: Option<u64>,
 }
 
-/// Where a token is, and whose it is; `None`: it is none of ours.
+/// The key of a token, with its owner; `None`: the token has another form.
 fn token_key(portal: &str, token: &str) -> Option<(String, Key)> {
     let (developer, secret) = token.strip_prefix(MARK)?.split_once('_')?;
     let is_hex = |text: &str, length| text.len() == length && text.bytes().all(|it| it.is_ascii_hexdigit());

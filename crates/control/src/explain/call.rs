@@ -15,7 +15,7 @@ pub struct ExplainedCall {
     pub authority: String,
     /// Path and query as written.
     pub target: String,
-    /// Headers beside `Host`.
+    /// Headers other than `Host`.
     pub headers: Vec<(String, String)>,
     /// The client's address.
     pub client: IpAddr,
@@ -28,7 +28,7 @@ pub struct ExplainedCall {
 }
 
 impl ExplainedCall {
-    /// Reads `[METHOD ]URL`, where the URL may be a path alone, and headers as `name: value`.
+    /// Reads `[METHOD ]URL`, in which the URL may be a path alone, and headers as `name: value`.
     ///
     /// # Errors
     /// A sentence about what was expected.
@@ -84,7 +84,7 @@ impl ExplainedCall {
         Ok(call)
     }
 
-    /// Whether it would be gRPC over HTTP/2, of which only the media type can be told here.
+    /// Whether it would be gRPC over HTTP/2, of which only the media type is known here.
     pub fn is_grpc(&self) -> bool {
         let is_type = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("content-type");
         self.headers.iter().find(is_type).is_some_and(|(_, value)| {

@@ -25,7 +25,7 @@ pub struct PluginStep {
     pub verdict: StepVerdict,
 }
 
-/// A plugin with where it comes from.
+/// A plugin with its origin.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Instance {
     /// Its name in the catalogue.
@@ -36,7 +36,7 @@ pub struct Instance {
     pub when: Option<serde_json::Value>,
     /// Whether several chains share it.
     pub is_shared: bool,
-    /// Where it stands: a file, and a line if that is known.
+    /// Its location: a file, and a line if that is known.
     pub at: Option<String>,
 }
 

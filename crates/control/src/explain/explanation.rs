@@ -44,11 +44,11 @@ pub struct Winner {
     pub name: String,
     /// Its dialect.
     pub dialect: DialectName,
-    /// Where it is written: a file, and a line if that is known.
+    /// Its location: a file, and a line if that is known.
     pub at: Option<String>,
     /// The conditions by which it takes the call.
     pub by: String,
-    /// Where the call goes.
+    /// The target of the call.
     pub to: String,
     /// The name of the service.
     pub service: Option<String>,
@@ -95,7 +95,7 @@ pub struct NearMissRoute {
     pub name: String,
     /// Its dialect.
     pub dialect: DialectName,
-    /// Where it is written: a file, and a line if that is known.
+    /// Its location: a file, and a line if that is known.
     pub at: Option<String>,
     /// Its conditions.
     pub by: String,

@@ -1,5 +1,5 @@
 //! What would happen to a call: the route that takes it and why, why the near ones do not, what each plugin makes of it
-//! as far as that can be said without I/O, and where it would go. `weir explain` and `POST /api/v1/explain` show this.
+//! as far as that can be said without I/O, and its target. `weir explain` and `POST /api/v1/explain` show this.
 //!
 //! **What it is not**: it sends nothing, reads no store and changes no counter of a gateway. What it works with is a
 //! snapshot of its own.
@@ -38,7 +38,7 @@ pub struct Explainer<'c> {
     pub dialects: &'c DialectSet,
     /// The catalogue of plugins.
     pub registry: &'c Registry,
-    /// Where a resource of the model is written: a file, and a line if that is known.
+    /// The location of a resource of the model: a file, and a line if that is known.
     pub place: &'c (dyn Fn(&DocPath) -> Option<String> + Sync),
 }
 

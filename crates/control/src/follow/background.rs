@@ -41,7 +41,7 @@ impl<W: Send + 'static> Background<W> {
 
 /// Lets calls go before what the calling thread does.
 pub fn lower_priority() {
-    // On Linux this is the calling thread's own priority. Where it cannot be lowered, all still works.
+    // On Linux this is the calling thread's own priority. If it cannot be lowered, all still works.
     let _unchanged = rustix::process::setpriority_process(None, NICENESS);
 }
 

@@ -29,7 +29,7 @@ pub struct SkippedResource {
 /// snapshot's.
 ///
 /// # Errors
-/// What is wrong, where it cannot be left out.
+/// The faults, if they cannot be left out.
 pub fn compile(
     model: &Model,
     hash: u64,
@@ -118,7 +118,7 @@ fn step_of(found: &Diagnostic) -> Option<usize> {
     }
 }
 
-/// Whether a finding is about where a route leads.
+/// Whether a finding is about the service of a route.
 fn is_about_service(found: &Diagnostic) -> bool {
     matches!(found.path.0.as_slice(), [_, PathStep::Index(_), PathStep::Field(inner), ..] if inner == "service")
 }
@@ -283,7 +283,7 @@ impl RejectedPositions {
             }
             !is_led_astray
         });
-        // Where one of several with one name goes, the name still leads somewhere.
+        // If one of several services with one name goes, the name still leads to the others.
         services.retain(|name| !model.services.iter().any(|it| it.name == *name));
         let plugins = self.plugins.iter().filter_map(|at| model.plugins.get(*at));
         let mut lost = LostPlugins::of(plugins, is_skippable);

@@ -54,7 +54,7 @@ pub fn is_served(dialects: &DialectSet, key: &Key) -> bool {
         || of_environments.any(|prefix| key.as_str().starts_with(prefix))
 }
 
-/// Whether a document tells caches what to forget. It is no configuration, and is soon gone.
+/// Whether a document orders caches to forget something. It is no configuration, and is soon gone.
 pub fn is_purge(key: &Key) -> bool {
     key.as_str().starts_with(PURGES)
 }
@@ -122,7 +122,7 @@ impl DialectModels {
         self.files = Some(DialectState::new(None, Box::new(model)));
     }
 
-    /// What the files say stands in the one where it stood in the other.
+    /// Swaps what the files say between the two.
     pub(super) fn swap_files(&mut self, other: &mut Self) {
         std::mem::swap(&mut self.files, &mut other.files);
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use weir_store::Key;
 
-/// Documents by their keys, with a hash that is the same wherever the same documents are, in whichever order they
+/// Documents by their keys, with a hash that depends only on the documents, not on the order in which they
 /// came. A change costs as much as the document is long, however many there are.
 #[derive(Debug, Clone, Default)]
 pub struct Documents {

@@ -51,14 +51,14 @@ pub struct Engine {
     pub registry: Registry,
     /// What outlives snapshots.
     pub persistent: PersistentState,
-    /// How many times as long as a compile took there is none after it, under a storm of changes: the more there is
+    /// How many times as long as a compile took the engine pauses after it, under a storm of changes: the more there is
     /// to compile, the more changes a compile takes together.
     pub duty_factor: u32,
     /// Where references to secrets lead.
     pub secrets: Secrets,
-    /// Where it tells how it stands.
+    /// Receives the state of following.
     pub followed: StateHandle,
-    /// Where it tells which certificates are to be got.
+    /// Receives the certificates that are wanted.
     pub acme: AcmeConfigs,
     /// Takes a snapshot over.
     pub serve: Box<dyn FnMut(Snapshot) + Send>,
@@ -71,7 +71,7 @@ pub(super) struct Work {
     engine: Engine,
     /// Keeps, for the next start, what is served.
     writer: Option<LastKnownGoodWriter>,
-    /// Where that is.
+    /// The file of the last known good documents.
     last_known_good: Option<LastKnownGoodFile>,
     set: DialectSet,
     dialects: DialectModels,
@@ -112,7 +112,7 @@ impl Engine {
                 continue;
             }
             let begun = Instant::now();
-            // Somebody waits for a single change; of a storm, calls must not feel anything.
+            // A user waits for a single change; calls must not notice a storm of them.
             if ended.is_some_and(|ended| begun.duration_since(ended) < BURST_WINDOW) {
                 match background.work_on(work) {
                     Some(done) => work = done,
@@ -310,7 +310,7 @@ impl Work {
         }
     }
 
-    /// Serves the last known good documents, where there are any, instead of nothing.
+    /// Serves the last known good documents, if there are any, instead of nothing.
     fn serve_kept(&mut self) {
         let (documents, revision) = match self.last_known_good.as_ref().map(LastKnownGoodFile::load) {
             Some(Ok(Some(loaded))) => loaded,

@@ -36,7 +36,7 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5);
 /// A file for documents.
 #[derive(Debug, Clone)]
 pub struct LastKnownGoodFile {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// The keys that seal what is in it; `None`: nothing does.
     pub keys: Option<SealingKeys>,
@@ -54,7 +54,7 @@ pub struct LastKnownGoodWriter {
 }
 
 impl LastKnownGoodWriter {
-    /// Writes into this file. `ask` is called when it is to be given the newest again, `told` with each revision that
+    /// Writes into this file. `ask` is called when it needs the newest documents again, `told` with each revision that
     /// was written.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Following: from a store's documents to what the gateway serves, again with every change.
 //!
-//! A [`Source`] tells of documents; a thread ([`engine`]) reads, compiles and hands over; one of low priority does
+//! A [`Source`] delivers documents; a thread ([`engine`]) reads, compiles and hands over; one of low priority does
 //! it for it while changes come fast. What comes faster than it compiles is served together.
 
 mod background;
@@ -41,7 +41,7 @@ const MAX_WAITING: usize = 1024;
 /// How long a source may be silent at the start before the last known good documents are served.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Tells the engine of what does not come from its source.
+/// Sends events to the engine that do not come from its source.
 #[derive(Debug, Clone)]
 pub struct Inputs {
     sender: mpsc::Sender<EngineEvent>,
@@ -49,7 +49,7 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Tells it. An engine that has ended does not mind.
+    /// Sends an event. It is dropped if the engine has ended.
     pub async fn send(&self, input: EngineEvent) {
         let _ended = self.sender.send(input).await;
     }
@@ -85,7 +85,7 @@ pub fn start(
     Ok(Inputs { sender, dialects })
 }
 
-/// Passes on what a source tells, until the engine ends. Where the source is away at the start, the documents kept
+/// Passes on the events of a source, until the engine ends. If the source is away at the start, the documents kept
 /// in `last_known_good` are served.
 pub async fn follow(mut source: Box<dyn Source>, inputs: Inputs, last_known_good: Option<LastKnownGoodFile>) {
     let first = tokio::time::timeout(TIMEOUT, source.next()).await;
@@ -119,7 +119,7 @@ pub async fn follow(mut source: Box<dyn Source>, inputs: Inputs, last_known_good
     }
 }
 
-/// What the source tells next. Until then, documents go whose end has come.
+/// The next event of the source. Until then, expired documents are removed.
 async fn hear(source: &mut dyn Source, ends: &mut ExpiryQueue, inputs: &Inputs) -> SourceEvent {
     let mut next = source.next();
     loop {

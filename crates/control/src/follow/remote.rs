@@ -29,7 +29,7 @@ const MAX_LINE: usize = 256 << 20;
 pub struct ControlSource {
     /// Whose documents are served.
     dialects: DialectSet,
-    /// Where it is, without a slash at its end.
+    /// Its URL, without a slash at its end.
     url: String,
     token: Option<String>,
     /// What was heard up to now is of this revision.
@@ -191,7 +191,7 @@ impl ControlSource {
         Ok(())
     }
 
-    /// What a line tells; `None`: nothing yet.
+    /// The event in a line; `None`: nothing yet.
     fn read(&mut self, line: &[u8]) -> Result<Option<SourceEvent>, String> {
         let line: Line = serde_json::from_slice(line).map_err(|error| format!("not understood: {error}"))?;
         if let Some(head) = &line.weir {
@@ -238,8 +238,8 @@ impl ControlSource {
         }))
     }
 
-    /// Sees whether what was heard is what the control plane has. Where a stream was resumed it may not be: the store
-    /// may be another one by now, or have been set back, and have come to the same revision.
+    /// Checks that the documents here are those of the control plane. After a stream was resumed they may not be: the
+    /// store may be another one by now, or have been set back, and have come to the same revision.
     fn compare(&mut self, served: &RemoteState) -> Result<(), String> {
         let is_other = self.whole.is_none()
             && self.revision == Some(Revision(served.revision))

@@ -30,7 +30,7 @@ impl OpenStore {
         Self(Arc::new(watch::Sender::new(Some(store))))
     }
 
-    /// The store, where it is open.
+    /// The store, if it is open.
     pub fn get(&self) -> Option<Arc<dyn Store>> {
         self.0.borrow().clone()
     }

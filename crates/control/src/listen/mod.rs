@@ -120,7 +120,7 @@ pub async fn serve(
                 let (tls, router, draining) = (tls.clone(), router.clone(), draining.clone());
                 tokio::spawn(async move {
                     let _place = place;
-                    // Answers are small and waited for. Where it cannot be set, they only take longer.
+                    // Answers are small and waited for. If it cannot be set, they only take longer.
                     let _slower = stream.set_nodelay(true);
                     match tls {
                         None => serve_one(stream, (peer, OverTls(false)), router, bounds, draining).await,
@@ -150,7 +150,7 @@ pub async fn serve(
     let _in_time = tokio::time::timeout(bounds.drain, places.acquire_many(all)).await;
 }
 
-/// What clients are answered that show no certificate where one must be shown.
+/// The answer to clients without a certificate at a listener that asks for one.
 async fn refuse_unknown() -> (StatusCode, &'static str) {
     // In NGINX's words, and as a text: it is no answer of any dialect.
     (StatusCode::BAD_REQUEST, "No required SSL certificate was sent\n")
@@ -207,7 +207,7 @@ async fn serve_one(
         .timer(TokioTimer::new())
         // As the originals write the names of their headers.
         .title_case_headers(true)
-        // The stream itself does better: it tells a slow client from one that has nothing to ask.
+        // The stream itself does better: it distinguishes a slow client from an idle one.
         .header_read_timeout(None)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);

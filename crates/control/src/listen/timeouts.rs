@@ -31,7 +31,7 @@ impl CallTracker {
         self.count.load(Ordering::Acquire) > 0
     }
 
-    /// Has `waker` told when no call is being answered any more.
+    /// Has `waker` woken when no call is being answered any more.
     fn wake_when_idle(&self, waker: &Waker) {
         *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker.clone());
     }

@@ -2,12 +2,12 @@
 //! use are here. They change often, end by themselves, and must neither fill the configuration's history nor make its
 //! writers try again.
 //!
-//! It is a [`Store`] like the other one, opened beside it: `operational.db` in the same folder, another prefix in the same
-//! etcd, or memory. A document is `{"ends":MILLISECONDS,"value":…}`. Whether it has ended is decided by the caller's
-//! clock. The store removes it later by itself.
+//! It is a [`Store`] like the other one, opened next to it: `operational.db` in the same folder, another prefix in the
+//! same etcd, or memory. A document is `{"ends":MILLISECONDS,"value":…}`. Whether it has ended is decided by the
+//! caller's clock. The store removes it later by itself.
 //!
-//! **What it is not**: gateways read nothing of it but what plugins share ([`crate::shared_records`]), it is not part of a roll
-//! back, and it has no history for people.
+//! **What it is not**: gateways read nothing of it except what plugins share ([`crate::shared_records`]), it is not
+//! part of a roll back, and it has no history for people.
 
 mod cache;
 
@@ -162,7 +162,7 @@ impl OperationalStore {
         Ok(Self::new(sealed(store, keys)))
     }
 
-    /// The store itself, to follow a part of it. [`decode`] reads what is told.
+    /// The store itself, to follow a part of it. [`decode`] reads its values.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! The operational store, in memory and in a file. That each kind of store keeps the contract is tested where they are.
+//! The operational store, in memory and in a file. The crate of the stores tests that each kind keeps the contract.
 
 use super::*;
 use weir_store::sqlite::{OPERATIONAL_FILE_NAME, Options, SqliteStore};

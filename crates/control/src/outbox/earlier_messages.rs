@@ -1,6 +1,6 @@
-//! Messages of earlier versions, which do not say in whose name they go. It is noted once, as far as it can be told by
-//! what they are about and by which portals know the address. Nothing waits for that: what is not noted is told in the
-//! same way when it is asked for.
+//! Messages of earlier versions, which do not say in whose name they go. That is noted once, as far as their
+//! subjects, and the portals that know the address, show it. Nothing waits for that: what is not noted is found out in
+//! the same way when it is asked for.
 
 use super::message::{Delivery, Message, Webhook};
 use super::origin::Origin;
@@ -80,7 +80,7 @@ impl Outbox {
         }
     }
 
-    /// Notes in whose name messages of earlier versions go, once. What cannot be told stays as it is.
+    /// Notes in whose name messages of earlier versions go, once. What cannot be found out stays as it is.
     ///
     /// # Errors
     /// The store cannot be read or written. What was noted until then stays, and it may be done again.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use weir_store::{HistoryEntry, Key, Revision, Store, StoreError};
 
-/// Where the place in the history is kept.
+/// The key of the place in the history.
 const CURSOR: &str = "outbox/cursor";
 /// Changes that are read at once.
 const BATCH: usize = 500;
@@ -20,7 +20,7 @@ const MAX_CHANGES: usize = 50_000;
 /// How long the reader sleeps at most.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Up to where the history was read.
+/// The revision up to which the history was read.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Cursor {
     revision: u64,
@@ -61,7 +61,7 @@ async fn round(store: &dyn Store, outbox: &Outbox, now: SystemTime) -> Result<()
     }
 }
 
-/// Writes messages for all commits that were not read before. The first time, it only notes where the history ends.
+/// Writes messages for all commits that were not read before. The first time, it only notes the end of the history.
 ///
 /// # Errors
 /// One of the stores does not do its part. The same commits are read again then.
@@ -116,7 +116,7 @@ pub async fn read(store: &dyn Store, outbox: &Outbox, now: SystemTime) -> Result
     Ok(())
 }
 
-/// A few characters that tell documents of one commit apart.
+/// A few characters that distinguish documents of one commit.
 fn short(key: &str) -> String {
     weir_apis::hash::of_bytes(key.as_bytes())[..8].to_owned()
 }

@@ -21,10 +21,10 @@ pub struct Smtp {
 /// Why a mail server cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SmtpError {
-    /// The URL is none. It may hold a password and is not shown.
+    /// The URL is invalid. It may hold a password and is not shown.
     #[error("expected smtp://HOST:PORT, smtps://USER:PASSWORD@HOST or smtp://HOST?tls=required: {0}")]
     Url(String),
-    /// The address is none.
+    /// The address is invalid.
     #[error("expected an address such as 'Weir <weir@example.com>', found '{0}'")]
     From(String),
 }
@@ -33,7 +33,7 @@ impl Smtp {
     /// By the URL of a server (`smtp://`, `smtps://`, `?tls=required`), and the address that mails are from.
     ///
     /// # Errors
-    /// One of them is none.
+    /// If one of them is invalid.
     pub fn new(url: &str, from: &str) -> Result<Self, SmtpError> {
         let builder = AsyncSmtpTransport::<Tokio1Executor>::from_url(url)
             .map_err(|error| SmtpError::Url(error.to_string()))?;

@@ -20,7 +20,7 @@ pub struct Mail {
     pub subject: String,
     /// The text.
     pub text: String,
-    /// The same as HTML; empty: there is none.
+    /// The same as HTML; empty: no HTML.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub html: String,
     /// Files: name, media type, and contents in base64.
@@ -90,7 +90,7 @@ impl Message {
         }
     }
 
-    /// The application and the webhook of it that this is for, if developers have named where it goes.
+    /// The application and its webhook that this is for, if developers have named the address.
     pub fn of_application(&self) -> Option<&(String, String)> {
         match self {
             Self::Mail(_) => None,
@@ -139,7 +139,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// As developers read it. Why there was no connection is for operators: it tells of their network and their flags.
+    /// The form for developers. Why there was no connection is for operators: it reveals their network and their flags.
     #[must_use]
     pub fn for_developers(mut self) -> Self {
         let is_theirs = self.outcome.starts_with(ANSWERED) || self.outcome == NOT_SENT;

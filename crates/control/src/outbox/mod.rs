@@ -225,7 +225,7 @@ impl Outbox {
         Ok(count)
     }
 
-    /// Tries a message that waits, or was given up, as soon as possible. `false`: there is none.
+    /// Tries a message that waits, or was given up, as soon as possible. `false`: it does not exist.
     ///
     /// # Errors
     /// The store cannot be read or written.

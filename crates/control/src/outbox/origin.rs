@@ -1,5 +1,5 @@
 //! In whose name a message goes: the provider's, a portal's, or an application's. Who forgets what is known of a developer
-//! has to know it: in another portal somebody may have the same address.
+//! has to know it: another portal may have a developer with the same address.
 //!
 //! **What it is not**: it decides nothing about what is forgotten (`crate::api`).
 

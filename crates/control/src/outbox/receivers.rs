@@ -64,7 +64,7 @@ impl Inboxes {
     }
 }
 
-/// Who is told.
+/// The receivers.
 pub struct Receivers {
     hooks: Vec<Hook>,
     /// Those of applications.
@@ -256,8 +256,8 @@ impl Receivers {
 }
 
 impl Outbox {
-    /// What is written to tell of an event that is no change of the configuration: messages, and what portals show. Only who
-    /// writes alone may do it ([`Outbox::write_alone`]). The new messages wait from now on.
+    /// Writes what an event that is no change of the configuration leads to: messages, and what portals show. Only the
+    /// one that writes alone may do it ([`Outbox::write_alone`]). The new messages wait from now on.
     ///
     /// # Errors
     /// The store cannot be read.

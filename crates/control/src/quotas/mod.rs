@@ -1,5 +1,5 @@
 //! How quotas stand: by the limiter's own count if a gateway of this process serves the environment, else by the calls that
-//! gateways have reported. Developers are told when one is nearly used up ([`watch`]).
+//! gateways have reported. Developers get a notification when one is nearly used up ([`watch`]).
 //!
 //! **What it is not**: it is never on the way of a call, and it limits nothing.
 
@@ -174,8 +174,8 @@ impl Meter {
     }
 }
 
-/// All groups of a query for many values of a dimension. If there are more than are told apart, it is asked for fewer values
-/// at once. Of a single value, the largest of so many are what is known.
+/// All groups of a query for many values of a dimension. If there are more groups than a query returns, it is asked for
+/// fewer values at once. Of a single value, the largest of so many are what is known.
 async fn frames_of(
     analytics: &Analytics,
     query: &Query,

@@ -1,7 +1,8 @@
-//! Tells developers that a quota is nearly used up, and that it is: by mail, by webhook, and behind the bell. Once for each
-//! level, window and subscription, whichever control plane sees it.
+//! Notifies developers that a quota is nearly used up, and that it is: by mail, by webhook, and behind the bell. Once
+//! for each level, window and subscription, whichever control plane sees it.
 //!
-//! **What it is not**: limits by the second, minute and hour are over before somebody reads of them; nothing is told.
+//! **What it is not**: limits by the second, minute and hour are over before a developer reads of them; nothing is
+//! sent.
 
 use super::{Meter, QuotaUsage};
 use crate::operational::{OperationalError, OperationalWrite};
@@ -21,7 +22,7 @@ use weir_store::{BadKey, Document, Key, Store};
 const EVERY: Duration = Duration::from_secs(5);
 /// Looking at them takes at most one part of so many of the time.
 const REST: u32 = 50;
-/// Below here is what was told.
+/// The prefix of what was sent.
 const TOLD: &str = "quotas/";
 
 /// What was said about a quota in the window that is open.
@@ -40,7 +41,7 @@ impl NoticeRecord {
     }
 }
 
-/// Why developers are not told.
+/// Why developers get no notification.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     /// A store does not do its part.
@@ -64,7 +65,7 @@ pub struct QuotaWatcher {
     meter: Meter,
 }
 
-/// What is needed to tell developers, read once for all quotas.
+/// What is needed to notify developers, read once for all quotas.
 struct NotifyContext {
     receivers: Receivers,
     waiting: PendingByApplication,
@@ -90,7 +91,7 @@ fn word(per: Period) -> &'static str {
 }
 
 impl Quota {
-    /// Where the store keeps which notices were sent.
+    /// The key under which the store keeps which notices were sent.
     fn key(&self) -> Result<Key, BadKey> {
         let (subscription, environment) = (&self.subscription.id, &self.place.environment);
         let per = word(self.limit.per);
@@ -155,7 +156,7 @@ impl QuotaWatcher {
         Self { store, outbox, meter }
     }
 
-    /// Tells developers until the process ends.
+    /// Notifies developers until the process ends.
     pub async fn run(self) {
         let mut pause = EVERY;
         loop {
@@ -168,10 +169,10 @@ impl QuotaWatcher {
         }
     }
 
-    /// Tells what is to be told at a time. Gives how many quotas that were.
+    /// Sends what is due at a time. Returns for how many quotas.
     ///
     /// # Errors
-    /// A store does not do its part. What was told stays told.
+    /// If a store fails. What was sent stays noted.
     pub async fn round(&self, now: SystemTime) -> Result<usize, WatchError> {
         let began = Instant::now();
         // Most have no quotas.
@@ -217,7 +218,8 @@ impl QuotaWatcher {
         Ok(count)
     }
 
-    /// Tells developers of quotas that they do not know of, as long as no other control plane does. Gives how many these were.
+    /// Notifies developers of quotas that they do not know of, as long as no other control plane does. Returns for how
+    /// many.
     async fn notify_all(
         &self,
         reached: &[(Quota, QuotaLevel)],
@@ -272,8 +274,8 @@ impl QuotaWatcher {
         Ok(known)
     }
 
-    /// Tells developers of a quota, if what was told is still what it was when it was read. `false`: another control plane has
-    /// told them meanwhile.
+    /// Notifies developers of a quota, if the note of what was sent is still what it was when it was read. `false`:
+    /// another control plane has sent it meanwhile.
     async fn notify(
         &self,
         (quota, reached): (&Quota, &QuotaLevel),

@@ -17,7 +17,7 @@ use weir_dialect::{SecretLocation, SecretTarget};
 
 /// How long a compile waits for values that are not known yet.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// How long somebody waits who asks for one value now.
+/// How long a caller waits who asks for one value now.
 const TEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often is looked for values that are no longer fresh.
 const TICK: Duration = Duration::from_secs(1);
@@ -32,12 +32,12 @@ const MAX_ANSWER: usize = 1 << 20;
 /// Why a secret is of no use that a vault gives.
 pub(super) const NO_FIELD: &str = "the secret holds no such field";
 /// Why a vault does not give a value, for those who may read documents. What came from the network is for the log alone: it
-/// would tell them what is at an address.
+/// would reveal what is at an address.
 const NOT_GIVEN: &str = "its vault does not give it; the log of Weir says why";
 /// The same of a value that nothing served refers to.
 const NOT_GIVEN_TO_TESTS: &str = "its vault does not give it; the log of Weir says why. As long as nothing that is served \
      refers to it, it is asked for only at public addresses and those of --webhook-allow";
-/// Most secrets whose faults are told one by one when they are new; the others are counted.
+/// Most secrets whose faults are logged one by one when they are new; the others are counted.
 const MAX_TOLD: usize = 8;
 
 /// The values. Cheap to share.
@@ -262,7 +262,7 @@ impl Cache {
         entry.is_failing = true;
     }
 
-    /// Keeps values fresh, and tells the engine of those that have changed, until the process ends.
+    /// Keeps values fresh, and notifies the engine of those that have changed, until the process ends.
     pub async fn refresh(self, inputs: Inputs) {
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -324,7 +324,7 @@ impl SecretReadings for Cache {
                 return Reading::of(self.get(place).and_then(|it| holds(&it, target)));
             }
             place @ SecretLocation::Http { .. } => {
-                // What is served is asked for anyway, wherever its vault is.
+                // What is served is asked for anyway, at whatever address its vault is.
                 let is_served = self.known().contains_key(place);
                 let (reach, reason) = match is_served {
                     true => (None, NOT_GIVEN),
@@ -339,7 +339,7 @@ impl SecretReadings for Cache {
                 })
             }
         };
-        // A value that is known is changed by the rounds alone, which tell the engine.
+        // A value that is known is changed by the rounds alone, which notify the engine.
         if let Some(entry) = self.known().get_mut(&target.place) {
             entry.is_wanted = true;
         }

@@ -1,4 +1,4 @@
-//! Definitions of gRPC services that configurations name by a file: their texts are put beside the name, with those of
+//! Definitions of gRPC services that configurations name by a file: their texts are put next to the name, with those of
 //! the files that they import.
 
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ fn imports(file: &str, text: &str, folders: &[&Path]) -> Result<BTreeMap<String,
     Ok(found)
 }
 
-/// A definition's text. Nothing but definitions is read: what is wrong with a file is told with a part of it.
+/// A definition's text. Only definitions are read, because the error about a file quotes a part of it.
 fn read(path: &Path) -> Result<String, String> {
     if path.extension().is_none_or(|extension| extension != "proto") {
         return Err("expected a file whose name ends in .proto".to_owned());

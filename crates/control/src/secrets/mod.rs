@@ -47,7 +47,7 @@ impl Secrets {
         }
     }
 
-    /// Takes over one document, where it says where references lead. Says whether it does.
+    /// Takes over one document, if it defines the target of references. Returns whether it does.
     pub fn apply(&mut self, key: &str, value: Option<&[u8]>) -> bool {
         self.syntaxes.apply(key, value)
     }

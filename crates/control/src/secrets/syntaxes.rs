@@ -121,7 +121,7 @@ impl References<'_> {
         }
     }
 
-    /// Where a reference leads.
+    /// The target of a reference.
     ///
     /// # Errors
     /// Nowhere, and why.

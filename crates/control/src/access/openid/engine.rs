@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How far the clocks may be apart.
 const SKEW: Duration = Duration::from_secs(60);
-/// How long somebody may take to log in there.
+/// How long a user may take to log in there.
 pub const LONGEST_LOGIN: Duration = Duration::from_secs(600);
 /// All but unreserved characters (RFC 3986, 2.3).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
@@ -45,7 +45,7 @@ pub struct Metadata {
     authorization_response_iss_parameter_supported: bool,
 }
 
-/// Why somebody is not logged in.
+/// Why a user is not logged in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoginError {
     /// The provider cannot be asked, or gives no good answer.
@@ -95,7 +95,7 @@ pub fn is_private(url: &str) -> bool {
     }
 }
 
-/// Where a provider says what it is.
+/// The address of a provider's metadata.
 pub fn discovery_url(issuer: &str) -> String {
     format!(
         "{}/.well-known/openid-configuration",
@@ -141,9 +141,9 @@ pub struct PendingLogin {
     nonce: String,
     /// The code verifier of PKCE.
     verifier: String,
-    /// Where the provider sends the browser back to.
+    /// The address to which the provider sends the browser back.
     redirect_uri: String,
-    /// Where the browser goes in the end: a path of this server.
+    /// The last target of the browser: a path of this server.
     pub return_to: String,
     /// When, in seconds since the Unix epoch.
     time: u64,
@@ -170,7 +170,7 @@ fn with_query(url: &str, query: &str) -> String {
     format!("{url}{separator}{query}")
 }
 
-/// Where a browser may go in the end: a path of this server's console, and no other site.
+/// A safe last target for a browser: a path of this server's console, and no other site.
 pub fn safe_return(wanted: Option<&str>) -> String {
     let is_safe = |it: &&str| {
         it.starts_with("/ui/") && !it.contains(['\\', '\r', '\n']) && it.len() <= 1000 && it.is_ascii()
@@ -208,7 +208,7 @@ impl PendingLogin {
         serde_json::from_slice(&URL_SAFE_NO_PAD.decode(value).ok()?).ok()
     }
 
-    /// Where the browser is sent.
+    /// The address to which the browser is sent.
     pub fn authorization_url(
         &self,
         provider: &Provider,
@@ -385,7 +385,7 @@ pub fn with_userinfo(mut claims: Value, more: &Value) -> Result<Value, TokenErro
     Ok(claims)
 }
 
-/// Where somebody who has logged out here logs out of the provider as well.
+/// The address at which a user who has logged out here logs out of the provider as well.
 pub fn logout_url(provider: &Provider, metadata: &Metadata, return_to: &str) -> Option<String> {
     let end = metadata.end_session_endpoint.as_ref()?;
     let pairs = [

@@ -72,7 +72,7 @@ impl Provider {
         self.mappings.iter().flat_map(|it| &it.rights).any(is_admin)
     }
 
-    /// What somebody in these groups may do.
+    /// The rights of a user in these groups.
     pub fn rights_of(&self, groups: &[String]) -> Vec<Right> {
         let is_of = |mapping: &&Mapping| mapping.group == "*" || groups.contains(&mapping.group);
         let mut rights: Vec<Right> = Vec::new();
@@ -113,7 +113,7 @@ impl Provider {
 /// The key of an identity provider.
 ///
 /// # Errors
-/// The name is none.
+/// If the name is invalid.
 pub fn key_of(name: &str) -> Result<Key, BadKey> {
     match weir_apis::naming::is_name(name) {
         true => Key::new(&format!("{PREFIX}{name}")),

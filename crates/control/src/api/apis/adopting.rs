@@ -99,7 +99,7 @@ pub async fn adopt(
     Ok((StatusCode::CREATED, Json(answer)).into_response())
 }
 
-/// Finds the routes of a service, what a version of them is, and where they stand.
+/// Finds the routes of a service, the version to make of them, and their positions.
 async fn found(api: &Arc<Api>, wanted: &AdoptRequest) -> Result<(Adopted, Source), Problem> {
     let refuse = |place: &str, message: String| Problem::step("read", vec![(place.to_owned(), message)]);
     let unknown = || refuse("dialect", format!("there is no dialect '{}'", wanted.dialect));
@@ -198,7 +198,7 @@ pub fn take_over(library: &mut Library, version: &mut Version, environment: &str
     Ok(())
 }
 
-/// Routes that a version was adopted from and that are still there, beside those conflicts that are known.
+/// Routes that a version was adopted from and that are still there, without the conflicts that are known.
 pub fn conflicts(library: &Library, version: &Version, known: &[Conflict]) -> Vec<Conflict> {
     let source = version.source.as_ref().filter(|it| it.taken_over.is_none());
     let Some(source) = source else {

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use weir_apis::entities::{Approval, ApprovalState, Publication, Revision, Runtime, Version};
 use weir_apis::{hash, states};
 
-/// What somebody is to agree to.
+/// What a person is to agree to.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewApproval {

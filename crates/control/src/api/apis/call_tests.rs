@@ -1,4 +1,4 @@
-//! Tests of a version: kept beside it, run on demand against its draft, a revision or what is published, and run by
+//! Tests of a version: kept with it, run on demand against its draft, a revision or what is published, and run by
 //! every publish. A test explains its call; nothing is sent.
 
 use super::commit::{WriteEffects, now, rendered};
@@ -91,7 +91,7 @@ pub async fn put(
     Ok(answered(written.answer, &entity))
 }
 
-/// Keys in a request, which would stand in the store as plain text, wherever in it they are: behind a `Bearer` or in the
+/// Keys in a request, which would stand in the store as plain text, at any position in it: behind a `Bearer` or in the
 /// path, in a form or in JSON.
 fn keys_in(library: &Library, request: &TestRequest) -> Result<Vec<(String, String)>, Problem> {
     let credentials: Vec<Credential> = library.list(&library::credential_key(""))?;

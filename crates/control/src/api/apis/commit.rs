@@ -94,7 +94,7 @@ impl Api {
         self.manage_with(whose, now(), work, (trial, judge)).await
     }
 
-    /// The same at a given time, in somebody's name.
+    /// The same at a given time, in a user's name.
     pub(super) async fn manage_as<A: Send>(
         self: &Arc<Self>,
         whose: (&str, bool),

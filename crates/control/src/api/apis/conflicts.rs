@@ -24,7 +24,7 @@ pub struct Conflict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ConflictEffect {
-    /// The other route takes it, or it cannot be told which one does.
+    /// The other route takes it, or it is unclear which one does.
     Takes,
     /// The other route has taken it so far, and loses it to the publication.
     Loses,

@@ -25,7 +25,7 @@ use weir_apis::entities::{
 };
 use weir_apis::hash;
 
-/// How long the old key stays good after a rotation, in seconds, where a plan says nothing.
+/// How long the old key stays good after a rotation, in seconds, if a plan says nothing.
 const OVERLAP: u64 = 2 * 3600;
 /// Characters of a key by which people recognise it.
 const SHOWN: usize = 8;
@@ -171,7 +171,7 @@ fn made_for(
     of_tokens(library, subscription, plan, jwt).map(|it| (None, it))
 }
 
-/// The credential of somebody who signs tokens.
+/// The credential of a caller who signs tokens.
 fn of_tokens(
     library: &Library,
     subscription: &str,

@@ -171,7 +171,7 @@ fn first_below(library: &Library, prefix: &str, holds: impl Fn(&str) -> bool) ->
         .find(|key| holds(key))
 }
 
-/// Where nothing is removed with something: no key begins so.
+/// The prefix below which nothing is removed: no key begins so.
 fn nothing_below(_name: &str) -> String {
     format!("{PREFIX}-/")
 }

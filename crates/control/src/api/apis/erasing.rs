@@ -3,7 +3,7 @@
 //! have of these applications. Counts stay, without a name.
 //!
 //! The account is suspended first, so that nothing is made meanwhile, and goes last: what fails half-way is asked for
-//! again, and goes on where it stopped.
+//! again, and continues from the point where it stopped.
 //!
 //! **What it is not**: former revisions of the configuration and the audit log stay as they are, with who wrote them.
 
@@ -262,7 +262,7 @@ async fn leave(
     Ok(())
 }
 
-/// Tells hooks that the developer is gone, by the id alone.
+/// Notifies hooks that the developer is gone, by the id alone.
 async fn notify_hooks(
     api: &Api,
     portal: &str,

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::time::SystemTime;
 use weir_apis::entities::{Application, Portal};
 
-/// Which messages go to a developer or say something of one. Somebody may have the same address in another portal, and
+/// Which messages go to a developer or mention one. Another portal may have a developer with the same address, and
 /// people of the provider may have it: what is not in the name of this portal or of its applications stays.
 pub struct DeveloperMessages<'d> {
     portal: &'d str,
@@ -77,7 +77,7 @@ impl<'d> DeveloperMessages<'d> {
             }
             Origin::Provider => false,
             Origin::Portal(portal) => portal == self.portal,
-            // One that is gone tells no more where it was.
+            // A message of an application that is gone no longer shows its portal.
             Origin::Application(name) => is_of_gone || self.others.contains(name) || !self.is_elsewhere,
             Origin::Unknown => !self.is_elsewhere,
         };

@@ -31,8 +31,8 @@ impl RenameTable {
         self.0.iter().filter(|(name, _)| !name.contains('.'))
     }
 
-    /// What analytics are told. A consumer of a subscription is counted under the name of its application. Others may have that
-    /// name, too: then it is forgotten in the calls of APIs alone, where only subscribers call.
+    /// The new names for analytics. A consumer of a subscription is counted under the name of its application. Others
+    /// may have that name, too: in that case it is forgotten in the calls of APIs alone, which only subscribers call.
     pub async fn new_names(&self, api: &Arc<Api>) -> Result<Renames, Problem> {
         let working = Arc::clone(api);
         let named = tokio::task::spawn_blocking(move || {

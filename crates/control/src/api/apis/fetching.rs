@@ -21,7 +21,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Documents of one person in a minute.
 const MOST: u32 = 20;
 
-/// Where the document is.
+/// The address of the document.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FetchDocumentRequest {

@@ -1,5 +1,5 @@
 //! Routes of other dialects that serve in an environment and would take calls of a publication, or lose calls to it. Whether
-//! two routes have a call in common is told by a call that both take: it is made up, and explained.
+//! two routes have a call in common is shown by a call that both take: it is made up, and explained.
 
 use super::conflicts::{Conflict, ConflictEffect};
 use super::library::Library;
@@ -15,7 +15,7 @@ use weir_apis::render::Document;
 use weir_dialect::DialectSet;
 use weir_model::{DialectName, HostPattern, Model, Route, RouteMatch, RouteTarget};
 
-/// The most conflicts that are told.
+/// The most conflicts that are listed.
 const MAX_CONFLICTS: usize = 100;
 /// The most routes of the publication that are looked at for one other route, and the most calls that are made up for both.
 const MAX_OWN: usize = 20;
@@ -123,7 +123,7 @@ fn meeting(
     let small = Model {
         dialect: model.dialect,
         dialect_settings: model.dialect_settings.clone(),
-        // Which dialect goes first is told by the order in which routes stand.
+        // The order of routes decides which dialect goes first.
         routes: model.routes.iter().filter(is_meant).map(|it| bare(it)).collect(),
         ..Model::default()
     };

@@ -181,7 +181,7 @@ pub fn environment_key(name: &str) -> String {
     format!("{PREFIX}environments/{name}")
 }
 
-/// Where the webhooks of an application are.
+/// The prefix of the webhooks of an application.
 pub fn webhooks_of(application: &str) -> String {
     format!("{PREFIX}webhooks/{application}/")
 }

@@ -73,7 +73,7 @@ fn open(library: &Library, plan: &Plan) -> Result<Vec<Subscription>, Problem> {
     Ok(all)
 }
 
-/// A plan as it is to be stored: what calls cannot set is as it was, and what is wrong is told.
+/// A plan as it is to be stored: fields that calls cannot set keep their values. Reports its faults.
 pub fn ready(
     library: &Library,
     before: Option<&Plan>,
@@ -236,7 +236,7 @@ pub fn targets(library: &Library, plan: &Plan) -> Result<BTreeSet<String>, Probl
     }
 }
 
-/// The plan beside this one that may get its subscriptions.
+/// Another plan of the same product that may get its subscriptions.
 fn successor(library: &Library, plan: &Plan, to: &str) -> Result<Plan, Problem> {
     let key = match plan.product.as_str() {
         "" => library::plan_key(&plan.api, &plan.version, to),

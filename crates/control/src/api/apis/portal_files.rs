@@ -67,7 +67,7 @@ async fn export(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result
     });
     let pages: BTreeMap<String, Value> = pages.collect();
     if let Some(fields) = portal.as_object_mut() {
-        // The name is that of the place where it is applied.
+        // The name comes from the portal that the files are applied to.
         fields.remove("name");
     }
     Ok(Json(serde_json::json!({ "portal": portal, "pages": pages })))

@@ -37,7 +37,7 @@ use weir_store::{Key, Revision};
 #[derive(Deserialize, Default, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PublishRequest {
-    /// A revision; left out: one of the draft, made now where the draft has changed.
+    /// A revision; left out: one of the draft, made now if the draft has changed.
     revision: Option<u32>,
     /// What holds in this environment; left out: as it is.
     runtime: Option<Runtime>,
@@ -430,8 +430,8 @@ fn steps(
     })
 }
 
-/// A runtime that a publish may set. What is stored with a base path that no call can have goes on as it is, so that a write
-/// beside it is not refused.
+/// A runtime that a publish may set. A stored base path that no call can have stays as it is, so that an unrelated
+/// write is not refused.
 fn checked(runtime: &Runtime) -> Result<Runtime, Problem> {
     match render::base_path_fault(&runtime.base_path) {
         Some(message) => {
@@ -478,7 +478,8 @@ fn linted(
         base_path: Some(&runtime.base_path),
     };
     let findings = lint::run(&text, &description, &ruleset, options);
-    // Without a word from the environment nothing of a linter blocks; what a gateway cannot serve is told by the compile.
+    // A linter's findings block nothing unless the environment says so; the compile reports what a gateway cannot
+    // serve.
     if let Some(level) = environment.lint_blocks {
         let blocking: Vec<Finding> = findings.iter().filter(|it| it.level <= level).cloned().collect();
         if !blocking.is_empty() {

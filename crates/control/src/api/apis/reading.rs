@@ -1,4 +1,5 @@
-//! What pages read of versions beside the versions themselves: all of them at once, and documents as they were uploaded.
+//! What pages read of versions other than the versions themselves: all of them at once, and documents as they were
+//! uploaded.
 
 use super::library::PREFIX;
 use super::specs;

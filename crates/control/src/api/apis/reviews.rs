@@ -19,7 +19,7 @@ use weir_apis::entities::{
 };
 use weir_apis::states;
 
-/// A wish that somebody looks at a draft.
+/// A request that another person looks at a draft.
 #[derive(Deserialize, Default, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReviewRequest {
@@ -27,7 +27,7 @@ pub struct ReviewRequest {
     reason: String,
 }
 
-/// What somebody says who has looked at a draft.
+/// The verdict of a person who has looked at a draft.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReviewDecision {

@@ -22,7 +22,7 @@ pub struct Step {
     pub name: String,
     pub version: String,
     pub environment: String,
-    /// The body; an empty map if there is none.
+    /// The body; an empty map if the call has none.
     pub body: Value,
 }
 

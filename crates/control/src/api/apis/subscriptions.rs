@@ -1,4 +1,4 @@
-//! Subscriptions: applications ask for them, and their state changes. Their credentials are beside this.
+//! Subscriptions: applications ask for them, and their state changes. Their credentials are in a file of their own.
 
 use super::access::affected;
 use super::commit::{WriteEffects, now};

@@ -26,7 +26,8 @@ pub struct Trial {
     pub publication: Publication,
     /// Only these tests; empty: all.
     pub names: Vec<String>,
-    /// Whether it may be told what becomes of calls that routes of others take: who may read the configuration may.
+    /// Whether the caller may see what happens to calls that routes of others take: callers who may read the
+    /// configuration may.
     pub sees_others: bool,
 }
 
@@ -141,7 +142,7 @@ fn method_of(request: &TestRequest) -> &str {
     }
 }
 
-/// The call of a test where it is published.
+/// The call of a test, at the address of the publication.
 pub fn call_of(
     request: &TestRequest,
     runtime: &Runtime,
@@ -173,7 +174,8 @@ pub fn call_of(
 const OF_ANOTHER: &str =
     "a route that is not of this version takes it; callers who may read the configuration see which one";
 
-/// What differs if a route of others takes the call. Nothing else of it is compared: a test that passes would tell it.
+/// The difference if a route of others takes the call. Nothing else of it is compared: a test that passes would reveal
+/// it.
 fn hidden(expected: &Expected) -> Vec<Difference> {
     let observed = Observed {
         route: "of others".to_owned(),
@@ -240,7 +242,7 @@ fn word(kind: &impl serde::Serialize) -> String {
     json!(kind).as_str().unwrap_or_default().to_owned()
 }
 
-/// Where a call may go, as `host:port`.
+/// The targets that a call may go to, as `host:port`.
 fn targets(explanation: &Explanation) -> Vec<String> {
     let Some(route) = explanation
         .route

@@ -56,7 +56,7 @@ fn candidates(call: &ExplainedCall) -> Vec<String> {
         .collect()
 }
 
-/// The names in `Authorization` that stand beside a password or a signature.
+/// The names in `Authorization` that come with a password or a signature.
 fn names(call: &ExplainedCall) -> Vec<String> {
     let is_it = |name: &str| name.eq_ignore_ascii_case("authorization");
     let values = call.headers.iter().filter(|(name, _)| is_it(name));

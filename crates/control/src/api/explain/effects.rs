@@ -21,7 +21,7 @@ use weir_store::Document;
 
 /// Calls that are looked up at most.
 const MAX_CALLS: usize = 200_000;
-/// Pairs of routes that are told at most.
+/// Pairs of routes that are listed at most.
 const MAX_MOVED: usize = 100;
 /// Hosts of other routes that a changed route for every host is tried with.
 const MAX_HOSTS: usize = 50;

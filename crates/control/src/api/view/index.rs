@@ -51,9 +51,9 @@ pub struct IndexedRow {
     pub row: Row,
     /// All that is shown of it, in small letters.
     pub text: String,
-    /// What other documents call it, beside its name.
+    /// The id by which other documents refer to it, if that is not its name.
     pub own_id: String,
-    /// Where one must have the right to see it.
+    /// The scope in which a user must have the right to see it.
     pub scope: Scope,
 }
 
@@ -81,7 +81,7 @@ struct CachedIndex {
 }
 
 impl Index {
-    /// Reads a store's documents and follows them, beside these files.
+    /// Reads a store's documents and follows them, together with these files.
     pub async fn open(
         store: Arc<dyn Store>,
         files: FileTexts,

@@ -1,4 +1,4 @@
-//! What a list is searched for and sorted by, and where a page begins.
+//! The search and the order of a list, and the begin of a page.
 
 use super::index::IndexedRow;
 use crate::api::problem::Problem;
@@ -203,7 +203,7 @@ impl Order {
         }
     }
 
-    /// Which of two rows comes first. Those of equal keys are told apart by their identifiers.
+    /// Which of two rows comes first. Rows of equal keys are ordered by their identifiers.
     pub fn compare(&self, one: (&str, &str), other: (&str, &str)) -> Ordering {
         match self.is_reverse {
             false => one.cmp(&other),

@@ -50,7 +50,7 @@ pub struct DocumentReferences {
     left_out: usize,
 }
 
-/// Where a reference stands.
+/// The holder of a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Holder {
     /// The key of a document of the store.
@@ -68,13 +68,13 @@ pub struct ReferenceUse {
     pub text: String,
     /// The store that it names.
     pub store: Option<String>,
-    /// Where it leads; or that it leads nowhere, and why.
+    /// The target, or why it leads nowhere.
     pub target: Result<SecretTarget, String>,
-    /// Where it stands.
+    /// The document or file that holds it.
     pub holder: Holder,
     /// Its place there (RFC 6901).
     pub pointer: String,
-    /// Where one must have the right to see it.
+    /// The scope in which a user must have the right to see it.
     pub scope: Scope,
 }
 
@@ -108,7 +108,7 @@ impl References {
         .collect()
     }
 
-    /// Where one must have the right to see the document with this key.
+    /// The scope in which a user must have the right to see the document with this key.
     pub fn scope_of(&self, key: &str) -> Scope {
         let workspace = self.dialects.of_key(key).map(|(dialect, short)| {
             let workspace = dialect.overview(short, &Value::Null).workspace;
@@ -130,7 +130,7 @@ impl References {
         visible.map(|it| it.left_out).sum()
     }
 
-    /// Where a text leads that documents of a dialect may hold; `None`: it is no reference.
+    /// The target of a text that documents of a dialect may hold; `None`: it is no reference.
     pub fn locate(&self, dialect: DialectName, text: &str) -> Option<Result<SecretTarget, String>> {
         let references = self.syntaxes.within(Some(dialect));
         references.is_reference(text).then(|| references.locate(text))

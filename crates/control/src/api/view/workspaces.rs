@@ -1,4 +1,4 @@
-//! Workspaces: what is in each, over all dialects. Which there are is told by what lies in them; an empty one is known to
+//! Workspaces: what is in each, over all dialects. A workspace is known by what lies in it; an empty one is known to
 //! the Admin API of its dialect only.
 
 use super::index::IndexedRow;

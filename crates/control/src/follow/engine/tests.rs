@@ -1,4 +1,4 @@
-//! What is served where the newest documents are refused as a whole.
+//! What is served if the newest documents are refused as a whole.
 
 use super::*;
 use crate::secrets::Cache;

@@ -168,7 +168,7 @@ async fn each_level_is_told_once_in_a_window() {
             "The quota of pets 1 is used up"
         ]
     );
-    // The next day it is told again. What jumps to the end is told once.
+    // The next day it is sent again. A jump to the end sends one notice.
     assert_eq!(plane.round(DAY + 86_400).await, 1);
 }
 
@@ -224,7 +224,7 @@ async fn a_raised_limit_is_told_again() {
     }
 }
 
-/// What an earlier version has told stays told.
+/// What an earlier version has sent counts as sent.
 #[tokio::test]
 async fn what_was_told_without_its_limit_is_not_told_again() {
     let plane = Plane::start().await;
@@ -240,7 +240,7 @@ async fn what_was_told_without_its_limit_is_not_told_again() {
 }
 
 impl Plane {
-    /// The quotas as this control plane has found them, and what it tells with, at a time.
+    /// The quotas as this control plane has found them, and what it notifies with, at a time.
     async fn found(&self, time: u64) -> (Vec<(Quota, QuotaLevel)>, NotifyContext) {
         let (documents, _) = self.watch.store.read("apis/").await.expect("read");
         let found = quotas(&documents).into_iter();
@@ -260,7 +260,7 @@ impl Plane {
     }
 }
 
-/// Of two control planes that have read the same, one tells.
+/// Of two control planes that have read the same, one sends.
 #[tokio::test]
 async fn what_another_one_has_told_meanwhile_is_not_told() {
     let plane = Plane::start().await;
@@ -289,7 +289,7 @@ async fn who_has_lost_the_lease_tells_nothing() {
     }
 }
 
-/// Of two control planes one tells.
+/// Of two control planes one sends.
 #[tokio::test]
 async fn two_control_planes_tell_once() {
     let plane = Plane::start().await;
@@ -301,6 +301,6 @@ async fn two_control_planes_tell_once() {
     plane.count(OF_PETS, 8);
     assert_eq!(plane.round(DAY).await, 1);
     assert_eq!(other.round(at(DAY)).await.expect("a round"), 0);
-    // It takes over later, and knows what was told.
+    // It takes over later, and knows what was sent.
     assert_eq!(other.round(at(DAY + 3_600)).await.expect("a round"), 0);
 }

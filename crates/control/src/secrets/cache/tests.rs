@@ -76,7 +76,7 @@ fn the_last_good_value_stays() {
     assert_eq!(cache.get(&place).as_deref(), Ok(r#"{"key":"one"}"#));
     let ask = || runtime.block_on(cache.ask(vec![place.clone()]));
     assert!(ask().is_other, "another value");
-    // Refused, too long, and gone; what is wrong is told once.
+    // Refused, too long, and gone; the fault is logged once.
     for new_faults in [1, 0, 0] {
         let round = Round {
             is_other: false,

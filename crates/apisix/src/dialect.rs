@@ -20,7 +20,7 @@ use weir_plugin::error_renderer::ErrorRenderer;
 pub struct ApisixDialect {
     /// How documents are translated, with APISIX's `config.yaml`.
     pub options: Options,
-    /// Keys of the Admin API beside those of `config.yaml`.
+    /// Keys of the Admin API in addition to those of `config.yaml`.
     pub keys: Vec<(String, KeyRole)>,
     /// What is to be said about `config.yaml`.
     pub warnings: Vec<String>,
@@ -141,7 +141,7 @@ impl AdminAccess for ApisixDialect {
             .or_else(of_cookie)
     }
 
-    /// Which version it is, APISIX tells everybody; its client asks without a key.
+    /// APISIX shows its version to everybody; its client asks without a key.
     fn is_public(&self, method: &str, path: &str) -> bool {
         method == "HEAD" && path == "/apisix/admin"
     }

@@ -1,6 +1,6 @@
 //! APISIX's dialect: refusals as APISIX, and the NGINX in it, word them.
 //!
-//! Where APISIX itself answers there is a short JSON text under a plain text's content type; where it only names a
+//! If APISIX itself answers, there is a short JSON text under a plain text's content type; if it only names a
 //! status, NGINX's page for it stands. The pages here are Weir's own markup around the same headings.
 
 use crate::settings::Settings;
@@ -119,10 +119,10 @@ fn words(refusal: &Refusal) -> Option<(&'static str, &str)> {
     }
 }
 
-/// Plugins that tell their failures in `message`.
+/// Plugins that put their failures into `message`.
 const LOGINS: [&str; 4] = ["app-login", "authz-keycloak", "cas-login", "wolf-rbac"];
 
-/// Where a plugin's message stands.
+/// The field with a plugin's message.
 fn field(plugin: &str) -> &'static str {
     match plugin {
         "csrf" | "uri-restriction" | "workflow" => "error_msg",

@@ -1,6 +1,6 @@
 //! From the documents of a store to the model, incrementally.
 //!
-//! [`Stored`] is told each document as it changes, reads it once, and makes a model of all that are good. What was
+//! [`Stored`] receives each document as it changes, reads it once, and makes a model of all that are good. What was
 //! read and translated before is kept: after a change, only what the change is about is translated again. A
 //! document that cannot be served is left out and named; it never stops the rest.
 
@@ -185,7 +185,7 @@ impl IncrementalModel {
         self.untranslated.retain(|_, reasons| !reasons.is_empty());
     }
 
-    /// What GraphQL costs is told to plugins together with where the schemas of services are asked for.
+    /// Plugins get the costs of GraphQL together with the addresses of the services' schemas.
     fn forget_costs(&mut self) {
         if !self.documents.graphql_costs.is_empty() {
             self.forget_all_plugins();

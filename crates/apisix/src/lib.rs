@@ -2,7 +2,7 @@
 //!
 //! [`prepare`] takes care of the text (`#END`, `${{VAR}}`), [`translate`] reads the resources, checks each as
 //! APISIX would, and makes a [`Model`](weir_model::Model) of those that are good; [`ApisixErrorRenderer`] puts refusals
-//! into APISIX's words. In this dialect everything is settled that the model wants settled: the order of routes and
+//! into APISIX's words. This dialect decides everything that the model wants decided: the order of routes and
 //! of plugins, who overrides whose plugins, defaults.
 //!
 //! The rooms: `schema` (shapes, defaults and the words for violations), `document` (the resources as their users

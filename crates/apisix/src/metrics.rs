@@ -1,5 +1,5 @@
-//! What the original's exporter tells of a node besides the counts of its `prometheus` plugin, under its names. Of
-//! NGINX's shared memory and of keys in etcd there is nothing to tell here.
+//! Metrics of a node from the original's exporter, other than the counts of its `prometheus` plugin, under its names.
+//! Those of NGINX's shared memory and of keys in etcd have no counterpart here.
 
 use weir_plugins::prometheus::{escaped_label, write_gauges};
 
@@ -38,9 +38,9 @@ pub struct NodeMetrics {
     pub accepted_connections: u64,
     /// Requests that were answered or given up.
     pub requests: u64,
-    /// Whether the store of the configuration can be reached; `None`: there is none, and nothing to tell of it.
+    /// Whether the store of the configuration can be reached; `None`: there is no store, and no metric of it.
     pub is_store_reachable: Option<bool>,
-    /// Revisions of the store by the original's key; none where there is no Admin API.
+    /// Revisions of the store by the original's key; none without an Admin API.
     pub modify_indexes: Vec<(&'static str, u64)>,
     /// The machine's name.
     pub hostname: String,

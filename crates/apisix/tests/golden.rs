@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use weir_apisix::Options;
 use weir_model::{ChainStep, PluginRef, Severity};
 
-/// `a/b` for a step that runs instance `a/b`, with `!` where it works on responses only, `|table` for each table
+/// `a/b` for a step that runs instance `a/b`, with `!` if it works on responses only, `|table` for each table
 /// that overrides it, and `@n` for its place in the order of response work.
 fn step(step: &ChainStep) -> String {
     let mut text = match &step.plugin {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use weir_apisix::{CacheDisk, CacheZone, Options, Settings, translate};
 use weir_model::{Diagnostic, Model, PluginRef};
 
-/// The model, empty where the document is refused, and what is said of it.
+/// The model, empty if the document is refused, and the findings.
 fn read(plugins: Value, settings: Settings) -> (Model, Vec<Diagnostic>) {
     let document = json!({
         "routes": [{

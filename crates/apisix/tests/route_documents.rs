@@ -1,4 +1,5 @@
-//! What plugins are told besides their configurations: the files that it names, and the route and service that they work for.
+//! What plugins get in addition to their configurations: the files that they name, and the route and service that they
+//! work for.
 
 use serde_json::{Value, json};
 use weir_apisix::{Options, PluginFiles, Settings, translate};

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use weir_apisix::{Options, translate};
 use weir_model::{Diagnostic, Model, PluginRef};
 
-/// The model, empty where the document is refused, and what is said of it.
+/// The model, empty if the document is refused, and the findings.
 fn read(plugin: &str, config: &Value, metadata: Option<Value>) -> (Model, Vec<Diagnostic>) {
     let mut document = json!({
         "routes": [{

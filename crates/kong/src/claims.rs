@@ -104,7 +104,7 @@ impl Claim {
         matches!(&self.takes, RouteClaim::Sessions(one) if one.may_overlap(other))
     }
 
-    /// Whether it takes what the other takes, and wins where the other wins.
+    /// Whether it takes what the other takes, and wins if the other wins.
     pub fn is_same(&self, other: &Self) -> bool {
         self.takes == other.takes
     }
@@ -256,7 +256,7 @@ impl Index {
     }
 }
 
-/// The hosts of a match, where all of them are full names.
+/// The hosts of a match, if all of them are full names.
 fn full_hosts(it: &RouteMatch) -> Option<Vec<&str>> {
     let full = |pattern: &'_ HostPattern| matches!(pattern, HostPattern::Exact { .. });
     if it.hosts.is_empty() || !it.hosts.iter().all(full) {

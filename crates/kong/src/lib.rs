@@ -2,7 +2,7 @@
 //!
 //! [`document`] holds what Kong's users write, as they write it plus the defaults that Kong fills in, in the
 //! language of [`schema`]; [`plugins`] what their plugins are called in Weir's catalogue; [`translate()`] makes a
-//! [`Model`] of it, with every rule of order and precedence settled; [`errors`] answers as Kong does.
+//! [`Model`] of it, with every rule of order and precedence applied; [`errors`] answers as Kong does.
 //!
 //! **What it is not**: it serves nothing, and no document of Kong's leaves it.
 

@@ -1,5 +1,5 @@
-//! `/metrics`: what the original tells of a node besides the counts of its `prometheus` plugin, under its names. What is
-//! said about Lua's memory and of timers there has no counterpart here.
+//! `/metrics`: what the original reports of a node in addition to the counts of its `prometheus` plugin, under its
+//! names. What is said about Lua's memory and of timers there has no counterpart here.
 
 use crate::admin::{VERSION, process_id};
 use weir_plugins::prometheus::{escaped_label, write_gauges};

@@ -175,7 +175,7 @@ fn is_of_default(key: &str) -> bool {
     rest.is_some_and(|it| it.starts_with('/'))
 }
 
-/// Where a server of HashiCorp's kind is asked.
+/// The address of a server of HashiCorp's kind.
 fn server(config: &Map<String, Value>) -> String {
     let text = |name: &str| config.get(name).and_then(Value::as_str);
     let host = text("host").unwrap_or("127.0.0.1");

@@ -1,4 +1,4 @@
-//! What the Admin API tells of itself, of schemas, tags and health.
+//! What the Admin API says about itself, schemas, tags and health.
 
 use axum::body::{Body, to_bytes};
 use axum::http::Request;

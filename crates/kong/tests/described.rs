@@ -1,4 +1,4 @@
-//! Plugins that are described, but not served: their instances are accepted, and reported as left out. Where one decides
+//! Plugins that are described, but not served: their instances are accepted, and reported as left out. If one decides
 //! who gets in or who answers, calls are refused.
 
 use serde_json::{Value, json};

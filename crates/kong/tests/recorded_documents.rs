@@ -68,7 +68,7 @@ fn flatten(tree: &Value, place: &str, out: &mut BTreeSet<(String, String)>) {
     }
 }
 
-/// Refused as well, but told otherwise than Kong does it.
+/// Refused as well, but in other words than Kong's.
 const OTHER_WORDS: &[(&str, &str)] = &[
     ("yaml-scalar", "Kong has no place for it"),
     ("empty-document", "Kong has no place for it"),

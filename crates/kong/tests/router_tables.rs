@@ -154,7 +154,7 @@ fn stream_winner(snapshot: &Snapshot, request: &Map<String, Value>) -> Option<St
     };
     let server_name = text("sni");
     let found = snapshot.streams.find(&SessionInfo {
-        // Only handshakes tell a server name.
+        // Only handshakes have a server name.
         transport: match server_name {
             Some(_) => StreamTransport::Tls,
             None => StreamTransport::Tcp,

@@ -1,4 +1,4 @@
-//! The schemas that clients are told, beside those of the original: the same fields with the same types, defaults,
+//! The schemas for clients, compared with those of the original: the same fields with the same types, defaults,
 //! enumerations and bounds, for every entity and every plugin. Those of the original are `original/described.json`: what a
 //! Kong 3.9.3 answered, without its words for people.
 
@@ -26,7 +26,7 @@ const COMPARED: &[&str] = &[
     "len_min",
     "unique",
 ];
-/// Where the descriptions differ, and why.
+/// The known differences of the descriptions, and their reasons.
 const KNOWN: &[(&str, &str)] = &[
     (
         "upstreams.healthchecks: default",
@@ -46,7 +46,7 @@ const KNOWN: &[(&str, &str)] = &[
     ),
 ];
 
-/// What the original tells, without its words for people.
+/// The original's description, without its words for people.
 fn original(part: &str) -> Map<String, Value> {
     let told: Value = serde_json::from_str(include_str!("original/described.json")).expect("JSON");
     told[part].as_object().expect("schemas by name").clone()

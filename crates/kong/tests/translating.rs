@@ -15,7 +15,7 @@ fn model(text: &str) -> Value {
     serde_json::to_value(model).expect("the text form")
 }
 
-/// What stands at a path such as `/routes/0/name`; `null` where there is nothing.
+/// The value at a path such as `/routes/0/name`; `null` if there is none.
 fn at(model: &Value, path: &str) -> Value {
     model.pointer(path).cloned().unwrap_or_default()
 }

@@ -89,7 +89,7 @@ impl ApiCall {
         self.headers.get(IF_MATCH)?.to_str().ok()
     }
 
-    /// The body as JSON; `None`: there is none.
+    /// The body as JSON; `None`: the call has none.
     ///
     /// # Errors
     /// 400 in APISIX's words.
@@ -131,7 +131,7 @@ impl Target {
     /// From the segments after `/apisix/admin/`.
     ///
     /// # Errors
-    /// 404 where they name nothing.
+    /// 404 if they name nothing.
     pub fn of(segments: &[&str]) -> Outcome<Self> {
         let (first, rest) = segments.split_first().unwrap_or((&"", &[]));
         let segment = |index: usize| rest.get(index).filter(|text| !text.is_empty());

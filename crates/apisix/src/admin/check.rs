@@ -28,7 +28,7 @@ pub struct CheckContext<'s> {
     pub settings: &'static Settings,
 }
 
-/// Checks a document of a kind. `id` is the one that it is stored under, where that is known.
+/// Checks a document of a kind. `id` is the one that it is stored under, if that is known.
 ///
 /// # Errors
 /// In APISIX's words.
@@ -224,7 +224,7 @@ fn vault(manager: Option<&str>, value: &mut Value) -> Result<(), String> {
         .map_err(|error| format!("invalid configuration: {error}"))
 }
 
-/// Whether a field has a value. In APISIX's scripting language `false` is none, but `null` of JSON is one.
+/// Whether a field has a value. In APISIX's scripting language `false` counts as no value, but `null` of JSON as one.
 pub fn is_given(value: Option<&Value>) -> bool {
     !matches!(value, None | Some(Value::Bool(false)))
 }

@@ -82,7 +82,7 @@ fn changes_of(call: &ApiCall, plan: &ChangePlan) -> Outcome<Vec<Change>> {
     changes.collect()
 }
 
-/// A document as the store keeps it, with its end where it has one.
+/// A document as the store keeps it, with its end if it has one.
 fn stored(value: &Value, end: Option<SystemTime>) -> Outcome<Arc<[u8]>> {
     let text = match end {
         None => serde_json::to_vec(value),
@@ -96,7 +96,7 @@ fn stored(value: &Value, end: Option<SystemTime>) -> Outcome<Arc<[u8]>> {
         .map_err(|error| ApiResponse::bad(error.to_string()))
 }
 
-/// Whether a document says where a vault is: the control plane asks there, too.
+/// Whether a document has the address of a vault: the control plane asks there, too.
 fn is_vault((key, value): &(String, Option<Value>)) -> bool {
     value.is_some() && key.starts_with("secrets/")
 }

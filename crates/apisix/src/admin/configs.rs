@@ -1,6 +1,6 @@
 //! The whole configuration at once, as APISIX's standalone mode takes it over its API.
 //!
-//! Its items are stored as the documents that they are; beside them stands one document about the last time that
+//! Its items are stored as the documents that they are; one more document is about the last time that
 //! the whole was put: its digest, its time, and a version for each list.
 
 use super::call::ApiCall;

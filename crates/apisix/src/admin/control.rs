@@ -1,4 +1,4 @@
-//! The part of APISIX's control API that tells what is configured and how healthy it is.
+//! The part of APISIX's control API that shows what is configured and how healthy it is.
 
 use super::Admin;
 use super::call::ApiCall;
@@ -128,7 +128,7 @@ fn dumped(admin: &Admin, kind: Kind, role: Role, entry: &DocumentEntry) -> Value
     }
     complete_plugins(admin, &mut value);
     if let Some(shape) = kind.shape() {
-        // One that is wrong is told as it is stored.
+        // A wrong one is shown as it is stored.
         let _ = shape.check(&mut value);
     }
     for place in ["/nodes", "/upstream/nodes"] {
@@ -162,7 +162,7 @@ fn complete_plugins(admin: &Admin, value: &mut Value) {
     let plugins = value.get_mut("plugins").and_then(Value::as_object_mut);
     for (name, config) in plugins.into_iter().flatten() {
         let mut whole = config.clone();
-        // One that is wrong is told as it is stored.
+        // A wrong one is shown as it is stored.
         if checker.check(name, &mut whole, PluginLocation::Request).is_ok()
             && let Some(map) = whole.as_object_mut()
         {
@@ -200,7 +200,7 @@ fn upstream_health(admin: &Admin, entry: &DocumentEntry) -> Option<Value> {
     }))
 }
 
-/// Nodes that are checked at one port are told with it, and nodes of one address once.
+/// Shows nodes that are checked at one port with that port, and nodes of one address once.
 fn merge_checked_nodes(port: u16, nodes: &mut Vec<NodeHealth>) {
     let mut told: Vec<(String, String)> = Vec::new();
     nodes.retain_mut(|node| {
@@ -248,7 +248,7 @@ fn health_of_one(admin: &Admin, state: &AdminState, call: &ApiCall, segments: &[
     }
 }
 
-/// As JSON, or as a page where a browser asks.
+/// As JSON, or as a page if a browser asks.
 fn health_answer(call: &ApiCall, mut told: Vec<Value>, as_list: bool) -> ApiResponse {
     if call
         .header("accept")

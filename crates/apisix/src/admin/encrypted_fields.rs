@@ -20,8 +20,8 @@ use std::borrow::Cow;
 use std::fmt;
 use weir_model::secrets;
 
-/// The fields of plugins' configurations that are secrets: names of fields, one inside of the other, through lists too. Where they
-/// end stands a text, or texts in a list or a map.
+/// The fields of plugins' configurations that are secrets: names of fields, one inside of the other, through lists too.
+/// At their end stands a text, or texts in a list or a map.
 const FIELDS: [(&str, &str); 71] = [
     ("ai-aliyun-content-moderation", "access_key_secret"),
     ("ai-cache", "redis_password"),
@@ -261,7 +261,7 @@ pub fn hide_secrets(kind: Kind, value: &mut Value) {
     secrets::hide(value);
 }
 
-/// Takes the private keys out of a document, wherever they are in it.
+/// Takes the private keys out of a document, at any position in it.
 pub fn take_private_keys(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -349,7 +349,7 @@ mod tests {
         }
     }
 
-    /// What the original encrypts is a secret, and is none of a reader's business. Its writer gets it back encrypted.
+    /// What the original encrypts is a secret that readers do not see. Its writer gets it back encrypted.
     #[test]
     fn what_the_original_encrypts_is_hidden_from_readers() {
         let keyring = Keyring::stock();

@@ -16,7 +16,7 @@ use weir_store::memory::MemoryStore;
 use weir_store::{Author, DeclaredConfig, StoreError};
 
 impl Admin {
-    /// The Admin API over a configuration that stands in a file. The text is YAML whose variables are settled.
+    /// The Admin API over a configuration that stands in a file. The text is YAML with its variables replaced.
     ///
     /// # Errors
     /// The store in memory cannot be read, which does not happen.

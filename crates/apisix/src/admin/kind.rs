@@ -100,7 +100,7 @@ impl Kind {
         }
     }
 
-    /// What one of it must look like, where that does not depend on which one it is.
+    /// The shape of its documents, if it is the same for all of them.
     pub fn shape(self) -> Option<&'static Schema> {
         match self {
             Self::Route => Some(document::route_shape()),

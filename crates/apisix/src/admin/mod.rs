@@ -1,4 +1,5 @@
-//! APISIX's Admin API over a store, or over an `apisix.yaml` ([`file`]), and the part of its control API that tells what is configured.
+//! APISIX's Admin API over a store, or over an `apisix.yaml` ([`file`]), and the part of its control API that shows
+//! what is configured.
 //!
 //! The dialect's documents are held in memory by the engine that all Admin APIs share ([`weir_dialect::Replica`]), with
 //! indexes ([`state`]); reads are answered from there. A write is planned against them ([`write`], [`configs`]) and
@@ -61,7 +62,7 @@ const MAX_CONFIGS: usize = 128 << 20;
 /// How the API behaves.
 #[derive(Clone)]
 pub struct AdminOptions {
-    /// The keys that let calls in. None: every call is let in, and [`Rights`] in its extensions tell what its caller
+    /// The keys that let calls in. None: every call is let in, and [`Rights`] in its extensions say what its caller
     /// may see.
     pub keys: Vec<Key>,
     /// The keys by which secrets are encrypted in responses to the client that wrote them.
@@ -87,7 +88,7 @@ impl fmt::Debug for AdminOptions {
 }
 
 impl AdminOptions {
-    /// The stock keys and keyring of APISIX, stream routes, no health. `clock` tells the time.
+    /// The stock keys and keyring of APISIX, stream routes, no health. `clock` returns the time.
     pub fn new(clock: fn() -> SystemTime) -> Self {
         Self {
             keys: Key::stock(),
@@ -136,7 +137,7 @@ impl Admin {
         Router::new().fallback(by_path).with_state(Arc::clone(self))
     }
 
-    /// The revisions that metrics tell: by the original's key, that of the last document of a kind, and of all.
+    /// The revisions for metrics: by the original's key, that of the last document of a kind, and of all.
     pub fn modify_indexes(&self) -> Vec<(&'static str, u64)> {
         const KINDS: [Kind; 8] = [
             Kind::Consumer,

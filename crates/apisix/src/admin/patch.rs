@@ -20,7 +20,7 @@ pub fn merge(old: &mut Map<String, Value>, new: Map<String, Value>) {
 /// Puts a value at a path inside of a document, making maps on the way. An empty path is the whole document.
 ///
 /// # Errors
-/// Where the path leads through something that has no parts; APISIX's words.
+/// If the path leads through something that has no parts; APISIX's words.
 pub fn replace(document: &mut Value, path: &str, value: Value) -> Result<(), String> {
     let segments: Vec<&str> = path.split('/').collect();
     let (last, way) = match segments.split_last() {

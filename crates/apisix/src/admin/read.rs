@@ -47,7 +47,7 @@ struct Listing<'e> {
 /// Answers a read.
 ///
 /// # Errors
-/// The answer where there is nothing to read.
+/// The answer if there is nothing to read.
 pub fn read(state: &AdminState, call: &ApiCall, target: &Target) -> Outcome {
     match &target.id {
         Some(id) => one(state, call, target, id),

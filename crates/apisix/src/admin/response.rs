@@ -11,7 +11,7 @@ use serde_json::json;
 /// The answer to a write that is only tried has it, as its request had.
 pub const DRY_RUN: HeaderName = HeaderName::from_static("weir-dry-run");
 
-/// So many warnings are told.
+/// At most so many warnings are shown.
 const MAX_WARNINGS: usize = 10;
 
 /// An answer, with the headers of its own.
@@ -80,7 +80,7 @@ impl ApiResponse {
         self
     }
 
-    /// An answer about resources, which says in which form it tells of them.
+    /// An answer about resources, which names the version of their form.
     #[must_use]
     pub fn versioned(self) -> Self {
         self.with(HeaderName::from_static("x-api-version"), "v3")

@@ -150,7 +150,7 @@ impl AdminState {
         by_created.filter_map(|(_, key)| self.entries.get(key))
     }
 
-    /// The revision in which a document of a kind was last put; 0 where there was none.
+    /// The revision in which a document of a kind was last put; 0 if none was.
     pub fn last_modified(&self, kind: Kind) -> Revision {
         self.last_modified.get(kind.name()).copied().unwrap_or_default()
     }
@@ -178,7 +178,7 @@ impl AdminState {
     }
 }
 
-/// The collection that a key is in; `None`: it is none of a resource.
+/// The collection that a key is in; `None`: it is no resource's key.
 fn collection_of(key: &str) -> Option<&str> {
     let kind = Kind::of_key(key)?;
     match kind {

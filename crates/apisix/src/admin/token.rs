@@ -7,7 +7,7 @@ use axum::http::{Method, StatusCode};
 use serde_json::json;
 
 /// Checks the key that a call shows, as argument `api_key`, header `X-API-KEY` or cookie `x_api_key`. What its holder
-/// may do is `None` where no key is asked for.
+/// may do is `None` if no key is needed.
 ///
 /// # Errors
 /// 401 in APISIX's words.
@@ -54,7 +54,7 @@ fn cookie<'c>(call: &'c ApiCall, name: &str) -> Option<&'c str> {
     })
 }
 
-/// Compares in a time that does not tell how much of the text was right.
+/// Compares in a time that does not reveal how much of the text was right.
 fn is_same(known: &str, shown: &str) -> bool {
     let differing = known
         .bytes()

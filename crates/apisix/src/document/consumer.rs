@@ -24,7 +24,7 @@ pub struct Credential {
     pub plugins: Plugins,
 }
 
-/// The consumer and the name of the credential that an id of the list of consumers stands for; `None` where it is
+/// The consumer and the name of the credential that an id of the list of consumers stands for; `None` if it is
 /// a consumer's.
 pub fn credential_of(id: &str) -> Option<(&str, &str)> {
     let (consumer, rest) = id.split_once('/')?;

@@ -7,7 +7,7 @@ use weir_model::DocPath;
 pub struct Item<T> {
     /// The id; of one that has none, its position.
     pub id: String,
-    /// Where it stands.
+    /// Its place in the document.
     pub path: DocPath,
     /// The resource.
     pub value: T,

@@ -79,7 +79,7 @@ pub fn name_upstreams(plugins: &Plugins) -> bool {
     plugins.contains_key("traffic-split")
 }
 
-/// Reads all resources. What is left out, and what is not served, is told in `diagnostics`.
+/// Reads all resources. Reports what is left out, and what is not served, in `diagnostics`.
 pub fn read(document: &Value, settings: &'static Settings, diagnostics: &mut Vec<Diagnostic>) -> Documents {
     let mut reader = Reader {
         document,

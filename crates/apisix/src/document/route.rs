@@ -1,4 +1,4 @@
-//! Routes as documents hold them: their fields, defaults and shape. How they match is settled in the translation.
+//! Routes as documents hold them: their fields, defaults and shape. The translation decides how they match.
 
 use super::{Id, Plugins, Timeout, Upstream};
 use crate::schema::{
@@ -109,7 +109,7 @@ impl Route {
         one.chain(self.uris.iter().flatten()).map(String::as_str)
     }
 
-    /// The route's own hosts; `None` where it names none, so that its service's count.
+    /// The route's own hosts; `None` if it names none, so that its service's count.
     pub fn own_hosts(&self) -> Option<Vec<&str>> {
         match (&self.hosts, &self.host) {
             (Some(hosts), _) => Some(hosts.iter().map(String::as_str).collect()),

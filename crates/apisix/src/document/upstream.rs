@@ -31,7 +31,7 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// The host of its node, where it has one node.
+    /// The host of its node, if it has one node.
     pub fn only_host(&self) -> Option<String> {
         match self.nodes.as_deref()? {
             [node] => Some(node.host.clone()),

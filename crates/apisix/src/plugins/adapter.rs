@@ -39,7 +39,7 @@ pub trait PluginAdapter: Sync {
         false
     }
 
-    /// The words for a violation of the shape, where the plugin has better ones.
+    /// The words for a violation of the shape, if the plugin has better ones.
     fn explain(&self, config: &Value, error: String) -> String {
         let _ = config;
         error
@@ -63,7 +63,7 @@ pub trait PluginAdapter: Sync {
         Ok(())
     }
 
-    /// How consumers are recognised by it, where it authenticates.
+    /// How consumers are recognised by it, if it authenticates.
     fn credentials(&self) -> Option<&dyn CredentialAdapter> {
         None
     }
@@ -76,8 +76,8 @@ pub trait PluginAdapter: Sync {
     /// Its name in Weir's catalogue.
     fn plugin(&self) -> &'static str;
 
-    /// Its configuration for a route, where that depends on what is written about the route and its service; `None`: it does
-    /// not.
+    /// Its configuration for a route, if that depends on what is written about the route and its service; `None`: it
+    /// does not.
     fn of_route(&self, config: &Value, documents: &dyn Fn() -> AgentDocuments) -> Option<Value> {
         let _ = (config, documents);
         None
@@ -90,7 +90,7 @@ pub trait PluginAdapter: Sync {
     }
 
     /// Its configuration in Weir's catalogue, of one that has been checked. What is served in another way than
-    /// APISIX would, or cannot be, is told in `notes`.
+    /// APISIX would, or cannot be, is reported in `notes`.
     ///
     /// # Errors
     /// When the configuration is not what its shape promises.
@@ -102,7 +102,7 @@ pub trait PluginAdapter: Sync {
     ) -> Result<Value, serde_json::Error>;
 }
 
-/// What policy agents are told about a route.
+/// The data about a route for policy agents.
 #[derive(Debug)]
 pub struct AgentDocuments {
     /// What is written about it, with the plugins of all resources that it is made of.
@@ -156,7 +156,7 @@ pub struct Phases {
     pub access: bool,
     /// On the response.
     pub response: bool,
-    /// Its work comes after that of all others: on the request, what is sent is copied; on the response, it is coded.
+    /// Its work comes after that of all others: on the request, it copies what is sent; on the response, it encodes the body.
     pub last: bool,
 }
 
@@ -221,11 +221,11 @@ impl Warnings {
     }
 }
 
-/// Where a plugin's configuration stands.
+/// The place of a plugin's configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PluginLocation {
     /// On a route or what is merged with it.
     Request,
-    /// On a consumer or credential, where authentication plugins hold credentials.
+    /// On a consumer or credential, in which authentication plugins hold credentials.
     Consumer,
 }

@@ -100,7 +100,7 @@ pub(super) static BUILT: &[&dyn PluginAdapter] = &[
     &super::zipkin::Zipkin,
 ];
 
-/// The mapping of an APISIX plugin, where Weir has it.
+/// The mapping of an APISIX plugin, if Weir has it.
 pub fn mapping(name: &str) -> Option<&'static dyn PluginAdapter> {
     BUILT.iter().copied().find(|mapping| mapping.name() == name)
 }

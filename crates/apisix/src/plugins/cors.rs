@@ -158,7 +158,7 @@ impl PluginAdapter for Cors {
 
 impl Options {
     /// Origins and patterns for origins that may call. Patterns take the place of `allow_origins`; the metadata's
-    /// origins do so where `allow_origins` is `*`, and stand beside it where it is not.
+    /// origins do so if `allow_origins` is `*`, and are added to it if it is not.
     fn origins(&self, metadata: &Map<String, Value>) -> (Vec<String>, Vec<String>) {
         let (mut origins, mut patterns) = match &self.allow_origins_by_regex {
             Some(patterns) => (Vec::new(), patterns.clone()),

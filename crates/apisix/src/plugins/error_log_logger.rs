@@ -158,7 +158,7 @@ impl Tcp {
     fn target(self, timeout_ms: u64) -> (Target, Form) {
         let target = TcpTarget {
             host: self.host,
-            // A port that is none is refused when the instance is built.
+            // An invalid port is refused when the instance is built.
             port: self.port.try_into().unwrap_or(0),
             tls: self.tls,
             server_name: self.tls_server_name,

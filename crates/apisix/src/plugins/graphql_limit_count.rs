@@ -67,7 +67,7 @@ impl Options {
         })
     }
 
-    /// Where the schema of a service is asked for: its first node by name, with the path and the `Host` of the call.
+    /// The address for the schema of a service: its first node by name, with the path and the `Host` of the call.
     fn introspection(&self, service: &Item<Service>, context: &PluginContext<'_>) -> Introspection {
         let common = Introspection {
             headers: self.introspection_headers.clone(),
@@ -97,7 +97,7 @@ impl Options {
             Some(format!("{scheme}://{}/", nodes.first()?))
         });
         Introspection {
-            // Nothing listens there: without nodes, queries have no cost that could be told.
+            // Nothing listens there: without nodes, the cost of queries is unknown.
             url: url.unwrap_or_else(|| "http://127.0.0.1:1/".to_owned()),
             host: upstream
                 .filter(|upstream| upstream.pass_host == "rewrite")
@@ -205,7 +205,7 @@ impl PluginAdapter for GraphqlLimitCount {
             notes.not_available("count", "a count that is found out for each call, or by rules,");
         }
         let shown = |name: &str| options.show_limit_quota_header.then(|| name.to_owned());
-        // A limit of 0 is none; what is more than a fraction of a whole cost does not matter.
+        // A limit of 0 means no limit; what is more than a fraction of a whole cost does not matter.
         let max_cost = (options.max_cost > 0.0).then_some(options.max_cost as u64);
         serde_json::to_value(Config {
             limit: limit.unwrap_or(0),

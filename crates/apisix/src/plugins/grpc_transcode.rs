@@ -126,7 +126,7 @@ impl PluginAdapter for GrpcTranscode {
         let made = Config {
             proto: Some(proto::definitions(content)),
             method: Some(format!("{}/{}", options.service, options.method)),
-            // It cannot be told to less than a millisecond, nor in more than eight digits.
+            // It cannot be sent in less than milliseconds, nor in more than eight digits.
             deadline_ms: options.deadline.clamp(0.0, 99_999_999.0).ceil() as u64,
             json: json_form(options.pb_option),
             errors: Errors {

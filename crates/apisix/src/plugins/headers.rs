@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use weir_plugins::header_edits::HeaderEdit;
 use weir_plugins::identity::{Config, IdentityHeader, IdentityValue};
 
-/// The headers by which APISIX tells upstreams who calls.
+/// The headers by which APISIX sends the caller's identity to upstreams.
 pub fn identity(anonymous: Option<String>) -> Config {
     Config {
         anonymous,
@@ -60,7 +60,7 @@ pub fn set_steps(headers: &Map<String, Value>) -> Vec<HeaderEdit> {
     steps
 }
 
-/// Sets headers; of a list of values, the first takes the place of all and the others stand beside it.
+/// Sets headers; of a list of values, the first takes the place of all and the others are added.
 fn set(steps: &mut Vec<HeaderEdit>, headers: &Map<String, Value>) {
     let mut firsts = BTreeMap::new();
     let mut others = Vec::new();

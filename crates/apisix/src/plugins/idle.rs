@@ -8,7 +8,7 @@ pub struct ProxyBuffering;
 /// `log-rotate`: the system rotates log files.
 pub struct LogRotate;
 
-/// `server-info`: the gateway's status tells it.
+/// `server-info`: the gateway's status shows it.
 pub struct ServerInfo;
 
 /// `ocsp-stapling`: `ocsp_stapling` of certificates says all that there is to say.

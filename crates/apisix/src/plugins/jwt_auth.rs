@@ -76,7 +76,7 @@ impl PluginAdapter for JwtAuth {
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         let challenge = Some(format!("Bearer realm=\"{}\"", options.realm));
-        // Claims that are named must be there; where none is, both count in tokens that have them.
+        // Claims that are named must be there; if none is named, both count in tokens that have them.
         let checked_claims = if options.claims_to_verify.is_empty() {
             vec![TimeClaim::Exp, TimeClaim::Nbf]
         } else {

@@ -46,7 +46,7 @@ struct Rule {
     header_prefix: Option<String>,
 }
 
-/// Names of the headers that tell about a limit.
+/// Names of the headers about a limit.
 #[derive(Clone, Deserialize)]
 pub struct Headers {
     /// How much may pass.
@@ -99,7 +99,7 @@ impl PluginAdapter for LimitCount {
 
     fn check(&self, config: &Map<String, Value>) -> Result<(), String> {
         let rules = config.get("rules").and_then(Value::as_array);
-        // The shape lets `rules` stand beside one of the two.
+        // The shape allows `rules` together with one of the two.
         if rules.is_some() && (config.contains_key("count") || config.contains_key("time_window")) {
             return Err(BOTH.to_owned());
         }
@@ -317,7 +317,7 @@ fn has_rules_and_count(config: &Value) -> bool {
     has("rules") && (has("count") || has("time_window"))
 }
 
-/// Counts are settled now and then, but more often than windows end.
+/// Counts are synchronised at intervals, which must be shorter than the windows.
 fn check_interval(config: &Map<String, Value>) -> Result<(), String> {
     let number = |field: &str| config.get(field).and_then(Value::as_f64);
     let policy = config.get("policy").and_then(Value::as_str);

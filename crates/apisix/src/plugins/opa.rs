@@ -27,7 +27,7 @@ struct Options {
     with_route: bool,
     with_service: bool,
     with_consumer: bool,
-    /// What is told about the route and its service; no document has these.
+    /// The data about the route and its service; no document has these.
     #[serde(default, rename = "$route")]
     route: Option<Value>,
     #[serde(default, rename = "$service")]

@@ -165,7 +165,7 @@ impl Metadata {
         }
     }
 
-    /// Numbers are told as fractions.
+    /// Numbers are written as fractions.
     fn resource(&self) -> Map<String, Value> {
         let fraction = |value: &Value| value.as_f64().map(Value::from).unwrap_or_else(|| value.clone());
         let resource = self.resource.iter();
@@ -251,7 +251,7 @@ impl PluginAdapter for Opentelemetry {
     }
 }
 
-/// The attribute that tells who has answered.
+/// The attribute that says who has answered.
 pub(super) fn answerer() -> Source {
     Source {
         name: "apisix.response_source".into(),

@@ -1,5 +1,5 @@
-//! `prometheus`: metrics of calls under the original's names. Where they are told, `public-api` and the status listener
-//! say.
+//! `prometheus`: metrics of calls under the original's names. `public-api` and the status listener decide at which
+//! address they are served.
 
 use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
 use crate::metrics::EXPOSITION;
@@ -40,7 +40,7 @@ const OF_OTHERS: [&str; 7] = [
     "llm_model",
 ];
 
-/// Metrics of language models, of which the metadata may speak; none of them is told.
+/// Metrics of language models, which the metadata may mention; none of them is served.
 const OF_MODELS: [&str; 5] = [
     "llm_latency",
     "llm_prompt_tokens",

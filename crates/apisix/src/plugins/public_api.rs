@@ -21,7 +21,7 @@ const PURGES: &str = "/apisix/plugin/graphql-proxy-cache/";
 /// Where batches of calls are answered.
 const BATCHES: &str = "/apisix/batch-requests";
 
-/// Where the node's status is told.
+/// The path of the node's status.
 const STATUS: &str = "/apisix/status";
 
 /// Where users of wolf servers are served.

@@ -97,7 +97,7 @@ impl PluginAdapter for Redirect {
             location: options.uri,
             pattern,
             to_https: options.http_to_https,
-            // Of peers that are not trusted the header was settled before.
+            // The header of peers that are not trusted was replaced before.
             believe_forwarded_proto: options.http_to_https,
             https_port: context.settings.https_port.filter(|_| options.http_to_https),
             append_query: options.append_query_string,

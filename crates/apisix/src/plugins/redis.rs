@@ -105,7 +105,7 @@ impl Settings {
     }
 }
 
-/// Where the policy is this one.
+/// If the policy is this one.
 fn policy(name: &'static str) -> Schema {
     object([("policy", any().options([name]))])
 }

@@ -79,7 +79,7 @@ impl PluginAdapter for RequestValidation {
     }
 }
 
-/// Where a list is expected the original's users find what they know.
+/// If a list is expected, the original's users find the words that they know.
 fn in_the_originals_words(message: String) -> String {
     match message.starts_with("expected a list") {
         true => format!("{message}: table expected, got string"),

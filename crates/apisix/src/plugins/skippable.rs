@@ -4,7 +4,7 @@ use super::meta::Meta;
 use super::{PluginAdapter, mapping};
 use serde_json::Value;
 
-/// Those that the catalogue has no plugin for: they tell of calls, save work, or do nothing to a call by themselves.
+/// Those that the catalogue has no plugin for: they report calls, save work, or do nothing to a call by themselves.
 const SKIPPABLE: [&str; 11] = [
     "ai",
     "batch-requests",

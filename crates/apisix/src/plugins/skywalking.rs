@@ -1,4 +1,4 @@
-//! `skywalking`: segments of sampled calls for SkyWalking; `config.yaml` (`plugin_attr.skywalking`) says where they go.
+//! `skywalking`: segments of sampled calls for SkyWalking; `config.yaml` (`plugin_attr.skywalking`) has the address.
 
 use super::{Phases, PluginAdapter, PluginContext, Warnings, printed_shape, read};
 use crate::schema::{Schema, integer, object, text};

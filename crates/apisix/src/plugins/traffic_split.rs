@@ -168,7 +168,7 @@ impl WeightedUpstream {
             });
         };
         match (crate::translate::upstream_host(&upstream), upstream.only_host()) {
-            // The original tells the host of a single node without its port.
+            // The original sends the host of a single node without its port.
             (UpstreamHost::Target, Some(host)) => UpstreamHost::Fixed(host),
             (host, _) => host,
         }

@@ -105,7 +105,7 @@ pub fn unserved(name: &str) -> Option<&'static UnservedPlugin> {
 }
 
 impl UnservedPlugin {
-    /// Its schemas as APISIX prints them: `schema`, and where it has them `consumer_schema` and `metadata_schema`.
+    /// Its schemas as APISIX prints them: `schema`, and if it has them `consumer_schema` and `metadata_schema`.
     pub fn schemas(&'static self) -> &'static Map<String, Value> {
         static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
         let schemas = self.schemas.get_or_init(|| {

@@ -74,7 +74,7 @@ impl PluginAdapter for UriBlocker {
     }
 }
 
-/// The status itself where it is one; the original takes any number and fails with others.
+/// The status itself if it is valid; the original takes any number and fails with others.
 pub fn answerable(status: u64) -> u16 {
     let status = u16::try_from(status).ok();
     status

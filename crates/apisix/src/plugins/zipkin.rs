@@ -103,7 +103,7 @@ impl PluginAdapter for Zipkin {
     }
 }
 
-/// The second version tells of the upstream and of the response, the first of the phases.
+/// The second version has spans of the upstream and of the response, the first of the phases.
 fn spans(version: u8) -> Spans {
     use Moment::{Answer, End, Forward, Start};
     let part = |name: &str, from, to| PhaseSpanOptions {

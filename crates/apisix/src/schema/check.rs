@@ -19,7 +19,7 @@ impl Schema {
     }
 
     fn verify(&self, value: &mut Value) -> Result<(), Violation<'_>> {
-        // What a reference stands for is known only where it is used.
+        // What a reference stands for is known only at the place that uses it.
         let may_be_text = self.kind.is_none_or(|kind| kind == Kind::Text);
         if may_be_text && value.as_str().is_some_and(is_secret_reference) {
             return Ok(());
@@ -168,7 +168,7 @@ impl Schema {
         }
     }
 
-    /// A value that is no map has no fields, so it satisfies a list of required ones (JSON Schema); but where the
+    /// A value that is no map has no fields, so it satisfies a list of required ones (JSON Schema); but if the
     /// shape says nothing else, an empty list stands for an empty map.
     fn check_required(&self, value: &Value) -> Result<(), Violation<'_>> {
         match (value, self.required.first()) {
@@ -337,13 +337,13 @@ fn find<'m>(map: &'m mut Map<String, Value>, name: &str) -> Option<&'m mut Value
         .map(|(_, value)| value)
 }
 
-/// The number without a fraction of zero (`1.0` is a whole number too), `None` where there is another fraction.
+/// The number without a fraction of zero (`1.0` is a whole number too), `None` if it has another fraction.
 fn whole(number: &Number) -> Option<Number> {
     if number.is_i64() || number.is_u64() {
         return Some(number.clone());
     }
     let value = number.as_f64().filter(|value| value.fract() == 0.0)?;
-    // Beyond this a float does not tell neighbouring whole numbers apart anyway.
+    // Beyond this a float does not distinguish neighbouring whole numbers anyway.
     (value.abs() <= (1_u64 << 53) as f64).then(|| Number::from(value as i64))
 }
 

@@ -1,8 +1,8 @@
 //! Shapes: what a value of an APISIX document must look like, which defaults are filled in, and in which words a
-//! violation is told.
+//! words of a violation.
 //!
 //! A [`Shape`] is a JSON Schema as far as this dialect needs one. It is written in Rust rather than read from a file
-//! so that every default stands once, beside the code that reads it; checking speaks the words of APISIX's own
+//! so that every default stands once, next to the code that reads it; checking speaks the words of APISIX's own
 //! checker, which its users search their logs for. Documents and plugins bring their own shapes; here are the
 //! engine and the shapes that several of them share.
 
@@ -160,7 +160,7 @@ pub fn not(shape: Schema) -> Schema {
 }
 
 impl Schema {
-    /// Put in where the field is absent.
+    /// Put in if the field is absent.
     #[must_use]
     pub fn or(mut self, default: impl Into<Value>) -> Self {
         self.default = Some(default.into());
@@ -349,7 +349,7 @@ impl Schema {
         self
     }
 
-    /// Where it has the first shape, it has the second too, else the third.
+    /// If it has the first shape, it must have the second too, otherwise the third.
     #[must_use]
     pub fn when(mut self, condition: Schema, then: Schema, otherwise: Schema) -> Self {
         self.condition = Some(Box::new((condition, then, otherwise)));

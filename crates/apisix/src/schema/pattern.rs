@@ -19,7 +19,7 @@ const SAME: [(&str, &str); 3] = [
         r"^\p{L}([\p{L}\p{N}_.:/-]*[\p{L}\p{N}_./-])?$",
     ),
 ];
-/// Patterns that are checked where the plugin is: no expression of that language says the same.
+/// Patterns that the plugin checks itself: no expression of that language says the same.
 #[cfg(test)]
 pub(crate) const CHECKED_ELSEWHERE: [&str; 1] = [r"^(?!tag=)[ -~]*"];
 
@@ -38,7 +38,7 @@ impl Pattern {
     }
 
     pub fn matches(&self, value: &str) -> bool {
-        // What only the original's dialect has is checked where the plugin is.
+        // What only the original's dialect has is checked by the plugin.
         let compiled = self.compiled.get_or_init(|| compiled(self.text));
         compiled.as_ref().is_none_or(|regex| regex.is_match(value))
     }

@@ -92,7 +92,7 @@ fn list(shapes: &[Schema]) -> Option<Value> {
     (!shapes.is_empty()).then_some(Value::Array(schemas))
 }
 
-/// A bound, without a fraction where it has none.
+/// A bound, without a fraction if it has none.
 fn number(bound: f64) -> Value {
     if bound.fract() == 0.0 {
         return Value::from(bound as i64);

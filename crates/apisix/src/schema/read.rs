@@ -5,7 +5,7 @@ use super::{Kind, Schema};
 use serde_json::{Map, Value};
 
 impl Schema {
-    /// The shape that a JSON Schema tells of, as far as APISIX's own schemas go.
+    /// The shape that a JSON Schema describes, as far as APISIX's own schemas go.
     pub fn from_json_schema(schema: &'static Value) -> Self {
         let Value::Object(schema) = schema else {
             return Self::default();

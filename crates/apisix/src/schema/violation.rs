@@ -3,8 +3,8 @@
 use super::{Kind, Schema};
 use std::fmt;
 
-/// A violation. Of the alternatives that a shape has, most fail all the time without anybody being told, so the
-/// common ones are put into words only when somebody is.
+/// A violation. Of the alternatives that a shape has, most fail all the time without a message, so the
+/// common ones are put into words only when a message is needed.
 pub(super) enum Violation<'s> {
     /// This field is missing.
     Missing(&'static str),

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// Gives the text of a file of this name, or says why there is none.
+/// Returns the text of a file of this name, or why it cannot be had.
 type Read = dyn Fn(&str) -> Result<String, String> + Send + Sync;
 
-/// The files that configurations of plugins may name; by default there is none.
+/// The files that configurations of plugins may name; by default none.
 #[derive(Clone, Default)]
 pub struct PluginFiles(Option<Arc<Read>>);
 

@@ -23,7 +23,7 @@ use std::sync::LazyLock;
 /// What `config.yaml` says.
 #[derive(Clone, PartialEq)]
 pub struct Settings {
-    /// `apisix.router.http`, where it is given.
+    /// `apisix.router.http`, if it is given.
     pub router: Option<Router>,
     /// `apisix.delete_uri_tail_slash`: a `/` at the end of a path does not count.
     pub delete_uri_tail_slash: bool,
@@ -32,7 +32,7 @@ pub struct Settings {
     pub shows_upstream_status: bool,
     /// `apisix.proxy_cache`.
     pub cache: CacheSettings,
-    /// `apisix.data_encryption.keyring`, where it is given. These are secrets.
+    /// `apisix.data_encryption.keyring`, if it is given. These are secrets.
     pub keyring: Option<Keys>,
     /// `deployment.admin`.
     pub admin: AdminSettings,
@@ -46,7 +46,7 @@ pub struct Settings {
     pub real_ip: RealIpSettings,
     /// `plugin_attr.prometheus`.
     pub prometheus: PrometheusSettings,
-    /// `plugin_attr.opentelemetry`: what counts where the plugin has no metadata, as in APISIX before 3.13.
+    /// `plugin_attr.opentelemetry`: used if the plugin has no metadata, as in APISIX before 3.13.
     pub opentelemetry: Option<Value>,
     /// `plugin_attr.skywalking`: where segments of traces are sent, and the gateway's names in them.
     pub skywalking: Option<Value>,
@@ -56,7 +56,7 @@ pub struct Settings {
     pub https_port: Option<u16>,
     /// `graphql.max_size`: the longest body in which plugins look for a query.
     pub graphql_max_bytes: usize,
-    /// `apisix.id`: what the gateway calls itself in `/apisix/status`, where it is given.
+    /// `apisix.id`: the gateway's name in `/apisix/status`, if it is given.
     pub id: Option<String>,
     /// `apisix.enable_server_tokens`: `Server` names the version, too.
     pub tells_version: bool,
@@ -84,7 +84,7 @@ impl std::fmt::Debug for Keys {
 /// Whom the Admin API lets in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdminSettings {
-    /// `admin_key`: the keys that let callers in; none where the file names none. These are secrets.
+    /// `admin_key`: the keys that let callers in; none if the file names none. These are secrets.
     pub keys: Vec<Key>,
     /// `admin_key_required`: whether callers have to show a key.
     pub requires_key: bool,
@@ -108,7 +108,7 @@ pub struct CacheZone {
     pub name: String,
     /// The most memory that it takes, in bytes.
     pub memory_bytes: u64,
-    /// Where it is on a disk; `None`: it is in memory only.
+    /// Its place on a disk; `None`: it is in memory only.
     pub disk: Option<CacheDisk>,
 }
 
@@ -133,7 +133,7 @@ pub struct RealIpSettings {
 /// How calls are counted and reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrometheusSettings {
-    /// `export_uri`: the path at which the metrics are told.
+    /// `export_uri`: the path at which the metrics are served.
     pub export_uri: String,
     /// `metric_prefix`: what the names of all metrics begin with.
     pub metric_prefix: String,
@@ -141,12 +141,12 @@ pub struct PrometheusSettings {
     pub buckets: Vec<u32>,
     /// `metrics.METRIC.extra_labels`: name and variable of further labels, by metric.
     pub extra_labels: Vec<(String, String, String)>,
-    /// `metrics.METRIC.expire`: seconds after its last call for which a series is told, by metric; 0: always.
+    /// `metrics.METRIC.expire`: seconds after its last call for which a series is shown, by metric; 0: always.
     pub expire: Vec<(String, u32)>,
 }
 
 impl PrometheusSettings {
-    /// Seconds after its last call for which a series of a metric is told; `None`: always.
+    /// Seconds after its last call for which a series of a metric is shown; `None`: always.
     pub fn expire_seconds(&self, metric: &str) -> Option<u32> {
         let found = self.expire.iter().find(|(of, _)| of == metric);
         found.map(|(_, seconds)| *seconds).filter(|seconds| *seconds > 0)

@@ -29,7 +29,7 @@ const LOOKED_INTO: [&[&str]; 15] = [
     &["plugin_attr", "zipkin"],
 ];
 
-/// Where Weir is told the same.
+/// Settings that Weir takes from another place.
 const ELSEWHERE: [(&str, &str); 26] = [
     (
         "apisix.enable_admin",
@@ -347,7 +347,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Tells of all that has not been taken.
+    /// Reports all that has not been taken.
     fn report_unused(&mut self) {
         let document = std::mem::take(&mut self.document);
         self.report(&document, &mut Vec::new());

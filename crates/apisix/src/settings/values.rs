@@ -1,4 +1,4 @@
-//! The values of settings, each as it is written; `None` where it is something else.
+//! The values of settings, each as it is written; `None` if it is something else.
 
 use super::{CacheDisk, CacheZone, Keys, units};
 use crate::admin::{Key, Role};
@@ -94,7 +94,7 @@ pub fn cache_zone(zone: &Value) -> Result<CacheZone, (&'static str, &'static str
     Ok(CacheZone {
         name: name.ok_or(("name", "a name"))?.to_owned(),
         memory_bytes: memory.max(65_536),
-        // As in APISIX, a zone is on a disk where both are told.
+        // As in APISIX, a zone is on a disk if both are given.
         disk: path.zip(disk_size).map(|(path, bytes)| CacheDisk {
             path: Some(path.to_owned()),
             bytes: bytes.max(1 << 20),

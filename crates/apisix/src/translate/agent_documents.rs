@@ -1,4 +1,4 @@
-//! Routes and services as policy agents are told about them: what is written about them, without their upstreams, and with
+//! Routes and services in the data for policy agents: what is written about them, without their upstreams, and with
 //! their secrets hidden.
 
 use crate::admin::{Kind, hide_secrets};
@@ -6,7 +6,7 @@ use crate::document::{Item, Plugins, Route, Service, Timeout};
 use crate::plugins::AgentDocuments;
 use serde_json::{Map, Value, json};
 
-/// What agents are told about a route with these plugins, and of its service.
+/// The data for agents about a route with these plugins, and about its service.
 pub fn of(route: &Item<Box<Route>>, plugins: Plugins, service: Option<&Item<Service>>) -> AgentDocuments {
     AgentDocuments {
         route: hidden(of_route(route, plugins)),

@@ -17,7 +17,7 @@ pub struct BlockedItems {
 }
 
 impl BlockedItems {
-    /// Looks through all items, and tells of each plugin. Consumers, credentials and groups that lack a plugin are taken
+    /// Looks through all items, and reports each plugin. Consumers, credentials and groups that lack a plugin are taken
     /// out: they identify no consumer.
     pub fn find(documents: &mut Documents, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let mut refuses = |path: &DocPath, plugins: &Plugins| report_missing(path, plugins, diagnostics);
@@ -59,7 +59,7 @@ impl BlockedItems {
     }
 }
 
-/// Tells of the plugins that Weir lacks. Says whether calls must not be served without them.
+/// Reports the plugins that Weir lacks. Returns whether calls must not be served without them.
 fn report_missing(path: &DocPath, plugins: &Plugins, diagnostics: &mut Vec<Diagnostic>) -> bool {
     let Some(lack) = MissingPlugins::of_plugins(plugins.iter()) else {
         return false;

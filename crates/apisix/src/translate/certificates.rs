@@ -31,7 +31,7 @@ pub fn translate(documents: &Documents) -> Vec<Certificate> {
         .collect()
 }
 
-/// What upstreams are shown that name a certificate by its id; `None`: there is none to show.
+/// The client certificate for upstreams that name one by its id; `None`: there is none to show.
 pub fn of_upstream(documents: &Documents, id: &str) -> Option<KeyPair> {
     let item = documents.ssls.iter().find(|item| item.id == id)?;
     (item.value.kind == "client").then(|| pair(&item.value.cert, &item.value.key))

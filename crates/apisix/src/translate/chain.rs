@@ -39,13 +39,13 @@ struct OrderedStep {
     /// Response work comes after that of all others.
     is_last: bool,
     is_global: bool,
-    /// It works only where the route lacks the plugin of this name.
+    /// It works only if the route lacks the plugin of this name.
     yields_to: Option<&'static str>,
     priority: i64,
     step: ChainStep,
 }
 
-/// Where the plugins of a route stand.
+/// The sources of a route's plugins.
 pub struct Sources<'d> {
     pub route: &'d Item<Box<document::Route>>,
     pub plugin_config: Option<&'d Item<document::PluginSet>>,
@@ -272,7 +272,7 @@ impl<'d> Sources<'d> {
         }
     }
 
-    /// The configuration of a plugin where it is the route's own: with names filled in, or what is told about the route.
+    /// The configuration of a plugin if it is the route's own: with names filled in, or with the data about the route.
     fn config(
         &self,
         mapping: &dyn PluginAdapter,

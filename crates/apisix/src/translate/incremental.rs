@@ -75,7 +75,7 @@ impl TranslationCache {
 
     /// The model of documents, which are sorted by id. The calls of routes for which `refuses` holds are refused.
     ///
-    /// What is told in `diagnostics` is about what was translated now.
+    /// The findings in `diagnostics` are about what was translated now.
     pub fn model(
         &mut self,
         documents: &Documents,

@@ -99,8 +99,8 @@ impl<'d> Instances<'d> {
         std::mem::take(&mut self.made)
     }
 
-    /// The id of the shared instance for what is written; made when it is first asked for. `None` where it cannot
-    /// be made, which has been told.
+    /// The id of the shared instance for what is written; made when it is first asked for. `None` if it cannot
+    /// be made, which has been reported.
     pub fn shared(
         &mut self,
         written: ConfiguredPlugin<'_>,
@@ -186,7 +186,7 @@ impl<'d> Instances<'d> {
                 return None;
             }
         };
-        // What would do less than it is told to does not stand in for the plugin.
+        // A plugin that would do less than it is configured to do is no replacement.
         let is_faulty = diagnostics[told..]
             .iter()
             .any(|it| it.severity == Severity::Error);

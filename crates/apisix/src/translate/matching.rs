@@ -1,6 +1,6 @@
 //! Which calls a route takes, and which of several routes wins: APISIX's three routers as matches with ordinals.
 //!
-//! All three sort candidates the same way once their hosts are settled: an exact path, then the longer prefix, then
+//! All three sort candidates the same way once their hosts are decided: an exact path, then the longer prefix, then
 //! the higher `priority`, then the longer pattern, then the first in the document. They differ in what comes before
 //! (the default router looks at hosts first) and in how paths are read (one knows parameters).
 

@@ -176,7 +176,7 @@ impl<'d> Translation<'d> {
         matching::assign_precedence(&mut ranked);
     }
 
-    /// The plugins of a route by where they come from, the strongest first.
+    /// The plugins of a route by their sources, the strongest first.
     fn sources<'r>(&self, route: &'r Item<Box<document::Route>>) -> Sources<'r>
     where
         'd: 'r,

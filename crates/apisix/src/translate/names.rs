@@ -1,6 +1,6 @@
 //! Names that are known while a document is translated: `$route_name`, `$service_name`, `$service_id`.
 //!
-//! The model calls routes by their ids and services by where they stand, so these variables are filled in here.
+//! The model calls routes by their ids and services by their positions, so these variables are filled in here.
 
 use regex::{Captures, Regex};
 use serde_json::Value;
@@ -20,7 +20,7 @@ pub struct Names<'d> {
 }
 
 impl Names<'_> {
-    /// The configuration with the names filled in; `None` where it names none.
+    /// The configuration with the names filled in; `None` if it has no such variable.
     pub fn fill(&self, config: &Value) -> Option<Value> {
         if !mentions(config) {
             return None;

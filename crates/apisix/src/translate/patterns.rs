@@ -12,7 +12,7 @@ pub enum PathRank {
     Exact,
 }
 
-/// The pattern for a host, and a further condition where a pattern cannot say it. `None`: no call ever has such a
+/// The pattern for a host, and a further condition if a pattern cannot say it. `None`: no call ever has such a
 /// host, since the default router compares hosts without their ports.
 pub fn host_pattern(host: &str, without_port: bool) -> Option<(HostPattern, Option<Predicate>)> {
     let has_port = host.contains(':') && !host.ends_with(']');

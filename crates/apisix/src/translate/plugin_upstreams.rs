@@ -12,7 +12,7 @@ pub struct PluginUpstream {
     /// The name of its service in the model.
     name: String,
     upstream: PluginUpstreamRef,
-    /// Where the plugin stands.
+    /// The place of the plugin.
     place: DocPath,
 }
 

@@ -12,7 +12,7 @@ use weir_model::{
     PluginRef, Route, RouteTarget, UpstreamHost,
 };
 
-/// Where a route's calls go.
+/// The target of a route's calls.
 pub(super) struct Destination {
     target: RouteTarget,
     host: UpstreamHost,
@@ -129,7 +129,7 @@ impl<'d> Translation<'d> {
         })
     }
 
-    /// Where calls go, and how APISIX answers where they can go nowhere: a plugin config that does not exist is
+    /// The target of calls, and APISIX's answer if they have none: a plugin config that does not exist is
     /// noticed first, then a service, both before any plugin works; an upstream only after them.
     fn destination(&mut self, item: &Item<Box<document::Route>>) -> Destination {
         let route = &item.value;
@@ -203,7 +203,7 @@ impl<'d> Translation<'d> {
             };
             match certificates::of_upstream(self.documents, &id) {
                 Some(shown) => Arc::make_mut(&mut translated.as_mut()?.service).tls.certificate = Some(shown),
-                // Without it, an upstream may take the gateway for somebody else.
+                // Without it, an upstream may take the gateway for another client.
                 None => {
                     let place = place().field("tls").field("client_cert_id");
                     let message = format!("no client certificate has the id '{id}': calls are refused");
@@ -241,7 +241,7 @@ fn client_certificate_id(upstream: &document::Upstream) -> Option<String> {
     document::id_text(upstream.tls.as_ref()?.get("client_cert_id")?)
 }
 
-/// Where a function in Lua stands that would decide about a route's calls.
+/// The place of a function in Lua that would decide about a route's calls.
 fn unavailable_function<'d>(
     route: &'d Item<Box<document::Route>>,
     service: Option<&'d Item<document::Service>>,
@@ -320,7 +320,7 @@ fn service_id(service: Option<&Item<document::Service>>) -> (String, String) {
     ("service_id".to_owned(), id)
 }
 
-/// What variables tell of a route.
+/// The values of variables about a route.
 fn labels(
     item: &Item<Box<document::Route>>,
     service: Option<&Item<document::Service>>,

@@ -14,7 +14,7 @@ use weir_model::{ChainStep, Diagnostic, DocPath, Endpoint, StreamProtocol};
 const SERVED: [&str; 2] = ["ip-restriction", "limit-conn"];
 /// Those without which sessions are served as their owner means it: what they do is seen elsewhere.
 const SKIPPABLE: [&str; 2] = ["prometheus", "syslog"];
-/// Milliseconds that nothing may move where nothing is said, as in the original's server.
+/// The default of the milliseconds in which nothing may move, as in the original's server.
 const IDLE_MS: u64 = 600_000;
 
 impl Translation<'_> {
@@ -142,7 +142,7 @@ impl Translation<'_> {
         Some((name, used.timeout.is_some()))
     }
 
-    /// The chain of a route: its own plugins and, where it has not the same, its service's. `None`: the route asks for
+    /// The chain of a route: its own plugins and, unless it has the same, its service's. `None`: the route needs
     /// something without which it cannot be served.
     fn stream_plugins(&mut self, item: &Item<StreamRoute>) -> Option<Vec<ChainStep>> {
         let service = item.value.service_id.as_ref();

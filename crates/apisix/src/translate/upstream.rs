@@ -8,14 +8,14 @@ use weir_model::{
     Timeouts, UpstreamHost, UpstreamTls,
 };
 
-/// Time-outs towards upstreams where nothing else is said, as in NGINX.
+/// The default time-outs towards upstreams, as in NGINX.
 const TIMEOUTS: Timeouts = Timeouts {
     connect_ms: 60_000,
     write_ms: 60_000,
     read_ms: 60_000,
     call_ms: 0,
 };
-/// Idle connections where nothing else is said, as in APISIX's configuration.
+/// The default pool of idle connections, as in APISIX's configuration.
 const KEEPALIVE: KeepalivePool = KeepalivePool {
     size: 320,
     idle_timeout_ms: 60_000,
@@ -29,8 +29,8 @@ pub struct Translated {
     pub service: Arc<Service>,
 }
 
-/// Translates an upstream under a name. `None` where it has no node, so that calls cannot go there. `place` says
-/// where it stands.
+/// Translates an upstream under a name. `None` if it has no node, so that calls cannot go there. `place` is
+/// its place in the document.
 pub fn translate(
     name: &str,
     upstream: &Upstream,
@@ -115,7 +115,7 @@ fn translate_as(
     })
 }
 
-/// The `Host` that the upstream's nodes are told.
+/// The `Host` for the upstream's nodes.
 pub fn upstream_host(upstream: &Upstream) -> UpstreamHost {
     match (upstream.pass_host.as_str(), &upstream.upstream_host) {
         ("node", _) => UpstreamHost::Target,
@@ -192,7 +192,7 @@ fn algorithm(
     }
 }
 
-/// What is hashed; where the call has no such thing, the client's address.
+/// What is hashed; if the call has no such thing, the client's address.
 fn hash_on(upstream: &Upstream) -> Vec<HashOn> {
     let key = upstream.key.clone().unwrap_or_default();
     let first = match upstream.hash_on.as_str() {

@@ -169,7 +169,7 @@ fn compare(variable: &str, operator: Operator, value: &Value) -> Result<Predicat
     }))
 }
 
-/// The outcome of a comparison that does not depend on the variable: nothing is equal to a list, and where the
+/// The outcome of a comparison that does not depend on the variable: nothing is equal to a list, and if the
 /// variable's value is a text, nothing but texts and numbers.
 fn constant(operator: Operator, value: &Value, is_text: bool) -> Result<Option<Predicate>, ConditionError> {
     let is_number = |value: &Value| {

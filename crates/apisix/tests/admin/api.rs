@@ -27,7 +27,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The body as JSON; `null`: it is none.
+    /// The body as JSON; `null`: it has another form.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_default()
     }

@@ -92,7 +92,7 @@ GET /v1/nothing -> 404
     assert_eq!(schema.pointer("/plugins/cors/priority"), Some(&json!(4000)));
 }
 
-/// `_meta` is told alike of all plugins, those of streams too; these have their own schemas there.
+/// `_meta` is shown alike for all plugins, those of streams too; these have their own schemas there.
 #[tokio::test]
 async fn schemas_of_meta_and_of_stream_plugins_are_told() {
     let mut options = AdminOptions::new(clock);

@@ -1,6 +1,6 @@
 //! Every plugin of the original at the Admin API: it is taken and given back as it was written (the original fills defaults in
-//! only where it serves), and refused in the original's words where a field is of another type. `original/plugins.json` is what
-//! an APISIX 3.18.0 answered about its plugins, without its words for people; `original/examples.json` has a small
+//! only when it serves), and refused in the original's words if a field is of another type. `original/plugins.json` is
+//! what an APISIX 3.18.0 answered about its plugins, without its words for people; `original/examples.json` has a small
 //! configuration of each.
 
 use crate::api::Api;

@@ -1,4 +1,4 @@
-//! The API beside others that write to the same store.
+//! The API together with others that write to the same store.
 
 use crate::api::{Api, clock};
 use serde_json::json;

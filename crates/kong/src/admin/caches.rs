@@ -1,11 +1,12 @@
-//! `/proxy-cache`: the responses that instances of the plugin `proxy-cache` keep, told and forgotten. `/proxy-cache-advanced` and
+//! `/proxy-cache`: lists and purges the responses that instances of the plugin `proxy-cache` keep.
+//! `/proxy-cache-advanced` and
 //! `/graphql-proxy-cache-advanced` are the same for those plugins.
 //!
 //! **What it is not**: what instances keep in a Redis (`strategy: redis`) is not reached, and calls for it are refused.
 //!
-//! Responses are kept by gateways, each in its own memory. The one of this process is asked and told directly; others
-//! hear what to forget through the store, from a document that is soon gone ([`PURGES`]). A process that serves no calls
-//! keeps no responses: it tells of none, and passes on what is to be forgotten.
+//! Responses are kept by gateways, each in its own memory. The one of this process is asked directly; others
+//! get orders to forget through the store, from a document that is soon gone ([`PURGES`]). A process that serves no
+//! calls keeps no responses: it lists none, and passes on what is to be forgotten.
 
 use super::Admin;
 use super::call::ApiCall;
@@ -47,7 +48,7 @@ pub fn is_meant(call: &ApiCall) -> bool {
 /// Answers a call for the responses that are kept.
 ///
 /// # Errors
-/// There is none, or what is to be forgotten cannot be passed on.
+/// If there is none, or the order to forget cannot be passed on.
 pub async fn answer(admin: &Admin, call: &ApiCall) -> Result<ApiResponse, Failure> {
     let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
     let (plugin, key) = match path.as_slice() {
@@ -72,7 +73,7 @@ pub async fn answer(admin: &Admin, call: &ApiCall) -> Result<ApiResponse, Failur
     }
 }
 
-/// What calls for responses in a Redis are told.
+/// The answer to calls for responses in a Redis.
 const IN_REDIS: &str = "the Admin API does not reach responses of the strategy 'redis': delete the keys of the cache in the Redis";
 
 /// Where instances keep responses.
@@ -192,7 +193,7 @@ async fn forget(
     Ok(answer)
 }
 
-/// The document that tells other processes.
+/// The document that informs other processes.
 fn change(purge: &Purge) -> Option<Change> {
     Some(Change::Put {
         key: Key::new(&format!("{PURGES}{}", Uuid::new_v4())).ok()?,

@@ -33,7 +33,7 @@ pub fn is_made_up(entity_type: &EntityType, field: &str) -> bool {
     )
 }
 
-/// Makes values out of a form's texts where the description does not tell what they are.
+/// Makes values out of a form's texts if the description does not say their type.
 pub fn infer(entity_type: &EntityType, fields: &mut Map<String, Value>) {
     if entity_type.is("certificates")
         && let Some(names) = fields.get_mut("snis")
@@ -116,7 +116,7 @@ fn check_hashed(
     }
 }
 
-/// Complains of what is told otherwise here than in documents, and takes it out of what is given.
+/// Reports what has other messages here than in documents, and takes it out of what is given.
 /// `old`: the entity that is changed.
 pub fn check_given(
     entity_type: &EntityType,
@@ -197,7 +197,7 @@ fn check_plugin(
         // What there is not is made with the instance.
         signing_keys: &|name| Some(find_signing_keys(workspace, name).unwrap_or_default()),
         vault: &|name| find_vault(workspace, name),
-        // What they tell has been checked with them.
+        // What they contain has been checked with them.
         graphql: &Vec::new,
     };
     let made = (definition.translate)(&config, &known);
@@ -300,7 +300,7 @@ fn certificate_of(fields: &Map<String, Value>) -> Option<Certificate> {
     Certificate::of_pem(fields.get("cert")?.as_str()?)
 }
 
-/// Turns what is given into what is kept, where that is something else.
+/// Turns what is given into what is kept, if that is something else.
 pub fn transform(entity_type: &EntityType, fields: &mut Map<String, Value>, given: &Map<String, Value>) {
     if entity_type.is("ca_certificates")
         && let Some(certificate) = certificate_of(fields)

@@ -136,7 +136,7 @@ impl Failure {
         )
     }
 
-    /// What cannot be stored as it is; the log tells why.
+    /// What cannot be stored as it is; the log has the reason.
     pub fn of_store(error: &dyn std::error::Error) -> Self {
         tracing::error!(%error, "an entity cannot be stored");
         Self(ApiResponse::unexpected())
@@ -181,7 +181,7 @@ impl Failure {
         Self(ApiResponse::json(StatusCode::BAD_REQUEST, &body))
     }
 
-    /// A write of single entities where there is no database. `field`: the one by which the entity is named.
+    /// A write of single entities without a database. `field`: the one by which the entity is named.
     pub fn unsupported(operation: &str, entity_type: &str, field: Option<&str>) -> Self {
         let by = field.map_or(String::new(), |field| format!(" by '{field}'"));
         let message = format!("cannot {operation} '{entity_type}' entities{by} when not using a database");
@@ -285,7 +285,7 @@ fn complaint(value: &Value) -> String {
     }
 }
 
-/// Complaints by the fields that they are about, in lists with `null` where there is nothing to complain of.
+/// Complaints by the fields that they are about, in lists with `null` for elements without a complaint.
 pub fn tree<'d>(found: impl Iterator<Item = &'d Diagnostic>) -> Option<Value> {
     let mut tree = Value::Null;
     for diagnostic in found {
@@ -339,7 +339,7 @@ fn insert_into(place: &mut Value, rest: &[PathStep], message: &str) {
     }
 }
 
-/// Whether a complaint is about fields that do not go together. A place alone does not tell: a record may be wrong
+/// Whether a complaint is about fields that do not go together. A place alone does not show that: a record may be wrong
 /// as a value of its field, or in itself.
 fn is_about_several_fields(message: &str) -> bool {
     const BEGINNINGS: [&str; 6] = [

@@ -122,7 +122,7 @@ pub fn infer_fields(fields: &mut Map<String, Value>, record: &Record) {
     }
 }
 
-/// Makes the value of a field out of its text. A text that is none of the field's values stays, and will be
+/// Makes the value of a field out of its text. A text that is no valid value of the field stays, and will be
 /// complained about.
 pub fn infer(value: &mut Value, field: &Field) {
     if value.as_str() == Some("") {

@@ -1,5 +1,5 @@
-//! What the Admin API tells of itself: `/`, `/status`, `/endpoints`, and the paths that stand for a part of the
-//! original that there is none of here.
+//! What the Admin API says about itself: `/`, `/status`, `/endpoints`, and the paths for parts of the
+//! original that have no counterpart here.
 
 use super::call::ApiCall;
 use super::endpoints::endpoints;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 /// Answers a call for information; `None`: the path leads elsewhere.
-/// `hash` is that of the configuration where it stands in a file.
+/// `hash` is that of the configuration if it stands in a file.
 pub(super) fn answer(
     call: &ApiCall,
     view: WorkspaceView<'_>,

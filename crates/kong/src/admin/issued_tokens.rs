@@ -1,4 +1,5 @@
-//! `/oauth2_tokens`: beside the tokens that an administrator has written, those that calls have got from instances of `oauth2`.
+//! `/oauth2_tokens`: the tokens that an administrator has written, and those that calls have got from instances of
+//! `oauth2`.
 //!
 //! Of those, neither the gateway nor its store has the texts: `access_token` and `refresh_token` are `null`. They can be found and
 //! removed by their ids, or by the text of the access token.

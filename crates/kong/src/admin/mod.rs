@@ -85,7 +85,7 @@ pub struct AdminOptions {
     pub node: Node,
     /// Routes of other dialects; `None`: there are none.
     pub others: Option<Arc<dyn OtherRoutes>>,
-    /// Whether `/config` is refused, as it is where the original has a database.
+    /// Whether `/config` is refused, as in the original with a database.
     pub has_no_config: bool,
 }
 

@@ -15,9 +15,9 @@ pub struct Node {
     pub id: Uuid,
     /// The machine's name.
     pub hostname: String,
-    /// Where it listens for calls to be forwarded; TLS or not.
+    /// Its listeners for calls to be forwarded; TLS or not.
     pub listeners: Vec<Listener>,
-    /// Where it listens for calls of the Admin API.
+    /// Its listeners for calls of the Admin API.
     pub admin_listeners: Vec<Listener>,
     /// What it counts.
     pub statistics: Option<Arc<dyn Statistics>>,

@@ -1,4 +1,4 @@
-//! Lists of entities, page by page: what a call asks for, and where the next page begins.
+//! Lists of entities, page by page: what a call asks for, and the begin of the next page.
 
 use super::call::ApiCall;
 use super::failure::Failure;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 use weir_plugin::uri;
 
-/// The members of a page where a call does not say.
+/// The members of a page if a call does not say.
 const DEFAULT_SIZE: usize = 100;
 /// The members of the largest page.
 const MAX_SIZE: usize = 1000;
@@ -35,7 +35,7 @@ pub struct PageRequest {
 pub struct Page {
     /// Its members.
     pub members: Vec<Arc<TableRow>>,
-    /// Where the next one begins.
+    /// The begin of the next one.
     pub offset: Option<String>,
 }
 
@@ -133,7 +133,7 @@ fn found<'t>(
     ids.range(from..).filter_map(|id| table.get(*id)).cloned()
 }
 
-/// Where a page begins, as clients give it back.
+/// The begin of a page, in the form in which clients send it back.
 pub fn offset(id: Uuid) -> String {
     URL_SAFE_NO_PAD.encode(format!("[\"{id}\"]"))
 }

@@ -26,7 +26,7 @@ pub enum Context<'a> {
     Change(&'a Map<String, Value>),
 }
 
-/// Reads an entity. `id` is that of the entity, where the call names one.
+/// Reads an entity. `id` is that of the entity, if the call names one.
 ///
 /// # Errors
 /// All that is wrong with the entity.

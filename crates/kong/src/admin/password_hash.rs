@@ -28,7 +28,7 @@ pub fn password_hash(password: &str, consumer: &str) -> String {
 /// How the hashes of client secrets begin: PBKDF2 (RFC 8018) with HMAC-SHA-512.
 pub const SECRET_HASH: &str = "$pbkdf2-sha512$i=10000,l=32$";
 
-/// The hash under which a client secret is kept, where it is not to be kept as it is.
+/// The hash under which a client secret is kept, if it is not to be kept as it is.
 pub fn secret_hash(secret: &str) -> String {
     const ITERATIONS: NonZeroU32 = NonZeroU32::new(10_000).expect("invariant: not zero");
     let mut salt = [0; 16];

@@ -38,7 +38,7 @@ impl ChangePlan {
     }
 }
 
-/// The place where a plan is worked out: a workspace.
+/// The workspace for which a plan is worked out.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkspaceView<'s> {
     /// All workspaces.

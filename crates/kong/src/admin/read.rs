@@ -1,4 +1,5 @@
-//! Calls to the Admin API that only ask: entities and lists of them. Those that change something stand beside.
+//! Calls to the Admin API that only read: entities and lists of them. Those that change something are in files of their
+//! own.
 
 use super::call::ApiCall;
 use super::failure::Failure;

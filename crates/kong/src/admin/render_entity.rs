@@ -1,5 +1,5 @@
 //! Entities as calls are answered with them: every field there is, those without a value as `null`, and, of a plugin's
-//! configuration, former names beside those that fields have now.
+//! configuration, former names in addition to those that fields have now.
 
 use crate::document::entity_type::EntityType;
 use crate::document::secret::{ENVIRONMENT, HASHICORP, VAULT_CONFIG};
@@ -25,7 +25,7 @@ pub fn answer(entity_type: &EntityType, fields: &Map<String, Value>) -> Option<M
     Some(fields)
 }
 
-/// The plugin that an instance is of, where it is one that can be used.
+/// The plugin that an instance is of, if it is one that can be used.
 pub fn definition(entity_type: &EntityType, fields: &Map<String, Value>) -> Option<&'static Definition> {
     if !entity_type.is("plugins") {
         return None;

@@ -14,7 +14,7 @@ pub const DRY_RUN: HeaderName = HeaderName::from_static("weir-dry-run");
 pub struct ApiResponse {
     /// The status.
     pub status: StatusCode,
-    /// The body, JSON in its final form; empty: there is none.
+    /// The body, JSON in its final form; empty: no body.
     pub body: Vec<u8>,
     /// Further headers.
     pub headers: Vec<(HeaderName, HeaderValue)>,

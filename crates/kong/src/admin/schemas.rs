@@ -11,7 +11,7 @@ use crate::document::entity_type::entity_type;
 use axum::http::{Method, StatusCode};
 use std::time::SystemTime;
 
-/// Answers a call for a schema; `None`: the path is none of a schema's.
+/// Answers a call for a schema; `None`: the path is not that of a schema.
 pub(super) fn answer(call: &ApiCall, now: SystemTime) -> Option<Result<ApiResponse, Failure>> {
     let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
     let found = match path.as_slice() {

@@ -9,7 +9,7 @@ use weir_model::secrets;
 
 /// First segments of what holds for all workspaces.
 const EVERYWHERE: [&str; 4] = ["config", "workspaces", "cache", "debug"];
-/// First segments of what tells nothing of any workspace.
+/// First segments of paths that reveal nothing about any workspace.
 const ANYWHERE: [&str; 6] = [
     "status",
     "schemas",
@@ -37,7 +37,7 @@ const ELSEWHERE: [&str; 15] = [
     "rbac",
 ];
 
-/// Whether a path that begins with this segment is none of the workspace of this name.
+/// Whether a path that begins with this segment does not belong to the workspace of this name.
 pub fn is_reserved(segment: &str) -> bool {
     let mut entity_types = ENTITY_TYPES.iter();
     entity_types.any(|entity_type| entity_type.path.split('/').next() == Some(segment))

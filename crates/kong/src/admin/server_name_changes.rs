@@ -12,8 +12,8 @@ use uuid::Uuid;
 use weir_store::Change;
 
 impl ServerNameChange {
-    /// Adds what changes besides the entity `id`. Returns the server names of a certificate where they are known from
-    /// the call.
+    /// Adds what changes in addition to the entity `id`. Returns the server names of a certificate if they are known
+    /// from the call.
     ///
     /// # Errors
     /// A server name belongs to another certificate.

@@ -19,7 +19,7 @@ pub fn add_server_name(given: &mut Map<String, Value>, name: &str) {
                 names.push(name.into());
             }
         }
-        // Where none are given it has none from then on, this one included, as in the original.
+        // If none are given it has none from then on, this one included, as in the original.
         Value::Null => {}
         one if one == name => *one = json!([name]),
         one => *one = json!([one.take(), name]),
@@ -29,7 +29,7 @@ pub fn add_server_name(given: &mut Map<String, Value>, name: &str) {
 /// The server names that are given for a certificate.
 ///
 /// # Errors
-/// One of them is none, or is there twice.
+/// If one of them is invalid, or is there twice.
 pub fn read_server_names(given: &[Value]) -> Result<Vec<String>, Failure> {
     let mut names: Vec<String> = Vec::with_capacity(given.len());
     for (index, name) in given.iter().enumerate() {

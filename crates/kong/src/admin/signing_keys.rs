@@ -4,8 +4,8 @@
 //! An instance names its keys. If there is no key set of that name, keys are made together with the instance, and kept in the
 //! store: all gateways sign with the same ones, and a restart changes nothing. Rotated keys are `previous` until the next rotation.
 //!
-//! Only public halves of JSON Web Keys are told, and never a secret. Keys in PEM have their public half in `/keys`; what stands
-//! in a vault is not known here.
+//! Only public halves of JSON Web Keys are shown, and never a secret. Keys in PEM have their public half in `/keys`;
+//! what stands in a vault is not known here.
 
 use super::Admin;
 use super::call::ApiCall;

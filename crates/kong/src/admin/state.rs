@@ -206,7 +206,7 @@ impl AdminState {
         self.workspaces.values()
     }
 
-    /// Whether there is a workspace of this name: one that was made, or that somebody has written something to.
+    /// Whether there is a workspace of this name: one that was made, or that something was written to.
     pub fn has_workspace(&self, name: &str) -> bool {
         let is_made = entity_type("workspaces").is_some_and(|entity_type| {
             self.workspace(DEFAULT_WORKSPACE)

@@ -12,7 +12,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// The members of a page where a call does not say.
+/// The members of a page if a call does not say.
 const DEFAULT_SIZE: usize = 100;
 
 /// Answers a call for tags; `None`: the path leads elsewhere.

@@ -46,7 +46,7 @@ impl WorkspaceView<'_> {
             return Ok(());
         };
         let claims = self.state.claims();
-        // What it takes already is reported, and stays as it is until somebody changes it who may.
+        // What it takes already is reported, and stays as it is until a user with the right changes it.
         if claims
             .get(self.name, id)
             .is_some_and(|known| known.is_same(&claim))
@@ -136,7 +136,7 @@ impl WorkspaceView<'_> {
 }
 
 impl Failure {
-    /// A write that would take something of another workspace. Whose it is and what it is called is not told.
+    /// A write that would take something of another workspace. The answer names neither that workspace nor its route.
     fn takeover(message: &str, fields: &Map<String, Value>, about: &[&str]) -> Self {
         let given = about.iter().filter_map(|name| {
             let value = fields.get(*name).filter(|value| !value.is_null())?;

@@ -56,8 +56,9 @@ struct NewPair {
     is_chosen: bool,
 }
 
-/// Engines of the first version cannot be told to write only what they do not have: looking and writing are two calls. Within
-/// this process no two calls for one access token are between them. Which lock is one's own follows from the token.
+/// Engines of the first version have no way to write only what they do not have: looking and writing are two calls.
+/// Within this process no two calls for one access token are between them. Which lock is one's own follows from the
+/// token.
 static WRITES: [Mutex<()>; 64] = [const { Mutex::const_new(()) }; 64];
 
 /// Waits until no other call writes a pair with this access token.

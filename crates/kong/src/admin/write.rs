@@ -160,7 +160,7 @@ impl WriteRequest<'_> {
         Ok(plan)
     }
 
-    /// Changes what a member refers to; where it refers to nothing yet, `PUT` makes it and lets the member refer to it.
+    /// Changes what a member refers to; if it refers to nothing yet, `PUT` makes it and lets the member refer to it.
     fn foreign(
         &self,
         of: &'static EntityType,

@@ -52,7 +52,7 @@ fn refine(entity_type: &str, field: &mut Value) {
     }
 }
 
-/// Tells the default of a record, and of those inside of it, as a whole.
+/// Adds the default of a record, and of those inside of it, as a whole.
 fn fill_defaults(record: &mut Value) {
     let mut defaults = Map::new();
     for field in record["fields"].as_array_mut().into_iter().flatten() {

@@ -103,7 +103,7 @@ pub static HMACAUTH: Record = Record::of(&[
     TAGS,
 ]);
 
-/// Where an OAuth 2.0 client may be sent back to: an absolute URI without a fragment.
+/// The address that an OAuth 2.0 client may be sent back to: an absolute URI without a fragment.
 fn redirect_uri(text: &str) -> Result<(), String> {
     let host = text.split_once("://").and_then(|(scheme, rest)| {
         let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic());

@@ -22,7 +22,7 @@ impl EntityStore {
     /// nothing is kept.
     ///
     /// # Errors
-    /// Why it is none of the entity type; what was in its place is gone.
+    /// Why it does not fit the entity type; what was in its place is gone.
     pub fn put(
         &mut self,
         entity_type: &'static EntityType,
@@ -78,7 +78,7 @@ impl EntityStore {
     }
 }
 
-/// A route as it is stored; `None`: it is none.
+/// A route as it is stored; `None`: it cannot be read.
 pub fn read_route(id: Uuid, value: &[u8]) -> Option<Route> {
     read(entity_type("routes")?, id, value).ok()?.typed().ok()
 }
@@ -131,12 +131,12 @@ fn without_nulls(fields: &mut Map<String, Value>) {
     }
 }
 
-/// Where an entity comes into a list.
+/// The position at which an entity comes into a list.
 #[derive(Debug, Clone, Copy)]
 enum InsertPosition {
     /// Before the one that is there.
     Before(usize),
-    /// In the place of the one that is there: the others, which may be very many, stay where they are.
+    /// In place of the one that is there: the others, which may be very many, keep their positions.
     Instead(usize),
 }
 

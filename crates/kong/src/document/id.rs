@@ -26,7 +26,7 @@ pub fn from_key(entity_type: &str, key: &str) -> Uuid {
     Uuid::new_v5(&NAMESPACES[entity_type], key.as_bytes())
 }
 
-/// The id of the member of `entity_type` with these values in the fields that tell members apart.
+/// The id of the member of `entity_type` with these values in the fields that distinguish members.
 pub fn from_fields<'v>(entity_type: &str, values: impl Iterator<Item = &'v str>) -> Uuid {
     let mut key = format!("{entity_type}:{WORKSPACE}");
     for value in values {
@@ -36,7 +36,7 @@ pub fn from_fields<'v>(entity_type: &str, values: impl Iterator<Item = &'v str>)
     from_key(entity_type, &key)
 }
 
-/// An id for a member of `entity_type` that nothing lasting tells apart: made from its place, and in the form of a
+/// An id for a member of `entity_type` that nothing lasting distinguishes: made from its place, and in the form of a
 /// random one, as it is where Kong makes it up.
 pub fn from_place(entity_type: &str, place: &str) -> Uuid {
     let made = from_key(entity_type, place);

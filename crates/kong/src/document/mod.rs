@@ -1,7 +1,7 @@
 //! Declarative documents (kong.yml): what they may hold, and their entities with all defaults, references
 //! resolved.
 //!
-//! Reading has three steps: every entity is read by the description of its entity type, wherever it is nested
+//! Reading has three steps: every entity is read by the description of its entity type, at every level of nesting
 //! ([`read`]); references are resolved and doubles found ([`link`]); and the entity types that something is made of
 //! become typed values ([`Document`]).
 
@@ -47,7 +47,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use weir_model::{Diagnostic, Severity};
 
-/// An entity and where it was written.
+/// An entity and its place in the document.
 #[derive(Clone)]
 pub struct Entity<T> {
     /// Its place in the document.

@@ -46,7 +46,7 @@ pub fn fit_defaults(instance: &mut RawFields<'_>) {
 }
 
 /// Reads the part of an instance that is the plugin's own. `config` is what the document gives for it. `is_nested`:
-/// the instance stands inside of another entity, where it may belong to a consumer whatever the plugin.
+/// the instance stands inside of another entity, in which it may belong to a consumer whatever the plugin.
 pub fn read_config(
     instance: &mut Fields,
     config: Option<&Value>,

@@ -1,4 +1,4 @@
-//! The first step of reading: the document's own fields, and every entity wherever it is nested.
+//! The first step of reading: the document's own fields, and every entity at every level of nesting.
 
 use super::entity_type::{EntityType, IdFrom, UNREAD, entity_type};
 use super::{id, plugin, route, service, upstream};
@@ -16,7 +16,7 @@ pub struct RawEntity {
     pub id: Uuid,
     /// All fields of its entity type.
     pub fields: Fields,
-    /// Where it was written.
+    /// Its place in the document.
     pub place: ItemLocation,
     /// The field that refers to the entity inside of which it stands; it holds that one's id.
     pub parent_field: Option<&'static str>,
@@ -243,7 +243,7 @@ fn identify(
     made.unwrap_or_else(|| id::from_place(entity_type.name, &place.to_path().to_string()))
 }
 
-/// The id of an entity that several fields tell apart; none where one that it needs is missing.
+/// The id of an entity that several fields distinguish; none if one that it needs is missing.
 fn from_fields(
     entity_type: &EntityType,
     fields: &[&str],

@@ -211,7 +211,7 @@ fn texts(value: Option<&Value>) -> impl Iterator<Item = &str> {
     items.iter().filter_map(Value::as_str)
 }
 
-/// Where the protocols say so, the default of `strip_path` is `false`.
+/// If the protocols say so, the default of `strip_path` is `false`.
 pub fn fit_defaults(route: &mut RawFields<'_>) {
     let is_grpc = texts(route.get("protocols")).any(|protocol| protocol.starts_with("grpc"));
     if is_grpc && route.get("strip_path").is_none_or(Value::is_null) {

@@ -1,4 +1,4 @@
-//! The expression that the original's router makes of a route, as far as its mistakes are told in terms of it.
+//! The expression that the original's router makes of a route, as far as its messages quote it.
 
 use crate::schema::Fields;
 use serde_json::Value;

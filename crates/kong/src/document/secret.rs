@@ -146,7 +146,7 @@ fn fields_of_others(entity: &Fields) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// The certificate in a field; `None`: there is none, or a vault has it.
+/// The certificate in a field; `None`: the field is empty, or a vault has it.
 fn certificate_in(entity: &Fields, field: &str) -> Option<Certificate> {
     Certificate::of_pem(entity.get(field)?.as_str()?)
 }

@@ -199,7 +199,7 @@ fn forbidden(plugin: &str, exchange: &Exchange) -> RenderedMessage {
     }
 }
 
-/// What is wrong with a request's size is told by the status.
+/// The status says what is wrong with a request's size.
 fn unacceptable(status: u16) -> &'static str {
     match status {
         411 => "A valid Content-Length header is required",

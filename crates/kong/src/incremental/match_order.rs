@@ -1,6 +1,6 @@
 //! Places of matches among all others, as numbers that stay what they are while other matches come and go.
 //!
-//! A match that comes gets a number between those of its neighbours. Where there is none left all are numbered again,
+//! A match that comes gets a number between those of its neighbours. If none is left, all are numbered again,
 //! which many changes share in. Only the order of the numbers means anything.
 
 use crate::translate::precedence::Rank;
@@ -75,7 +75,7 @@ impl MatchOrder {
         self.numbers.remove(key);
     }
 
-    /// Numbers all again where there was no room. Says whether it has.
+    /// Numbers all again if there was no room. Returns whether it has.
     pub fn renumber(&mut self) -> bool {
         if !self.is_crowded {
             return false;

@@ -1,9 +1,9 @@
 //! From the documents of a store to the model.
 //!
-//! Each document is read once, when it comes; what is made of it stays until it changes. A document that is none, or
-//! refers to something that is not there, is left out and named; it never stops the rest. Where a plugin is left out
+//! Each document is read once, when it comes; what is made of it stays until it changes. A document that is invalid, or
+//! refers to something that is not there, is left out and named; it never stops the rest. If a plugin is left out
 //! that decides about calls, those are refused. **What it is not**: it reads
-//! no store; the part that follows one tells it what changes.
+//! no store; the part that follows one passes the changes on.
 
 mod match_order;
 mod takeovers;

@@ -1,5 +1,5 @@
 //! Routes of one workspace that take calls of another. The Admin API refuses to store such a route for a writer who may
-//! not write in both; those that were stored before, or by somebody who may, are reported.
+//! not write in both; those that were stored before, or by a user who may, are reported.
 
 use super::workspace::Workspace;
 use crate::RouterFlavor;

@@ -79,7 +79,7 @@ struct Config {
     names_keys: bool,
     /// Whether a vault may have been looked up for it.
     names_vault: bool,
-    /// Whether what entities tell of the GraphQL of services is in it.
+    /// Whether the costs and schemas of GraphQL that entities describe are in it.
     tells_graphql: bool,
     /// The route by whose service that has been found.
     route_of_graphql: Option<Uuid>,
@@ -276,7 +276,7 @@ impl Workspace {
         }
     }
 
-    /// Makes again what has changed; the places of matches are settled in `numbers`.
+    /// Makes again what has changed; the places of matches are decided in `numbers`.
     pub fn prepare(&mut self, router: RouterFlavor, numbers: &mut MatchOrder) {
         self.router = router;
         let moved = std::mem::take(&mut self.changed.moved_routes);

@@ -25,7 +25,7 @@ pub fn qualify_upstream(upstream: &mut Upstream, workspace: &str) {
     }
 }
 
-/// A route, without its chain, under a name of its own where it is one of a workspace.
+/// A route, without its chain, under a name of its own if it is one of a workspace.
 pub fn qualify_route(mut route: Route, workspace: Option<&str>) -> Route {
     if let Some(workspace) = workspace {
         prefix(&mut route.name, workspace);

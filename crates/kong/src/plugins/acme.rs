@@ -1,6 +1,6 @@
 //! `acme`: certificates from an ACME authority, such as Let's Encrypt.
 //!
-//! It does nothing to calls: what it asks for becomes entries of the model. Where the original gets a certificate with
+//! It does nothing to calls: its configuration becomes entries of the model. The original gets a certificate with
 //! the first handshake for a name, Weir gets those of all names that are listed at once.
 
 use super::unserved::shared::{PORT, TIMEOUT};

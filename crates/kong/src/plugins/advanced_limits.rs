@@ -19,7 +19,7 @@ pub const LIMIT: Field = Field::new("limit", Kind::Array(&Field::element(Kind::N
 pub const WINDOW_TYPE: Field = Field::new("window_type", Kind::String)
     .or(Default::Text("sliding"))
     .check(&[Check::OneOf(&["fixed", "sliding"])]);
-/// How often counts are settled.
+/// How often counts are synchronised.
 pub const SYNC_RATE: Field = Field::new("sync_rate", Kind::Number);
 /// Instances with the same one count together.
 pub const NAMESPACE: Field = Field::new("namespace", Kind::String);
@@ -32,7 +32,7 @@ pub const STRATEGY: Field = Field::new("strategy", Kind::String)
 pub const LOCKS: Field = Field::new("lock_dictionary_name", Kind::String)
     .required()
     .or(Default::Text("kong_locks"));
-/// No headers tell clients of their limits.
+/// Clients get no headers about their limits.
 pub const HIDDEN: Field = Field::new("hide_client_headers", Kind::Boolean).or(Default::Boolean(false));
 /// Seconds that are added to `Retry-After` by chance.
 pub const JITTER: Field = Field::new("retry_after_jitter_max", Kind::Number).or(Default::Integer(0));
@@ -42,7 +42,7 @@ pub const NO_PENALTY: Field = Field::new("disable_penalty", Kind::Boolean).or(De
 pub const ERROR_CODE: Field = Field::new("error_code", Kind::Number)
     .or(Default::Integer(429))
     .check(&[Check::Above(0)]);
-/// What refused calls are told.
+/// The message for refused calls.
 pub const ERROR_MESSAGE: Field = Field::new("error_message", Kind::String).or(Default::Text(EXCEEDED));
 const EXCEEDED: &str = "API rate limit exceeded";
 
@@ -83,7 +83,7 @@ pub fn check_windows(plugin: &Fields) -> Vec<(&'static str, String)> {
 const SAME_NUMBER: &str = "You must provide the same number of windows and limits";
 const TOO_FAST: &str = "Config option 'sync_rate' must not be a decimal between 0 and 0.02";
 
-/// As many limits as windows, and a rate at which counts are settled where they are shared.
+/// As many limits as windows, and a rate at which counts are synchronised if they are shared.
 pub fn check(plugin: &Fields) -> Vec<(&'static str, String)> {
     let Some(config) = plugin.get("config") else {
         return Vec::new();
@@ -131,7 +131,7 @@ pub fn config(config: Limits) -> Result<Config, UnsupportedOption> {
             headers: headers(*seconds as u64, config.hide_client_headers),
         });
     let limits = limits.collect();
-    // Below 0 counts are never settled.
+    // Below 0 counts are never synchronised.
     let is_shared = config.strategy == "redis" && config.sync_rate.is_some_and(|rate| rate >= 0.0);
     let rate = config.sync_rate.filter(|rate| *rate > 0.0);
     let redis = config.redis;

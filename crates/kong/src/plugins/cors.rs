@@ -1,4 +1,4 @@
-//! `cors`: tells browsers which pages of other origins may call.
+//! `cors`: announces to browsers which pages of other origins may call.
 
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, Field, Kind, Record};

@@ -1,4 +1,4 @@
-//! `degraphql` of the paid edition: calls that are GraphQL queries, as entities of their service tell.
+//! `degraphql` of the paid edition: calls that are GraphQL queries, as entities of their service define them.
 
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::document::DegraphqlRoute;

@@ -12,7 +12,7 @@ pub const MODE: Field = Field::new("enforcement_mode", Kind::String)
 pub const STATUS: Field = Field::new("error_status_code", Kind::Integer)
     .or(Default::Integer(400))
     .check(&[Check::Between(400, 499)]);
-/// What they are told.
+/// The message for them.
 pub const MESSAGE: Field = Field::new("error_message", Kind::String).or(Default::Text("Bad Request"));
 
 /// A truth value that has a default.

@@ -1,5 +1,5 @@
 //! `graphql-rate-limiting-advanced` of the paid edition: limits what GraphQL queries cost, by the costs that entities of their
-//! service tell.
+//! service define.
 
 use super::advanced_limits::{self, Limits};
 use super::enterprise_fields::flag;

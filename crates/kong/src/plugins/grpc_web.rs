@@ -37,7 +37,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
     Ok(untyped(Config {
         proto: definitions(config.proto),
         json: JSON,
-        // Without it, the original's server tells the path that the client has asked for.
+        // Without it, the original's server gets the path that the client has asked for.
         path: match config.pass_stripped_path {
             Some(true) => Path::Route,
             _ => Path::Client,

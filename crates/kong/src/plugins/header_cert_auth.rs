@@ -1,4 +1,4 @@
-//! `header-cert-auth`: recognises callers by a certificate that a proxy in front tells in a header.
+//! `header-cert-auth`: recognises callers by a certificate that a proxy in front sends in a header.
 
 use super::enterprise_fields::flag;
 use super::mtls_auth::{FIRST, LAST, common, joined};

@@ -82,7 +82,7 @@ pub fn steps(config: &Value, is_special: fn(&str) -> bool) -> Vec<HeaderEdit> {
     for (operation, step) in ON_HEADERS {
         for pair in texts(config, operation, "headers") {
             let (name, value) = split(pair);
-            // An empty value is none, and nothing is done.
+            // An empty value counts as none, and nothing is done.
             if !is_special(name) && !value.trim_start().is_empty() {
                 let pair = (name.to_owned(), value.trim_start().to_owned());
                 steps.push(step(BTreeMap::from([pair])));

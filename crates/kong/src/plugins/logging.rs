@@ -20,7 +20,7 @@ pub fn base(config: &Value) -> Result<Config, UnsupportedOption> {
     })
 }
 
-/// How accounts wait for being sent, as the field `queue` tells it.
+/// How records wait for being sent, in the form of the field `queue`.
 #[derive(Deserialize)]
 pub struct Queue {
     max_batch_size: usize,

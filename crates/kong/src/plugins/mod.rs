@@ -150,7 +150,7 @@ pub struct UnsupportedOption {
 }
 
 impl UnsupportedOption {
-    /// Its place in the document, where the instance stands at `instance`.
+    /// Its place in the document, if the instance stands at `instance`.
     pub fn place(&self, instance: &DocPath) -> DocPath {
         match self.field {
             "" => instance.field("config"),
@@ -172,7 +172,7 @@ pub struct Consumers<'c> {
     pub signing_keys: &'c dyn Fn(&str) -> Option<Vec<PrivateKey>>,
     /// Finds a connection to a vault by its name or its id.
     pub vault: &'c dyn Fn(&str) -> Option<VaultServer>,
-    /// Says what entities tell of the GraphQL of the services that the instance can meet.
+    /// Returns what entities say about the GraphQL of the services that the instance can meet.
     pub graphql: &'c dyn Fn() -> Vec<GraphqlService>,
 }
 
@@ -308,7 +308,7 @@ pub static DEFINITIONS: &[Definition] = &[
     zipkin::DEFINITION,
 ];
 
-/// Reads a configuration that has passed its description. A text where the description wants a number cannot
+/// Reads a configuration that has passed its description. A text in place of a number cannot
 /// occur any more.
 fn typed<T: DeserializeOwned>(config: &Value) -> Result<T, UnsupportedOption> {
     T::deserialize(config).map_err(|error| UnsupportedOption {
@@ -321,7 +321,7 @@ fn untyped(config: impl Serialize) -> Value {
     serde_json::to_value(config).unwrap_or_default()
 }
 
-/// What the authentication plugins tell upstreams, and which calls they allow.
+/// The identity headers of the authentication plugins, and the calls that they allow.
 fn identity(anonymous: Option<&str>, on_preflight: bool, consumers: &Consumers<'_>) -> identity::Config {
     identity::Config {
         // A consumer that does not exist is found missing when a call needs it, as in the original.
@@ -332,7 +332,7 @@ fn identity(anonymous: Option<&str>, on_preflight: bool, consumers: &Consumers<'
     }
 }
 
-/// A challenge for `WWW-Authenticate`: the scheme, and the realm where there is one.
+/// A challenge for `WWW-Authenticate`: the scheme, and the realm if there is one.
 fn challenge(scheme: &str, realm: Option<&str>) -> String {
     match realm {
         Some(realm) => format!("{scheme} realm=\"{realm}\""),

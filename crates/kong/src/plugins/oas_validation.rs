@@ -1,4 +1,4 @@
-//! `oas-validation`: checks calls and responses beside an OpenAPI document.
+//! `oas-validation`: checks calls and responses against an OpenAPI document.
 
 use super::enterprise_fields::{base_path, flag};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};

@@ -51,7 +51,7 @@ struct Options {
     consumer_by: String,
 }
 
-/// Headers that tell upstreams what is known of the token.
+/// Headers with facts about the token for upstreams.
 const TOLD: [(&str, &str); 4] = [
     ("X-Credential-Scope", "scope"),
     ("X-Credential-Client-ID", "client_id"),

@@ -178,7 +178,8 @@ impl Options {
             session: self.session(secret.as_deref()),
             scopes: self.scopes.clone().unwrap_or_default(),
             redirect_uri: first(self.redirect_uri.as_ref()),
-            // Without an address of its own, the provider leads back to the path of the call; the state tells them apart.
+            // Without an address of its own, the provider leads back to the path of the call; the state distinguishes
+            // them.
             redirect_suffix: "/.weir/redirect".into(),
             pkce: match self.require_proof_key_for_code_exchange {
                 Some(true) => Pkce::Always,
@@ -216,7 +217,7 @@ impl Options {
         })
     }
 
-    /// The original makes a secret up where none is given. Here all gateways must have the same, so it is the client's.
+    /// The original makes a secret up if none is given. Here all gateways must have the same, so it is the client's.
     fn session(&self, client_secret: Option<&str>) -> Option<SessionConfig> {
         let own = self.session_secret.clone();
         let secret = own.or_else(|| client_secret.map(|secret| format!("session of {secret}")))?;

@@ -51,7 +51,7 @@ struct StorageOptions {
     redis: Settings,
 }
 
-/// Keeps responses where the document says.
+/// Keeps responses in the store that the document names.
 pub fn placed(config: &Value, mut cache: Config) -> Result<Config, UnsupportedOption> {
     let place: StorageOptions = typed(config)?;
     cache.redis = (place.strategy == "redis").then(|| place.redis.redis());

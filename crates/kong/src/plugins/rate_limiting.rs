@@ -1,5 +1,5 @@
 //! `rate-limiting`: limits per second to year, counted in this process or in a Redis. `cluster` counts over
-//! all gateways, which settle their counts through the control plane.
+//! all gateways, which synchronise their counts through the control plane.
 
 use super::redis::{REDIS, SHORTHANDS, Settings, on_unavailable};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
@@ -89,7 +89,7 @@ const fn needs(field: &'static str, value: &'static str, then: &'static str) -> 
     }
 }
 
-/// A longer window may not allow less than a shorter one; counts that are settled later are those of a Redis.
+/// A longer window may not allow less than a shorter one; only counts in a Redis are synchronised later.
 fn check_windows(plugin: &Fields) -> Vec<(&'static str, String)> {
     let config = plugin.get("config");
     let number = |name: &str| config.and_then(|config| config.get(name)?.as_f64());

@@ -48,7 +48,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         location: Some(config.location),
         keep_path: config.keep_incoming_path,
         variables: false,
-        // The original can be told interim statuses, which end no call.
+        // The original can be configured with interim statuses, which end no call.
         status: config.status_code.max(200),
         body: Some("redirecting".to_owned()),
         ..Config::default()

@@ -329,7 +329,7 @@ fn parts(headers: PartOptions, query: PartOptions, body: PartOptions) -> Parts {
     }
 }
 
-/// Where the original's expressions find answers.
+/// The names by which the original's expressions find answers.
 const WHERE: [&str; 2] = ["kong.ctx.shared.callouts", "shared.callouts"];
 
 /// A text with expressions, in which answers have the names that they have here.

@@ -86,7 +86,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
     Ok(untyped(made))
 }
 
-/// What the original says where nothing is configured.
+/// The original's message if none is configured.
 fn standard_message(status: u16) -> Option<&'static str> {
     match status {
         401 => Some("Unauthorized"),

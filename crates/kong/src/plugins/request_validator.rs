@@ -1,4 +1,4 @@
-//! `request-validator`: checks bodies and parameters beside schemas, in Kong's own language or in JSON Schema.
+//! `request-validator`: checks bodies and parameters against schemas, in Kong's own language or in JSON Schema.
 
 mod own_schema;
 

@@ -1,4 +1,4 @@
-//! `response-ratelimiting`: limits what calls use up, as the upstream tells it.
+//! `response-ratelimiting`: limits what calls use up, by the upstream's answers.
 
 use super::redis::{REDIS, SHORTHANDS, Settings, on_unavailable};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};

@@ -1,4 +1,4 @@
-//! Former names of fields of plugins: taken from documents, and told beside the present ones.
+//! Former names of fields of plugins: accepted in documents, and shown next to the present ones.
 
 use super::Definition;
 use crate::schema::RawFields;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 pub type Shorthand = (&'static str, &'static str, &'static str);
 
 impl Definition {
-    /// Puts what is given under former names where it belongs; what stands there already stays.
+    /// Moves what is given under former names to the present ones; a value that stands there already stays.
     pub fn expand(&self, config: &mut RawFields<'_>) {
         for (former, record, field) in self.shorthands {
             let Some(value) = take(config, former) else {
@@ -43,7 +43,7 @@ impl Definition {
 }
 
 impl Definition {
-    /// Tells a configuration's former names beside the present ones, as answers of the Admin API do.
+    /// Adds a configuration's former names to the present ones, as answers of the Admin API do.
     pub fn add_former_names(&self, config: &mut Map<String, Value>) {
         for (former, record, field) in self.shorthands {
             let (parent, name) = former.rsplit_once('.').unwrap_or(("", former));

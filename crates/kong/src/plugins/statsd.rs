@@ -228,7 +228,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
 }
 
 impl MetricOptions {
-    /// `None`: Weir has nothing that it tells of, or it is not told with tags.
+    /// `None`: Weir does not count it, or it is not sent with tags.
     fn translate(&self, consumer: &'static str, is_tagged: bool) -> Option<Metric> {
         let consumer = self
             .consumer_identifier

@@ -1,4 +1,4 @@
-//! `tls-metadata-headers`: tells upstreams the certificate that the client has shown.
+//! `tls-metadata-headers`: sends the client's certificate to upstreams.
 
 use super::enterprise_fields::flag;
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};

@@ -26,7 +26,7 @@ struct Propagation {
 
 /// The configuration that both begin with.
 ///
-/// Where nothing of `propagation` but the default format is given, the former fields say what is read and written:
+/// If nothing of `propagation` but the default format is given, the former fields say what is read and written:
 /// `preserve` all forms and the caller's own, `ignore` none and the default, a form all and that one besides.
 pub fn base(config: &Value) -> Result<Config, UnsupportedOption> {
     let options: Options = typed(config)?;

@@ -89,7 +89,7 @@ pub enum EntityCheck {
     MutuallyRequired(&'static [&'static str]),
     /// No two have the same value.
     Distinct(&'static [&'static str]),
-    /// Where one field has some value, another must comply.
+    /// If one field has some value, another must comply.
     When {
         /// The first field.
         field: &'static str,

@@ -1,4 +1,4 @@
-//! Where a value stands while a document is read, and what was found wrong. A place owns nothing until there
+//! The place of a value while a document is read, and what was found wrong. A place owns nothing until there
 //! is something to report.
 
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The language in which this dialect describes Kong's entities: fields, defaults and checks as constants.
 //!
-//! One description serves reading a document, filling in what it leaves out, and (for an admin API) telling
+//! One description serves reading a document, filling in what it leaves out, and (for an admin API) showing
 //! clients the schema. The words of the checks are Kong's. **What it is not**: it knows no entity.
 
 mod check;
@@ -44,13 +44,13 @@ pub struct Field {
     pub kind: Kind,
     /// Whether it must have a value (a default is one).
     pub required: bool,
-    /// The value where a document gives none.
+    /// The value if a document gives none.
     pub default: Default,
     /// What else holds for its value.
     pub checks: &'static [Check],
     /// Whether no two entities may have the same value.
     pub unique: bool,
-    /// Whether a value is made up where an administrator gives none.
+    /// Whether a value is made up if an administrator gives none.
     pub auto: bool,
 }
 
@@ -97,7 +97,7 @@ impl Field {
         self
     }
 
-    /// The same field, made up where an administrator gives no value.
+    /// The same field, made up if an administrator gives no value.
     pub const fn auto(mut self) -> Self {
         self.auto = true;
         self

@@ -1,4 +1,4 @@
-//! Descriptions in the form in which Kong tells its clients of them (`GET /schemas/…`), from which they fill in
+//! Descriptions in the form of Kong's schemas for clients (`GET /schemas/…`), from which they fill in
 //! defaults and compare what they wrote with what is there.
 
 use super::{Check, Default, EntityCheck, Field, FieldTest, Kind, Record, Requirement};
@@ -18,7 +18,7 @@ pub fn fields(record: &Record) -> Value {
     record.fields.iter().map(named).collect()
 }
 
-/// Checks over several fields. Those that are code are not told.
+/// Checks over several fields. Those that are code are left out.
 pub fn checks(checks: &[EntityCheck]) -> Value {
     checks.iter().filter_map(entity_check).collect()
 }

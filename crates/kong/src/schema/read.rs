@@ -4,7 +4,7 @@ use super::{Default, Field, Fields, Kind, Location, Problems, Record};
 use serde_json::{Map, Value};
 
 impl Record {
-    /// Reads `given`. The result has every field that has a value, given or by default; where something is reported,
+    /// Reads `given`. The result has every field that has a value, given or by default; if something is reported,
     /// it is not to be used.
     pub fn read<'g>(
         &self,
@@ -44,7 +44,7 @@ impl Record {
 }
 
 impl Field {
-    /// Whether it may have a value where a document gives none.
+    /// Whether it may have a value if a document gives none.
     fn fills_in(&self) -> bool {
         self.required || !matches!(self.default, Default::None)
     }

@@ -226,7 +226,7 @@ fn regex_path(pattern: &str) -> Result<(), String> {
     })
 }
 
-/// What is wrong with a regular expression; in the words of the original's library where it is one of the usual things.
+/// What is wrong with a regular expression; in the words of the original's library if it is one of the usual faults.
 pub fn regex_complaint(pattern: &str, error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();

@@ -204,7 +204,7 @@ impl Chains {
             .filter(|name| !stream::PLUGINS.contains(name))
     }
 
-    /// What a route tells its plugins of its service, if one of those has to know that.
+    /// A route's labels about its service for plugins, if one of those has to know it.
     pub fn labels(&self, route: Uuid, service: Option<Uuid>) -> BTreeMap<String, String> {
         let route = Some(route);
         let scopes = [

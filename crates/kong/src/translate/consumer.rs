@@ -30,7 +30,7 @@ pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consum
     }
     for Entity { place, value: secret } in &document.jwt_secrets {
         match jwt_credential(secret) {
-            // Upstreams are told the key by which tokens name the credential, not its id.
+            // Upstreams get the key by which tokens name the credential, not its id.
             Ok(config) => {
                 let name = config.key.clone();
                 if config.short_rsa_key {

@@ -136,7 +136,7 @@ impl<'d> Servers<'d> {
         servers
     }
 
-    /// Where a service is asked for its schema, and as which host. `None`: it cannot be asked over HTTP, which concerns
+    /// The address and the host for a service's schema. `None`: it cannot be asked over HTTP, which concerns
     /// this service alone.
     fn address(&self, service: &Service) -> Option<(String, Option<String>)> {
         matches!(service.protocol.as_str(), "http" | "https").then_some(())?;

@@ -1,4 +1,4 @@
-//! From a document to the model: everything about order and precedence is settled here.
+//! From a document to the model: everything about order and precedence is decided here.
 
 pub(crate) mod certificate;
 pub(crate) mod chain;
@@ -20,7 +20,7 @@ use crate::{Options, RouterFlavor};
 use serde_json::Value;
 use weir_model::{DefaultCharset, Diagnostic, DialectSettings, Model, Severity};
 
-/// Checks and translates a whole declarative document. Diagnostics beside the model are warnings, and resources
+/// Checks and translates a whole declarative document. Diagnostics that come with the model are warnings, and resources
 /// that are left out.
 ///
 /// # Errors

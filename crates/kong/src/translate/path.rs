@@ -1,7 +1,7 @@
 //! Paths of routes as patterns over the form of paths in which Weir matches.
 //!
 //! Kong compares paths in which only reserved characters are still escaped; Weir's tables hold them with every
-//! character escaped that needs it. What can be told apart in one form can be in the other, so patterns are moved.
+//! character escaped that needs it. What is different in one form is different in the other, so patterns are moved.
 
 use crate::schema::text::is_reserved;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};

@@ -79,7 +79,7 @@ fn shifted(number: i64, by: u32) -> u64 {
 }
 
 /// The original splits a route by the length of its paths and makes up an id for each part; equal priorities
-/// are settled by these ids.
+/// are ordered by these ids.
 fn group_id(route: &Route, path: Option<&str>) -> Uuid {
     const NAMESPACE: Uuid = uuid!("7f145bf9-0dce-4f91-98eb-debbce4b9f6b");
     let length = |path: &str| if is_regex(path) { 0 } else { path.len() };

@@ -46,7 +46,7 @@ pub fn translate(
     routes.into_iter().map(Arc::new).collect()
 }
 
-/// A route by itself: its place among others is not settled, and its chain is not there.
+/// A route by itself: its place among others is not decided, and its chain is not there.
 #[derive(Clone)]
 pub struct UnorderedRoute {
     /// The route.
@@ -106,7 +106,7 @@ pub fn translate_one(
     Some(UnorderedRoute { route, ranks })
 }
 
-/// Where the route's calls go; `None`: it is not served.
+/// The target of the route's calls; `None`: it is not served.
 fn target(
     route: &Route,
     backend: Option<&ServiceInfo<'_>>,

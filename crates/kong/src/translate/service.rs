@@ -23,12 +23,12 @@ pub struct ServiceInfo<'d> {
     pub name: Option<String>,
     /// It takes sessions of stream routes rather than calls.
     pub is_stream: bool,
-    /// The upstream of which it is one, where its host is the name of one.
+    /// The upstream of which it is one, if its host is the name of one.
     pub upstream: Option<&'d Upstream>,
 }
 
 impl<'d> ServiceInfo<'d> {
-    /// What is to be known of a service, whose host is the name of `upstream`, where there is one.
+    /// The facts about a service, whose host is the name of `upstream`, if there is one.
     pub fn of(service: &'d Service, upstream: Option<&'d Upstream>) -> Self {
         Self {
             service,

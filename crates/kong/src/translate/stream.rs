@@ -46,7 +46,7 @@ pub fn translate(
     number(made.collect())
 }
 
-/// A route by itself: its place among others is not settled, and its chain is not there.
+/// A route by itself: its place among others is not decided, and its chain is not there.
 #[derive(Clone)]
 pub struct UnorderedStreamRoute {
     /// The route.
@@ -133,7 +133,7 @@ pub fn conditions(route: &Route, place: &ItemLocation, found: &mut Vec<Diagnosti
     }
 }
 
-/// The original's router does not look at protocols: a `tcp` route takes what was inside of TLS, too, where the listener
+/// The original's router does not look at protocols: a `tcp` route takes what was inside of TLS, too, if the listener
 /// has ended that.
 fn protocols(route: &Route) -> Vec<StreamProtocol> {
     let mut protocols = Vec::new();

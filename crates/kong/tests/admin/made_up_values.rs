@@ -25,7 +25,7 @@ async fn take(conversation: &Conversation, line: &str, list: &str, credentials: 
     members.values().cloned().collect()
 }
 
-/// A list, what is given of a credential beside its consumer, and what is made up.
+/// A list, what is given of a credential in addition to its consumer, and what is made up.
 fn credentials() -> [(&'static str, Value, &'static [&'static str]); 6] {
     [
         ("keyauth_credentials", json!({}), &["key"]),
@@ -65,7 +65,7 @@ async fn imports_keep_what_was_made_up() {
             let again = values(&take(&conversation, line, list, &of_alice).await);
             assert_eq!(again, first, "{list} {given}: {line}");
         }
-        // Another consumer never gets them, wherever his credential is.
+        // Another consumer never gets them, wherever his credential stands.
         let other = values(&take(&conversation, DRY, list, &of_bob).await);
         assert!(other.iter().all(|it| it == MADE), "{list} {given}: {other:?}");
         let other = values(&take(&conversation, IMPORT, list, &of_bob).await);

@@ -1,7 +1,7 @@
 //! The Admin API, called in-process over a store in memory.
 //!
 //! `golden/*.txt` are conversations: a line `METHOD /path`, perhaps with headers behind it (`If-Match="1"`), a body on the
-//! lines behind it (JSON, or a form where the line begins with `form `), and behind `--` what the answer is. Ids that are
+//! lines after it (JSON, or a form if the line begins with `form `), and after `--` the answer. Ids that are
 //! made up are called `ID1`, `ID2`, … in the order in which they appear, and may be used under these names; times are
 //! `TIME`. With `UPDATE_GOLDEN=1` the answers are written again.
 

@@ -1,5 +1,6 @@
 //! Every plugin of the original at the Admin API: it is taken with what it must have, given back with all defaults, and refused
-//! in the original's words where a field is of another type. Its fields are those of `original/described.json`, what a Kong
+//! in the original's words if a field is of another type. Its fields are those of `original/described.json`, what a
+//! Kong
 //! 3.9.3 answered.
 
 use crate::conversation::Conversation;

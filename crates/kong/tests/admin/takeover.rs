@@ -12,7 +12,7 @@ use weir_plugin::{Committed, SharedRecord, SharedRecords, SharedStore};
 use weir_store::WorkspaceScoped;
 use weir_store::memory::MemoryStore;
 
-/// Makes a call as somebody who may write in these workspaces; `None`: in all.
+/// Makes a call as a user who may write in these workspaces; `None`: in all.
 async fn call(
     admin: &Arc<Admin>,
     workspace: Option<&'static str>,

@@ -294,7 +294,7 @@ fn multipart(body: &Value) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// What an answer tells: its members, or those in the URI that it names.
+/// The content of an answer: its members, or those in the URI that it names.
 fn members(body: &Value) -> Map<String, Value> {
     let Some(uri) = body["redirect_uri"].as_str() else {
         return body.as_object().cloned().unwrap_or_default();
@@ -306,7 +306,7 @@ fn members(body: &Value) -> Map<String, Value> {
         .collect()
 }
 
-/// Compares, where `$T` stands for 32 letters and digits.
+/// Compares; `$T` stands for 32 letters and digits.
 fn check(found: &Value, expected: &Value) {
     match (found, expected) {
         (Value::String(found), Value::String(expected)) => match expected.split_once("$T") {

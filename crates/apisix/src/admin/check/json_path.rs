@@ -51,7 +51,7 @@ fn is_path(path: &str) -> bool {
     }
 }
 
-/// Where the bracket closes that is open.
+/// The position of the bracket that closes the open one.
 fn closing(text: &str) -> Option<usize> {
     let (mut depth, mut quote) = (0_usize, None);
     for (at, character) in text.char_indices() {

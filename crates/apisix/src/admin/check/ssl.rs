@@ -39,7 +39,7 @@ pub fn check(value: &mut Value) -> Result<(), String> {
     }
 }
 
-/// Checks a certificate and, where there is one, its key. References to secrets are not looked into.
+/// Checks a certificate and, if it has one, its key. References to secrets are not looked into.
 ///
 /// # Errors
 /// In APISIX's words.

@@ -28,7 +28,7 @@ pub fn check(upstream: &mut Value, around: CheckContext<'_>) -> Result<(), Strin
     check_hash_key(upstream)
 }
 
-/// Nodes of a list have their ports beside them, but their hosts are written as in URLs all the same.
+/// Nodes of a list have their ports in a field of their own, but their hosts are written as in URLs all the same.
 fn check_addresses(upstream: &Value) -> Result<(), String> {
     let nodes = upstream.get("nodes").and_then(Value::as_array);
     let mut hosts = nodes

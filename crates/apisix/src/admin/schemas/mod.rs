@@ -13,7 +13,7 @@ use axum::http::StatusCode;
 use priorities::{NOT_LOADED, PRIORITIES};
 use serde_json::{Map, Value, json};
 
-/// The kinds whose schema the control API tells.
+/// The kinds whose schema the control API shows.
 const TOLD: [Kind; 11] = [
     Kind::Consumer,
     Kind::ConsumerGroup,
@@ -164,7 +164,7 @@ fn all(is_stream: bool) -> Map<String, Value> {
         .collect()
 }
 
-/// What is answered for a plugin that is served: `schema`, and where it has them `consumer_schema` and `metadata_schema`.
+/// The answer for a plugin that is served: `schema`, and if it has them `consumer_schema` and `metadata_schema`.
 pub fn plugin_schemas(name: &str) -> Option<Map<String, Value>> {
     mapping(name).map(|_| about(name))
 }
@@ -262,7 +262,7 @@ fn with_meta(mut schema: Value) -> Value {
         meta["properties"][field]["description"] = json!(description);
     }
     schema["properties"]["_meta"] = meta;
-    // By this, tools tell that `_meta` is not the plugin's own.
+    // By this, tools see that `_meta` is not the plugin's own.
     schema["$comment"] = json!("this is a mark for our injected plugin schema");
     schema
 }

@@ -1,4 +1,5 @@
-//! `datadog`: tells a Datadog agent of calls in numbers; where it is, metadata says. `statsd` of the catalogue.
+//! `datadog`: sends numbers about calls to a Datadog agent, whose address is in the metadata. `statsd` of the
+//! catalogue.
 
 use super::{BatchOptions, PHASES, with_batches};
 use crate::plugins::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};

@@ -13,7 +13,7 @@ use weir_plugins::logger::target::{HttpTarget, Target};
 /// The plugin.
 pub struct GoogleCloudLogging;
 
-/// Where entries are written, where the configuration says nothing else.
+/// The address for entries, if the configuration says nothing else.
 const ENTRIES: &str = "https://logging.googleapis.com/v2/entries:write";
 
 #[derive(Deserialize)]
@@ -37,15 +37,15 @@ struct Account {
     entries_uri: Option<String>,
 }
 
-/// Where tokens are had, where a file says nothing else.
+/// The address for tokens, if a file says nothing else.
 fn token_uri() -> String {
     "https://oauth2.googleapis.com/token".to_owned()
 }
 
-/// What a token is good for, where nothing else is asked for.
+/// The scope of a token, if the configuration names no other.
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 
-/// The account in a file; `None`: it cannot be used, which has been told.
+/// The account in a file; `None`: it cannot be used, which is noted.
 fn in_file(name: &str, context: &PluginContext<'_>, notes: &mut Warnings) -> Option<Account> {
     let text = context.settings.files.text(name);
     let read = text.and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()));

@@ -49,7 +49,7 @@ use weir_plugins::logger::form::Form;
 use weir_plugins::logger::layout::Layout;
 use weir_plugins::logger::{Batch, Config};
 
-/// They work on finished calls. Bodies that they tell of are looked at on their way.
+/// They work on finished calls. Bodies that they log are looked at on their way.
 const PHASES: Phases = Phases {
     rewrite: false,
     access: true,
@@ -97,7 +97,7 @@ struct BatchOptions {
 }
 
 impl BatchOptions {
-    /// The form of messages where several entries are an array.
+    /// The form of messages if several entries are an array.
     fn form(&self) -> Form {
         match self.batch_max_size {
             1 => Form::Bare,
@@ -195,7 +195,7 @@ fn base(
     })
 }
 
-/// Objects within objects that a format may have; APISIX tells what is deeper as an empty one.
+/// Objects within objects that a format may have; APISIX writes what is deeper as an empty one.
 const MAX_NESTING: usize = 5;
 
 /// Empties the objects of a format that are nested too deep. Gives whether there are any.
@@ -220,7 +220,7 @@ fn with_format(shape: Schema) -> Schema {
         .field("_meta", meta::shape())
 }
 
-/// The same for those that can tell of bodies.
+/// The same for those that can log bodies.
 fn with_entry(shape: Schema) -> Schema {
     let rules = || array(array(any())).min_items(1);
     with_format(shape)
@@ -269,7 +269,7 @@ fn check_conditions(config: &Map<String, Value>) -> Result<(), String> {
 /// The pattern of a server's URL.
 const URL: &str = r"^[^\/]+:\/\/([\da-zA-Z.-]+|\[[\da-fA-F:]+\])(:\d+)?";
 
-/// The first of several addresses; that the others are not used is told.
+/// The first of several addresses; notes that the others are not used.
 fn first(field: &'static str, addresses: Vec<String>, notes: &mut Warnings) -> String {
     if addresses.len() > 1 {
         notes.warn(field, "entries are sent to the first of these addresses only");

@@ -167,7 +167,7 @@ fn assertion(config: &Config) -> Result<(), String> {
     }
 }
 
-/// How the client proves who it is where it pushes what it asks for.
+/// How the client authenticates when it pushes its request.
 fn pushed(config: &Config) -> Result<(), String> {
     let method = pushed_method(config).filter(|_| !is_set(config, "bearer_only"));
     let needed = method.and_then(|method| Some((method, credential(method)?)));

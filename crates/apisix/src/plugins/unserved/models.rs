@@ -112,7 +112,7 @@ fn meaning(config: &Config) -> Result<(), String> {
     }
 }
 
-/// The instance that is taken where none comes near.
+/// The instance that is taken if none comes near.
 fn fallback(config: &Config) -> Result<(), String> {
     let named = at(config, &["semantic_opts", "fallback"]).and_then(Value::as_str);
     let instances = config.get("instances").and_then(Value::as_array);

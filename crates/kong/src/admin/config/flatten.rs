@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, entity by entity, as the original tells it to those who ask for it so.
+//! The faults of a configuration, entity by entity, in the form that the original has for those who ask for it.
 
 use crate::document::entity_type::{ENTITY_TYPES, EntityType, entity_type};
 use crate::schema::Kind;

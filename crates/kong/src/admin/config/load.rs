@@ -60,7 +60,7 @@ impl Loaded {
     }
 
     /// The fields of an entity in a workspace, and whether values of them are made up. A credential that is there keeps its
-    /// values where the configuration gives none: its clients know them.
+    /// values if the configuration gives none: its clients know them.
     fn fields_in<'e>(
         &self,
         entity: &'e LoadedEntity,
@@ -234,7 +234,7 @@ pub fn tree(document: &Value, found: &[Diagnostic]) -> Value {
     failure::tree(found.iter()).unwrap_or_else(|| json!({}))
 }
 
-/// A complaint at the place where the original has it, and with the values that diagnostics keep to themselves: the
+/// A complaint at the original's place for it, and with the values that diagnostics keep to themselves: the
 /// caller sent them.
 fn shown(document: &Value, mut found: Diagnostic) -> Diagnostic {
     if found.message.contains("'(hidden)'")
@@ -298,7 +298,7 @@ fn at<'d>(document: &'d Value, path: &[PathStep]) -> Option<&'d Value> {
     })
 }
 
-/// The document with the ids that its entities were given. Where an entity is there twice the original has given them
+/// The document with the ids that its entities were given. If an entity is there twice, the original has given them
 /// before it complains.
 pub fn with_ids(document: &Value, found: &[Diagnostic]) -> Value {
     let mut document = document.clone();

@@ -2,7 +2,7 @@
 //! given back as those of others are, so that no one has to take them out of their documents.
 //!
 //! The warning about them makes `weir check` fail. A chain runs as if such a plugin was not there. But one
-//! that decides who gets in, or who answers, must not be missed: where it stands, calls are refused.
+//! that decides who gets in, or who answers, must not be missed: on its routes, calls are refused.
 
 mod ai_prompt_decorator;
 mod ai_prompt_guard;
@@ -37,7 +37,7 @@ const REFUSING: &str = "request-termination";
 /// What becomes of calls that need a plugin which cannot be served.
 pub const REFUSED: &str = "calls that come to it are refused";
 
-/// What a document is told about an instance: whether calls pass it by, or are refused.
+/// The warning about an instance: whether calls pass it by, or are refused.
 pub fn warning(name: &str, passes: bool) -> String {
     let consequence = if passes {
         "calls pass as if it was not there"

@@ -44,7 +44,7 @@ pub const CUSTOM_FIELDS_BY_LUA: Field = Field::new(
     },
 );
 
-/// Which headers carry a trace; the format where none did is the plugin's own.
+/// Which headers carry a trace; the format if none did is the plugin's own.
 pub const PROPAGATION: Field = Field::new("propagation", Kind::Record(&PROPAGATION_FIELDS)).required();
 
 static PROPAGATION_FIELDS: Record = Record::of(&[

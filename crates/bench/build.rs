@@ -1,4 +1,4 @@
-//! Puts the gateways' descriptions and templates into the program, so that it runs where the sources are not.
+//! Puts the gateways' descriptions and templates into the program, so that it runs without the sources.
 
 use std::fmt::Write;
 use std::fs;

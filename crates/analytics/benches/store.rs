@@ -1,6 +1,6 @@
 //! What analytics cost at the size that they are built for: 30 days with 8,000 keys an hour, 20,000 calls a second. It
 //! shows the size of the file, the times of queries, and what the aggregator and the store need of a core and of memory,
-//! beside their bars, and fails if one is missed.
+//! compared with their bars, and fails if one is missed.
 //!
 //! `make bench-analytics` runs it in full; `-- --keys 200 --days 10` is a quick look. Times are CPU times of the thread: a
 //! busy machine does not change them. **What it is not**: a load test of a gateway.

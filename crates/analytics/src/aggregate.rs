@@ -33,7 +33,7 @@ use texts::ClientTexts;
 
 /// Names that are known, at most. Further ones are `_other`.
 const MAX_NAMES: usize = 1_000_000;
-/// Services whose callers are told apart in an hour.
+/// Services whose callers are counted separately in an hour.
 const MAX_SERVICES: usize = 2_000;
 
 /// The number of a name. Zero is the empty name.
@@ -47,7 +47,7 @@ pub struct Aggregator {
     number: u64,
     names: Vec<Arc<str>>,
     numbers: HashMap<Arc<str>, NameId>,
-    /// By name: the hash by which callers are told apart.
+    /// By name: the hash that distinguishes callers.
     hashes: Vec<u64>,
     environment: NameId,
     gateway_name: NameId,
@@ -338,7 +338,7 @@ impl Aggregator {
         self.uniques.entry(service).or_default().add(hash);
     }
 
-    /// Counts what only sampled calls tell.
+    /// Counts what only sampled calls have.
     pub fn add_sampled(&mut self, call: &SampledCall<'_>) {
         let weight = u64::from(call.weight.max(1));
         let environment = self.environment;

@@ -351,7 +351,7 @@ impl Row {
 }
 
 /// Appends the fields of a minute: which have values, in the order of the cube's list, and these. Minutes that were
-/// skipped since the last one are told if there are any.
+/// skipped since the last one are written if there are any.
 fn encode_minute(skipped: u8, sums: &Sums, fields: &[Field], out: &mut Vec<u8>) {
     let mut mask = u64::from(skipped > 0);
     for (place, field) in fields.iter().enumerate() {

@@ -210,7 +210,7 @@ impl Cube {
         matches!(self, Self::Path | Self::Network | Self::Agent)
     }
 
-    /// Where a dimension stands in its keys.
+    /// The position of a dimension in its keys.
     pub fn position(self, dimension: Dimension) -> Option<Position> {
         let place = |wanted| self.dimensions().iter().position(|it| *it == wanted);
         match place(dimension) {
@@ -220,7 +220,7 @@ impl Cube {
         }
     }
 
-    /// Whether a dimension keeps its value where a key is counted for `_other`.
+    /// Whether a dimension keeps its value if a key is counted for `_other`.
     pub fn keeps_in_other(dimension: Dimension) -> bool {
         matches!(
             dimension,
@@ -246,7 +246,7 @@ impl Cube {
     }
 }
 
-/// Where the value of a dimension is found.
+/// The position of a dimension's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Position {
     /// In the key, at this place.

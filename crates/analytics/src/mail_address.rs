@@ -7,10 +7,10 @@ use crate::query::QueryError;
 /// The longest address (RFC 5321, section 4.5.3.1.3).
 const MAX_BYTES: usize = 254;
 
-/// Checks a plain address, without a name beside it.
+/// Checks a plain address, without a name.
 ///
 /// # Errors
-/// It is none; the error names the field.
+/// If it is invalid; the error names the field.
 pub fn check(field: &str, address: &str) -> Result<(), QueryError> {
     if is_address(address) {
         return Ok(());

@@ -77,7 +77,7 @@ impl Privacy {
 /// Reads how addresses are kept.
 ///
 /// # Errors
-/// The text is none of the ways.
+/// If the text is none of the ways.
 pub fn addresses(text: &str) -> Result<Addresses, String> {
     match text {
         "network" => Ok(Addresses::Network),
@@ -107,7 +107,7 @@ pub fn header(text: &str) -> Result<String, String> {
 /// Without one, it is not kept in any environment.
 ///
 /// # Errors
-/// The text is none of these.
+/// If the text is none of these.
 pub fn hidden(text: &str) -> Result<(String, HiddenFields), String> {
     let (environment, what) = text.split_once(':').unwrap_or((ALL, text));
     let mut hidden = HiddenFields::default();

@@ -80,7 +80,7 @@ impl Renames {
     }
 }
 
-/// A store of analytics. Its functions block; call them where that is no harm.
+/// A store of analytics. Its functions block; call them from threads that may block.
 pub trait AnalyticsStore: Send + Sync {
     /// Adds a batch, exactly once by its gateway, run and number.
     ///
@@ -94,8 +94,8 @@ pub trait AnalyticsStore: Send + Sync {
     /// It asks for what is not kept, or the engine failed.
     fn query(&self, query: &Query, now: u64) -> Result<QueryResponse, StoreError>;
 
-    /// Makes callers nameless: each gets the name beside it, which leads to no one, or its rows are deleted. Says how
-    /// many rows were changed here; a server elsewhere does not tell.
+    /// Makes callers nameless: each gets its new name, which leads to no one, or its rows are deleted. Returns how
+    /// many rows were changed here; a server elsewhere does not say.
     ///
     /// # Errors
     /// The engine failed. What was done stays done; it may be asked again.

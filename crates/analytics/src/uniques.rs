@@ -74,7 +74,7 @@ impl Uniques {
         }
         let raw = 0.7213 / (1.0 + 1.079 / count) * count * count / sum;
         let estimate = match raw <= 2.5 * count && zeros > 0 {
-            // So few callers that counting empty registers tells more.
+            // With so few callers, counting empty registers is more exact.
             true => count * (count / f64::from(zeros)).ln(),
             false => raw,
         };

@@ -38,7 +38,7 @@ impl<'b> Reader<'b> {
     /// The next byte.
     ///
     /// # Errors
-    /// There is none.
+    /// If there is no byte left.
     pub fn byte(&mut self) -> Result<u8, DecodeError> {
         let (first, rest) = self.0.split_first().ok_or(DecodeError)?;
         self.0 = rest;
@@ -48,7 +48,7 @@ impl<'b> Reader<'b> {
     /// The next number.
     ///
     /// # Errors
-    /// There is none, or it has more than 64 bits.
+    /// If there is none, or it has more than 64 bits.
     #[inline]
     pub fn number(&mut self) -> Result<u64, DecodeError> {
         // Most numbers have one byte.
@@ -80,7 +80,7 @@ impl<'b> Reader<'b> {
     /// The next number, if it fits.
     ///
     /// # Errors
-    /// There is none, or it does not fit.
+    /// If there is none, or it does not fit.
     pub fn small<T: TryFrom<u64>>(&mut self) -> Result<T, DecodeError> {
         T::try_from(self.number()?).map_err(|_| DecodeError)
     }

@@ -345,7 +345,7 @@ fn assert_same(one: &QueryResponse, other: &QueryResponse, what: &Query) {
     }
 }
 
-/// A transport whose answers to inserts get lost while it is told so: what was sent arrives all the same.
+/// A transport that loses the answers to inserts while `loses` is set: what was sent arrives all the same.
 #[derive(Clone)]
 struct Lossy {
     to: u16,
@@ -461,7 +461,7 @@ fn works_like_sqlite(server: &Server) {
     let stores = Stores::new(server.port);
     let now = START + DAYS * DAY;
     for (place, batch) in batches(DAYS).iter().enumerate() {
-        // Every tenth insert is not known to have arrived, and is told again.
+        // Every tenth insert is not known to have arrived, and is sent again.
         stores.add(batch, place % 10 == 5, now);
     }
     let count = stores.inserts.lock().expect("not poisoned").len();

@@ -47,7 +47,7 @@ pub struct Observed {
     pub because: String,
     /// Plugins with what they make of the call.
     pub verdicts: Vec<(String, String)>,
-    /// Where it may go, as `host:port`.
+    /// The targets that it may go to, as `host:port`.
     pub targets: Vec<String>,
 }
 
@@ -284,7 +284,7 @@ pub fn differences(expected: &Expected, observed: &Observed) -> Vec<Difference> 
     found
 }
 
-/// What is found, and why, where the reason explains it.
+/// What is found, with its reason, if the reason explains it.
 fn with_reason(found: String, field: &str, observed: &Observed) -> String {
     match observed.because.as_str() {
         "" => found,

@@ -37,7 +37,7 @@ pub enum PlanVerdict {
     KeyExpired,
     /// The key is good, but not for this plan of this publication.
     NoSubscription,
-    /// The subscription waits for somebody to accept it.
+    /// The subscription waits for approval.
     Pending,
     /// The subscription was not accepted.
     Rejected,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Seconds of a day.
 pub const DAY: u64 = 86_400;
-/// Days before the end of a subscription on which its application is told, if the plan does not say.
+/// Days before the end of a subscription on which its application gets a notice, if the plan does not say.
 pub const NOTICE_DAYS: [u32; 3] = [30, 7, 1];
 
 /// What is due.
@@ -14,7 +14,7 @@ pub const NOTICE_DAYS: [u32; 3] = [30, 7, 1];
 pub enum DueAction {
     /// The subscription of this id has ended.
     Ended(String),
-    /// The application is to be told that the subscription of this id ends in so many days.
+    /// The application is to get the notice that the subscription of this id ends in so many days.
     Notice(String, u32),
     /// The plan is closed.
     ClosePlan,

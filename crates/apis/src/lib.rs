@@ -15,7 +15,7 @@
 //! | [`import`] | an OpenAPI document again: what people have added to its operations stays |
 //! | [`plans`] | whether a plan is good, and whether a subscriber has said what it asks |
 //! | [`portal`] | whether a developer portal and its pages are good |
-//! | [`quota`] | where the limits of a subscription count, and what its developers hear about them |
+//! | [`quota`] | which gateways count the limits of a subscription together, and what its developers are notified of |
 //! | [`render`](mod@render) | from a publication to the native documents that a gateway serves |
 //! | [`export`](mod@export), [`postman`] | a version as OpenAPI with the gateway's servers; a Postman collection as OpenAPI |
 //!

@@ -46,7 +46,7 @@ pub struct Logo {
     pub bytes: Vec<u8>,
 }
 
-/// Reads a logo as documents hold it; `Ok(None)`: there is none.
+/// Reads a logo as documents hold it; `Ok(None)`: no logo.
 ///
 /// # Errors
 /// What is wrong, and what to do.

@@ -11,7 +11,7 @@ pub const MAX_PAGE: usize = 1 << 20;
 /// What is wrong: the place and the message.
 pub type FieldError = (String, String);
 
-/// Colours as they are used: a theme's own, and Weir's where it names none.
+/// Colours as they are used: a theme's own, and Weir's for those that it does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Palette<'t> {
     /// Links and buttons.
@@ -142,7 +142,7 @@ fn link_fault(place: String, link: &Link) -> Option<FieldError> {
     (!is_good).then_some((place, message))
 }
 
-/// What is wrong with a portal. `others` are those that are there beside it.
+/// What is wrong with a portal. `others` are the other portals.
 pub fn portal_faults(portal: &Portal, others: &[Portal]) -> Vec<FieldError> {
     let mut faults = theme_faults(&portal.theme);
     faults.extend(logo::fault(&portal.logo).map(|message| ("logo".to_owned(), message)));

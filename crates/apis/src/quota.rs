@@ -1,4 +1,4 @@
-//! Quotas: where the limits of a subscription count, in which windows, and what its developers hear about them.
+//! Quotas: where the limits of a subscription count, in which windows, and what its developers are notified of.
 //!
 //! **What it is not**: it counts nothing. Gateways do; how they stand is asked for elsewhere.
 
@@ -9,10 +9,10 @@ use crate::render::limit_of_product;
 
 const DAY: u64 = 86_400;
 
-/// From how many of a hundred calls on developers are told.
+/// The shares of a quota, in per cent, at which developers are notified.
 pub const LEVELS: [u8; 2] = [80, 100];
 
-/// Where the limits of a subscription count: gateways of an environment count together.
+/// The scope in which the limits of a subscription count: gateways of an environment count together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuotaScope {
     /// The environment.

@@ -298,7 +298,7 @@ fn plugins_apisix(bencher: Bencher<'_, '_>, name: &str) {
     run_chain(bencher, &Dialect::Apisix.one_route(&json!(plugins)));
 }
 
-/// A body of about 1 KB, beside a schema that says something of each of its values, and beside limits.
+/// A body of about 1 KB, with a schema that says something of each of its values, and with limits.
 #[divan::bench(args = ["request-validator", "json-threat-protection"])]
 fn bodies_of_1_kb(bencher: Bencher<'_, '_>, name: &str) {
     let items: Vec<Value> = (0..14)
@@ -361,8 +361,8 @@ const IDENTITY_CHAINS: [&str; 6] = [
 
 const ISSUER: &str = "http://id.example";
 
-/// Callers who are recognised by what is known already: beside `none`, a session's cookie may take 2.0 µs, decisions and
-/// introspections 0.6 µs, and a provider's key 0.2 µs more than `jwt` with the same key.
+/// Callers who are recognised by what is known already: compared with `none`, a session's cookie may take 2.0 µs,
+/// decisions and introspections 0.6 µs, and a provider's key 0.2 µs more than `jwt` with the same key.
 #[divan::bench(args = IDENTITY_CHAINS)]
 fn identity(bencher: Bencher<'_, '_>, name: &str) {
     let key = SigningKey::new();
@@ -581,7 +581,7 @@ fn pass(chain: &Chain, exchange: &mut Exchange) -> bool {
 /// Calls of one run of the two measurements below.
 const CALLS: u64 = 1_000;
 
-/// What analytics cost a call where it is served: a thousand records into the ring of a worker.
+/// What analytics cost a call on its path: a thousand records into the ring of a worker.
 #[divan::bench]
 fn analytics_on_the_path(bencher: Bencher<'_, '_>) {
     let rings = CallRings::new(Arc::default(), Arc::default());
@@ -607,7 +607,7 @@ fn analytics_on_the_path(bencher: Bencher<'_, '_>) {
         });
 }
 
-/// What they cost beside it: a thousand calls of a hundred routes and consumers are counted.
+/// What they cost off the path: a thousand calls of a hundred routes and consumers are counted.
 #[divan::bench]
 fn analytics_aggregation(bencher: Bencher<'_, '_>) {
     let mut aggregator = Aggregator::new("bench", "", 0);

@@ -22,7 +22,7 @@ use crate::upstream::{ResponseKind, Upstream};
 /// The options of every command.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Options {
-    /// The weir program; without it one beside the bench or in PATH
+    /// The weir program; without it, one next to the bench or in PATH
     #[arg(long, global = true, value_name = "PATH")]
     pub weir: Option<PathBuf>,
     /// The program of a gateway, as in kong=/usr/local/bin/kong; may be given several times
@@ -96,7 +96,7 @@ pub struct Bench {
 pub struct GatewayInstall {
     /// The description.
     pub gateway: Gateway,
-    /// The program, or why there is none.
+    /// The program, or the reason why there is none.
     pub program: Result<PathBuf, String>,
     /// What the program prints as its version.
     pub version: String,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 /// The font of every chart: the one that `picture.rs` brings along.
 pub const FONT: &str = "DejaVu Sans";
 const WIDTH: f64 = 860.0;
-/// Weir's own bars and lines are blue, whatever stands beside them.
+/// Weir's own bars and lines are blue, whatever other ones the chart has.
 const BLUES: [&str; 3] = ["#1668b8", "#3a9bdc", "#0b3c6f"];
 const OTHERS: [&str; 8] = [
     "#7a7a7a", "#c8551b", "#2f8f4e", "#8a4fb0", "#b8860b", "#b02a4c", "#3f7f7f", "#444444",
@@ -16,9 +16,9 @@ const OTHERS: [&str; 8] = [
 pub struct Bar {
     /// Whose it is.
     pub name: String,
-    /// Median, smallest and largest; none where there is no figure.
+    /// Median, smallest and largest; none if there is no figure.
     pub value: Option<(f64, f64, f64)>,
-    /// What stands behind it: the figure as text, or why there is none.
+    /// The text next to it: the figure, or the reason why there is none.
     pub note: String,
 }
 
@@ -40,7 +40,7 @@ pub struct Axes {
     pub x: String,
     /// Beside it.
     pub y: String,
-    /// Where the horizontal axis is labelled.
+    /// The labels of the horizontal axis.
     pub ticks: Vec<(f64, String)>,
     /// The vertical axis is logarithmic.
     pub logarithmic: bool,

@@ -19,7 +19,7 @@ use crate::{
 /// Where reports go when no folder is named.
 const REPORTS: &str = "target/bench";
 
-/// Measures Weir beside its peers: CPU per call, calls per second, latency, memory, reloads
+/// Compares Weir with its peers: CPU per call, calls per second, latency, memory, reloads
 #[derive(Debug, Parser)]
 #[command(version)]
 pub struct CommandLine {
@@ -104,7 +104,7 @@ enum Command {
         #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
         rate: u32,
     },
-    /// The CPU time that each plugin adds to a call, beside a route without it in the same process
+    /// The CPU time that each plugin adds to a call, compared with a route without it in the same process
     Plugins(plugin_costs::Args),
     /// Writes to a control plane while a gateway that follows it serves a load: how much the load feels of them
     Writes {

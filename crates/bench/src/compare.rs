@@ -1,4 +1,4 @@
-//! Two results files beside each other: what changed since, and whether it is more than the noise.
+//! Compares two results files: what changed since, and whether it is more than the noise.
 
 use anyhow::Result;
 
@@ -56,7 +56,7 @@ fn figure_of(load: Load) -> (&'static str, fn(&Summary) -> Option<Spread>) {
     }
 }
 
-/// A change is one only where the rounds of both do not overlap.
+/// A change counts only if the rounds of both do not overlap.
 fn verdict(old: Spread, new: Spread, rounds: usize) -> &'static str {
     if rounds < 3 {
         "too few rounds to tell"

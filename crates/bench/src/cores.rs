@@ -60,7 +60,7 @@ impl fmt::Display for Pinning {
     }
 }
 
-/// Chooses cores from those that this process may use, on different physical cores where there are enough.
+/// Chooses cores from those that this process may use, on different physical cores if there are enough.
 ///
 /// # Errors
 /// Fewer than two cores.

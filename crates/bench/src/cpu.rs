@@ -1,6 +1,6 @@
 //! The CPU time that a gateway's processes have used, from the operating system's own accounts.
 //!
-//! `/proc/PID/task/*/schedstat` counts nanoseconds; where the kernel keeps none, `/proc/PID/stat` counts clock ticks
+//! `/proc/PID/task/*/schedstat` counts nanoseconds; if the kernel keeps none, `/proc/PID/stat` counts clock ticks
 //! (10 ms). The split into user and system time is known in ticks only.
 
 use std::fmt;

@@ -1,6 +1,6 @@
-//! The gateways as data: `gateways/NAME/gateway.toml` says how to find, configure and start each of them, and where it
-//! says that it is ready; the templates beside it are its configuration. A new gateway is a new folder. What is done
-//! with them is in `running.rs`.
+//! The gateways as data: `gateways/NAME/gateway.toml` says how to find, configure and start each of them, and how
+//! it shows that it is ready; the templates next to it are its configuration. A new gateway is a new folder. What is
+//! done with them is in `running.rs`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,7 +27,7 @@ const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/gateway_fi
 /// Where `scripts/deps` puts what no package brings, below the build directory.
 const TOOLS: [&str; 2] = ["bench-tools/bin", "bench-tools/python/bin"];
 
-/// Where the API listens.
+/// The addresses of the API.
 #[derive(Debug, Clone, Copy)]
 pub struct Listeners {
     /// For HTTP/1.1.
@@ -53,17 +53,17 @@ pub struct Gateway {
     pub install: String,
     /// Arguments that make it print its version.
     version: Vec<String>,
-    /// What the line with the version holds, where it is not the first.
+    /// What the line with the version holds, if it is not the first.
     #[serde(default)]
     version_line: String,
     /// The command that runs it in the foreground, with placeholders as in the templates.
     pub start: Vec<String>,
     /// Its configuration: names of files in its directory, and the template of each.
     pub files: Vec<(String, String)>,
-    /// Its environment beside that of the bench, with placeholders.
+    /// Its environment in addition to that of the bench, with placeholders.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
-    /// Where it says that it is ready.
+    /// How it shows that it is ready.
     pub ready: Ready,
     /// The signal that ends it.
     #[serde(default)]
@@ -77,8 +77,8 @@ pub struct Gateway {
     /// It takes over a changed configuration file by itself.
     #[serde(default)]
     pub reloads: bool,
-    /// The protocols beside HTTP/1.1 that its templates are for, and what its command has for each; `http`: what it has
-    /// for HTTP/1.1.
+    /// The protocols other than HTTP/1.1 that its templates are for, and what its command has for each; `http`: what it
+    /// has for HTTP/1.1.
     #[serde(default)]
     protocols: BTreeMap<String, Vec<String>>,
     /// Protocols in which it speaks HTTP/1.1 with the API all the same.
@@ -92,7 +92,7 @@ pub struct Gateway {
     pub templates: BTreeMap<String, String>,
 }
 
-/// Where a gateway says that it is ready.
+/// How a gateway shows that it is ready.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "on", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Ready {
@@ -237,11 +237,11 @@ pub fn select(known: &[Gateway], names: &str) -> Result<Vec<Gateway>> {
 }
 
 impl Gateway {
-    /// The program: the path given for it, one beside the bench itself, one that `scripts/deps` fetched, or the first
+    /// The program: the path given for it, one next to the bench itself, one that `scripts/deps` fetched, or the first
     /// in `PATH`.
     ///
     /// # Errors
-    /// There is none.
+    /// If there is none.
     pub fn find(&self, given: &BTreeMap<String, PathBuf>) -> Result<PathBuf> {
         if let Some(path) = given.get(&self.name).or_else(|| given.get(&self.program)) {
             return path

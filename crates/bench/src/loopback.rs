@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 /// The server, accepting until dropped; open connections end when their clients close them.
 #[derive(Debug)]
 pub struct LoopbackServer {
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
     stopping: Arc<AtomicBool>,
 }

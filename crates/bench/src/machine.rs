@@ -1,4 +1,4 @@
-//! What is written beside every figure about the machine.
+//! The facts about the machine that stand with every figure.
 
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -39,7 +39,7 @@ const LATE_US: f64 = 1_000.0;
 /// A load with fewer good answers than this part of its calls did not reach its rate.
 pub const KEPT: f64 = 0.98;
 
-/// What is measured: where it listens, and its processes (none for the API itself).
+/// What is measured: its address, and its processes (none for the API itself).
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
     /// Where calls go.
@@ -267,7 +267,7 @@ fn constant_rate(
     })
 }
 
-/// What comes beside the load, for as long as that.
+/// The flood that comes with the load, for as long as that.
 fn flood(target: Target, experiment: &Experiment, load: &LoadPlan) -> Option<LoadPlan> {
     let keys = experiment.setup.flood.keys();
     let requests = keys.map(|key| request("GET", "/hello", target.address, &[(FLOOD_HEADER, key)]));

@@ -47,7 +47,7 @@ pub fn groups(sections: &[Section<'_>]) -> Vec<Group> {
     groups.filter(|group| !group.ratios.is_empty()).collect()
 }
 
-/// The picture; empty where there is nothing to show.
+/// The picture; empty if there is nothing to show.
 pub fn draw(groups: &[Group]) -> String {
     let rows: usize = groups.iter().map(|group| group.ratios.len() + 1).sum();
     if rows == 0 {

@@ -27,7 +27,7 @@ pub struct Probe {
     pub what: &'static str,
     /// Path asked for.
     pub path: String,
-    /// Headers beside `Host`.
+    /// Headers in addition to `Host`.
     pub headers: Vec<Header>,
     /// The status that it must have.
     pub status: u16,

@@ -1,5 +1,5 @@
 //! Starts and ends the programs of a run, so that none outlives it: not on an error, not on Ctrl-C, and not even when
-//! the bench itself is killed (then the kernel tells each of them to end).
+//! the bench itself is killed (the kernel then ends each of them).
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -150,7 +150,7 @@ pub struct StartOptions<'a> {
     pub program: &'a Path,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// Its environment beside that of the bench.
+    /// Its environment in addition to that of the bench.
     pub environment: Vec<(String, String)>,
     /// The cores that it may use.
     pub cores: Vec<usize>,
@@ -205,7 +205,7 @@ impl Process {
     /// Its exit status if it has ended.
     ///
     /// # Errors
-    /// The operating system cannot tell.
+    /// If the operating system cannot say.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
         if self.supervisor.lock().stopping {
             wait_for_exit();
@@ -293,7 +293,7 @@ pub fn free_addresses<const N: usize>() -> Result<[SocketAddr; N]> {
 
 /// Finds a program by name in `PATH`.
 pub fn find_program(name: &str) -> Option<PathBuf> {
-    // Debian keeps servers where an ordinary user's PATH does not look.
+    // Debian keeps servers in folders that an ordinary user's PATH does not name.
     let path = std::env::var_os("PATH").unwrap_or_default();
     let directories = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
     directories

@@ -1,4 +1,4 @@
-//! Reads what the kernel tells about processes: who they are, whose children, how much memory they hold.
+//! Reads the kernel's facts about processes: who they are, whose children, how much memory they hold.
 
 use std::fs;
 

@@ -24,7 +24,7 @@ struct Pair {
     ends: [TcpStream; 2],
     /// By end: what waits until it takes more.
     waiting: [Vec<u8>; 2],
-    /// By end: the system has told that no more comes behind what is there.
+    /// By end: the system has reported that no more comes behind what is there.
     is_ending: [bool; 2],
     /// By end: no more comes from it.
     is_over: [bool; 2],
@@ -156,7 +156,7 @@ impl Pair {
             };
             let written = write(&mut self.ends[to], &piece[..count])?;
             self.waiting[to].extend_from_slice(&piece[written..count]);
-            // A piece that is not full was all, but for the end: what comes later is told.
+            // A piece that is not full was all, but for the end: the system reports what comes later.
             if count < piece.len() && self.waiting[to].is_empty() && !self.is_ending[from] {
                 return Ok(());
             }
@@ -210,7 +210,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let server = echo();
         std::thread::spawn(move || relay(&listener, server));
-        // More than the sockets hold: somebody has to wait.
+        // More than the sockets hold: one side has to wait.
         for size in [0, 1, PIECE, 8 << 20] {
             let mut client = TcpStream::connect(address).unwrap();
             client

@@ -22,10 +22,10 @@ use crate::table::{Spread, Table};
 use crate::terminal;
 use crate::upstream::ResponseKind;
 
-/// Connections of the load, where none are asked for.
+/// Connections of the load, if the call names no number.
 const CONNECTIONS: u32 = 50;
 
-/// A change is given at least this long when the gateway tells no generation.
+/// A change is given at least this long when the gateway reports no generation.
 const SHORTEST_WAIT: Duration = Duration::from_millis(60);
 /// A change that is not served after this long is lost.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! The report of a run: a page that needs nothing else, and its charts as pictures beside it.
+//! The report of a run: a page that needs nothing else, and its charts as separate pictures.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -173,7 +173,7 @@ fn over_rate(summaries: &[Summary], figure: impl Fn(&Summary) -> Option<f64>) ->
 }
 
 fn cpu_over_rate(summaries: &[Summary]) -> Vec<Series> {
-    // Where the rate was not reached the point would stand at the wrong place.
+    // If the rate was not reached, the point would stand at the wrong place.
     let reached = |it: &Summary| Some(it.calls_per_second?.median >= KEPT * f64::from(it.rate?));
     over_rate(summaries, |it| {
         it.busy

@@ -1,5 +1,5 @@
 //! The raw results: a file of JSON lines, one row a round, each complete in itself. A run that was interrupted goes on
-//! where the file ends; what it holds already is not measured again.
+//! at the end of the file; what it holds already is not measured again.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -45,7 +45,7 @@ pub struct Round {
     pub experiment: String,
     /// The gateway, or `direct` for the API itself.
     pub gateway: String,
-    /// The constant rate in calls per second, where there is one.
+    /// The constant rate in calls per second, if there is one.
     pub rate: Option<u32>,
     /// From 1.
     pub round: u32,
@@ -105,7 +105,7 @@ pub struct Conditions {
 /// The file of a run.
 #[derive(Debug)]
 pub struct Results {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     file: File,
     lines: Vec<Line>,

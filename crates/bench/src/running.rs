@@ -24,7 +24,7 @@ const USUAL_STREAMS: u32 = 256;
 /// A gateway that serves, until dropped.
 #[derive(Debug)]
 pub struct Running {
-    /// Where it lives.
+    /// Its folder.
     pub place: InstanceLocation,
     /// Its first configuration file.
     pub configuration: PathBuf,
@@ -32,7 +32,7 @@ pub struct Running {
     pub process: Process,
 }
 
-/// Where one instance of a gateway lives.
+/// The folder of one instance of a gateway.
 #[derive(Debug, Clone)]
 pub struct InstanceLocation {
     /// Its own directory, for configuration, log and temporary files.
@@ -144,7 +144,7 @@ pub fn values(experiment: &Experiment, place: &InstanceLocation, program: &Path)
     if let Some(limit) = setup.limit {
         let (window, rate) = match (limit.seconds, limit.count) {
             (1, count) => ("second", format!("{count}r/s")),
-            // Spread over the seconds where that leaves something.
+            // Spread over the seconds if that leaves something.
             (_, count) if count >= 600 => ("minute", format!("{}r/s", count / 60)),
             (_, count) => ("minute", format!("{count}r/m")),
         };
@@ -171,7 +171,7 @@ pub fn configuration(gateway: &Gateway, values: &Values, directory: &Path) -> Re
     gateway.files.iter().map(fill).collect()
 }
 
-/// The files of the certificate that a gateway shows, where it shows one: path and text of each.
+/// The files of the certificate that a gateway shows, if it shows one: path and text of each.
 ///
 /// # Errors
 /// It cannot be made.
@@ -270,7 +270,7 @@ impl Running {
     }
 }
 
-/// How many files a process may have open here; servers are told so.
+/// How many files a process may have open here; the configuration of servers has this number.
 pub fn open_files() -> u64 {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     limit.current.unwrap_or(65_536).min(65_536)

@@ -1,6 +1,6 @@
 //! The proof of the constant-rate load: a server that answers at once, but stands still for 1 ms in each second. Calls
 //! that come meanwhile wait, so at R calls per second a share of 1/1000 of them waits between 0 and 1 ms: the 99.9th
-//! percentile is where it begins, the 99.95th lies near 0.6 ms and the 99.99th near 0.9 ms. A tool that counts from the
+//! percentile is its begin, the 99.95th lies near 0.6 ms and the 99.99th near 0.9 ms. A tool that counts from the
 //! time at which it sends would see one slow call for each connection.
 
 use std::io::{ErrorKind, Read, Write};
@@ -128,7 +128,7 @@ fn measure(server: &Server, rate: u32, length: Duration, connections: usize) -> 
 }
 
 /// Measures the server without and with a stall of `stall_ms` in each second and prints both; `true` when the stall
-/// shows where it must and nowhere else.
+/// shows at the expected percentiles and nowhere else.
 ///
 /// # Errors
 /// The server cannot be started.

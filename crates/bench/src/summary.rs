@@ -11,7 +11,7 @@ use crate::table::Spread;
 pub struct Summary {
     /// The gateway.
     pub gateway: String,
-    /// The constant rate, where there is one.
+    /// The constant rate, if there is one.
     pub rate: Option<u32>,
     /// Why there are no figures, if so.
     pub absent: Option<String>,
@@ -57,7 +57,7 @@ pub fn of(lines: &[Line], experiment: &str) -> Vec<Summary> {
         let key = match line {
             Line::Round(round) if round.experiment == experiment => (round.rate, round.gateway.as_str()),
             Line::Absent(it) if it.experiment == experiment => {
-                // It belongs to no rate: it is shown where the gateway has no round at all.
+                // It belongs to no rate: it is shown if the gateway has no round at all.
                 if rounds.iter().any(|round| round.gateway == it.gateway) {
                     continue;
                 }
@@ -198,7 +198,7 @@ impl Summary {
         self.latency_us.get(name).map(|spread| spread.median)
     }
 
-    /// Calls per second where they are the gateway's own.
+    /// Calls per second if they are the gateway's own.
     pub fn quotable_calls_per_second(&self) -> Option<Spread> {
         self.calls_per_second.filter(|_| self.limited.is_none())
     }

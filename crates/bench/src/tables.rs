@@ -78,7 +78,7 @@ const CLOSED: [&str; 10] = [
     "p99 µs",
     "rounds",
 ];
-/// Where the ratios to other gateways than NGINX stand.
+/// The place of the ratios to other gateways than NGINX.
 const OTHER_RATIOS: usize = 5;
 
 fn closed_columns(experiment: &Experiment) -> Vec<&'static str> {

@@ -1,6 +1,6 @@
 //! Fills the configuration templates, which read like the files they become. `{{name}}` is replaced by a value. A line
 //! with nothing but `{{each NAME}}` repeats the lines up to its `{{end}}` for 1 to N, with the number as `{{NAME}}`;
-//! one with `{{if NAME}}` keeps them only where that is asked for. Nothing more.
+//! one with `{{if NAME}}` keeps them only if that is given. Nothing more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

@@ -10,7 +10,7 @@ pub const EXPIRES: u64 = 4_102_444_800;
 /// 1 January 2020: no run sees these tokens fresh.
 const EXPIRED: u64 = 1_577_836_800;
 
-/// A token for the consumer `key`, in the claims where the dialects look for it: `iss` (Kong) and `key` (APISIX).
+/// A token for the consumer `key`, in the claims that the dialects read: `iss` (Kong) and `key` (APISIX).
 pub fn hs256(key: &str, secret: &str) -> String {
     token(key, secret, EXPIRES)
 }

@@ -1,5 +1,5 @@
 //! The API behind the gateways: one NGINX process that gives the same body on every path, over HTTP/1.1 on one port, over
-//! HTTP/2 in cleartext on another, where gRPC is spoken too, and over HTTP/1.1 and TLS on a third.
+//! HTTP/2 in cleartext on another, which speaks gRPC too, and over HTTP/1.1 and TLS on a third.
 
 use std::ffi::OsString;
 use std::fs;
@@ -49,7 +49,7 @@ impl ResponseKind {
 /// The API, serving until dropped.
 #[derive(Debug)]
 pub struct Upstream {
-    /// Where it listens for HTTP/1.1.
+    /// Its address for HTTP/1.1.
     pub address: SocketAddr,
     listeners: Listeners,
     /// Its processes.
@@ -96,7 +96,7 @@ impl Upstream {
         Ok(upstream)
     }
 
-    /// Where a gateway finds it in an experiment.
+    /// Its address for a gateway in an experiment.
     pub fn address_for(&self, gateway: &Gateway, experiment: &Experiment) -> SocketAddr {
         gateway.upstream_for(experiment, &self.listeners)
     }

@@ -2,7 +2,7 @@
 //! load. It shows how much the load feels of them, once with few and once with many routes.
 //!
 //! Only Weir has this: gateway and control plane are two processes, and the gateway has a core of its own. On a
-//! machine of two cores the control plane shares one with the load and the API, which go before it where the system
+//! machine of two cores the control plane shares one with the load and the API, which go before it if the system
 //! lets them: what they wait for each other is not what calls feel in the gateway.
 
 use std::net::SocketAddr;

@@ -1,8 +1,8 @@
 //! Plugins that calls may pass without. **What it is not**: what a dialect's own plugins are called, of which the catalogue
 //! has none.
 
-/// Without these calls get the same answers of the same servers, and the same callers are let in: they tell of calls, or save
-/// work.
+/// Without these, calls get the same answers of the same servers, and the same callers are let in: they report calls,
+/// or save work.
 const SKIPPABLE: [&str; 10] = [
     "circuit-breaker",
     "compression",
@@ -17,7 +17,7 @@ const SKIPPABLE: [&str; 10] = [
 ];
 
 /// Whether calls may be served without a plugin of the catalogue that cannot be served. All others decide who gets in, what
-/// is asked for or who answers: where one is missing, calls are refused.
+/// is asked for or who answers: if one is missing, calls are refused.
 pub fn is_skippable(plugin: &str) -> bool {
     SKIPPABLE.contains(&plugin)
 }

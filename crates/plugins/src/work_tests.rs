@@ -51,7 +51,7 @@ fn lists(count: usize) -> String {
     format!("[{}]", vec!["[[1]]"; count].join(","))
 }
 
-/// Alternatives that lead back to where they stand: three for each level of the body.
+/// Alternatives that lead back to themselves: three for each level of the body.
 fn recursive_schema(word: &str) -> serde_json::Value {
     let below =
         json!({"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#/definitions/n"}}});

@@ -54,7 +54,7 @@ pub fn clear(is_secure: bool) -> String {
     format!("{}={}; Max-Age=0", name(is_secure), attributes(is_secure))
 }
 
-/// Its value; `None`: there is none, or there are several.
+/// Its value; `None`: there is no such cookie, or several.
 pub fn get(headers: &HeaderMap, is_secure: bool) -> Option<String> {
     named(headers, name(is_secure))
 }

@@ -109,7 +109,7 @@ impl Documents {
         Ok(())
     }
 
-    /// A document; `None`: there is none, or it is not understood.
+    /// A document; `None`: it does not exist, or cannot be read.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         let known = self.known();
         let value = known.documents.get(key)?;

@@ -158,8 +158,8 @@ fn viewer(developer: Developer) -> Viewer {
     }
 }
 
-/// Whether a browser sends a write because a page of this portal wants it. Clients that are no browsers say where they
-/// come from, too.
+/// Whether a browser sends a write because a page of this portal wants it. Clients that are no browsers send their
+/// origin, come from, too.
 fn is_from_here(headers: &HeaderMap, host: &str, portal: &Portal) -> bool {
     let mut origins = headers.get_all(header::ORIGIN).iter();
     let (Some(origin), None) = (origins.next(), origins.next()) else {

@@ -13,7 +13,8 @@
 //! | [`pages`] | the page that browsers load, with title, description and theme; the catalogue for machines |
 //! | [`api`] | `/portal/v1` |
 //!
-//! Developers, their sessions and teams are those of [`weir_control::developers`], where administrators decide about them.
+//! Developers, their sessions and teams are those of [`weir_control::developers`], with which administrators manage
+//! them.
 //!
 //! **What it is not**: it never has an operator's rights, and it is never on the request path.
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub const MAX_BYTES: usize = 1 << 20;
 /// The most nodes of a tree; what comes after them is left out.
 const MAX_NODES: usize = 20_000;
-/// The deepest nesting; what lies deeper is put beside its parent.
+/// The deepest nesting; what lies deeper becomes a sibling of its parent.
 const MAX_DEPTH: usize = 40;
 
 /// A part of a text.
@@ -24,7 +24,7 @@ pub struct Node {
     /// Its text, of those kinds that have one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// Where a link leads, where an image is, the language of code, the kind of a callout.
+    /// The target of a link, the address of an image, the language of code, the kind of a callout.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub to: String,
     /// The level of a heading, the first number of a list.

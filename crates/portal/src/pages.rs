@@ -1,4 +1,4 @@
-//! What browsers and machines load beside the API: the application's page with a title, a description and a list of
+//! What browsers and machines load other than the API: the application's page with a title, a description and a list of
 //! operations for those who run no scripts; the theme; built files; and the catalogue of RFC 9727 with a sitemap.
 
 use crate::catalogue::Catalogue;

@@ -1,4 +1,4 @@
-//! The built page of the application, taken apart where a title, a description and a list go.
+//! The built page of the application, taken apart at the places for a title, a description and a list.
 
 use weir_console::{Archive, Files};
 

@@ -309,8 +309,8 @@ impl Portals {
     }
 }
 
-/// `Host` is what the caller says: in a mail to somebody else it counts only if the portal names it. A portal that only
-/// this machine reaches has the address of its listener.
+/// `Host` is what the caller says: in a mail to another person it counts only if the portal names it. A portal that
+/// only this machine reaches has the address of its listener.
 fn links_of(portal: &Portal, (scheme, host): (&str, &str), listening: Option<SocketAddr>) -> Option<String> {
     if !portal.url.is_empty() {
         return Some(portal.url.trim_end_matches('/').to_owned());

@@ -19,7 +19,7 @@ const DOWN: f64 = 0.5;
 pub struct PlaceStatus {
     /// The environment.
     environment: String,
-    /// What the last 15 minutes tell.
+    /// The state by the last 15 minutes.
     state: LiveState,
     /// The share of calls of the last 30 days that were answered without a server error; `null`: there were none.
     answered: Option<f64>,
@@ -27,7 +27,7 @@ pub struct PlaceStatus {
     days: Vec<Option<f64>>,
 }
 
-/// What the last minutes tell.
+/// The state by the last minutes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum LiveState {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use weir_apis::entities::Visibility;
 
-/// Somebody who looks at a portal.
+/// A person who looks at a portal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Viewer {
     /// The developer's id; `None`: not signed in.

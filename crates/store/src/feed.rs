@@ -70,7 +70,7 @@ impl Feed {
         self.newest.subscribe()
     }
 
-    /// Whether anybody wants to be told.
+    /// Whether anybody watches.
     pub fn is_watched(&self) -> bool {
         self.newest.receiver_count() > 0
     }

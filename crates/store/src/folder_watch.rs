@@ -129,7 +129,7 @@ mod system {
     use std::io;
     use std::path::Path;
 
-    /// There is none on this system.
+    /// This system has none.
     #[derive(Debug)]
     pub struct FolderWatch(std::convert::Infallible);
 

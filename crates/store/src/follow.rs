@@ -1,7 +1,7 @@
 //! Following a part of a store through everything that may happen to it.
 //!
 //! A [`Watch`] ends when the store is lost or its reader was too slow. A [`Following`] does not end: it goes on where
-//! the watch was, or, where the store no longer knows that, reads again and reports the difference. Meanwhile its
+//! the watch was, or, if the store no longer knows that, reads again and reports the difference. Meanwhile its
 //! [`ConnectionStatus`] says how long it has heard nothing.
 
 use crate::document::{Document, Key, Revision};
@@ -26,7 +26,7 @@ const REPLACED: Duration = Duration::from_secs(5);
 pub struct Subscription {
     store: Arc<dyn Store>,
     prefix: String,
-    /// Everything up to here has been told.
+    /// Everything up to here has been reported.
     revision: Revision,
     /// What was passed on of each document that is there.
     told: HashMap<Key, SubscriptionEvent>,
@@ -74,14 +74,14 @@ impl SubscriptionEvent {
 /// How it stands with the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionStatus {
-    /// Why the store cannot be followed at the moment; what has been told may be stale. `None`: it is followed.
+    /// Why the store cannot be followed at the moment; what was reported may be stale. `None`: it is followed.
     pub fault: Option<String>,
     /// Since when.
     pub since: SystemTime,
 }
 
 impl ConnectionStatus {
-    /// Whether all that is committed is told at once.
+    /// Whether all that is committed is reported at once.
     pub fn is_connected(&self) -> bool {
         self.fault.is_none()
     }
@@ -142,7 +142,7 @@ impl Subscription {
         }
     }
 
-    /// Everything up to this revision has been told.
+    /// Everything up to this revision has been reported.
     pub fn revision(&self) -> Revision {
         self.revision
     }
@@ -181,7 +181,7 @@ impl Subscription {
         }
     }
 
-    /// Watches again, from where the last watch ended if that can be.
+    /// Watches again, from the end of the last watch if that can be.
     async fn join(&mut self) -> Result<Option<Changes>, WatchError> {
         tokio::time::sleep_until(self.next_attempt).await;
         self.must_read |= self.lost.is_some_and(|lost| lost.elapsed() > REPLACED);

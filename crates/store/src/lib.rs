@@ -2,7 +2,7 @@
 //!
 //! A [`Store`] keeps [`Document`]s under [`Key`]s. Every commit is a [`Transaction`] of any number of changes; it
 //! takes effect as one [`Revision`] or not at all, and only if nothing was committed since the revision that its
-//! writer had seen. A [`Watch`] tells the revisions after one, in order. Every change stays in the history for a
+//! writer had seen. A [`Watch`] reports the revisions after one, in order. Every change stays in the history for a
 //! while: who, when, before, after.
 //!
 //! **What it is not**: it does not know what a document means. Dialects own the names below their first segment

@@ -205,7 +205,7 @@ impl Store for MemoryStore {
         }
         let changes = state.apply(transaction);
         let revision = changes.revision;
-        // Under the lock, so that commits are told in their order.
+        // Under the lock, so that commits are reported in their order.
         self.0.feed.push(changes);
         Ok(revision)
     }

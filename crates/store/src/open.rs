@@ -22,7 +22,7 @@ enum StoreKind {
 /// | `etcd://…`, `etcds://…` | in etcd ([`EtcdStore::connect`]) |
 ///
 /// # Errors
-/// The location is none of these, or its store cannot be opened. No error tells a password.
+/// If the location is none of these, or its store cannot be opened. No error repeats a password.
 pub async fn open(location: &str) -> Result<Arc<dyn Store>, StoreError> {
     open_part(location, StoreKind::Configuration)
 }

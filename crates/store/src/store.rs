@@ -19,7 +19,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// The store cannot be reached or read.
     async fn read(&self, prefix: &str) -> Result<(Vec<Document>, Revision), StoreError>;
 
-    /// Whether values cannot be read where they lie: they are encrypted there, or lie in memory only.
+    /// Whether values cannot be read at rest: they are encrypted there, or lie in memory only.
     fn is_sealed(&self) -> bool {
         false
     }
@@ -31,7 +31,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     async fn watch(&self, prefix: &str, after: Revision) -> Result<Box<dyn Watch>, WatchError>;
 
     /// Makes all the changes, as one revision, which it returns. Once it has returned, the changes outlive a kill of
-    /// any process. Without changes it only tells whether `expected` is the newest revision.
+    /// any process. Without changes it only returns whether `expected` is the newest revision.
     ///
     /// # Errors
     /// [`CommitError::Conflict`]: something was committed after `expected`, and nothing was changed.
@@ -144,7 +144,7 @@ pub enum WatchError {
 /// Why changes were not made, or may not have been.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// Somebody else was faster.
+    /// Another writer was faster.
     #[error("the store is at revision {current} by now")]
     Conflict {
         /// The store's newest revision.

@@ -32,7 +32,7 @@ pub struct GroupedCall {
     pub bytes_in: u64,
     /// Bytes sent.
     pub bytes_out: u64,
-    /// What tells callers apart that are no consumers: a number made of the address.
+    /// What distinguishes callers that are no consumers: a number made of the address.
     pub address: u64,
 }
 
@@ -83,7 +83,7 @@ pub struct FinishedCall {
     pub bytes_in: u64,
     /// Bytes sent.
     pub bytes_out: u64,
-    /// What tells callers apart that are no consumers: a number made of the address.
+    /// What distinguishes callers that are no consumers: a number made of the address.
     pub caller: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Names that calls have together, such as those of a route, each group with one number. So a call is told apart from
-//! others by four numbers, and its names are looked up when its counts are handed on.
+//! Names that calls have together, such as those of a route, each group with one number. So four numbers distinguish a
+//! call, and its names are looked up when its counts are handed on.
 
 use super::NameId;
 use foldhash::HashMap;

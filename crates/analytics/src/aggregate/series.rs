@@ -48,7 +48,7 @@ impl Counts<3> {
     }
 }
 
-/// What tells series of a table apart: three numbers.
+/// What distinguishes series of a table: three numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct SeriesKey(u128);
 

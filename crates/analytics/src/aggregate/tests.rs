@@ -116,7 +116,7 @@ fn memory_is_bounded_with_a_million_keys() {
         assert_eq!(calls_of(&batch, cube, |_| true), u64::from(calls), "{cube:?}");
     }
     assert!(calls_of(&batch, Cube::CallerRoute, |names| names[1] == OTHER) > 0);
-    // No text came often enough to be told apart from the others: there is no row for each of those that came last.
+    // No text came often enough to have a row of its own: there is no row for each of those that came last.
     let texts = |row: &&BatchRow| row.cube.is_sampled();
     assert!(batch.rows.iter().filter(texts).count() < 10);
     assert!(batch.encode().len() < 10_000_000);

@@ -47,7 +47,7 @@ impl ClientTexts {
         Some(number)
     }
 
-    /// The text of a number; `None`: it is none of a text.
+    /// The text of a number; `None`: it is no text's number.
     pub(super) fn get(&self, number: NameId) -> Option<&Arc<str>> {
         self.texts.get(number.checked_sub(FIRST)? as usize)
     }

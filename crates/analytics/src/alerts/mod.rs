@@ -1,6 +1,6 @@
 //! Alert rules: a metric over a period, compared with a threshold, for each group.
 //!
-//! [`rule`] is what people write; [`state`] decides what has changed, and is told the time and the values.
+//! [`rule`] is what people write; [`state`] decides what has changed, and gets the time and the values.
 
 pub mod rule;
 pub mod state;

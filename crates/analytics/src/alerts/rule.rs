@@ -1,4 +1,4 @@
-//! A rule: what is watched, when it fires, and who is told.
+//! A rule: what is watched, when it fires, and who is notified.
 
 use crate::query::{Length, Metric, OneOrMany, Query, QueryError, QueryResponse, TimePoint, dimension, time};
 use schemars::JsonSchema;
@@ -53,7 +53,7 @@ pub enum Severity {
     Critical,
 }
 
-/// Who is told.
+/// A receiver of notifications.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Channel {
@@ -122,7 +122,7 @@ pub struct Rule {
     /// How much it matters.
     #[serde(default)]
     pub severity: Severity,
-    /// Who is told.
+    /// The receivers of notifications.
     #[serde(default)]
     pub channels: Vec<Channel>,
     /// No channel is used until then, in seconds since the Unix epoch.
@@ -209,7 +209,7 @@ impl Rule {
                 ));
             }
         }
-        // Whether all of it is kept, the query's plan tells.
+        // Whether all of it is kept, the query's plan finds out.
         for query in self.queries(1_000_000) {
             crate::query::QueryPlan::of(&query, &crate::retention::Retention::default(), 1_000_000)?;
         }
@@ -244,7 +244,7 @@ impl Rule {
         queries
     }
 
-    /// The values that the answers to its queries tell.
+    /// The values in the answers to its queries.
     pub fn values(&self, answers: &[QueryResponse]) -> Values {
         let Some((answer, others)) = answers.split_first() else {
             return Values::default();

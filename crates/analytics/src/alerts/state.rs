@@ -1,11 +1,11 @@
-//! The states of rules: what fires, since when, and what is to be told. Time and values are arguments.
+//! The states of rules: what fires, since when, and which events are due. Time and values are arguments.
 
 use super::rule::{NoData, Rule, Severity, Values};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// How often it is told what still fires, in seconds.
+/// How often rules that still fire are reported again, in seconds.
 const DIGEST: u64 = 3_600;
 
 /// How it stands with a group of a rule.
@@ -43,11 +43,11 @@ pub enum EventKind {
     Ended,
     /// There is no data any more.
     NoData,
-    /// It still fires: told every hour.
+    /// It still fires: reported every hour.
     Digest,
 }
 
-/// Something to be told.
+/// A change to be notified.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Event {
     /// What.
@@ -79,7 +79,7 @@ pub struct Event {
 struct RuleGroups {
     rule: Rule,
     alerts: BTreeMap<BTreeMap<String, String>, Alert>,
-    /// When it was last told what still fires.
+    /// When the rules that still fire were last reported.
     digested: u64,
 }
 
@@ -106,14 +106,14 @@ impl States {
         events
     }
 
-    /// Takes the values of a rule. Gives what is to be told.
+    /// Takes the values of a rule. Returns the events that are due.
     pub fn evaluate(&mut self, rule: &Rule, values: &Values, now: u64) -> Vec<Event> {
         let watched = self.0.entry(rule.id.clone()).or_insert_with(|| RuleGroups {
             rule: rule.clone(),
             alerts: BTreeMap::new(),
             digested: now,
         });
-        // What changes who is told takes nothing away.
+        // Other channels do not reset what is known.
         watched.rule = rule.clone();
         let mut events = Vec::new();
         let gone: Vec<_> = watched
@@ -172,7 +172,7 @@ fn is_same(a: &Rule, b: &Rule) -> bool {
     plain(a) == plain(b)
 }
 
-/// The next state of a group, and what of it is to be told; `None`: nothing is known and nothing is new.
+/// The next state of a group, and its event; `None`: nothing is known and nothing is new.
 fn step(
     rule: &Rule,
     known: Option<&Alert>,
@@ -205,7 +205,7 @@ fn step(
         (_, AlertState::NoData) => Some(EventKind::NoData),
         (_, AlertState::Ok) => Some(EventKind::Ended),
     };
-    // That a rule was never heard of is told once it has had a value.
+    // Missing data is reported only after a first value.
     let kind = kind.filter(|kind| !(*kind == EventKind::NoData && known.is_none()));
     Some((alert, kind))
 }

@@ -1,4 +1,4 @@
-//! A block of the request log: calls, compressed, behind a head that tells what can be in it. A search reads heads and
+//! A block of the request log: calls, compressed, behind a head that says what can be in it. A search reads heads and
 //! opens few blocks.
 
 use super::CallLine;

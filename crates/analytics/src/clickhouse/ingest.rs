@@ -25,14 +25,14 @@ impl Id {
     fn of(batch: &Batch) -> Self {
         let token = format!("{}/{}/{}", batch.gateway, batch.run, batch.number);
         Self {
-            // No row of a server with tokens has a number, so 0 is none.
+            // No row of a server with tokens has a number, so 0 means none.
             number: uniques::hash(token.as_bytes()).max(1),
             token,
         }
     }
 }
 
-/// Stores all of a batch. It may be told again if it failed.
+/// Stores all of a batch. It may be called again if it failed.
 pub fn store(to: &ClickhouseAnalytics, server: Server, batch: &Batch) -> Result<(), StoreError> {
     let id = Id::of(batch);
     let mut days: BTreeMap<u32, Vec<&BatchRow>> = BTreeMap::new();

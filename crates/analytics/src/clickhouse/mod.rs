@@ -8,10 +8,10 @@
 //!  weir_callers(hour, environment, service, register, rank)    estimates of unique callers
 //! ```
 //!
-//! Which batches came, how far each gateway is and what is missing stand in the SQLite file beside ([`SqliteAnalytics`]).
+//! Which batches came, how far each gateway is and what is missing stand in an SQLite file ([`SqliteAnalytics`]).
 //! A batch counts once: that file knows those that were stored. If it is not known what became of one, the server is
-//! told the same deduplication token again; a server too old for tokens (before 22.1) is asked whether it has the batch.
-//! Registers of callers may come twice: the larger one counts.
+//! sent the same deduplication token again; a server too old for tokens (before 22.1) is asked whether it has the
+//! batch. Registers of callers may come twice: the larger one counts.
 //!
 //! The same [`QueryPlan`] answers a query as in SQLite, so answers are the same, but for sums of times and bytes by the
 //! minute, which SQLite rounds.
@@ -35,7 +35,7 @@ pub trait Transport: Send + Sync {
     /// Sends a statement, and a body of rows if it takes some. Gives what the server answers.
     ///
     /// # Errors
-    /// What the server says, or that there is none.
+    /// What the server says, or that it cannot be reached.
     fn send(&self, sql: &str, rows: Option<Vec<u8>>) -> Result<Vec<u8>, String>;
 }
 
@@ -64,7 +64,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl ClickhouseAnalytics {
-    /// Over a server, with a ledger beside. The server is asked when it is first needed, and need not be there before.
+    /// Over a server, with a ledger in a file. The server is asked when it is first needed, and need not be there
+    /// before.
     pub fn new(
         transport: impl Transport + 'static,
         ledger: Arc<SqliteAnalytics>,
@@ -119,7 +120,7 @@ impl AnalyticsStore for ClickhouseAnalytics {
     }
 
     fn query(&self, query: &Query, now: u64) -> Result<QueryResponse, StoreError> {
-        // What is wrong with a query is told without the server.
+        // Faults of a query are found without the server.
         let plan = crate::query::QueryPlan::of(query, &self.retention, now)?;
         self.server()?;
         read::answer(self, &plan, now)

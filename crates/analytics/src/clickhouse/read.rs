@@ -12,7 +12,7 @@ use crate::store::StoreError;
 use crate::uniques::Uniques;
 use foldhash::HashMap;
 
-/// Between the names of a group, where they are one text.
+/// The separator of a group's names in one text.
 const BETWEEN: &str = "\u{1}";
 
 /// Numbers of the names that an answer has.
@@ -38,7 +38,7 @@ impl Names {
     }
 }
 
-/// Which groups are told apart.
+/// Which groups are shown separately.
 enum GroupSplit<'g> {
     All,
     /// These; all others are one.
@@ -236,7 +236,7 @@ struct TableQuery<'p> {
 }
 
 impl TableQuery<'_> {
-    /// The statement: the names of each group, whether it is told apart, its step, and what is asked for.
+    /// The statement: the names of each group, whether it is shown separately, its step, and the columns.
     fn sql(&self, table: &str, columns: &str, condition: &str, group_also: &str) -> String {
         let (at, seconds) = match self.span.is_hours {
             true => ("hour", HOUR),

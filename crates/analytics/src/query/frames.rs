@@ -106,7 +106,7 @@ impl Frames {
         self.totals.entry(group).or_default().add(part)
     }
 
-    /// The groups that are shown and told apart, in order.
+    /// The groups that are shown separately, in order.
     pub fn shown(&self) -> impl Iterator<Item = &GroupKey> {
         self.shown.iter().filter(|group| **group != Self::REST)
     }
@@ -235,7 +235,7 @@ impl Frames {
         }
     }
 
-    /// The answer. `name` tells the names of groups' values.
+    /// The answer. `name` returns the names of groups' values.
     pub fn answer(
         mut self,
         plan: &QueryPlan,

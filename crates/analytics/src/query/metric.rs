@@ -72,7 +72,7 @@ impl Metric {
     /// Reads the name of a metric.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// If no metric has this name.
     pub fn read(field: &str, name: &str) -> Result<Self, QueryError> {
         Self::of(name).ok_or_else(|| {
             let known: Vec<&str> = Self::ALL.iter().map(|it| it.as_str()).collect();
@@ -144,7 +144,7 @@ impl Metric {
         })
     }
 
-    /// The value over so many seconds; `None`: there were no calls that would tell.
+    /// The value over so many seconds; `None`: no calls have such a value.
     pub fn value(self, cell: &Cell, seconds: u64) -> Option<f64> {
         if let Some((latency, share)) = self.percentile() {
             let us = cell.sketches[latency as usize].percentile(share)?;

@@ -20,11 +20,11 @@ use std::collections::BTreeMap;
 
 /// The most points of a frame.
 pub const MAX_POINTS: u64 = 1_500;
-/// Points of a frame where the query leaves the step to Weir, at most.
+/// Points of a frame if the query leaves the step to Weir, at most.
 pub const USUAL_POINTS: u64 = 500;
 /// The most groups of an answer.
 pub const MAX_LIMIT: usize = 1_000;
-/// Groups that are told apart, at most; the rest is `_other`.
+/// Groups that are shown separately, at most; the rest is `_other`.
 pub const MAX_GROUPS: usize = 100_000;
 
 /// Why a query has no answer.
@@ -124,10 +124,10 @@ pub struct Query {
     /// How much earlier the time lies that each value is compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compare: Option<Length>,
-    /// Whether commits and publications of the time are told with the answer; without it, they are with series.
+    /// Whether the answer includes commits and publications of the time; left out: only with series.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marks: Option<bool>,
-    /// Whether all groups are shown that are told apart, however many: [`MAX_GROUPS`] at most. No caller may ask for this.
+    /// Whether all groups are shown separately, however many: [`MAX_GROUPS`] at most. No caller may ask for this.
     #[serde(skip)]
     pub all_groups: bool,
 }
@@ -163,7 +163,7 @@ impl Query {
 /// The answer to a query.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct QueryResponse {
-    /// From when, as far as the resolution tells.
+    /// From when, as far as the resolution allows.
     pub from: u64,
     /// Until when.
     pub to: u64,
@@ -224,7 +224,7 @@ pub struct Mark {
 pub struct Frame {
     /// The values of the dimensions that are grouped by.
     pub group: BTreeMap<&'static str, String>,
-    /// By metric: the value over the whole time; `null`: there is none.
+    /// By metric: the value over the whole time; `null`: no value.
     pub total: BTreeMap<&'static str, Option<f64>>,
     /// By metric: the value of each step.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

@@ -29,7 +29,7 @@ pub enum Source {
 /// A query as a store carries it out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryPlan {
-    /// Where the rows are.
+    /// The table of the rows.
     pub source: Source,
     /// The metrics.
     pub metrics: Vec<Metric>,
@@ -43,7 +43,7 @@ pub struct QueryPlan {
     pub resolution: u64,
     /// The dimensions that are grouped by, and where their values are.
     pub group_by: Vec<(Dimension, Position)>,
-    /// The dimensions that are filtered by, where their values are, and which are wanted.
+    /// The dimensions of the filter, the positions of their values, and the values that are wanted.
     pub filter: Vec<(Position, Vec<String>)>,
     /// Groups that are shown.
     pub limit: usize,
@@ -51,7 +51,7 @@ pub struct QueryPlan {
     pub order: (usize, bool),
     /// How much earlier the time lies that is compared with.
     pub compare: Option<u64>,
-    /// What is to be told with the answer.
+    /// Notes for the answer.
     pub notes: Vec<String>,
 }
 

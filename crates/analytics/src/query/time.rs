@@ -5,7 +5,7 @@ use super::{Length, QueryError, TimePoint};
 /// Reads a point in time.
 ///
 /// # Errors
-/// It is none.
+/// If it is invalid.
 pub fn read(field: &str, when: &TimePoint, now: u64) -> Result<u64, QueryError> {
     let text = match when {
         TimePoint::Unix(seconds) => return Ok(*seconds),
@@ -30,7 +30,7 @@ pub fn read(field: &str, when: &TimePoint, now: u64) -> Result<u64, QueryError> 
 /// Reads a length of time, in seconds.
 ///
 /// # Errors
-/// It is none.
+/// If it is invalid.
 pub fn length(field: &str, length: &Length) -> Result<u64, QueryError> {
     match length {
         Length::Seconds(seconds) => Ok(*seconds),

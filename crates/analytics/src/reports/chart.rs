@@ -1,5 +1,5 @@
 //! Draws charts as pictures for mails: lines, areas on top of each other, and bars. Pictures have no texts, as a mail's
-//! HTML has them beside: so no font is needed.
+//! HTML has them next to the picture: so no font is needed.
 
 use super::png;
 
@@ -15,7 +15,7 @@ const GRID: u8 = 1;
 const AXIS: u8 = 2;
 /// Places of the palette from here on: colours of series, then the same, light.
 const FIRST: u8 = 3;
-/// Colours that are told apart, also by those who do not see all colours (Okabe and Ito).
+/// Colours that everybody can distinguish, also those who do not see all colours (Okabe and Ito).
 pub const COLOURS: [[u8; 3]; 8] = [
     [0x00, 0x72, 0xb2],
     [0xd5, 0x5e, 0x00],
@@ -160,7 +160,7 @@ impl Canvas {
         self.fill((0, 2), (0, height), AXIS);
     }
 
-    /// Where a value is: in the middle of its share of the width, and as high as it is large.
+    /// The position of a value: in the middle of its share of the width, and as high as it is large.
     fn place(index: usize, count: usize, value: f64, top: f64) -> (i64, i64) {
         let x = (index as f64 + 0.5) * f64::from(WIDTH) / count.max(1) as f64;
         let y = f64::from(HEIGHT) - 1.0 - (value / top).clamp(0.0, 1.0) * f64::from(HEIGHT - 4);

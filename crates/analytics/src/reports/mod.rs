@@ -1,7 +1,7 @@
 //! Reports: a board, or panels of its own, over the last week or month, as a mail with drawn charts and CSV.
 //!
-//! [`schedule`] tells when one is due and of which time it is, [`chart`] draws, [`render`] writes the mail. All of them
-//! are pure: the time and the answers to the queries are arguments. **What it is not**: it asks no store and sends
+//! [`schedule`] decides when one is due and of which time it is, [`chart`] draws, [`render`] writes the mail. All of
+//! them are pure: the time and the answers to the queries are arguments. **What it is not**: it asks no store and sends
 //! nothing.
 
 pub mod chart;

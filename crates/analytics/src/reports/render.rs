@@ -18,7 +18,7 @@ const CELL: &str = "padding:4px 8px;border-bottom:1px solid #e5e7eb;text-align:l
 const NUMBER: &str = "padding:4px 8px;border-bottom:1px solid #e5e7eb;text-align:right";
 const SMALL: &str = "font-size:12px;color:#6b7280";
 
-/// A panel with its answer, or why there is none.
+/// A panel with its answer, or the reason why it has none.
 pub struct Section<'s> {
     /// The panel.
     pub panel: &'s Panel,
@@ -41,7 +41,7 @@ pub struct Rendered {
     pub files: Vec<(String, String)>,
 }
 
-/// Writes a report. `link` is where the console shows the same.
+/// Writes a report. `link` is the console's address of the same.
 pub fn render(
     report: &ScheduledReport,
     period: Period,
@@ -328,7 +328,7 @@ fn table(answer: &QueryResponse, html: &mut String, text: &mut String) {
     }
 }
 
-/// How much a value differs from the one before, in per cent; empty: there is none to compare with.
+/// How much a value differs from the one before, in per cent; empty: nothing to compare with.
 fn change(value: Option<f64>, before: Option<f64>) -> String {
     match (value, before) {
         (Some(value), Some(before)) if before != 0.0 => {
@@ -338,7 +338,7 @@ fn change(value: Option<f64>, before: Option<f64>) -> String {
     }
 }
 
-/// What is to be said beside the numbers.
+/// Notes to the numbers.
 fn notes(answer: &QueryResponse) -> Vec<String> {
     let mut notes = Vec::new();
     if answer.partial {

@@ -55,7 +55,7 @@ pub struct Period {
     pub to: u64,
 }
 
-/// Years in which times can be told apart end here. Later ones are refused.
+/// The calendar's years end here. Later times are refused.
 fn out_of_range(error: &jiff::Error) -> QueryError {
     QueryError::new("schedule", format!("the time cannot be computed: {error}"))
 }

@@ -1,5 +1,5 @@
-//! Making callers nameless: they get another name in every row, which leads to no one. What is a consumer's name is none of an
-//! application, and the other way round. Counts stay, so sums over all callers are what they were.
+//! Making callers nameless: they get another name in every row, which leads to no one. Names of consumers and of
+//! applications do not mix. Counts stay, so sums over all callers are what they were.
 //!
 //! The work is done by the hour and the day, and others write in between: a file of 15 months has millions of rows.
 
@@ -12,7 +12,7 @@ use foldhash::HashMap;
 use rusqlite::Connection;
 use std::ops::Range;
 
-/// Where something stands in the keys of a cube.
+/// The position of a dimension in the keys of a cube.
 fn place_of(cube: Cube, dimension: Dimension) -> Option<usize> {
     match cube.position(dimension)? {
         Position::Value(place) => Some(place),
@@ -194,7 +194,7 @@ fn rename(
     Ok(found.len() as u64)
 }
 
-/// Gives a row another key. Where there is a row of that key already, such as of an earlier attempt, the two become one.
+/// Gives a row another key. If a row has that key already, such as from an earlier attempt, the two become one.
 fn move_row(
     connection: &Connection,
     Rows { table, span, at }: &Rows<'_>,

@@ -1,4 +1,4 @@
-//! Small documents beside the numbers: alert rules, boards and reports.
+//! Small documents other than the numbers: alert rules, boards and reports.
 
 use super::SqliteAnalytics;
 use crate::store::StoreError;
@@ -33,7 +33,7 @@ impl SqliteAnalytics {
     }
 
     /// Stores a document, as a new one only or also in place of one with the same kind and id. Without its JSON, it only
-    /// tells what would become of it. It is one step: of two who make the same document at once, the second is told.
+    /// says what would happen to it. It is one step: of two who make the same document at once, the second is refused.
     ///
     /// # Errors
     /// The engine failed.

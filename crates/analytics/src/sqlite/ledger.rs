@@ -1,4 +1,4 @@
-//! The part of the file that a store elsewhere needs beside it: which batches came, how far each gateway is, what is
+//! The part of the file that a store elsewhere needs with it: which batches came, how far each gateway is, what is
 //! missing, which days that store has summed up, and of which it has minutes.
 
 use super::{SqliteAnalytics, ingest, meta, read, set_meta};
@@ -17,7 +17,7 @@ impl SqliteAnalytics {
         ingest::is_known(&self.reader(), batch)
     }
 
-    /// Notes that a batch has come, and what it tells of its gateway.
+    /// Notes that a batch has come, and the state of its gateway in it.
     pub(crate) fn note(&self, batch: &Batch, now: u64) -> Result<(), StoreError> {
         let mut writer = self.writer();
         let transaction = writer.connection.transaction()?;

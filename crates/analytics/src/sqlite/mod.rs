@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Rows move to the next tier when they have come to an age at which they become smaller. They are appended there, and
-//! whole pages become free where they were: rows that shrink in their place would leave gaps that no one can use.
+//! whole pages become free at their old places: rows that shrink in their place would leave gaps that no one can use.
 //!
 //! There are two connections: one writes, one reads. With a write-ahead log neither waits for the other.
 
@@ -99,7 +99,7 @@ impl From<DecodeError> for StoreError {
 }
 
 impl SqliteAnalytics {
-    /// Opens a file, which is made where it is missing. Only its owner may read it.
+    /// Opens a file, which is created if it is missing. Only its owner may read it.
     ///
     /// # Errors
     /// It cannot be opened, or is of a later form.

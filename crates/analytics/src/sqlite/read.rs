@@ -145,7 +145,7 @@ impl QueryReader<'_> {
             true => [false; 3],
             false => plan.parts().sketches,
         };
-        // Days, where whole ones are asked for and summed up; hours before and after them.
+        // Days, if whole ones are needed and summed up; hours before and after them.
         let (first, last, end) = self.whole_days(plan);
         let hours = match first < last {
             true => vec![(plan.from, first * DAY), (end, plan.to)],
@@ -221,7 +221,7 @@ impl QueryReader<'_> {
         })
     }
 
-    /// Adds what was counted between two times. With a step, minutes are told apart where it asks for them.
+    /// Adds what was counted between two times. With a step, minutes stay separate if it asks for them.
     fn hours(
         &self,
         plan: &QueryPlan,

@@ -71,7 +71,7 @@ pub fn moved(tier: usize) -> String {
     format!("moved_{tier}")
 }
 
-/// The oldest hour; `None`: there is none.
+/// The oldest hour; `None`: no rows.
 fn oldest(connection: &Connection) -> Result<Option<u64>, StoreError> {
     let mut oldest: Option<i64> = None;
     for tier in 0..TIERS {

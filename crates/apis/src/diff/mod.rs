@@ -83,7 +83,7 @@ impl Diff {
     }
 }
 
-/// Where a value goes: what a caller may send may become more; what a caller gets may become less.
+/// The direction of a value: what a caller may send may become more; what a caller gets may become less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     Request,

@@ -1,7 +1,7 @@
 //! What a publish changes for subscribers: which plans it begins to serve, and which operations they open and close.
 //!
-//! A plan that is changed holds at once, wherever its version is published. So what a publish changes of it is what the revision
-//! has more or less than the one before.
+//! A plan that is changed holds at once, in every environment with its version. So what a publish changes of it is what
+//! the revision has more or less than the one before.
 
 use crate::entities::{Limit, Plan, PlanSecurity, PlanState};
 use crate::openapi::Description;
@@ -68,7 +68,7 @@ pub fn plan_changes(plans: &[Plan], old: Option<&Description>, new: &Description
     changes
 }
 
-/// A line for each plan. Of a new one, its limits are told; of others, what they open and close.
+/// A line for each plan: the limits of a new one, and what others open and close.
 pub fn plans_in_lines(changes: &[PlanChange]) -> String {
     let mut out = String::new();
     for change in changes {

@@ -33,7 +33,7 @@ pub struct Application {
     /// Whose it is.
     #[serde(skip_serializing_if = "is_default")]
     pub owner: String,
-    /// Addresses that are told what becomes of its subscriptions.
+    /// Addresses that get a mail about each change of its subscriptions.
     #[serde(skip_serializing_if = "is_default")]
     pub mails: Vec<String>,
     /// What it is called at authorization servers: plans with `oauth2` know it by that.
@@ -53,7 +53,7 @@ pub struct Application {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SubscriptionState {
-    /// Somebody has to accept it.
+    /// It waits for approval.
     #[default]
     Pending,
     /// It is good.
@@ -93,7 +93,7 @@ pub struct Subscription {
     /// Seconds since 1970; absent: never.
     #[serde(skip_serializing_if = "is_default")]
     pub ends: Option<u64>,
-    /// Of how many days before its end the application was told last.
+    /// The days before its end that the application's last notice was about.
     #[serde(skip_serializing_if = "is_default")]
     pub noticed: Option<u32>,
     /// What the subscriber says.
@@ -132,7 +132,7 @@ pub enum CredentialKind {
     /// An API key, of which only the hash is kept.
     #[default]
     Key,
-    /// The public key of somebody who signs tokens.
+    /// The public key of a caller who signs tokens.
     Jwt,
     /// A user name with a password, of which only the hash is kept.
     Basic,
@@ -246,7 +246,7 @@ impl Credential {
     }
 }
 
-/// SHA-256 of the first certificate of a PEM text, in hexadecimal digits; `None`: there is none.
+/// SHA-256 of the first certificate of a PEM text, in hexadecimal digits; `None`: it holds no certificate.
 pub fn fingerprint(pem: &str) -> Option<String> {
     weir_model::x509::Certificate::of_pem(pem).map(|it| crate::hash::of_bytes(&it.der))
 }

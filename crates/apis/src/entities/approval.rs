@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// What somebody has to agree to.
+/// The step that needs an agreement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ApprovalKind {
@@ -33,7 +33,7 @@ pub enum ApprovalState {
     Outdated,
 }
 
-/// Somebody's agreement to one exact content.
+/// A person's agreement to one exact content.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Approval {

@@ -1,4 +1,4 @@
-//! Tests of an API version: a call, and what has to come of it. They are kept beside the version and are no part of a
+//! Tests of an API version: a call, and its expected outcome. They are kept with the version and are no part of a
 //! revision, so a new test is asked of every publish that follows, and changes no hash.
 
 use super::is_default;
@@ -45,7 +45,7 @@ pub struct TestRequest {
     /// The client's address; left out: 127.0.0.1.
     #[serde(skip_serializing_if = "is_default")]
     pub client: Option<IpAddr>,
-    /// The call is taken for one of this application, by its subscription where it is published.
+    /// The call counts as one of this application, by its subscription in the environment.
     #[serde(skip_serializing_if = "is_default")]
     pub application: Option<String>,
     /// The call is taken for one of this consumer: an id or a user name.

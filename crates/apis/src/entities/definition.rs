@@ -61,7 +61,7 @@ pub enum LineState {
     Draft,
     /// It is served somewhere.
     Published,
-    /// It is served, and callers are told to leave.
+    /// It is served, and answers ask callers to leave.
     Deprecated,
     /// It is over: callers get 410.
     Retired,
@@ -76,9 +76,9 @@ pub enum DraftState {
     Clean,
     /// Changed since.
     Changed,
-    /// Somebody is to look at it.
+    /// A reviewer is to look at it.
     InReview,
-    /// Somebody has looked and wants other changes.
+    /// A reviewer has looked and wants other changes.
     ChangesAsked,
     /// Good, for one hash.
     Approved,
@@ -294,7 +294,7 @@ pub struct Revision {
 }
 
 impl Draft {
-    /// Notes that somebody has changed it. What was said about it before is no longer about what it holds.
+    /// Notes that an author has changed it. What was said about it before is no longer about what it holds.
     pub fn changed_by(&mut self, author: &str) {
         self.state = DraftState::Changed;
         self.review = None;

@@ -80,7 +80,7 @@ impl std::fmt::Debug for OauthSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HmacSettings {
-    /// Headers that must be signed beside `date` and `@request-target`.
+    /// Headers that must be signed in addition to `date` and `@request-target`.
     #[serde(skip_serializing_if = "is_default")]
     pub headers: Vec<String>,
     /// Whether the header `Digest` must be signed and hold the body's SHA-256.
@@ -135,14 +135,14 @@ pub enum PlanState {
     Closed,
 }
 
-/// Whether somebody has to accept subscriptions.
+/// Whether subscriptions need approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Validation {
     /// They are accepted at once.
     #[default]
     Auto,
-    /// Somebody decides.
+    /// A person decides.
     Manual,
 }
 
@@ -176,8 +176,8 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Whether it is a quota: calls of a day, a week or a month. What is used up in a shorter time is over before somebody reads
-    /// of it.
+    /// Whether it is a quota: calls of a day, a week or a month. A shorter window is over before anybody reads a notice
+    /// about it.
     pub fn is_quota(&self) -> bool {
         self.count > 0 && matches!(self.per, Period::Day | Period::Week | Period::Month)
     }
@@ -232,13 +232,13 @@ pub struct Plan {
     /// How many calls a subscriber may make. All have to allow a call.
     #[serde(skip_serializing_if = "is_default")]
     pub limits: Vec<Limit>,
-    /// Limits of single operations, by their ids, beside those of the plan: both have to allow a call.
+    /// Limits of single operations, by their ids, in addition to those of the plan: both have to allow a call.
     #[serde(skip_serializing_if = "is_default")]
     pub operation_limits: BTreeMap<String, Vec<Limit>>,
     /// The operations that it opens, by their ids; empty: all.
     #[serde(skip_serializing_if = "is_default")]
     pub operations: Vec<String>,
-    /// Whether somebody accepts subscriptions.
+    /// Whether subscriptions need approval.
     pub validation: Validation,
     /// The conditions that subscribers agree to.
     #[serde(skip_serializing_if = "is_default")]
@@ -263,7 +263,7 @@ pub struct Plan {
     /// Seconds that the old key stays good after a rotation; absent: two hours.
     #[serde(skip_serializing_if = "is_default")]
     pub overlap: Option<u64>,
-    /// Days before a subscription ends on which its application is told; absent: 30, 7 and 1.
+    /// Days before a subscription ends on which its application gets a notice; absent: 30, 7 and 1.
     #[serde(skip_serializing_if = "is_default")]
     pub notice_days: Option<Vec<u32>>,
     /// What it costs, as a text for people.

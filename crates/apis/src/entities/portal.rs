@@ -74,13 +74,13 @@ pub enum SignUpMode {
 pub struct SignUp {
     /// Who may.
     pub mode: SignUpMode,
-    /// Whether somebody has to approve each one.
+    /// Whether each one needs approval.
     #[serde(skip_serializing_if = "is_default")]
     pub approval: bool,
     /// Domains of mail addresses that are accepted; empty: all.
     #[serde(skip_serializing_if = "is_default")]
     pub domains: Vec<String>,
-    /// Mail addresses of those who approve: they are told that somebody waits.
+    /// Mail addresses of those who approve: they get a mail when a developer waits.
     #[serde(skip_serializing_if = "is_default")]
     pub notify: Vec<String>,
 }

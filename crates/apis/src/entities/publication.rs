@@ -16,7 +16,7 @@ pub enum PublicationState {
     Disabled,
 }
 
-/// Where a backend is.
+/// The addresses of a backend.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Backend {
@@ -69,14 +69,14 @@ pub struct Runtime {
     /// The backend does not see the base path.
     #[serde(skip_serializing_if = "is_default")]
     pub strip_base_path: bool,
-    /// Where the backends are, by the names that components use.
+    /// The backends, by the names that components use.
     pub backends: BTreeMap<String, Backend>,
     /// Values that `${NAME}` stands for in backends; before those of the environment.
     #[serde(skip_serializing_if = "is_default")]
     pub variables: BTreeMap<String, String>,
 }
 
-/// What callers of a version that is to go are told.
+/// What answers say to callers of a version that is to go.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Deprecation {
@@ -88,7 +88,7 @@ pub struct Deprecation {
     /// A page about it.
     #[serde(skip_serializing_if = "is_default")]
     pub link: Option<String>,
-    /// Where the version is that takes its place.
+    /// The address of the version that takes its place.
     #[serde(skip_serializing_if = "is_default")]
     pub successor: Option<String>,
     /// From `sunset` on callers get 410.
@@ -108,19 +108,19 @@ pub enum CanaryKey {
     Address,
 }
 
-/// A revision beside the live one, or other backends of the same one, for a share of the calls.
+/// Another revision than the live one, or other backends of the same one, for a share of the calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Canary {
     /// The candidate; 0, when a canary is to begin: the revision that is live.
     #[serde(default)]
     pub revision: u32,
-    /// Where backends are for the candidate's calls; those that it does not name are where they are for all others.
+    /// Backends for the candidate's calls; those that it does not name are the same as for all others.
     #[serde(default, skip_serializing_if = "is_default")]
     pub backends: BTreeMap<String, Backend>,
     /// Its share in hundredths of a percent, 0 to 10,000.
     pub share: u32,
-    /// By what callers are told apart.
+    /// What distinguishes callers.
     pub by: CanaryKey,
     /// A further condition, as a match of a `weir.yaml` has it.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -225,13 +225,13 @@ pub struct Publication {
     pub runtime: Runtime,
     /// Whether it is served.
     pub state: PublicationState,
-    /// A revision beside it.
+    /// A revision that gets a share of the calls.
     #[serde(skip_serializing_if = "is_default")]
     pub canary: Option<Canary>,
     /// The last canary, if a guard has taken it back and nothing was published since.
     #[serde(skip_serializing_if = "is_default")]
     pub taken_back: Option<CanaryRollback>,
-    /// What callers are told.
+    /// What answers say to callers.
     #[serde(skip_serializing_if = "is_default")]
     pub deprecation: Option<Deprecation>,
     /// It is over: callers get 410.

@@ -19,7 +19,7 @@ fn refused(fault: &str) -> String {
     format!("The example is refused by its schema: {fault}.")
 }
 
-/// Examples beside the schemas of bodies, responses and parameters.
+/// Examples next to the schemas of bodies, responses and parameters.
 fn media_examples_3(context: &mut Context<'_>) {
     let description = context.description;
     if description.format == Format::V2 {
@@ -50,7 +50,7 @@ fn media_examples_3(context: &mut Context<'_>) {
     }
 }
 
-/// The example, or the examples, beside a schema.
+/// The example, or the examples, next to a schema.
 fn beside(context: &mut Context<'_>, checker: &SchemaChecker<'_>, holder: &Value, place: &DocPath) {
     let Some(schema) = holder.get("schema") else {
         return;

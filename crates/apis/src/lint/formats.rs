@@ -169,7 +169,7 @@ fn unused_definition(context: &mut Context<'_>) {
     }
 }
 
-/// Each map of examples that stands beside a schema, or among the components.
+/// Each map of examples that stands next to a schema, or among the components.
 fn example_values(context: &mut Context<'_>) {
     if is_2(context) {
         return;

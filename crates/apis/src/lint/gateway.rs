@@ -27,7 +27,7 @@ fn segments(path: &str) -> Vec<Option<&str>> {
         .collect()
 }
 
-/// Two operations that a gateway cannot tell apart: the same method, and each path takes the other's calls. One whose
+/// Two operations that a gateway cannot distinguish: the same method, and each path takes the other's calls. One whose
 /// path is more specific wins against one with parameters, so those are no shadows.
 fn shadowed(context: &mut Context<'_>) {
     let description = context.description;

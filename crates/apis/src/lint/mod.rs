@@ -23,7 +23,7 @@ use weir_model::DocPath;
 pub(crate) struct Context<'d> {
     /// The document.
     pub description: &'d Description,
-    /// Where it is to be published; empty where that is not known.
+    /// The base path at which it is to be published; empty if that is not known.
     pub base_path: Option<&'d str>,
     rule: &'d str,
     level: Level,
@@ -61,9 +61,9 @@ fn shortened(mut message: String) -> String {
 /// A built-in rule.
 pub(crate) struct Rule {
     pub name: &'static str,
-    /// Its level, where no severities file says otherwise.
+    /// Its level, if no severities file says otherwise.
     pub level: Level,
-    /// Whether it counts where no severities file turns it on.
+    /// Whether it counts if no severities file turns it on.
     pub is_recommended: bool,
     pub check: fn(&mut Context<'_>),
 }

@@ -30,7 +30,7 @@ pub(super) const RULES: [Rule; 20] = [
     rule("oas3-api-servers", Warn, servers),
 ];
 
-/// The text of a field, where there is one that is not empty.
+/// The text of a field, if it has one that is not empty.
 pub(super) fn text<'v>(value: &'v Value, field: &str) -> Option<&'v str> {
     value.get(field)?.as_str().filter(|it| !it.trim().is_empty())
 }

@@ -13,7 +13,7 @@ pub struct Head {
     pub first: Vec<Value>,
     /// Steps that recognise callers.
     pub identify: Vec<Value>,
-    /// The table of who may call what, where there are plans: its id for each operation that not all plans open.
+    /// The table of who may call what, if there are plans: its id for each operation that not all plans open.
     pub access: BTreeMap<String, String>,
     /// The table for all other operations.
     pub access_to_all: Option<String>,
@@ -148,7 +148,7 @@ impl Renderer<'_> {
         head.identify.push(json!({ "use": id }));
     }
 
-    /// Keys may stand where the document says, and in the common places.
+    /// Keys may stand in the document's place for them, and in the common places.
     pub(super) fn key_places(&self) -> Vec<Value> {
         let mut places: Vec<Value> = Vec::new();
         for scheme in self.input.stable.description.security_schemes.values() {

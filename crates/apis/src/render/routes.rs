@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 impl Renderer<'_> {
-    /// The service documents of a revision. Those of a canary stand beside the others, under a condition.
+    /// The service documents of a revision. Those of a canary are added to the others, under a condition.
     pub fn services(
         &mut self,
         content: &Content<'_>,

@@ -606,7 +606,7 @@ fn what_is_disabled_is_not_served() {
     assert_eq!(case.documents(), []);
 }
 
-/// A base path that a publish refuses may be stored already: writes beside it are rendered all the same.
+/// A base path that a publish refuses may be stored already: unrelated writes are rendered all the same.
 #[test]
 fn a_stored_base_path_that_no_call_has_is_rendered() {
     let mut case = orders();

@@ -48,7 +48,7 @@ pub const fn closed(id: &'static str, title: &'static str, setup: Setup) -> Expe
     }
 }
 
-/// One of the protocols beside HTTP/1.1 in cleartext.
+/// One of the protocols other than HTTP/1.1 in cleartext.
 const fn protocol(
     id: &'static str,
     title: &'static str,

@@ -112,10 +112,10 @@ impl WireProtocol {
     }
 }
 
-/// A flood beside the load: 10,000 calls a second that are limited by a header.
+/// A flood in addition to the load: 10,000 calls a second that are limited by a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flood {
-    /// There is none.
+    /// No flood.
     No,
     /// All its calls have one key.
     OneKey,
@@ -145,7 +145,7 @@ impl Flood {
 pub struct Setup {
     /// The protocols.
     pub speaks: WireProtocol,
-    /// Its certificate, where it needs one, is of RSA with 2,048 bits; else of ECDSA with P-256.
+    /// Its certificate, if it needs one, is of RSA with 2,048 bits; otherwise of ECDSA with P-256.
     pub rsa: bool,
     /// A rate limit by address, high enough never to refuse.
     pub limit: Option<Limit>,
@@ -159,7 +159,7 @@ pub struct Setup {
     pub changes: u32,
     /// Calls come with `X-Forwarded-For` from a balancer that is trusted.
     pub forwarded: bool,
-    /// What comes beside the load, whose calls are then limited by a header, too.
+    /// The flood that comes with the load, whose calls are then limited by a header, too.
     pub flood: Flood,
     /// Threads or processes that take calls, each on a core of its own if there are enough.
     pub workers: u32,
@@ -183,7 +183,7 @@ pub enum Load {
 pub enum Direct {
     /// It is not.
     No,
-    /// It is, beside the gateways.
+    /// It is, together with the gateways.
     Also,
     /// It alone.
     Only,
@@ -202,7 +202,7 @@ pub struct Experiment {
     pub load: Load,
     /// Connections of the load.
     pub connections: u32,
-    /// Calls that are under way on each connection at once, where the protocol knows such.
+    /// Calls that are under way on each connection at once, if the protocol knows such.
     pub streams: u32,
     /// Size of the upstream's answer in bytes.
     pub body_bytes: usize,
@@ -212,7 +212,7 @@ pub struct Experiment {
     pub default: bool,
     /// What was published, on other machines.
     pub published: &'static str,
-    /// Gateways beside NGINX to which ratios are shown.
+    /// Gateways other than NGINX to which ratios are shown.
     pub bars: &'static [&'static str],
 }
 
@@ -278,7 +278,7 @@ impl Experiment {
         headers
     }
 
-    /// The rates at which it is run; one `None` where it sets none.
+    /// The rates at which it is run; one `None` if it sets none.
     pub fn rates(&self) -> Vec<Option<u32>> {
         match self.load {
             Load::Rates(rates) => rates.iter().copied().map(Some).collect(),
@@ -286,7 +286,7 @@ impl Experiment {
         }
     }
 
-    /// The body that each call of the load sends, where it sends one: a message of gRPC.
+    /// The body that each call of the load sends, if it sends one: a message of gRPC.
     pub fn request_body(&self) -> Option<Vec<u8>> {
         (self.setup.speaks == WireProtocol::Grpc).then(|| grpc_message(REQUEST_MESSAGE_BYTES))
     }

@@ -1,11 +1,11 @@
-//! `h2load`, the load of HTTP/2 and gRPC: its arguments, and what its output tells. HTTP/1.1 has a load of its own.
+//! `h2load`, the load of HTTP/2 and gRPC: its arguments, and its output. HTTP/1.1 has a load of its own.
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use super::{LoadResult, Work};
 
-/// The body that each call sends, where it sends one.
+/// The body that each call sends, if it sends one.
 pub const BODY: &str = "message";
 
 /// The arguments of `h2load`; the body is in `directory`.
@@ -34,7 +34,7 @@ pub fn arguments(work: &Work<'_>, directory: &Path) -> Vec<OsString> {
     arguments
 }
 
-/// Reads the text that `h2load` prints. It tells no percentiles.
+/// Reads the text that `h2load` prints. It has no percentiles.
 pub fn parse(output: &str) -> Option<LoadResult> {
     let mut counted = LoadResult::default();
     let (mut calls, mut rate) = (None, None);

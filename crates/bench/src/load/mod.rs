@@ -26,7 +26,7 @@ pub struct LoadResult {
     pub calls: u64,
     /// Completed calls per second.
     pub calls_per_second: f64,
-    /// Percentiles of the latency in microseconds, as a closed loop sees it; none where the program tells none.
+    /// Percentiles of the latency in microseconds, as a closed loop sees it; none if the program reports none.
     pub latency_us: Vec<(&'static str, f64)>,
     /// Connect, read, write and time-out errors together.
     pub socket_errors: u64,

@@ -88,7 +88,7 @@ pub fn open_streams(address: SocketAddr, count: u32) -> Result<TcpStream> {
 /// Streams that are opened in one go.
 const PART: u32 = 500;
 
-/// Waits until the server has seen what was sent; gives the streams that it takes, where it has said so on the way.
+/// Waits until the server has seen what was sent; returns the streams that it takes, if it has said so on the way.
 ///
 /// # Errors
 /// It ends a stream or the connection.

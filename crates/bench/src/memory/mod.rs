@@ -42,7 +42,7 @@ struct MemoryUsage {
     more_for_clients: f64,
     more_for_response: f64,
     more_for_request: f64,
-    /// None where it does not speak the protocol.
+    /// None if it does not speak the protocol.
     more_for_tls_clients: Option<f64>,
     more_for_streams: Option<f64>,
 }

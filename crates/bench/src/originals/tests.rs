@@ -11,7 +11,7 @@ use crate::gateway::{self, Gateway};
 use crate::running::{InstanceLocation, configuration, values};
 use crate::template::render;
 
-/// An NGINX that writes down where it lies and how it is called.
+/// An NGINX that writes down its path and its arguments.
 const NGINX: &str = "#!/bin/sh\necho \"$0 $*\" > called\n";
 
 fn program(path: &Path, text: &str) -> PathBuf {

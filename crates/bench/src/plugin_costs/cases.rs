@@ -12,9 +12,9 @@ const KEY_AUTH: &str = "key-auth";
 /// What a plugin may cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CostLimit {
-    /// So many microseconds more than the route beside it.
+    /// So many microseconds more than the route without it.
     Added(f64),
-    /// So much of what the route beside it costs.
+    /// So much of what the route without it costs.
     Share(f64),
     /// What the library alone takes for the same body, with a tenth and a header-only plugin more.
     Library,

@@ -17,7 +17,7 @@ use crate::client::{connect, parse_head};
 const TIME_OUT: Duration = Duration::from_secs(10);
 const BUFFER: usize = 256 << 10;
 /// The end of a body in chunks. Nothing else ends so: the bodies of the bench are text, or compressed text that is
-/// looked at only where an answer may end.
+/// looked at only if an answer may end.
 const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 /// The connections to one gateway.

@@ -63,7 +63,7 @@ impl Counter {
     /// Instructions of one call of a route, what is done for it later included.
     ///
     /// # Errors
-    /// A call fails, or callgrind tells nothing.
+    /// If a call fails, or callgrind prints no count.
     pub fn count(&mut self, route: &str, deferred: bool) -> Result<f64> {
         let request = request(route, self.gateway.address);
         self.calls.run(&request, |answers| answers < WARM_UP)?;

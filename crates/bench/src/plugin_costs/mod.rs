@@ -1,4 +1,5 @@
-//! `weir-bench plugins`: the CPU time that each plugin adds to a call, beside a route without it in the same process.
+//! `weir-bench plugins`: the CPU time that each plugin adds to a call, compared with a route without it in the same
+//! process.
 //!
 //! Slices of some milliseconds of a closed loop go in turn to the route without the plugin and to the one with it;
 //! the figure is the median of the differences of neighbours. Of a machine that changes its speed from second to second
@@ -31,7 +32,7 @@ use gateways::{Gateway, RunContext};
 use instructions::Counter;
 
 const CONNECTIONS: usize = 32;
-/// The level of gzip, of the plugin and of the library beside it.
+/// The level of gzip, of the plugin and of the library.
 const LEVEL: u32 = 1;
 /// Size of a page in bytes.
 const PAGE_BYTES: usize = 20_000;
@@ -185,7 +186,7 @@ fn measure(
 
 /// The cases that are routes of the first gateway.
 fn of_routes(cases: &[Case]) -> Vec<Case> {
-    // The route beside a case has to be there too.
+    // The route that a case is compared with has to be there too.
     let is_wanted = |case: &&Case| {
         !case.access_log
             && cases

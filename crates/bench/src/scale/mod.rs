@@ -160,7 +160,7 @@ fn costs(small: &FleetCost, large: &FleetCost, several: &FleetCost, gateways: u3
     }
 }
 
-/// A figure of the real fleet beside the simulated one.
+/// A figure of the real fleet with the simulated one.
 struct Check {
     name: &'static str,
     expected: f64,

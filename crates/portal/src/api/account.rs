@@ -1,4 +1,4 @@
-//! What somebody reads and changes of their own account.
+//! What developers read and change of their own account.
 
 use super::account_common::{again, busy, checked_name, end_other_sessions, prove_password, shown, wrong};
 use super::account_shapes::{AccountChange, ProfileResponse, SessionLine, SessionList};
@@ -100,7 +100,7 @@ async fn change(
     };
     let developer = portals.people.change(portal, &known.id, now, edit).await?;
     if is_new_password {
-        // Somebody else may have the old one. This browser has just shown it.
+        // Another person may have the old one. This browser has just shown it.
         end_other_sessions(&portals, &visit, &headers, &developer.id, now).await?;
     }
     Ok(Json(shown(&developer)))

@@ -1,4 +1,4 @@
-//! What the calls about accounts share: words of refusals, turns, and how somebody is shown.
+//! What the calls about accounts share: words of refusals, turns, and how a developer is shown.
 
 use super::account_shapes::{MessageResponse, ProfileResponse};
 use crate::cookie;
@@ -50,14 +50,15 @@ pub fn code_attempts(portal: &str, mail: &str) -> String {
     format!("{portal} {mail} code")
 }
 
-/// What is said to somebody who guesses.
+/// The refusal of a caller who guesses.
 pub fn too_many(what: &str, wait: Duration) -> Problem {
     let seconds = wait.as_secs().max(1);
     let detail = format!("too many wrong {what}; try again in {seconds} seconds");
     Problem::new(StatusCode::TOO_MANY_REQUESTS, detail)
 }
 
-/// Asks somebody who is signed in for the password. `field` is what the call names it. Guesses count with those of sign-ins.
+/// Asks a developer who is signed in for the password. `field` is the call's name for it. Guesses count with those of
+/// sign-ins.
 pub async fn prove_password(
     portals: &Portals,
     visit: &Visit,
@@ -77,7 +78,7 @@ pub async fn prove_password(
     Ok(())
 }
 
-/// Asks somebody who is signed in for a code of the second factor, which is used by it.
+/// Asks a developer who is signed in for a code of the second factor, which is used by it.
 pub async fn prove_code(
     portals: &Portals,
     visit: &Visit,
@@ -111,7 +112,7 @@ pub async fn end_other_sessions(
     people.end_sessions(portal, developer, is_other, now).await
 }
 
-/// Tells a developer what was changed of the account, if the portal can send mails.
+/// Notifies a developer of a change of the account, if the portal can send mails.
 pub async fn tell_of_change(portals: &Portals, visit: &Visit, developer: &Developer, what: &str) {
     if portals.need_mail().is_err() {
         return;
@@ -159,8 +160,9 @@ pub fn checked_name(name: &str) -> Result<String, Problem> {
     crate::people::checked_name(name).map_err(|expected| wrong("name", expected))
 }
 
-/// Whether one more mail of a purpose may go to an address that somebody has typed. The caller is told the same if not.
-/// Each purpose is counted for itself: a stranger who signs somebody up takes no link for a new password from them.
+/// Whether one more mail of a purpose may go to an address that a caller has typed. If not, the caller gets the same
+/// answer. Each purpose is counted for itself: a stranger who signs a person up takes no link for a new password from
+/// them.
 pub fn may_mail(portals: &Portals, (purpose, mail): (&str, &str), now: SystemTime) -> bool {
     portals
         .tries

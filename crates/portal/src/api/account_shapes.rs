@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Who is signed in.
 #[derive(Serialize, JsonSchema)]
 pub struct ProfileResponse {
-    /// The developer's id; `null`: somebody who is not signed in.
+    /// The developer's id; `null`: the caller is not signed in.
     pub id: Option<String>,
     /// The mail address.
     pub mail: String,
@@ -87,7 +87,7 @@ pub struct MessageResponse {
     pub message: String,
 }
 
-/// Somebody who signs up.
+/// A developer who signs up.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewDeveloper {
@@ -110,7 +110,7 @@ pub struct UsedLink {
     pub token: String,
 }
 
-/// What somebody signs in with.
+/// A developer's sign-in.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Credentials {
@@ -118,7 +118,7 @@ pub struct Credentials {
     pub mail: String,
     /// The password.
     pub password: String,
-    /// Six digits of the authenticator app, or a recovery code, where there is a second factor.
+    /// Six digits of the authenticator app, or a recovery code, if the account has a second factor.
     #[serde(default)]
     pub code: Option<String>,
 }

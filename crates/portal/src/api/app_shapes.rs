@@ -90,7 +90,7 @@ pub struct KeyLine {
     pub is_trial: bool,
     /// When it was revoked.
     pub revoked: Option<u64>,
-    /// The day on which it was used last, by its beginning in UTC. Only the page of the application tells it.
+    /// The day on which it was used last, by its beginning in UTC. Only the page of the application shows it.
     pub last_used: Option<u64>,
 }
 
@@ -128,7 +128,7 @@ pub struct NewSubscription {
     /// The revision of the plan's conditions that is agreed to.
     #[serde(default)]
     pub conditions_revision: u32,
-    /// What the approver is told.
+    /// A message for the approver.
     #[serde(default)]
     pub request: String,
 }

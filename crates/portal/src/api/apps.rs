@@ -83,7 +83,7 @@ pub fn title(application: &Application) -> &str {
     }
 }
 
-/// The applications that somebody may see, with their subscriptions.
+/// The applications that a developer may see, with their subscriptions.
 pub fn own_apps(portals: &Portals, asker: &AuthenticatedDeveloper) -> Vec<OwnApp> {
     let all: Vec<Application> = portals.documents.list("apis/applications/");
     let seen = all.iter().filter_map(|it| line(portals, asker, it));

@@ -31,7 +31,7 @@ pub fn shortened(text: &str) -> String {
     }
 }
 
-/// Where a logo is. The path changes with the logo, so that browsers may keep it.
+/// The path of a logo. It changes with the logo, so that browsers may keep it.
 pub fn logo_path(of: &str, logo: &str) -> Option<String> {
     let mark = &weir_apis::hash::of_bytes(logo.as_bytes())[..8];
     (!logo.is_empty()).then(|| format!("/logos/{of}?v={mark}"))
@@ -99,7 +99,7 @@ pub fn place_line(portals: &Arc<Portals>, place: &Deployment) -> DeploymentLine 
     }
 }
 
-/// Why somebody cannot subscribe to a plan; `None`: it can be.
+/// Why a visitor cannot subscribe to a plan; `None`: it is possible.
 pub fn refusal(plan: &Plan, visit: &Visit) -> Option<String> {
     let is_hidden = !plan.visible_to.is_empty() && !visit.viewer.is_in(&plan.visible_to);
     if plan.security == PlanSecurity::Keyless {

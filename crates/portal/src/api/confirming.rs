@@ -23,7 +23,7 @@ pub async fn send_confirm(
         of,
     };
     let link = portals.people.link(&visit.portal.name, &purpose, now).await?;
-    // No name: a stranger may have typed it, beside an address that is not theirs.
+    // No name: a stranger may have typed it, together with an address that is not theirs.
     let text = format!(
         "Hello,\n\nsomebody signs up with your mail address and {with}. If it is you, open this link to confirm the address. It is good once, for a day.\n\n{url}/confirm#{}\n\nIf you did not sign up, ignore this mail.\n",
         link.token
@@ -101,7 +101,7 @@ pub async fn vouched(
                 return Err(gone());
             }
             UnconfirmedCredential::Password(_) => {}
-            // A password that somebody has set is none that the mail was about.
+            // The mail was not about a password that was set meanwhile.
             UnconfirmedCredential::Account(_) => it.password = None,
         }
         confirm_step(portals, visit, it, now)

@@ -6,7 +6,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// Where the schemas lie.
+/// The position of the schemas.
 const SCHEMAS: &str = "/components/schemas";
 
 /// The document.

@@ -1,4 +1,4 @@
-//! The bell: what has happened to the applications that somebody may see, and whether it was read.
+//! The bell: what has happened to the applications that a developer may see, and whether it was read.
 //!
 //! **What it is not**: it writes no notices; the configuration's history does ([`weir_control::outbox::feed`]).
 

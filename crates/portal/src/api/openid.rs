@@ -55,7 +55,7 @@ pub fn operations() -> Vec<Operation> {
     Operation::tagged("Account", operations)
 }
 
-/// Where a login goes.
+/// The target of a login.
 #[derive(Deserialize, JsonSchema)]
 pub struct SignInStart {
     /// The page to be shown afterwards: a path of the portal.
@@ -66,11 +66,11 @@ pub struct SignInStart {
     login_hint: Option<String>,
 }
 
-/// Why somebody is not signed in, as pages call it.
+/// Why a developer is not signed in, as pages call it.
 enum Refusal {
     /// What the engine or the provider says.
     Login(LoginError),
-    /// The provider tells no mail address, or says that it is not confirmed.
+    /// The provider returns no mail address, or says that it is not confirmed.
     NoMail,
     /// There is an account with this address, and the provider does not say that the address is confirmed.
     OtherAccount,
@@ -275,7 +275,7 @@ async fn person(
     }
 }
 
-/// What a provider says of somebody.
+/// What a provider says about a user.
 struct ProviderClaims<'c> {
     /// What stands for the account.
     mark: String,
@@ -388,7 +388,7 @@ async fn claim(
         send_confirm(portals, visit, &developer, of, now).await?;
         return Err(Refusal::NotConfirmed.into());
     }
-    // What came before the address was confirmed is none of this person's: other accounts, and a password.
+    // What came before the address was confirmed does not belong to this person: other accounts, and a password.
     people
         .remove_accounts(portal, &developer.id, |it| !it.is_verified, now)
         .await?;

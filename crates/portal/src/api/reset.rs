@@ -1,4 +1,4 @@
-//! A new password by the link of a mail. Neither the answer nor the time that it takes tells whether an address has an
+//! A new password by the link of a mail. Neither the answer nor the time that it takes shows whether an address has an
 //! account.
 
 use super::account_common::{SENT, busy, gone, may_mail, said, take_turn, wrong};
@@ -49,7 +49,7 @@ async fn ask_reset(
     take_turn(&portals, &visit, now)?;
     if may_mail(&portals, ("reset", &mail), now) {
         let of = (portal.clone(), url.to_owned());
-        // The answer does not wait: how long it takes would tell whether there is an account.
+        // The answer does not wait: how long it takes would show whether there is an account.
         tokio::spawn(async move {
             if let Err(problem) = send_reset(&portals, of, &mail, now).await {
                 tracing::warn!(?problem, "a mail with a link for a new password is not sent");
@@ -119,7 +119,7 @@ async fn reset(
     };
     let developer = portals.people.change(portal, &developer.id, now, set).await?;
     portals.notify();
-    // Somebody else may have got in: a provider that says whose address it is may be joined again.
+    // Another person may have got in: a provider that says whose address it is may be joined again.
     portals
         .people
         .remove_accounts(portal, &developer.id, |_| true, now)

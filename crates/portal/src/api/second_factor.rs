@@ -156,7 +156,7 @@ async fn confirm(
         .confirm_second_factor(portal, &developer.id, &given.code, now)
         .await?;
     portals.people.attempts.succeeded(&attempts, visit.address, now);
-    // Sessions that somebody else may have begun with the password alone end.
+    // Sessions that another person may have begun with the password alone end.
     end_other_sessions(&portals, &visit, &headers, &developer.id, now).await?;
     tell_of_change(&portals, &visit, &developer, "two-factor login is on").await;
     Ok(Json(RecoveryCodes { codes }))

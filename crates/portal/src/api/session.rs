@@ -1,4 +1,5 @@
-//! Signing in with a password and, where there is a second factor, a code; and signing out. Each login begins a session of its own, whatever cookie was sent.
+//! Signing in with a password and, if the account has a second factor, a code; and signing out. Each login begins a
+//! session of its own, whatever cookie was sent.
 
 use super::account_common::{busy, code_attempts, password_attempts, shown, too_many};
 use super::account_shapes::{Credentials, ProfileResponse};
@@ -107,7 +108,7 @@ async fn second_factor(
     Ok(None)
 }
 
-/// What is said to somebody who guesses, with how long to wait.
+/// The refusal of a caller who guesses, with how long to wait.
 fn slow_down(what: &str, wait: Duration) -> Response {
     let mut answer = too_many(what, wait).into_response();
     let seconds = wait.as_secs().max(1);

@@ -20,7 +20,7 @@ pub struct List<T> {
 pub struct TitledLink {
     /// Its text.
     pub title: String,
-    /// Where it leads.
+    /// Its target.
     pub to: String,
 }
 
@@ -158,7 +158,7 @@ pub struct VersionDetail {
     pub description: Vec<Node>,
     /// What is new in it.
     pub news: Vec<Node>,
-    /// Where it is published.
+    /// The environments in which it is published.
     pub places: Vec<DeploymentLine>,
     /// Its plans.
     pub plans: Vec<PlanCard>,
@@ -168,7 +168,7 @@ pub struct VersionDetail {
     pub operations: Vec<OperationLine>,
 }
 
-/// A place where a version is published.
+/// An environment in which a version is published.
 #[derive(Serialize, JsonSchema)]
 pub struct DeploymentLine {
     /// `API/VERSION/ENVIRONMENT`.
@@ -213,7 +213,7 @@ pub struct PlanCard {
     pub limits: Vec<PlanLimit>,
     /// The operations that it opens; empty: all.
     pub operations: Vec<String>,
-    /// Whether somebody has to accept subscriptions.
+    /// Whether subscriptions need approval.
     pub needs_approval: bool,
     /// The conditions to agree to.
     pub conditions: Vec<Node>,

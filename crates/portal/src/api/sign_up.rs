@@ -1,4 +1,4 @@
-//! Signing up and confirming. No answer tells whether a mail address is known: the mail itself says what happened.
+//! Signing up and confirming. No answer shows whether a mail address is known: the mail itself says what happened.
 
 use super::account_common::{SENT, again, busy, checked_name, gone, may_mail, said, take_turn, wrong};
 use super::account_shapes::{MessageResponse, NewDeveloper, UsedLink};
@@ -79,7 +79,7 @@ async fn sign_up(
     Ok((StatusCode::ACCEPTED, said(SENT)).into_response())
 }
 
-/// Writes somebody who signs up, and sends the mail that tells what has come of it.
+/// Writes a developer who signs up, and sends the mail with the outcome.
 async fn register(
     portals: &Portals,
     visit: &Visit,
@@ -142,7 +142,7 @@ async fn confirm(
     }))
 }
 
-/// Whether somebody with this address may have an account, by the portal's rules. The error says why not.
+/// Whether a person with this address may have an account, by the portal's rules. The error says why not.
 pub fn may_join(rules: &SignUp, mail: &str, is_invited: bool) -> Result<(), String> {
     let domain = mail.split_once('@').map_or("", |(_, domain)| domain);
     let is_welcome = rules.domains.is_empty() || rules.domains.iter().any(|it| it == domain);

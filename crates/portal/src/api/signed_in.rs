@@ -1,4 +1,4 @@
-//! The developer who is signed in, for calls that need more than an id. What somebody may do is decided by each call.
+//! The developer who is signed in, for calls that need more than an id. Each call decides what that developer may do.
 
 use crate::people::Developer;
 use crate::state::{Portals, Visit};

@@ -1,5 +1,5 @@
-//! How a version does where it is published: now, and on each of the last 30 days. It is made of the calls that gateways have
-//! counted; how many there were is not told, since everybody who sees the API may ask.
+//! How a version does in each environment: now, and on each of the last 30 days. It is made of the calls that gateways
+//! have counted; their number is not shown, since everybody who sees the API may ask.
 //!
 //! **What it is not**: a probe. If there are no calls, nothing is known, and the answer says so.
 
@@ -37,13 +37,13 @@ const NOW: u64 = 900;
 const FRESH: u64 = 60;
 /// Answers that are kept.
 const MAX_KEPT: usize = 1_000;
-/// Environments that are told apart.
+/// Environments that are counted separately.
 const MAX_PLACES: usize = 50;
 
 /// How a version does.
 #[derive(Serialize, JsonSchema)]
 pub struct VersionStatus {
-    /// Where it is published; empty if analytics are off.
+    /// By environment; empty if analytics are off.
     items: Vec<PlaceStatus>,
 }
 
@@ -104,7 +104,7 @@ async fn known(
     Ok(made)
 }
 
-/// What two answers of analytics tell.
+/// The status in two answers of analytics.
 fn read(by_day: &QueryResponse, lately: &QueryResponse) -> ByEnvironment {
     let mut found = ByEnvironment::new();
     for frame in &by_day.frames {

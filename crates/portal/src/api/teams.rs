@@ -109,7 +109,7 @@ pub struct NewTeam {
     name: String,
 }
 
-/// Somebody to be invited.
+/// A person to be invited.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewInvitation {
@@ -193,7 +193,7 @@ async fn create(
     ))
 }
 
-/// One's membership in a team. For those who are in none of this id there is none.
+/// A developer's membership in a team. For those who are in no team of this id, it does not exist.
 async fn membership(
     portals: &Portals,
     visit: &Visit,
@@ -246,7 +246,7 @@ async fn invite(
         mail: mail.clone(),
     };
     let link = portals.people.link(portal, &purpose, now).await?;
-    // Names of people and teams are what somebody has typed; the address is confirmed.
+    // Names of people and teams are free text; the address is confirmed.
     let text = format!(
         "Hello,\n\n{} invites you into a team of developers. Open this link to see the team and to join; it is good once, for a week.\n\n{url}/invitation#{}\n\nIf you do not know who invites you, ignore this mail.\n",
         me.mail, link.token

@@ -48,7 +48,7 @@ pub fn operations() -> Vec<Operation> {
     Operation::tagged("Try", operations)
 }
 
-/// Trial keys that somebody may make in a minute.
+/// Trial keys that a developer may make in a minute.
 const MOST: u32 = 10;
 
 /// What is to be tried.
@@ -70,7 +70,7 @@ fn publications(portals: &Portals, subscription: &Subscription) -> Vec<String> {
     product.map_or_else(Vec::new, |it| it.publications.into_keys().collect())
 }
 
-/// The applications with which somebody may do something, each with its subscriptions.
+/// The applications with which a developer may do something, each with its subscriptions.
 fn subscribed(
     portals: &Portals,
     asker: &AuthenticatedDeveloper,
@@ -85,7 +85,7 @@ fn subscribed(
     with_subscriptions.collect()
 }
 
-/// The APIs that somebody's applications are subscribed to.
+/// The APIs that a developer's applications are subscribed to.
 pub fn own_apis(portals: &Portals, asker: &AuthenticatedDeveloper) -> BTreeSet<String> {
     let is_over =
         |it: &Subscription| matches!(it.state, SubscriptionState::Closed | SubscriptionState::Rejected);

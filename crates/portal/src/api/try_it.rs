@@ -1,4 +1,4 @@
-//! Trying a call. The portal's server sends it, so that no API needs CORS. Where it goes follows from the publication and
+//! Trying a call. The portal's server sends it, so that no API needs CORS. Its target follows from the publication and
 //! its operation alone: a browser says only what stands in place of the path's parameters, and query, headers and body.
 
 use super::operation::{Operation, Shared};
@@ -17,7 +17,7 @@ use weir_control::http::ClientRequest;
 use weir_control::identity_sources::IdentitySources;
 use weir_control::try_it::{self as sending, CallParts, LONGEST, MAX_BODY, MAX_PARTS, MOST, TryItResponse};
 
-/// What marks the call, so that analytics and backends can tell it from others.
+/// The header that marks the call, so that analytics and backends can distinguish it.
 const MARK: &str = sending::PORTAL_MARK;
 /// What stays as it is in a query.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC

@@ -152,7 +152,7 @@ pub async fn operation(
     let operation = operation.ok_or_else(|| Problem::not_found(format_args!("the operation '{id}'")))?;
     let schemas = reference::named_in(&operation.value, &place.description.schemas);
     let mut value = operation.value.as_object().cloned().unwrap_or_default();
-    // Where the backend is, and whom it trusts, concerns no caller: plans say how to call.
+    // The backend's address, and whom it trusts, concerns no caller: plans say how to call.
     value.remove("servers");
     value.remove("security");
     let text = value.remove("description");

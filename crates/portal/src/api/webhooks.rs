@@ -1,5 +1,5 @@
-//! Webhooks of an application: where they go, what became of them. What changes is a call of Weir's own API, made for the
-//! developer from inside; they are delivered by the outbox.
+//! Webhooks of an application: their addresses, and the outcome of deliveries. What changes is a call of Weir's own
+//! API, made for the developer from inside; they are delivered by the outbox.
 
 use super::authenticated_developer::AuthenticatedDeveloper;
 use super::operation::{Operation, Shared};
@@ -95,7 +95,7 @@ pub struct WebhookList {
 pub struct WebhookLine {
     /// Its name.
     name: String,
-    /// Where it goes.
+    /// Its address.
     url: String,
     /// The kinds of events, such as `subscription.*`; empty: all that concern the application.
     events: Vec<String>,
@@ -109,7 +109,7 @@ pub struct WebhookLine {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewWebhook {
-    /// Where it goes.
+    /// Its address.
     url: String,
     /// The kinds of events; left out: all that concern the application.
     #[serde(default)]

@@ -1,5 +1,5 @@
 //! The catalogue: every API that is published somewhere, with its versions, its documents and its plans; and what a
-//! portal shows of it to somebody. Visibility is decided here, in one place, for lists, search, direct links and
+//! portal shows of it to a viewer. Visibility is decided here, in one place, for lists, search, direct links and
 //! catalogues for machines alike.
 
 mod search;
@@ -20,7 +20,7 @@ use weir_apis::entities::{
 };
 use weir_apis::openapi::{self, Description};
 
-/// Where the gateway of this process takes the calls of an environment; `None`: it takes none.
+/// The address at which the gateway of this process takes the calls of an environment; `None`: it takes none.
 pub type GatewayLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// A version in an environment.
@@ -74,14 +74,14 @@ impl Deployment {
     }
 }
 
-/// A version with all places where it is published.
+/// A version with all environments in which it is published.
 #[derive(Debug, Clone)]
 pub struct PublishedVersion {
     /// The version.
     pub version: Arc<Version>,
-    /// Where it is published, what customers call first.
+    /// The environments in which it is published, what customers call first.
     pub places: Vec<Deployment>,
-    /// Its plans that are offered or still serve somebody, in their order.
+    /// Its plans that are offered or still have subscribers, in their order.
     pub plans: Arc<Vec<Plan>>,
 }
 
@@ -176,13 +176,13 @@ impl Catalogue {
         Self { apis, pages, index }
     }
 
-    /// An API as a portal shows it to somebody; `None`: it shows none of this name.
+    /// An API as a portal shows it to a viewer; `None`: it shows none of this name.
     pub fn api(&self, portal: &Portal, viewer: &Viewer, name: &str) -> Option<PublishedApi> {
         let api = self.apis.iter().find(|it| it.api.name == name)?;
         shown(api, portal, viewer)
     }
 
-    /// The APIs that a portal shows to somebody.
+    /// The APIs that a portal shows to a viewer.
     pub fn apis<'c>(
         &'c self,
         portal: &'c Portal,
@@ -191,7 +191,7 @@ impl Catalogue {
         self.apis.iter().filter_map(move |it| shown(it, portal, viewer))
     }
 
-    /// The pages that a portal shows to somebody. Pages of an API are shown to those who see the API.
+    /// The pages that a portal shows to a viewer. Pages of an API are shown to those who see the API.
     pub fn pages<'c>(
         &'c self,
         portal: &'c Portal,
@@ -206,7 +206,7 @@ impl Catalogue {
         })
     }
 
-    /// What a search finds in a portal for somebody, the best first.
+    /// What a search finds in a portal for a viewer, the best first.
     pub fn search(&self, portal: &Portal, viewer: &Viewer, text: &str, most: usize) -> Vec<Hit> {
         // What is shown is found out once for each API.
         let mut known: HashMap<&str, Option<PublishedApi>> = HashMap::new();
@@ -293,7 +293,7 @@ pub fn compare_versions(one: &str, other: &str) -> std::cmp::Ordering {
     one_numbers.cmp(&other_numbers).then(of_rest)
 }
 
-/// What a portal shows of an API to somebody.
+/// What a portal shows of an API to a viewer.
 fn shown(api: &PublishedApi, portal: &Portal, viewer: &Viewer) -> Option<PublishedApi> {
     let is_listed = portal.apis.is_empty() || portal.apis.contains(&api.api.name);
     if !is_listed || !viewer.sees(&api.api.visibility) {

@@ -13,7 +13,7 @@ use weir_control::outbox::Message;
 const DEVELOPERS: &str = "/api/v1/portals/main/developers";
 
 impl Portal {
-    /// With a portal that has somebody approve those who sign up.
+    /// With a portal whose sign-ups need approval.
     async fn with_approval() -> Self {
         let portal = Self::start().await;
         let document = json!({
@@ -25,7 +25,7 @@ impl Portal {
         portal
     }
 
-    /// Signs somebody up, who then waits. Gives the id.
+    /// Signs a developer up, who then waits. Returns the id.
     async fn waiting(&self, name: &str) -> String {
         let mail = format!("{name}@example.com");
         let wanted = json!({ "mail": mail, "name": name, "password": "correct horse" });

@@ -58,7 +58,7 @@ async fn mails_lead_to_no_host_that_a_call_names() {
             assert!(!portal.last().contains("evil"), "{}", portal.last());
         }
     }
-    // As on the first day, and no answer tells whether the address is known.
+    // As on the first day, and no answer shows whether the address is known.
     let portal = Portal::without_document().await;
     portal.post("/reset", "", address).await.expect(409);
 }
@@ -88,7 +88,7 @@ async fn a_confirmed_address_vouches_for_no_password_of_a_stranger() {
     assert_eq!(portal.sign_in_with("the one of ann").await, 200);
 }
 
-/// What an administrator has made is not replaced by somebody who signs up.
+/// A sign-up does not replace an account that an administrator has made.
 #[tokio::test]
 async fn an_account_that_an_administrator_made_is_welcomed_again() {
     let portal = Portal::start().await;

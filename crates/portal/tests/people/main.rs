@@ -194,7 +194,7 @@ impl Portal {
         done.unwrap_or_else(|problem| panic!("{path}: {problem:?}"))
     }
 
-    /// The secret in the last mail to somebody, and how many mails there are.
+    /// The secret in the last mail to an address, and how many mails there are.
     fn secret(&self, to: &str) -> String {
         let mails = self.mails.lock().expect("whole");
         let mail = mails.iter().rev().find(|it| it.to == to).expect("a mail");
@@ -221,7 +221,7 @@ impl Portal {
             .expect("mails");
     }
 
-    /// Signs somebody up and in. Gives the cookie.
+    /// Signs a developer up and in. Returns the cookie.
     async fn join(&self, name: &str) -> String {
         let mail = format!("{name}@example.com");
         let wanted = json!({ "mail": mail, "name": name, "password": "correct horse" });

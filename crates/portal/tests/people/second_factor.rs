@@ -149,7 +149,7 @@ async fn a_login_needs_a_code_that_was_not_used() {
     let portal = Portal::start().await;
     let ann = portal.with_factor().await;
     for (password, code, status, expected) in [
-        // Without the password nothing tells that there is a factor.
+        // Without the password, no answer shows that there is a factor.
         ("wrong password", None, 401, "wrong-password"),
         ("wrong password", Some(ann.next()), 401, "wrong-password"),
         (PASSWORD, None, 401, "code-needed"),

@@ -1,4 +1,4 @@
-//! Personal tokens of developers: what a program may do with one, and what only somebody who is signed in may.
+//! Personal tokens of developers: what a program may do with one, and what only a developer who is signed in may.
 
 use super::{Portal, Said};
 use axum::body::Body;
@@ -145,7 +145,7 @@ async fn a_token_is_shown_once_and_ends_with_its_account() {
         .call(Method::DELETE, &one, &eve, Value::Null)
         .await
         .expect(404);
-    // A wrong token is told as such, and no cookie stands in for it.
+    // A wrong token is refused as such, and no cookie stands in for it.
     for wrong in ["", "weir_x", &token[..token.len() - 1]] {
         let said = portal
             .call_by(wrong, (Method::GET, "/me"), Value::Null)
@@ -161,7 +161,8 @@ async fn a_token_is_shown_once_and_ends_with_its_account() {
         .call_by(&token, (Method::GET, "/apps"), Value::Null)
         .await
         .expect(401);
-    // A new password by a mail ends the tokens, since somebody else may have made them; so does the end of the account.
+    // A new password by a mail ends the tokens, since another person may have made them; so does the end of the
+    // account.
     let token = portal.token_of(&ann).await;
     let count = portal.count();
     portal

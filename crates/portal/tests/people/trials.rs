@@ -59,7 +59,7 @@ async fn a_trial_key_is_one_of_the_subscription_that_ends_soon() {
         .as_secs();
     let left = made.body["expires"].as_u64().expect("an end") - now;
     assert!((890..=900).contains(&left), "{left}");
-    // It is marked, and the history tells it as what it is.
+    // It is marked, and the history shows it as what it is.
     let shown = portal.get(&format!("/apps/{app}"), &ann).await.expect(200);
     let keys = shown.body["subscriptions"][0]["keys"]
         .as_array()

@@ -1,4 +1,4 @@
-//! Calls to the members of an etcd: one after the other until one answers, logged in where a user is given.
+//! Calls to the members of an etcd: one after the other until one answers, logged in if a user is given.
 
 use super::location::{Location, Tls};
 use super::wire::{
@@ -45,7 +45,7 @@ pub struct Client {
 pub enum ClientError {
     /// It asked for a revision that etcd no longer has, or not yet.
     Compacted,
-    /// No member could tell what became of it.
+    /// No member could say what became of it.
     Lost(StoreError),
     /// It was refused, and changed nothing.
     Refused(StoreError),
@@ -199,7 +199,7 @@ impl Client {
         unary(&mut grpc, path, request).await
     }
 
-    /// Puts the token into a call, which is asked for where there is none yet.
+    /// Puts the token into a call, and asks for one if there is none yet.
     async fn log_in<Q>(&self, grpc: &mut Grpc<Channel>, request: &mut Request<Q>) -> Result<(), Status> {
         let Some((name, password)) = self.user.clone() else {
             return Ok(());

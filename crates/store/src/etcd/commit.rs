@@ -205,7 +205,7 @@ impl Shared {
     }
 
     /// The transaction that makes a commit. It may be sent more than once, since a member that is lost does not say
-    /// whether it was done; only one of them can succeed, and the record tells afterwards that one did.
+    /// whether it was done; only one of them can succeed, and the record shows afterwards that one did.
     async fn move_head(
         &self,
         name: &str,

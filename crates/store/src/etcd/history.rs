@@ -15,7 +15,7 @@ use std::time::SystemTime;
 const PAGE: i64 = 64;
 const NAMES_PAGE: i64 = 10_000;
 
-/// Where a record is.
+/// The location of a record.
 struct RecordLocation {
     commit: String,
     revision: i64,
@@ -92,7 +92,7 @@ impl Shared {
         let done: Result<EmptyResponse, ClientError> =
             self.client.call("/etcdserverpb.KV/Compact", compaction).await;
         match done {
-            // Somebody else has already forgotten more.
+            // Another process has already forgotten more.
             Ok(_) | Err(ClientError::Compacted) => Ok(()),
             Err(fault) => Err(fault),
         }

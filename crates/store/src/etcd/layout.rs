@@ -9,7 +9,7 @@
 //! | `history/COMMIT` | the record of a commit |
 //! | `chunks/COMMIT/NUMBER` | a piece of the record of a large commit |
 //!
-//! `docs/` to `head/` lie together, so that one watch sees all that tells of changes. The name of a commit begins
+//! `docs/` to `head/` lie together, so that one watch sees every sign of a change. The name of a commit begins
 //! with the revision that it expected, counted down: two commits never expect the same, and the latest comes first.
 
 use super::wire::{
@@ -109,7 +109,7 @@ impl Layout {
         KeyRange::below(&format!("{}/folds/", self.prefix))
     }
 
-    /// The revision of the large commit that a key of `folds/` tells of.
+    /// The revision of the large commit that a key of `folds/` belongs to.
     pub fn large_commit_of(&self, key: &[u8]) -> Option<Revision> {
         let text = std::str::from_utf8(key).ok()?;
         let rest = text.strip_prefix(&self.prefix)?.strip_prefix("/folds/")?;
@@ -135,7 +135,7 @@ impl Layout {
         KeyRange::below(&self.record(commit))
     }
 
-    /// The commit that a key of `history/` tells of.
+    /// The commit that a key of `history/` belongs to.
     pub fn commit_name(&self, key: &[u8]) -> Option<String> {
         let text = std::str::from_utf8(key).ok()?;
         let name = text.strip_prefix(&self.prefix)?.strip_prefix("/history/")?;

@@ -1,4 +1,4 @@
-//! Where an etcd is: `etcd://USER:PASSWORD@HOST:PORT,HOST:PORT/PREFIX`, or `etcds://…?ca=FILE` with TLS.
+//! The location of an etcd: `etcd://USER:PASSWORD@HOST:PORT,HOST:PORT/PREFIX`, or `etcds://…?ca=FILE` with TLS.
 
 use crate::store::StoreError;
 use percent_encoding::percent_decode_str;
@@ -31,7 +31,7 @@ pub struct Tls {
     pub authority: PathBuf,
     /// Certificate and key of the store as a client (`cert=`, `key=`).
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// The name that the members' certificates are for (`name=`), where it is not the host of their address.
+    /// The name that the members' certificates are for (`name=`), if it is not the host of their address.
     pub name: Option<String>,
 }
 
@@ -58,7 +58,7 @@ impl Location {
     /// Reads a location.
     ///
     /// # Errors
-    /// It is none. The error does not repeat it.
+    /// If it is invalid. The error does not repeat it.
     pub fn parse(text: &str) -> Result<Self, StoreError> {
         let (is_tls, rest) = match text.split_once("://") {
             Some(("etcd", rest)) => (false, rest),

@@ -1,13 +1,13 @@
 //! A store in an etcd cluster, for several control planes and gateways.
 //!
-//! A document is a key of etcd, with the value that its dialect wrote: what another program puts there is read and told
-//! as it is. A commit is a transaction of etcd; its revision is etcd's. Each commit writes one key beside its
-//! documents, the head, and succeeds only if the head is not newer than its writer expects.
+//! A document is a key of etcd, with the value that its dialect wrote: what another program puts there is read and
+//! reported as it is. A commit is a transaction of etcd; its revision is etcd's. Each commit also writes one more key,
+//! the head, and succeeds only if the head is not newer than its writer expects.
 //!
 //! **Large commits.** etcd makes at most 128 changes and takes about a megabyte in one transaction. A larger commit
 //! first writes its record in chunks that no reader looks at. Then one transaction moves the head and names the record
 //! as pending: from that revision on the commit is made, since every reader puts what is pending over what it reads,
-//! and every watch tells it. After that the documents themselves are written, part by part; each part
+//! and every watch reports it. After that the documents themselves are written, part by part; each part
 //! leaves a mark below `folds/`, so that its revisions are known to stand for the commit's. A process that finds something pending
 //! before it commits finishes that first, so that a process may die at any point.
 //!
@@ -46,16 +46,16 @@ struct Shared {
 
 impl EtcdStore {
     /// The store of a location: `etcd://USER:PASSWORD@HOST:PORT,HOST:PORT/PREFIX`, or
-    /// `etcds://…?ca=FILE&cert=FILE&key=FILE&name=NAME` with TLS, where all but `ca` may be left out. Connections are
-    /// made when they are needed: an etcd that cannot be reached is no error here. Must be called on a runtime.
+    /// `etcds://…?ca=FILE&cert=FILE&key=FILE&name=NAME` with TLS, in which all but `ca` may be left out. Connections
+    /// are made when they are needed: an etcd that cannot be reached is no error here. Must be called on a runtime.
     ///
     /// # Errors
-    /// The location is none, or a file of it cannot be used.
+    /// If the location is invalid, or a file of it cannot be used.
     pub fn connect(location: &str) -> Result<Self, StoreError> {
         Self::at(Location::parse(location)?)
     }
 
-    /// The operational store of a location: it lies beside the store, under its prefix with `-operational` behind it.
+    /// The operational store of a location: it lies next to the store, under its prefix with `-operational` at its end.
     /// It has a head of its own, so that the commits of one never conflict with those of the other.
     ///
     /// # Errors

@@ -164,7 +164,7 @@ impl Shared {
         self.complete(commit, opening).await
     }
 
-    /// The record with its changes, wherever they are. `None`: it is forgotten by now.
+    /// The record with its changes, in whichever keys they are. `None`: it is forgotten by now.
     pub async fn complete(&self, commit: &str, opening: Record) -> Result<Option<Record>, ClientError> {
         if opening.chunks == 0 {
             return Ok(Some(opening));

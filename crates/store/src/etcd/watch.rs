@@ -1,4 +1,4 @@
-//! Watching: what etcd tells of its keys, put together to commits.
+//! Watching: etcd's events about its keys, put together to commits.
 
 use super::Shared;
 use super::client::ClientError;
@@ -19,7 +19,7 @@ pub struct EtcdWatch {
     prefix: String,
     stream: Streaming<WatchResponse>,
     large_commits: LargeCommits,
-    /// The events of revisions that are yet to be told, each revision whole.
+    /// The events of revisions that are yet to be reported, each revision whole.
     waiting: VecDeque<Vec<Event>>,
 }
 
@@ -98,7 +98,7 @@ impl EtcdWatch {
         Ok(())
     }
 
-    /// What the events of a revision tell. `None`: nothing that a reader does not know yet.
+    /// The changes in the events of a revision. `None`: nothing that a reader does not know yet.
     async fn commit(
         &self,
         events: &[Event],
@@ -166,7 +166,7 @@ impl Watch for EtcdWatch {
             for (revision, commit) in large_commits {
                 self.large_commits.add(revision, commit);
             }
-            // It stays in front until it is told: dropping this in between loses nothing.
+            // It stays in front until it is reported: dropping this in between loses nothing.
             let events = self.waiting.front().map_or(&[][..], Vec::as_slice);
             let changes = self.commit(events, &self.large_commits).await?;
             self.waiting.pop_front();

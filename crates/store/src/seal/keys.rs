@@ -1,4 +1,4 @@
-//! The keys of a sealed store: where they come from, and what they do to one value.
+//! The keys of a sealed store: their source, and what they do to one value.
 
 use super::MAGIC;
 use crate::document::Key;
@@ -35,7 +35,7 @@ struct Ring {
 
 #[derive(Clone)]
 struct SealingKey {
-    /// By which a sealed value tells which key it needs: the start of the key's SHA-256.
+    /// The start of the key's SHA-256. A sealed value names the key that it needs by it.
     name: [u8; NAME_LENGTH],
     key: Arc<LessSafeKey>,
 }
@@ -46,7 +46,7 @@ impl fmt::Debug for SealingKeys {
     }
 }
 
-/// Keys that cannot be used. It tells nothing of a key.
+/// Keys that cannot be used. The error reveals nothing of a key.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// The file cannot be read or made.
@@ -55,7 +55,7 @@ pub enum KeyError {
     /// It is no list of keys.
     #[error("line {0} is not a valid key: 32 bytes in base64, one key a line, the newest last")]
     NoKey(usize),
-    /// There is none.
+    /// It holds no key.
     #[error("there is no key in it")]
     Empty,
     /// The system gives no random numbers.
@@ -68,7 +68,7 @@ impl SealingKeys {
     /// or commas, the newest last. Lines that begin with `#` are for people.
     ///
     /// # Errors
-    /// A part of it is no key, or there is none.
+    /// If a part of it is no key, or it holds none.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         Ok(Self::new(parse(text)?, None))
     }
@@ -85,7 +85,7 @@ impl SealingKeys {
         Arc::clone(&self.0.keys.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads the file again, where it is another one by now. What was known stays.
+    /// Reads the file again, if it is another one by now. What was known stays.
     fn look_again(&self) {
         let Some(file) = &self.0.file else {
             return;
@@ -126,7 +126,7 @@ impl SealingKeys {
         Ok(Self::new(parse(&text)?, Some(path.to_owned())))
     }
 
-    /// The keys of a file, which is made with one new key, readable for its owner only, where it is missing.
+    /// The keys of a file, which is created with one new key, readable for its owner only, if it is missing.
     ///
     /// # Errors
     /// It cannot be read or made, or holds no key.

@@ -1,4 +1,4 @@
-//! A store whose values are encrypted where they lie: keys, tokens and passwords are in documents, and anyone who copies
+//! A store whose values are encrypted at rest: keys, tokens and passwords are in documents, and anyone who copies
 //! the store's disk, or may read the etcd, is not to have them.
 //!
 //! A sealed value is [`MAGIC`], which key sealed it (4 bytes), a nonce (12 bytes), and the value encrypted with
@@ -8,7 +8,7 @@
 //! **What it does not do**: names of documents, authors, notes and times are readable. A value that is not sealed is
 //! handed on as it is, so that a store can be sealed from now on: who may write to the store can write what is not
 //! sealed. A value that none of the keys opens is handed on as it is too, after the file of keys was read again
-//! where it is another one by now; its dialect finds it broken, and the others go on.
+//! if it is another one by now; its dialect finds it broken, and the others go on.
 
 mod keys;
 

@@ -81,7 +81,7 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// The store in a folder, made where they are missing: `store.db`, which only its owner may read.
+    /// The store in a folder, both created if they are missing: `store.db`, which only its owner may read.
     ///
     /// # Errors
     /// The file cannot be opened or is not a store.
@@ -112,7 +112,7 @@ impl SqliteStore {
     }
 }
 
-/// Makes folder and file, so that what SQLite makes beside the file gets its rights.
+/// Makes folder and file, so that the files that SQLite makes next to it get its rights.
 fn prepare(folder: &Path, file_name: &str) -> io::Result<PathBuf> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let path = folder.join(file_name);
@@ -132,7 +132,7 @@ impl Store for SqliteStore {
     }
 
     async fn watch(&self, prefix: &str, after: Revision) -> Result<Box<dyn Watch>, WatchError> {
-        // First, so that the thread knows that somebody watches.
+        // First, so that the thread knows that there is a watch.
         let newer = self.feed.subscribe();
         self.thread
             .run(move |worker| worker.tables.changes_after(after, "", 0))

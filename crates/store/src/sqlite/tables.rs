@@ -75,7 +75,7 @@ pub fn fault(error: rusqlite::Error) -> StoreError {
     };
     match cause.code {
         ErrorCode::DiskFull => StoreError::Full(text),
-        // The file beside it that processes share could not be made larger.
+        // The `-shm` file that processes share could not be made larger.
         _ if cause.extended_code == ffi::SQLITE_IOERR_SHMSIZE => StoreError::Full(text),
         ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => StoreError::Damaged(text),
         ErrorCode::CannotOpen
@@ -122,7 +122,7 @@ impl Tables {
                 Durability::Power => "FULL",
             },
         )?;
-        // The file beside it shrinks again after a large commit.
+        // The write-ahead log shrinks again after a large commit.
         pragma("journal_size_limit", "67108864")?;
         if let Some(bytes) = options.max_bytes {
             let page: i64 = connection
@@ -341,7 +341,7 @@ impl Tables {
             .map(|text| Ok(Change::Delete { key: key(text)? }))
             .collect();
         match self.commit(Transaction::expiry(now, changes?), current) {
-            // Somebody may just have given one of them more time: the next look tells.
+            // A document may just have got more time: the next look shows it.
             Ok(_) | Err(CommitError::Conflict { .. }) => Ok(()),
             Err(CommitError::Unknown(error) | CommitError::Store(error)) => Err(error),
         }

@@ -109,7 +109,7 @@ fn watch(log: &Path, jobs: &Arc<Sender<Job>>) -> io::Result<FolderWatch> {
     let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
     let folder = log.parent().ok_or_else(invalid)?;
     let name = log.file_name().ok_or_else(invalid)?.to_owned();
-    // The thread ends with the last handle, and this is none.
+    // The thread ends with the last handle, and this does not count as one.
     let jobs = Arc::downgrade(jobs);
     let watch = FolderWatch::start("weir-store-file", move |event: FolderEvent<'_>| {
         // A commit can be seen a moment after its file was written.
@@ -196,7 +196,7 @@ impl Worker {
         if let Some(flusher) = &self.flusher {
             flusher.flush();
         }
-        // It is made; what goes wrong from here on goes wrong again at the next look, which tells.
+        // It is made; what goes wrong from here on goes wrong again at the next look, which reports it.
         if self.feed.newest() == expected && self.feed.is_watched() {
             self.feed.push(changes);
         } else if let Err(error) = self.catch_up() {

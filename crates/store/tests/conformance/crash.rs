@@ -1,4 +1,4 @@
-//! Killing a process while it commits, again and again: what it was told to be made is there, and each commit is
+//! Killing a process while it commits, again and again: what was reported as made is there, and each commit is
 //! there whole or not at all.
 //!
 //! The process is this test itself, started again with [`PLACE`] set; it commits until it is killed and prints the
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weir_store::{Change, Store};
 
-/// The variable that tells the process where its store is, and how many documents it commits at once.
+/// The variable with the place of the process's store, and the number of documents that it commits at once.
 const PLACE: &str = "WEIR_STORE_TEST_PLACE";
 
 fn changes(documents: usize, number: u64) -> Vec<Change> {

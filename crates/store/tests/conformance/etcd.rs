@@ -115,7 +115,7 @@ impl Cluster {
         false
     }
 
-    /// Where the members are.
+    /// The addresses of the members.
     pub fn location(&self) -> String {
         self.location_of(&(0..self.members.len()).collect::<Vec<_>>())
     }

@@ -159,7 +159,7 @@ pub fn changed(changes: &Changes) -> Vec<(String, Option<String>)> {
         .collect()
 }
 
-/// The next commit that a watch tells.
+/// The next commit that a watch reports.
 pub async fn next(watch: &mut Box<dyn Watch>) -> Changes {
     let next = tokio::time::timeout(TIMEOUT, watch.next()).await;
     next.expect("something comes").expect("the watch goes on")

@@ -32,7 +32,7 @@ impl Copy {
         }
     }
 
-    /// Follows until everything up to a revision is told.
+    /// Follows until everything up to a revision is reported.
     pub async fn reach(&mut self, following: &mut Subscription, revision: Revision) {
         while following.revision() < revision {
             let next = tokio::time::timeout(TIMEOUT, following.next()).await;
@@ -185,7 +185,7 @@ async fn a_lost_store_is_followed_again() {
     let (first, _, mut following) = start(Arc::new(flaky.clone()), "").await.expect("it begins");
     let (mut copy, link) = (Copy::new(first), following.link());
 
-    // It goes on where it was, without reading anything again.
+    // It goes on from the same point, without reading anything again.
     flaky.take_away();
     let before = SystemTime::now();
     lose(&mut following).await;
@@ -198,7 +198,7 @@ async fn a_lost_store_is_followed_again() {
     assert!(link.borrow().is_connected());
     assert_eq!(flaky.trouble.reads.load(Ordering::SeqCst), 1);
 
-    // What cannot be had any more is read, and told as what is different.
+    // What cannot be had any more is read, and reported as a difference.
     flaky.take_away();
     lose(&mut following).await;
     commit(&flaky.store, vec![put("a", "3"), put("c", "3")]).await;

@@ -69,7 +69,7 @@ async fn sqlite() {
     assert_goes_on(&store, revision).await;
 }
 
-/// etcd takes no more writes at all once it was full, until somebody makes room and says so.
+/// etcd takes no more writes at all once it was full, until an operator makes room and says so.
 #[tokio::test]
 async fn etcd() {
     let cluster = Cluster::start(1, &["--quota-backend-bytes=4000000"]).await;

@@ -237,7 +237,7 @@ async fn tls_is_used() {
             .await
             .is_ok_and(|(documents, _)| documents[0].modified == first)
     );
-    // Without a certificate of its own, or with another authority's, it is not let in.
+    // Without a certificate of its own, or with another authority's, it is refused.
     let address = cluster.location().replace(&query, "");
     let [no_certificate, another_authority] = [
         connect(&format!("{address}?ca={ca}")),

@@ -60,7 +60,7 @@ pub async fn many_documents_are_one_commit(it: Fixture) {
             .iter()
             .all(|(_, it)| it.as_ref().is_some_and(|it| it.created == first))
     );
-    // Nothing of how it was done is told.
+    // The steps by which it was done are not reported.
     let third = it.commit(vec![put("many/00000", "third")]).await;
     let told = next(&mut watch).await;
     assert_eq!((told.revision, told.documents.len()), (third, 1));
@@ -77,7 +77,7 @@ pub async fn many_documents_are_one_commit(it: Fixture) {
             .iter()
             .all(|it| it.revision == second && it.before.as_deref() == Some(&b"first"[..]))
     );
-    // From the past it is told alike.
+    // From the past it is reported alike.
     let mut again = it
         .another()
         .watch("many/00001", start)
@@ -153,7 +153,7 @@ pub async fn a_commit_that_is_given_up_is_whole(it: Fixture) {
             }
         }
     }
-    // Every one that was made is told whole.
+    // Every one that was made is reported whole.
     let end = it.commit(vec![put("end", "")]).await;
     let mut watch = it.watch("some/", start).await;
     loop {

@@ -1,4 +1,4 @@
-//! The operational store of a location beside its store.
+//! The operational store of a location, next to its store.
 
 use crate::fixture::{Fixture, Kind, commit, put, texts, transaction};
 use weir_store::{CommitError, Document};

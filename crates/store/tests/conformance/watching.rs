@@ -115,7 +115,7 @@ pub async fn a_slow_watch_misses_nothing_unseen(it: Fixture) {
             break None;
         }
     };
-    // It is told everything, or that it is not.
+    // It gets everything, or a notice that it does not.
     assert!(matches!(end, None | Some(WatchError::Compacted)), "{end:?}");
     let mut new = it.watch("", expected[58]).await;
     assert_eq!(next(&mut new).await.revision, expected[59]);

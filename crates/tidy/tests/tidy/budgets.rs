@@ -65,7 +65,7 @@ fn every_source_says_what_it_is() {
     let says_little = |source: &&Source| {
         let header = source.text.lines().map_while(|line| line.strip_prefix("//!"));
         let length = header.map(|line| line.trim().len()).sum::<usize>();
-        // What a test is, its name tells.
+        // A test's name says what it is.
         length == 0 || (length < SHORTEST_HEADER && !source.shipped.is_empty())
     };
     let silent = sources.iter().filter(says_little);

@@ -47,7 +47,7 @@ impl<'s> Modules<'s> {
         modules
     }
 
-    /// A path from the crate's root, where it leads into the crate.
+    /// A path from the crate's root, if it leads into the crate.
     fn absolute(&self, module: &[String], path: &[String]) -> Option<Vec<String>> {
         let (first, rest) = path.split_first()?;
         let mut base = module.to_vec();
@@ -137,7 +137,7 @@ impl<'s> Modules<'s> {
     }
 }
 
-/// The module of a file below `src/`; `None`: it is the root of a binary beside the library.
+/// The module of a file below `src/`; `None`: it is the root of a binary next to the library.
 fn module_of(path: &str) -> Option<Vec<String>> {
     let path = path.strip_prefix("/src/")?.strip_suffix(".rs")?;
     let mut parts: Vec<String> = path.split('/').map(str::to_owned).collect();

@@ -1,4 +1,4 @@
-//! The documentation tells what is there, and points to what is there.
+//! The documentation describes what is there, and points to what is there.
 
 use crate::assert_none;
 use crate::repository::{documents, files, read, root, sources};
@@ -53,7 +53,7 @@ fn every_plugin_is_documented() {
     breaches.extend(missing(COMPATIBILITY, names.iter().copied()));
     let guide = read(CONFIGURATION);
     for name in names {
-        // `weir plugins` tells of these pages too.
+        // `weir plugins` prints the links of these pages too.
         let page = format!("plugins/{name}.md");
         if !guide.contains(&format!("]({page})")) || !root().join("docs").join(&page).exists() {
             breaches.push(format!("{CONFIGURATION} links no docs/{page}"));
@@ -87,7 +87,7 @@ fn every_page_is_linked_from_another() {
 #[test]
 fn the_index_leads_to_every_page() {
     let index = read("docs/README.md");
-    // Pages of plugins are listed where they are told apart, and decisions on a page of their own.
+    // Pages of plugins are listed in the table of plugins, and decisions on a page of their own.
     let is_listed_elsewhere =
         |path: &str| path.starts_with("plugins/") || (path.starts_with("adr/") && path != "adr/README.md");
     let documents = documents();

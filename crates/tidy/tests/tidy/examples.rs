@@ -63,7 +63,7 @@ fn parse(text: &str) -> Result<serde_json::Value, Vec<Diagnostic>> {
     document::parse(text).map_err(|found| vec![found])
 }
 
-/// All that is to be said of an example; nothing, where it is good.
+/// The faults of an example; empty if it is good.
 fn findings(example: &Example) -> Vec<String> {
     let Some(translated) = translate(&example.text) else {
         return Vec::new();

@@ -18,7 +18,7 @@ const KONG: &str = "crates/kong/src/plugins/";
 const APISIX: &str = "crates/apisix/src/plugins/";
 const REGISTRY: &str = "crates/plugins/src/registry.rs";
 
-/// A list that is made of files: where it stands, and its lines.
+/// A list that is made of files: its place, and its lines.
 struct List {
     path: String,
     /// The text of the line before its first.

@@ -1,4 +1,4 @@
-//! The repository as files: where it is, what is in it.
+//! The repository as files: its path, and its content.
 
 use crate::source::Source;
 use std::fs;

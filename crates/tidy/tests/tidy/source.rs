@@ -7,9 +7,9 @@ pub struct Source {
     pub path: String,
     /// The file's text.
     pub text: String,
-    /// The text with comments and the inside of literals blanked; bytes and lines are where they were.
+    /// The text with comments and the inside of literals blanked; bytes and lines keep their positions.
     pub code: String,
-    /// The code without what is compiled for tests only, likewise blanked. Empty where the whole file is.
+    /// The code without what is compiled for tests only, likewise blanked. Empty if the whole file is.
     pub shipped: String,
 }
 
@@ -83,7 +83,7 @@ impl Source {
     }
 }
 
-/// Where the body of a function begins, whose `fn` is just before `rest`; `None`: it has none.
+/// The begin of a function's body, whose `fn` is just before `rest`; `None`: it has none.
 fn body_of(rest: &str) -> Option<usize> {
     let mut depth = 0usize;
     for (at, byte) in rest.bytes().enumerate() {
@@ -235,7 +235,7 @@ fn character(text: &str) -> usize {
     }
 }
 
-/// The length of a text that begins with `r`, `b`, `c` or two of them; 0: it is none.
+/// The length of a text that begins with `r`, `b`, `c` or two of them; 0: it is no such text.
 fn prefixed_text(text: &str) -> usize {
     let marks = text
         .find(|it| !matches!(it, 'r' | 'b' | 'c'))

@@ -70,7 +70,7 @@ const WORDS: [(&[&str], &str); 8] = [
         "the field's term",
     ),
 ];
-/// Where such a word is the field's term: a file, the word, and why.
+/// The places in which such a word is the field's term: a file, the word, and why.
 const TERMS: [(&str, &str, &str); 3] = [
     (
         "crates/plugin/src/multipart.rs",
@@ -91,8 +91,8 @@ const TERMS: [(&str, &str, &str); 3] = [
 
 /// Words that are too general for a public type: it has the longer name of what it holds, such as `HealthState`.
 const GENERAL: [&str; 5] = ["Call", "Entry", "Plan", "Report", "State"];
-/// Where such a word is a type all the same: public ones by the field's term, private ones that only their file sees.
-/// The list only shrinks.
+/// The places in which such a word is a type all the same: public ones by the field's term, private ones that only
+/// their file sees. The list only shrinks.
 const GENERAL_TYPES: [(&str, &str, &str); 13] = [
     ("crates/analytics/src/calls/files.rs", "State", PRIVATE),
     ("crates/analytics/src/heavy_hitters.rs", "Entry", PRIVATE),
@@ -202,7 +202,7 @@ fn public_types_have_no_general_names() {
                 continue;
             };
             let is_public = code.trim_start().starts_with("pub");
-            // A private alias, as for the cases of a test's table, is read where it is used.
+            // A private alias, as for the cases of a test's table, is read next to its use.
             if !is_public && code.trim_start().starts_with("type ") {
                 continue;
             }

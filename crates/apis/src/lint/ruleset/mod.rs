@@ -21,13 +21,13 @@ use steps::{DocumentShape, PathCost};
 use weir_model::diagnostic::PathStep;
 use weir_model::{DocPath, document};
 
-/// The rule under which faults of a severities file are told.
+/// The rule under which faults of a severities file are reported.
 pub const UNREADABLE_RULES: &str = "invalid-ruleset";
 
 /// Steps that the JSONPaths of all custom rules together may take in a description.
 const MAX_STEPS: u64 = 20_000_000;
 
-/// Which of the built-in rules count where nothing is said about one.
+/// Which of the built-in rules count if nothing is said about one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Mode {
     #[default]

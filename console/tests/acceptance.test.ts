@@ -17,7 +17,7 @@ const POINTS: [number, string, string[]][] = [
     [
       'people: 29, 33, 34: from signing up to calls, usage and refusals',
       'people: 29: wrong passwords slow down, and no answer tells whether an address is known',
-      'crates/portal/tests/people/main.rs: five_wrong_passwords_slow_down_and_tell_nothing',
+      'crates/portal/tests/people/main.rs: five_wrong_passwords_slow_down_and_reveal_nothing',
       'portal-keyboard: 53: from a search to a key, a call that is tried, usage and refusals by keyboard alone',
     ],
   ],

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_told_from_other_texts() {
+    fn addresses_are_distinguished_from_other_texts() {
         let long = format!("{}@example.com", "a".repeat(250));
         for (address, expected) in [
             ("ann@example.com", true),

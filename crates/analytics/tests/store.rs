@@ -306,7 +306,7 @@ fn retention_makes_the_file_smaller_and_answers_coarser() {
 }
 
 #[test]
-fn comparisons_and_csv_tell_the_same_numbers() {
+fn comparisons_and_csv_have_the_same_numbers() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = open(folder.path());
     let minute = START / 60;

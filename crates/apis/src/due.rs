@@ -266,7 +266,7 @@ mod tests {
     /// Subscribers of a plan that is closed at a date hear of it as if their subscriptions ended then, unless another plan
     /// gets them.
     #[test]
-    fn plans_are_closed_at_their_date_and_subscribers_hear_of_it_before() {
+    fn plans_are_closed_at_their_date_and_subscribers_get_notice_before() {
         let subscriptions = [Subscription {
             ends: None,
             ..subscription()

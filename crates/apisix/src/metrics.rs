@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_is_told_in_the_originals_names() {
+    fn metrics_of_a_node_have_the_originals_names() {
         let figures = NodeMetrics {
             prefix: "apisix_".into(),
             open_connections: 2,

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stores_are_told_without_what_opens_them() {
+    fn stores_are_shown_without_their_credentials() {
         let mut vaults = Vaults::default();
         for (id, uri) in [("1", "https://jack:secret@v:8200/x?token=t"), ("2", "no address")] {
             let document = serde_json::json!({"uri": uri, "prefix": "kv", "token": "t"}).to_string();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_told_from_texts() {
+    fn references_are_distinguished_from_texts() {
         for (text, is_reference, stays) in [
             ("$env://A", true, true),
             ("$ENV://A/b", true, true),

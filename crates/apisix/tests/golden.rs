@@ -242,7 +242,7 @@ fn what_weir_lacks_is_an_error_at_its_place() {
 }
 
 #[test]
-fn plugins_that_weir_lacks_are_told_and_calls_are_refused_that_they_would_have_decided() {
+fn plugins_that_weir_lacks_are_reported_and_calls_are_refused_that_they_would_have_decided() {
     const OPEN: (&str, &str) = ("- {id: z, uri: /z, upstream: NODES}", "z");
     for (items, places, refused) in [
         (
@@ -352,7 +352,7 @@ fn plugins_that_are_skipped_are_checked_as_in_the_original() {
 }
 
 #[test]
-fn resources_that_are_not_served_yet_are_checked_and_told() {
+fn resources_that_are_not_served_yet_are_checked_and_reported() {
     let text = "
 ssls:
 - {id: 1, sni: a.com, cert: '$env://CERT', key: '$env://KEY'}

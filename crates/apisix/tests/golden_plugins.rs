@@ -217,7 +217,7 @@ fn queries_are_limited_by_what_they_cost() {
 }
 
 #[test]
-fn restrictions_by_service_go_by_the_id_that_the_route_tells() {
+fn restrictions_by_service_use_the_id_in_the_routes_labels() {
     let document = json!({
         "routes": [
             {"id": "a", "uri": "/a", "service_id": 1, "upstream": {"nodes": {"a:1": 1}},

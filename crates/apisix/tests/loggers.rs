@@ -136,7 +136,7 @@ fn streams_files_and_formats() {
 }
 
 #[test]
-fn what_cannot_be_served_is_told() {
+fn options_that_cannot_be_served_are_reported() {
     for (plugin, config, severity, words) in [
         (
             "elasticsearch-logger",
@@ -174,7 +174,7 @@ fn what_cannot_be_served_is_told() {
 }
 
 #[test]
-fn kafka_is_told_of_brokers_and_users() {
+fn kafka_gets_brokers_and_users() {
     let sasl = json!({"mechanism": "SCRAM-SHA-256", "user": "u", "password": "p"});
     for (config, brokers, has_user, form) in [
         (

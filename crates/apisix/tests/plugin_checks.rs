@@ -34,7 +34,7 @@ fn catalogue(plugins: Value, settings: Settings) -> Value {
 }
 
 #[test]
-fn what_a_shape_cannot_say_is_told_in_the_originals_words() {
+fn what_a_shape_cannot_say_is_reported_in_the_originals_words() {
     for (plugin, config, words) in [
         (
             "oas-validator",
@@ -199,7 +199,7 @@ fn zones_say_where_responses_are_kept() {
 }
 
 #[test]
-fn splits_tell_the_host_that_their_upstreams_say() {
+fn splits_send_the_host_that_their_upstreams_configure() {
     let split = |upstream: Value| {
         let weighted = json!([{"weight": 1, "upstream_id": upstream.as_str()}]);
         let weighted = match upstream {

@@ -26,7 +26,7 @@ fn catalogue(document: &Value, name: &str, settings: Settings) -> (Value, Vec<Di
 }
 
 #[test]
-fn agents_are_told_of_route_and_service_where_it_is_asked_for() {
+fn agents_get_route_and_service_if_the_configuration_asks_for_it() {
     let opa = |options: &Value| {
         let mut opa = json!({"host": "http://127.0.0.1:8181", "policy": "p"});
         let options = options.as_object().expect("a map").clone();

@@ -133,7 +133,7 @@ fn zipkin_and_prometheus() {
 }
 
 #[test]
-fn what_is_wrong_is_told_in_the_originals_words() {
+fn faults_are_reported_in_the_originals_words() {
     for (plugin, config, words) in [
         (
             "zipkin",

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_read_on_where_they_were_or_are_told_that_they_missed_something() {
+    fn clients_resume_or_get_a_notice_that_they_missed_something() {
         let events = Events::new("e");
         assert_eq!(events.after(0).events, []);
         for number in 1..=MAX_EVENTS as u64 + 10 {
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_are_told_what_they_may_read() {
+    fn callers_receive_what_they_may_read() {
         let caller = |role, scope: &str| {
             let scope = Scope::parse(scope).expect("a scope");
             Caller::User(Arc::new(User {

@@ -338,7 +338,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_told_without_secrets() {
+    fn hosts_are_shown_without_secrets() {
         for (url, expected) in [
             ("http://h/a@b", Ok("h")),
             ("https://h:1?a@b", Ok("h:1")),

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_store_decides_and_without_it_what_was_heard_last() {
+    async fn the_store_decides_and_without_it_the_last_known_state() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = Some(folder.path().join(FILE_NAME));
         // What was kept of whom, what the store says, whether edge-1 begins as out, and whether it does without the store.

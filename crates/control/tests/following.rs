@@ -119,7 +119,7 @@ async fn a_storm_of_changes_is_served_together() {
 }
 
 #[tokio::test]
-async fn what_is_broken_is_named_and_what_is_away_is_told() {
+async fn broken_documents_are_named_and_an_absent_store_is_reported() {
     let running = start(None);
     let broken = (key("native/services/x"), Arc::from(&b"{"[..]));
     let whole = SourceEvent::Whole {

@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stores_are_told_without_what_opens_them() {
+    fn stores_are_shown_without_their_credentials() {
         let mut vaults = Vaults::default();
         let document = br#"{"name": "hcv", "prefix": "mine", "config": {"host": "v", "port": 1, "protocol": "https", "token": "t"}}"#;
         assert!(vaults.apply("default/vaults/1", Some(document)));
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_told_from_texts() {
+    fn references_are_distinguished_from_texts() {
         let reference = |vault, resource, field| Reference {
             vault,
             resource,

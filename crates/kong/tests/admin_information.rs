@@ -94,7 +94,7 @@ async fn check(table: &[Row]) {
 }
 
 #[tokio::test]
-async fn the_node_tells_of_itself() {
+async fn the_node_describes_itself() {
     let no_control_plane = "this endpoint is only available when Kong is configured to run as Control Plane for the \
                             cluster";
     let no_resolver = "not implemented with the legacy DNS client";
@@ -149,7 +149,7 @@ async fn the_node_tells_of_itself() {
 }
 
 #[tokio::test]
-async fn schemas_are_told() {
+async fn schemas_are_shown() {
     let no_entity = "No entity named 'consumer_groups'";
     check(&[
         (
@@ -275,7 +275,7 @@ async fn tags_are_listed_page_by_page() {
 }
 
 #[tokio::test]
-async fn health_is_told_and_marked() {
+async fn health_is_shown_and_marked() {
     let known = Arc::new(PluginSupport::default());
     let client = Client::open(Arc::clone(&known)).await;
     let checks = json!({"passive": {"unhealthy": {"http_failures": 3}}});

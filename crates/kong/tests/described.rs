@@ -68,7 +68,7 @@ fn who_decides_about_access_refuses_and_others_are_passed_by() {
 }
 
 #[test]
-fn what_is_kept_in_a_store_is_told_of() {
+fn instances_in_a_store_are_reported() {
     let mut stored = IncrementalModel::new(Options::default());
     let keys = [
         ("ai-prompt-guard", "00000000-0000-4000-8000-000000000001", true),

@@ -119,7 +119,7 @@ fn code_is_refused() {
 }
 
 #[test]
-fn numbers_are_told_by_their_names() {
+fn numbers_are_sent_under_their_names() {
     let stats = |config: &Value| -> Vec<String> {
         let metrics = config["metrics"].as_array().expect("a list").iter();
         metrics

@@ -355,7 +355,7 @@ fn graphql_document() -> Value {
 }
 
 #[test]
-fn plugins_are_told_what_entities_say_of_graphql() {
+fn plugins_get_what_entities_say_of_graphql() {
     let (model, found) = translate(&graphql_document(), &Options::default()).expect("valid");
     assert!(found.iter().all(|it| it.severity != Severity::Error), "{found:?}");
     let config = |name: &str| {

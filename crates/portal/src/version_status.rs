@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_tell_the_state() {
+    fn calls_decide_the_state() {
         for (calls, failed, answered, state) in [
             (0.0, 0.0, None, LiveState::Quiet),
             (1.0, 0.0, Some(1.0), LiveState::Up),

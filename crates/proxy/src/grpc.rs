@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn media_types_tell_grpc() {
+    fn grpc_is_recognised_by_media_type() {
         for (content_type, wanted) in [
             ("application/grpc", true),
             ("application/grpc+proto", true),

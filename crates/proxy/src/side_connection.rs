@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn proxies_are_told_the_server() {
+    fn proxies_are_asked_for_the_server() {
         let proxy = |authorization: Option<&str>| ProxyTarget {
             rules: HttpProxy {
                 host: "proxy".into(),

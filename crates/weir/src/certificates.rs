@@ -128,7 +128,7 @@ mod tests {
     use weir_snapshot::Validity;
 
     #[test]
-    fn ends_are_told_when_they_are_near() {
+    fn ends_are_reported_when_they_are_near() {
         let end = |from: i64, until: i64| Expiry {
             certificate: 0,
             pair: 0,

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_around_guards_are_told() {
+    fn ways_around_guards_are_reported() {
         let guarded = json!({"name": "admin", "paths": ["/admin"], "plugins": [{"name": "key-auth"}]});
         let told = "it takes calls for /admin%2Fx and /admin;x, which a server may read as /admin, past key-auth of route 'admin'";
         for (name, open, is_told) in [

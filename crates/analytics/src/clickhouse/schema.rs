@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_tell_whether_there_are_tokens() {
+    fn versions_show_whether_there_are_tokens() {
         for (version, expected) in [
             ("18.16.1", Some(false)),
             ("21.12.4.1", Some(false)),

@@ -39,7 +39,7 @@ mod tests {
     use crate::diff::{Change, OperationChange};
 
     #[test]
-    fn a_difference_is_told_in_lines() {
+    fn a_difference_is_shown_in_lines() {
         let change = |kind, changes| OperationChange {
             id: "listPets".into(),
             method: "GET".into(),

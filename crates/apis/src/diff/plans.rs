@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn plans_tell_what_they_open_and_close() {
+    fn plan_lines_say_what_opens_and_closes() {
         let plan = |name: &str, operations: &[&str], state| Plan {
             name: name.to_owned(),
             operations: operations.iter().map(|it| (*it).to_owned()).collect(),

@@ -310,7 +310,7 @@ fn that_return(count: usize, schema: &str) -> Value {
 }
 
 #[test]
-fn schemas_that_double_at_each_step_are_told_as_too_large() {
+fn schemas_that_double_at_each_step_are_reported_as_too_large() {
     let twice = json!({"$ref": "#/components/schemas/A"});
     let schemas = |more: &str| json!({"A": {"allOf": [twice, twice], "x-more": more}});
     let (old, new) = (

@@ -151,7 +151,7 @@ fn changes_of_keys_approvals_plans_and_publications_become_events() {
 
 /// Approvals, canaries and the names of operators are none of the developers' business.
 #[test]
-fn developers_hear_of_what_concerns_them() {
+fn developers_are_notified_of_what_concerns_them() {
     for (kind, is_told, note) in [
         ("subscription.rejected", true, "why"),
         ("credential.revoked", true, "why"),
@@ -190,7 +190,7 @@ fn developers_hear_of_what_concerns_them() {
 }
 
 #[test]
-fn people_are_told_in_words() {
+fn notices_for_people_are_sentences() {
     let event = Event::new("subscription.ending")
         .of_publication("pets/1/test")
         .with("application", "shop")

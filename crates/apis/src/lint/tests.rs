@@ -423,7 +423,7 @@ fn rules_as_people_have_them_are_read() {
 }
 
 #[test]
-fn faults_of_a_severities_file_are_told_at_their_place() {
+fn faults_of_a_severities_file_are_reported_at_their_place() {
     for (rules, line, part) in [
         ("extends: [other.yaml]", 1, "other rule sets are not fetched"),
         (
@@ -475,7 +475,7 @@ fn reports_for_build_servers_are_well_formed() {
 }
 
 #[test]
-fn places_that_take_too_long_are_told_and_not_looked_for() {
+fn places_that_take_too_long_are_reported_and_not_looked_for() {
     // Maps within maps, so that many ways lead to each value.
     let nested = "{a: {a: {a: {a: {a: ".repeat(12);
     let text = format!(

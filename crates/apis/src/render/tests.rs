@@ -545,7 +545,7 @@ fn a_canary_stands_beside_the_stable_routes() {
 }
 
 #[test]
-fn what_is_missing_is_told() {
+fn missing_parts_are_reported() {
     let mut case = orders();
     case.publication.runtime.backends = BTreeMap::from([
         (

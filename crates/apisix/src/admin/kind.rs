@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_tell_kinds() {
+    fn kinds_are_found_by_key() {
         for (key, kind) in [
             ("routes/1", Some(Kind::Route)),
             ("consumers/jack", Some(Kind::Consumer)),

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn faults_are_told_in_the_words_of_pcre() {
+    fn faults_are_reported_in_the_words_of_pcre() {
         for (pattern, words) in [
             ("a(b)", None),
             (

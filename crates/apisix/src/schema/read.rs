@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn violations_are_told_in_the_originals_words() {
+    fn violations_are_reported_in_the_originals_words() {
         for (schema, mut value, told) in [
             (json!({"const": "a"}), json!("b"), "failed to check const value"),
             (

@@ -133,7 +133,7 @@ plugin_attr:
 }
 
 #[test]
-fn the_rest_is_told_of() {
+fn the_rest_is_reported() {
     let (settings, told) = of("
 apisix:
   node_listen: 9080

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_conditions_are_told() {
+    fn wrong_conditions_are_reported() {
         let invalid = |words: &str| ConditionError::Invalid(words.to_owned());
         for (rules, fault) in [
             (json!([["a", "===", "1"]]), invalid("invalid operator '==='")),

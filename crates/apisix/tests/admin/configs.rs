@@ -110,7 +110,7 @@ async fn yaml_is_taken_too() {
 }
 
 #[tokio::test]
-async fn everything_wrong_is_told_at_once() {
+async fn all_faults_are_reported_at_once() {
     let api = Api::open().await;
     let body = json!({
         "routes": [

@@ -39,7 +39,7 @@ impl HealthSource for Checks {
 }
 
 #[tokio::test]
-async fn what_is_configured_is_told() {
+async fn the_configuration_is_shown() {
     let mut options = AdminOptions::new(clock);
     options.keys.clear();
     options.health = Some(Arc::new(Checks));
@@ -94,7 +94,7 @@ GET /v1/nothing -> 404
 
 /// `_meta` is shown alike for all plugins, those of streams too; these have their own schemas there.
 #[tokio::test]
-async fn schemas_of_meta_and_of_stream_plugins_are_told() {
+async fn schemas_of_meta_and_of_stream_plugins_are_shown() {
     let mut options = AdminOptions::new(clock);
     options.keys.clear();
     let api = Api::with(options, Arc::new(MemoryStore::new())).await;

@@ -129,7 +129,7 @@ async fn collections_are_filtered_and_paged() {
 }
 
 #[tokio::test]
-async fn headers_tell_version_and_revision() {
+async fn headers_have_version_and_revision() {
     let api = Api::open().await;
     let body = r#"{"uri": "/a", "plugins": {}}"#;
     let answer = api.call("PUT routes/1", body, &[]).await;

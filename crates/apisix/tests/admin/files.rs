@@ -54,7 +54,7 @@ async fn files_are_not_for_callers_of_one_workspace_over_a_file_either() {
 }
 
 #[tokio::test]
-async fn the_control_api_tells_items_of_a_file_as_the_original_does() {
+async fn the_control_api_shows_items_of_a_file_as_the_original_does() {
     let text = json!({
         "services": [{"id": 5, "plugins": {"limit-count": {"count": 2, "time_window": 60}}}],
         "upstreams": [{

@@ -52,7 +52,7 @@ fn run(gateway: &Gateway, program: &Path, folder: &Path, variables: &[(&str, &Pa
 }
 
 #[test]
-fn kong_is_started_from_its_own_place_and_told_once_to_stay_in_front() {
+fn kong_is_started_from_its_own_folder_and_stays_in_front_by_one_setting() {
     let kong = described("kong");
     // It is called as `prepare -p PREFIX -c FILE`, and writes down where.
     let source = "#!/bin/sh\nnginx -v\nmkdir -p \"$3\"\necho \"$PWD $*\" > \"$3/../prepared\"\n";

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_latest_of_many_are_told() {
+    async fn the_latest_of_many_are_listed() {
         let (store, dialects) = (MemoryStore::new(), crate::sample::all());
         let last = MAX_TOLD as u64 + 150;
         for revision in 1..=last {

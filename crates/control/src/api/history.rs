@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn commits_are_told_however_large_they_are() {
+    async fn commits_are_listed_however_large_they_are() {
         let (store, dialects) = (MemoryStore::new(), crate::sample::all());
         let many: Vec<String> = (0..BATCH + 500)
             .map(|number| format!("sample/routes/{number:05}"))

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn missing_parts_are_reported() {
         for (document, part) in [
             (json!({}), "openapi"),
             (json!({ "openapi": "3.0.0", "paths": {} }), "title"),

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn older_messages_tell_whose_they_are() {
+    fn owners_of_older_messages_are_found() {
         let main = || Origin::Portal("main".to_owned());
         for (kind, to, expected) in [
             ("portal", "ann@example.com", main()),

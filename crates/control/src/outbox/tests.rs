@@ -227,7 +227,7 @@ fn subscription(state: &str) -> Value {
 }
 
 #[tokio::test]
-async fn each_commit_is_told_once_to_hooks_and_people() {
+async fn each_commit_is_sent_once_to_hooks_and_people() {
     let (outbox, receiver) = outbox();
     let store = MemoryStore::new();
     commit(

@@ -358,7 +358,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn violations_are_told_as_in_the_original() {
+    fn violations_are_reported_as_in_the_original() {
         for (fields, message) in [
             (
                 json!({"name": "required field missing"}),

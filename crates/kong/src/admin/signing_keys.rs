@@ -316,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_public_halves_are_told() {
+    fn only_public_halves_are_shown() {
         for (jwk, expected) in [
             (
                 r#"{"kty":"RSA","kid":"a","n":"N","e":"E","d":"D","p":"P","q":"Q","dp":"1","dq":"2","qi":"3","oth":[]}"#,

@@ -379,7 +379,7 @@ mod tests {
 
     /// A writer of one workspace chooses ids: those of another one's plugins and consumers are no way into it.
     #[test]
-    fn what_is_called_alike_in_two_workspaces_is_told_apart() {
+    fn equal_names_in_two_workspaces_are_distinguished() {
         const OTHER: &str = "5f3e1c80-0000-4000-8000-000000000004";
         let mut stored = IncrementalModel::new(Options::default());
         for workspace in ["default", "team"] {

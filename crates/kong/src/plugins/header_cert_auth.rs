@@ -64,7 +64,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn only_the_own_host_is_believed_unless_told_otherwise() {
+    fn only_the_own_host_is_believed_by_default() {
         for (secure, trusted) in [
             (true, json!(["127.0.0.0/8", "::1/128"])),
             (false, json!(["0.0.0.0/0", "::/0"])),

@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_that_do_not_exist_are_told() {
+    fn sets_that_do_not_exist_are_reported() {
         let other = ("access_token_keyset", "other");
         let made = ("access_token_keyset", "made");
         let secret = ("access_token_signing_algorithm", "HS256");

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn former_names_are_told() {
+    fn former_names_are_shown() {
         let table = [
             (
                 "session",

@@ -85,7 +85,7 @@ fn everywhere(role: Role) -> (Role, Scope) {
 }
 
 #[tokio::test]
-async fn somebody_who_waits_is_approved_and_told() {
+async fn a_developer_who_waits_is_approved_and_notified() {
     let portal = Portal::with_approval().await;
     let hook = json!({ "url": "https://hooks.test/x", "events": ["developer.*"] });
     portal.provide(Method::PUT, "/api/v1/hooks/ci", hook).await;
@@ -155,7 +155,7 @@ async fn somebody_who_waits_is_approved_and_told() {
 }
 
 #[tokio::test]
-async fn somebody_who_is_refused_reads_why_and_may_be_approved_later() {
+async fn a_developer_who_is_refused_reads_why_and_may_be_approved_later() {
     let portal = Portal::with_approval().await;
     let eve = portal.waiting("eve").await;
     let reason = json!({ "reason": "no contract" });

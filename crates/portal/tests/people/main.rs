@@ -328,7 +328,7 @@ async fn signing_up_asks_for_the_mail_and_links_are_good_once() {
 
 /// 29
 #[tokio::test]
-async fn five_wrong_passwords_slow_down_and_tell_nothing() {
+async fn five_wrong_passwords_slow_down_and_reveal_nothing() {
     let portal = Portal::start().await;
     portal.join("ann").await;
     let mut said = Vec::new();

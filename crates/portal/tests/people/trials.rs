@@ -137,7 +137,7 @@ async fn a_subscription_that_is_stopped_gives_none() {
 }
 
 #[tokio::test]
-async fn the_catalogue_tells_ones_own_apis_apart() {
+async fn the_catalogue_marks_the_developers_own_apis() {
     const MINE: &str = "/apis?mine=true";
     let portal = Portal::start().await;
     portal.publish().await;

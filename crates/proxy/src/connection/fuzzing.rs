@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_of_http1_are_heard_wherever_they_are_cut() {
+    fn clients_of_http1_are_understood_wherever_their_bytes_are_cut() {
         let (hops, said) = (
             hops(),
             b"GET /1 HTTP/1.1\r\nHost: a\r\n\r\nPOST /2 HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nxGET / HTTP/1.0\r\n\r\n",
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_of_http2_are_heard_wherever_they_are_cut() {
+    fn clients_of_http2_are_understood_wherever_their_bytes_are_cut() {
         let hops = hops();
         let get = |stream: u8, path: u8| {
             [&[

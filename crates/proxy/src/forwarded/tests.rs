@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn prefixes_are_told_without_escapes_that_a_header_does_not_need() {
+fn prefixes_have_no_escapes_that_a_header_does_not_need() {
     for (prefix, told) in [
         (&b"/plain"[..], &b"/plain"[..]),
         (b"/e%20x", b"/e x"),

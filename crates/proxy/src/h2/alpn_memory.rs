@@ -47,7 +47,7 @@ mod tests {
     use std::net::{Ipv4Addr, SocketAddr};
 
     #[test]
-    fn a_choice_is_remembered_while_somebody_asks_for_it() {
+    fn a_choice_is_remembered_while_calls_ask_for_it() {
         let choices = AlpnMemory::default();
         let key = PoolKey {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 443)),

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_of_a_refusal_quotes_no_password() {
+    fn the_error_of_a_refusal_quotes_no_password() {
         for (words, told) in [
             (
                 "ERR unknown command 'AUTH', with args beginning with: 'secret'",

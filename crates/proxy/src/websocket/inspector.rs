@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn closing_frames_tell_why() {
+    fn closing_frames_give_the_reason() {
         let fault = MessageViolation {
             code: 1007,
             reason: "\u{e4}".repeat(100).into(),

@@ -158,7 +158,7 @@ fn secure_server() -> (std::net::SocketAddr, String) {
 }
 
 #[test]
-fn probes_over_tls_trust_whom_they_are_told_to() {
+fn probes_over_tls_trust_the_configured_authorities() {
     let (address, pem) = secure_server();
     for (tls, expected) in [
         (json!({"verify": false}), Status::Healthy),

@@ -74,7 +74,7 @@ fn an_address_that_dies_with_its_time_is_left_in_time() {
 }
 
 #[test]
-fn services_tell_ports_weights_and_who_comes_first() {
+fn service_records_have_ports_weights_and_priorities() {
     let servers = ["often", "seldom", "spare"].map(Server::start);
     let ports = servers.each_ref().map(|it| it.address.port());
     let names = NameServer::start();

@@ -187,7 +187,7 @@ fn plugins_decide_before_there_is_a_tunnel() {
 }
 
 #[test]
-fn a_target_that_cannot_be_reached_is_told() {
+fn a_target_that_cannot_be_reached_is_reported() {
     let upstream = Upstream::bind();
     let place = upstream.address;
     drop(upstream);

@@ -179,7 +179,7 @@ fn a_response_without_an_end_of_its_own_becomes_chunked() {
 }
 
 #[test]
-fn a_replaced_body_is_framed_anew() {
+fn a_replaced_body_is_framed_again() {
     let upstream = Upstream::bind();
     let model = patch(
         simple_model(upstream.address),

@@ -53,7 +53,7 @@ fn what_untrusted_peers_say_is_gone_before_anything_looks() {
 }
 
 #[test]
-fn upstreams_are_told_what_was_settled() {
+fn upstreams_get_the_forwarded_headers_that_routes_saw() {
     let names = [
         "X-Forwarded-For",
         "X-Forwarded-Proto",

@@ -84,7 +84,7 @@ fn broken_chunks_end_both_connections() {
 }
 
 #[test]
-fn chunk_framing_is_made_anew() {
+fn chunk_framing_is_made_again() {
     let upstream = Upstream::bind();
     let address = upstream.address;
     let seen = upstream.serve(|_| answer("ok"));

@@ -40,7 +40,7 @@ fn trailers_only_answers_pass() {
 }
 
 #[test]
-fn faults_are_told_as_statuses_of_grpc() {
+fn faults_are_answered_as_statuses_of_grpc() {
     let broken = Upstream::serve(|_| Answer {
         reset: Some(h2::Reason::INTERNAL_ERROR),
         ..Answer::default()

@@ -53,7 +53,7 @@ fn answer(says: Says) -> Answer {
 }
 
 #[test]
-fn services_tell_whether_they_serve() {
+fn services_answer_whether_they_serve() {
     let says = Arc::new(AtomicU8::new(Says::Serving as u8));
     let upstream = Upstream::serve({
         let says = Arc::clone(&says);

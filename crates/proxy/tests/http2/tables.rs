@@ -27,7 +27,7 @@ fn frames(sizes: &[&[u32]]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn clients_are_told_once() {
+fn clients_get_the_table_size_once() {
     let upstream = Upstream::bind();
     let gateway = TestGateway::to(upstream.address);
     upstream.serve(|_| answer("ok"));
@@ -56,7 +56,7 @@ fn clients_are_told_once() {
 }
 
 #[test]
-fn upstreams_are_told() {
+fn upstreams_get_the_table_size() {
     for (sizes, is_told) in CASES {
         let upstream = Upstream::bind();
         let url = format!("h2c://{}", upstream.address);

@@ -50,7 +50,7 @@ fn filters_take_trailers_and_change_heads_that_wait() {
 }
 
 #[test]
-fn a_held_answer_that_breaks_off_is_told() {
+fn a_held_answer_that_breaks_off_is_reported() {
     let upstream = Upstream::serve(|_| Answer {
         reset: Some(h2::Reason::INTERNAL_ERROR),
         ..Answer::ok("half")

@@ -30,7 +30,7 @@ fn status(shown: &Made, asked: Option<&Made>, tls: Value) -> u16 {
 }
 
 #[test]
-fn upstreams_are_verified_unless_told_otherwise() {
+fn upstreams_are_verified_by_default() {
     let (good, other, own) = (
         Made::signed_for("a.test"),
         Made::signed_for("a.test"),
@@ -122,7 +122,7 @@ fn connections_made_by_other_rules_are_not_shared() {
 }
 
 #[test]
-fn names_that_calls_tell_hold_for_these_calls_only() {
+fn names_from_calls_hold_for_these_calls_only() {
     let good = Made::signed_for("a.test");
     let upstream = Upstream::bind();
     let mut model = simple_model(upstream.address);

@@ -195,7 +195,7 @@ fn trailers_pass_both_ways() {
 }
 
 #[test]
-fn clients_over_tls_are_told_of_http3() {
+fn http3_is_announced_to_clients_over_tls() {
     for protocol in ALL {
         let stand = Stand::new();
         let port = super::stand::address(&stand.gateway, Protocol::Http3).port();

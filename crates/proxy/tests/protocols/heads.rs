@@ -57,7 +57,7 @@ fn several_cookie_fields_become_one() {
 }
 
 #[test]
-fn what_tells_of_the_client_is_the_same() {
+fn headers_about_the_client_are_the_same() {
     over_all(|protocol, stand| {
         let client = stand.client(protocol);
         let seen = stand.upstream.serve(|_| answer("ok"));
@@ -144,7 +144,7 @@ fn fields_of_a_connection_have_no_place_on_a_stream() {
 }
 
 #[test]
-fn a_client_that_waits_is_told_to_go_on() {
+fn a_client_that_waits_gets_100_continue() {
     over_all(|protocol, stand| {
         let client = stand.client(protocol);
         std::thread::scope(|scope| {

@@ -33,7 +33,7 @@ const MARKED: &[Marked] = &[
 const HOST: (&str, &str) = ("host", "Client.Example:8000");
 
 #[test]
-fn what_is_told_of_a_call_is_the_gateways_own() {
+fn headers_about_a_call_are_the_gateways_own() {
     for protocol in ALL {
         let stand = Stand::new();
         let port = address(&stand.gateway, protocol).port().to_string();

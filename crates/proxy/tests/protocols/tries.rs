@@ -189,7 +189,7 @@ impl Full {
 }
 
 #[test]
-fn failures_are_told_apart() {
+fn failures_are_distinguished() {
     for protocol in ALL {
         let (silent, full) = (Upstream::bind(), Full::new());
         let service = json!({"services": {"retries": 0, "timeouts": {"connect_ms": 100, "read_ms": 100, "write_ms": 100}}});

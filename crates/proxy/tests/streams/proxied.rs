@@ -66,7 +66,7 @@ fn forwarded_for(header: &[u8], network: &str) -> Option<String> {
 }
 
 #[test]
-fn trusted_balancers_tell_who_the_client_is() {
+fn trusted_balancers_name_the_client() {
     let believed = "127.0.0.0/8";
     for (header, network, wanted) in [
         (V1, believed, Some("192.0.2.7")),

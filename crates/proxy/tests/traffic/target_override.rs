@@ -63,7 +63,7 @@ fn calls_go_where_the_filter_says() {
 }
 
 #[test]
-fn what_cannot_be_reached_is_told_and_hurts_nothing_else() {
+fn a_target_that_cannot_be_reached_is_reported_and_hurts_nothing_else() {
     let own = server("own");
     let port = dead().port();
     let gateway = TestGateway::start(model(own, &[], &json!({"port": port})));

@@ -114,7 +114,7 @@ async fn a_document_that_etcd_does_not_take_is_refused() {
 }
 
 #[tokio::test]
-async fn what_other_programs_write_is_told_as_it_is() {
+async fn what_other_programs_write_is_reported_as_it_is() {
     let cluster = Cluster::start(1, &[]).await;
     let store = connect(&cluster.location());
     let first = commit(&*store, vec![put("kong/1", "{}")]).await;

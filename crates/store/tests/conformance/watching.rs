@@ -11,7 +11,7 @@ fn told(texts: &[(&str, Option<&str>)]) -> Vec<(String, Option<String>)> {
         .collect()
 }
 
-pub async fn every_commit_is_told_in_order(it: Fixture) {
+pub async fn every_commit_is_reported_in_order(it: Fixture) {
     let (_, start) = it.store.read("").await.expect("it is read");
     let (mut all, mut some) = (it.watch("", start).await, it.watch("a/", start).await);
     let revisions = [
@@ -54,7 +54,7 @@ pub async fn a_watch_begins_in_the_past(it: Fixture) {
     }
 }
 
-pub async fn another_process_is_told(it: Fixture) {
+pub async fn another_process_gets_the_commit(it: Fixture) {
     let (_, start) = it.store.read("").await.expect("it is read");
     let other = it.another();
     let (mut here, mut there) = (

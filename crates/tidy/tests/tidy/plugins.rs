@@ -298,7 +298,7 @@ fn built(original: &str, name: &str) -> &'static str {
 }
 
 #[test]
-fn plugin_names_are_told_as_they_are_built() {
+fn plugin_names_are_found_as_they_are_built() {
     let mut breaches = Vec::new();
     for (original, rows) in originals() {
         let file = match original {

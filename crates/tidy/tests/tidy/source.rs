@@ -283,7 +283,7 @@ fn comments_and_texts_are_blanked() {
 }
 
 #[test]
-fn tests_are_told_from_what_is_shipped() {
+fn tests_are_distinguished_from_what_is_shipped() {
     let text = "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() { }\n}\n#[cfg(test)]\nmod c;\nfn d() {}\n";
     let source = Source::new("crates/x/src/y.rs".to_owned(), text.to_owned());
     let shipped: Vec<&str> = source.shipped.split_whitespace().collect();

@@ -141,7 +141,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn differences_are_told_by_field() {
+    fn differences_are_printed_by_field() {
         let told = changes(&json!([
             { "document": "native/routes/a", "before": null, "after": { "name": "a" } },
             { "document": "native/routes/b", "before": { "n": 1, "o": { "x": 1 } }, "after": { "n": 1, "o": { "x": 2, "y": 3 } } },
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn imports_and_problems_are_told() {
+    fn imports_and_problems_are_printed() {
         let answer = json!({ "service": "s", "is_new": false, "dry_run": false, "routes": { "created": ["a"], "removed": ["b"] } });
         assert_eq!(import(&answer), "service s changed\n+ route a\n- route b\n");
         let answer = json!({ "detail": "no", "errors": [{ "path": "a.b", "message": "bad" }] });

@@ -72,7 +72,7 @@ mod tests {
     use weir_snapshot::{Expiry, Validity};
 
     #[test]
-    fn the_same_is_told_once_a_day() {
+    fn the_same_is_logged_once_a_day() {
         let end = |until: i64| Expiry {
             certificate: 0,
             pair: 0,

@@ -135,7 +135,7 @@ fn counts_are_exact() {
 }
 
 #[test]
-fn csv_tells_the_same_numbers() {
+fn csv_has_the_same_numbers() {
     let folder = tempfile::tempdir().expect("a folder");
     configure(folder.path(), upstream("a"));
     let weir = Weir::start(folder.path(), &FLAGS);

@@ -14,7 +14,7 @@ fn now() -> u64 {
 }
 
 #[test]
-fn a_kill_loses_little_and_is_told() {
+fn a_kill_loses_little_and_is_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     configure(folder.path(), upstream("a"));
     let flags = [&FLAGS[..], &["--name", "edge"]].concat();

@@ -21,7 +21,7 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
     ),
     (
         "2 gateways serve their environment",
-        &["lifecycle gateways_serve_their_environment_and_hear_of_no_other"],
+        &["lifecycle gateways_serve_their_environment_and_receive_no_other"],
     ),
     (
         "3 a publish under load",
@@ -77,7 +77,7 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
     (
         "13 deprecation and sunset",
         &[
-            "acceptance a_sunset_is_told_by_every_answer_and_comes_by_itself",
+            "acceptance a_sunset_is_announced_in_every_answer_and_comes_by_itself",
             "lifecycle deprecation_reaches_every_answer_and_the_end_is_410",
         ],
     ),
@@ -91,7 +91,7 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
     ),
     (
         "16 a gateway's stream",
-        &["lifecycle gateways_serve_their_environment_and_hear_of_no_other"],
+        &["lifecycle gateways_serve_their_environment_and_receive_no_other"],
     ),
     ("17 a guard", &["ticker a_failing_candidate_goes_back_by_itself"]),
     (
@@ -105,7 +105,7 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
         "19 automatic and manual plans",
         &[
             "subscribing automatic_subscriptions_are_good_at_once_and_their_keys_are_nowhere",
-            "subscribing manual_plans_wait_for_somebody",
+            "subscribing manual_plans_wait_for_approval",
         ],
     ),
     (
@@ -161,7 +161,7 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
     (
         "58 kills, and a control plane that is away",
         &[
-            "delivery a_kill_loses_little_and_is_told",
+            "delivery a_kill_loses_little_and_is_reported",
             "delivery gateways_deliver_and_wait_while_the_control_plane_is_away",
             "backlog half_an_hour_waits_and_nothing_is_lost",
         ],
@@ -190,7 +190,7 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
     (
         "62 a panel's numbers",
         &[
-            "counts csv_tells_the_same_numbers",
+            "counts csv_has_the_same_numbers",
             "watching 62: the CSV of a panel is the answer of the API, and its query run by curl gives the same numbers",
         ],
     ),
@@ -444,7 +444,7 @@ fn a_publish_that_a_kill_interrupts_is_whole_or_absent() {
 
 /// 13
 #[test]
-fn a_sunset_is_told_by_every_answer_and_comes_by_itself() {
+fn a_sunset_is_announced_in_every_answer_and_comes_by_itself() {
     let plane = Plane::start();
     plane.version(&petstore());
     let plan = json!({"state": "published", "limits": [{"count": 1, "per": "month"}]});

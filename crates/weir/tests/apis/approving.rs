@@ -215,7 +215,7 @@ fn who_has_made_a_change_agrees_to_none_of_it() {
 
 /// Who may test an API sees no routes of other APIs by that.
 #[test]
-fn a_test_tells_nothing_of_routes_of_others() {
+fn a_test_reveals_nothing_of_routes_of_others() {
     let plane = two_apis();
     let people = People::of(&plane);
     let owner = people.add("ann", json!([{"api": "pets", "role": "api-owner"}]));

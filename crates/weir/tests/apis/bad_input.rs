@@ -77,7 +77,7 @@ fn fields_that_are_there_twice_are_refused_with_their_line() {
 
 /// A fault has its place in the document that was sent, not in the configuration of all documents.
 #[test]
-fn faults_are_told_at_their_place_in_the_document() {
+fn faults_are_reported_at_their_place_in_the_document() {
     let plane = Plane::start();
     let service = |plugins: Value| {
         json!({"url": "http://127.0.0.1:1", "routes": [

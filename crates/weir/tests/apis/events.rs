@@ -168,7 +168,7 @@ fn a_page_that_comes_back_reads_on_where_it_was() {
 }
 
 #[test]
-fn people_are_told_what_they_may_read() {
+fn people_receive_what_they_may_read() {
     let plane = Plane::start();
     let user = |name: &str, rights: Value, root: Option<&str>| {
         let call = plane.call(

@@ -35,7 +35,7 @@ fn a_document_that_is_posted_lists_operations_and_findings_and_serves_nothing() 
 
 /// A document or a call that cannot be used is answered with a problem that has its line and column.
 #[test]
-fn bad_documents_and_calls_are_told_as_problems() {
+fn bad_documents_and_calls_are_answered_with_problems() {
     let plane = Plane::start();
     let versions = "/api/v1/apis/pets/versions";
     let form = "application/x-www-form-urlencoded";
@@ -76,7 +76,7 @@ fn bad_documents_and_calls_are_told_as_problems() {
 
 /// 2, 16
 #[test]
-fn gateways_serve_their_environment_and_hear_of_no_other() {
+fn gateways_serve_their_environment_and_receive_no_other() {
     let plane = Plane::start();
     let control = format!("http://{}", plane.weir.console());
     let folder = tempfile::tempdir().expect("a folder");
@@ -317,7 +317,7 @@ fn changes_that_break_callers_need_force_and_a_dry_run_changes_nothing() {
 /// Of two concurrent publishers, one wins, and the answer to the other names the winner. A publisher who has looked at
 /// an earlier state gets the same answer.
 #[test]
-fn of_two_publishers_one_is_told_of_the_other() {
+fn of_two_publishers_one_is_refused_with_the_name_of_the_other() {
     let plane = Plane::start();
     plane.version(&petstore());
     plane.publish("test", upstream("pets"));

@@ -250,7 +250,7 @@ fn with_quotas(plane: &Plane, receiver: SocketAddr) -> String {
 /// Each level of a quota is notified once, by mail and by webhook. Subscribers to a product get notifications about its
 /// APIs.
 #[test]
-fn developers_hear_of_quotas_and_of_apis_of_their_products() {
+fn developers_are_notified_of_quotas_and_of_apis_of_their_products() {
     let Some(sink) = Sink::start() else {
         return;
     };

@@ -16,7 +16,7 @@ fn titled(title: &str) -> Value {
 }
 
 #[test]
-fn a_draft_is_reviewed_by_another_person_until_somebody_changes_it() {
+fn a_review_by_another_person_counts_until_the_draft_changes() {
     let plane = Plane::start();
     plane.version(&petstore());
     let people = People::of(&plane);

@@ -80,7 +80,7 @@ fn files_with(folder: &Path, text: &str) -> usize {
 
 /// 19
 #[test]
-fn manual_plans_wait_for_somebody() {
+fn manual_plans_wait_for_approval() {
     let plane = offered(json!({"state": "published", "validation": "manual"}));
     let made = subscribe(&plane, "gold");
     let id = text(&made, "/id").to_owned();
@@ -101,7 +101,7 @@ fn manual_plans_wait_for_somebody() {
 
 /// Of two keys, the one that was used says when, also if a gateway of its own took the call.
 #[test]
-fn keys_tell_on_which_day_they_were_used_last() {
+fn keys_show_the_day_of_their_last_use() {
     let plane = offered(json!({"state": "published"}));
     let made = subscribe(&plane, "gold");
     let path = format!("/api/v1/subscriptions/{}/credentials", text(&made, "/id"));

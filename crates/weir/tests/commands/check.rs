@@ -48,7 +48,7 @@ fn check_says_the_new_names_of_fields() {
 }
 
 #[test]
-fn check_tells_what_is_wrong_and_where() {
+fn check_reports_what_is_wrong_and_where() {
     let wrong_config = SHOP.replace("count: 5", "coutn: 5");
     let wrong_reference = SHOP.replace("use: keys", "use: kyes");
     let wrong_service = "weir: 1\nroutes:\n  - name: more\n    paths: [/more]\n    service: shp\n";

@@ -3,7 +3,7 @@
 use super::{APISIX, KONG, SHOP, assert_says, folder, weir};
 
 #[test]
-fn explain_tells_route_reasons_and_chain() {
+fn explain_shows_route_reasons_and_chain() {
     let folder = folder(&[("shop.yaml", SHOP)]);
     for (call, text) in [
         (

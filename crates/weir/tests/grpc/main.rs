@@ -338,7 +338,7 @@ fn definitions_are_checked_when_they_are_loaded() {
 }
 
 #[test]
-fn explain_tells_of_grpc() {
+fn explain_shows_grpc() {
     let text = "weir: 1\nservices:\n  - {name: a, url: 'grpc://127.0.0.1:1', routes: [{name: r, paths: [/], grpc_only_status: 415}]}\n";
     let folder = folder("weir.yaml", text);
     for (content_type, expected) in [

@@ -60,7 +60,7 @@ services:
 
 /// As Kong 3.9.3's `runloop/handler.lua` has it.
 #[test]
-fn other_hops_are_told_of_as_kong_does() {
+fn other_hops_are_named_in_kongs_headers() {
     let upstream = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = upstream.local_addr().expect("bound").to_string();
     let (_folder, weir) = gateway(HOPS, &upstream);

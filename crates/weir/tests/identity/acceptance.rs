@@ -133,7 +133,7 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
     (
         "43 every name of a plugin is served, or refused with a reason",
         &[
-            "names plugin_names_are_told_as_they_are_built",
+            "names plugin_names_are_found_as_they_are_built",
             "names plugin_lists_are_up_to_date",
         ],
     ),

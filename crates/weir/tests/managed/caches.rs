@@ -28,7 +28,7 @@ fn is(answer: &Answer, word: &str) -> bool {
 }
 
 #[test]
-fn responses_are_told_and_forgotten() {
+fn responses_are_listed_and_purged() {
     let folder = tempfile::tempdir().expect("a folder");
     let weir = Weir::start(folder.path(), &["--kong-admin", "127.0.0.1:0"]);
     let (kong, proxy) = (weir.kong(), weir.proxy());

@@ -87,7 +87,7 @@ fn certificates_that_cannot_be_used_are_refused_in_every_dialect() {
 }
 
 #[test]
-fn a_certificate_past_its_end_is_shown_and_told_of() {
+fn a_certificate_past_its_end_is_shown_and_reported() {
     let [certificate, key] = made("old.test", 2020);
     let document = json!({"weir": 1, "certificates": [
         {"names": ["old.test"], "key_pairs": [{"certificate": certificate, "key": key}]}]});

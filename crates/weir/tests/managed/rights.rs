@@ -153,7 +153,7 @@ fn private_keys_are_for_whoever_may_write() {
 }
 
 #[test]
-fn a_gateway_whose_user_is_gone_hears_no_more() {
+fn a_gateway_whose_user_is_gone_gets_no_more_changes() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = upstream("a");
     let flags = [

@@ -98,7 +98,7 @@ fn what_is_forgotten_during_a_fetch_is_not_kept() {
 }
 
 #[test]
-fn variants_are_told_apart() {
+fn variants_are_distinguished() {
     if !is_installed() {
         return;
     }

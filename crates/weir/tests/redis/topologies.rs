@@ -127,7 +127,7 @@ pub fn cluster() -> Vec<Redis> {
 }
 
 #[test]
-fn sentinels_tell_where_the_master_is() {
+fn sentinels_name_the_master() {
     if !is_installed() {
         return;
     }

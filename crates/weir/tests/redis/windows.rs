@@ -51,7 +51,7 @@ fn two_gateways_share_one_limit_exactly() {
 }
 
 #[test]
-fn headers_tell_what_is_left_everywhere() {
+fn headers_show_what_is_left_everywhere() {
     if !is_installed() {
         return;
     }

@@ -297,7 +297,7 @@ async fn another_site_can_neither_write_nor_log_in() {
 }
 
 #[tokio::test]
-async fn answers_do_not_tell_whether_a_user_exists_and_wrong_passwords_slow_down() {
+async fn answers_do_not_reveal_whether_a_user_exists_and_wrong_passwords_slow_down() {
     let (plane, ..) = with_root().await;
     // Users without a password, and those that do not exist, are refused as those with another password are.
     for name in ["root", "edge", "unknown", ""] {
@@ -497,7 +497,7 @@ async fn personal_tokens_act_as_their_user_and_no_more() {
 }
 
 #[tokio::test]
-async fn callers_are_told_what_they_may() {
+async fn callers_see_what_they_may_do() {
     let (plane, _, _, edge) = with_root().await;
     let root = plane.browser_of("root").await;
     let owner = json!({ "rights": [{ "role": "api-owner", "api": "orders" }] });

@@ -309,7 +309,7 @@ async fn keys_are_shown_once() {
 
 /// 29: no answer shows whether a mail address has an account.
 #[tokio::test]
-async fn answers_tell_nothing_of_who_has_an_account() {
+async fn answers_do_not_reveal_who_has_an_account() {
     let portal = with_pets("https://api.test").await;
     portal.join("ann").await;
     let mails = |to: &str| {

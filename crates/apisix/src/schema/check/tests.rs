@@ -18,7 +18,7 @@ fn example() -> Schema {
 }
 
 #[test]
-fn violations_are_told_in_the_originals_words() {
+fn violations_are_reported_in_the_originals_words() {
     for (value, words) in [
         (
             json!({"count": "1"}),

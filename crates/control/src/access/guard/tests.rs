@@ -17,7 +17,7 @@ fn guard(keys: &[&str], is_open: bool) -> Guard {
 }
 
 #[test]
-fn what_tells_how_a_gateway_is_doing_wants_a_key_from_elsewhere() {
+fn the_status_of_a_gateway_needs_a_key_from_elsewhere() {
     let guard = |keys: &[&str]| guard(keys, false);
     for (keys, peer, key, expected) in [
         (&[][..], "127.0.0.1:1", None, Ok(())),

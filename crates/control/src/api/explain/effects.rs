@@ -220,7 +220,7 @@ mod tests {
     type RouteList<'l> = &'l [(&'l str, &'l [&'l str], &'l [&'l str])];
 
     #[test]
-    fn calls_that_change_their_route_are_told() {
+    fn calls_that_change_their_route_are_listed() {
         let registry = weir_plugins::registry();
         let dialects = DialectSet::new(vec![Arc::new(weir_native::NativeDialect)]);
         let cases: [(RouteList<'_>, RouteList<'_>, &[&str]); 7] = [

@@ -137,7 +137,7 @@ const OF_PETS: &str = "test test.pets.1.plan.gold sub.s";
 const OF_BUNDLE: &str = "prod products.bundle.plan.gold sub.p";
 
 #[tokio::test]
-async fn each_level_is_told_once_in_a_window() {
+async fn each_level_is_notified_once_in_a_window() {
     let plane = Plane::start().await;
     plane.count(OF_PETS, 7);
     assert_eq!(plane.round(DAY).await, 0);
@@ -192,7 +192,7 @@ async fn quotas_of_products_count_by_environment() {
 
 /// A level of another limit is news, in the same window, too.
 #[tokio::test]
-async fn a_raised_limit_is_told_again() {
+async fn a_raised_limit_is_notified_again() {
     let plane = Plane::start().await;
     plane.count(OF_PETS, 10);
     assert_eq!(plane.round(DAY).await, 1);
@@ -226,7 +226,7 @@ async fn a_raised_limit_is_told_again() {
 
 /// What an earlier version has sent counts as sent.
 #[tokio::test]
-async fn what_was_told_without_its_limit_is_not_told_again() {
+async fn a_notice_that_was_sent_without_its_limit_is_not_sent_again() {
     let plane = Plane::start().await;
     let key = Key::new("quotas/s/test/day").expect("a key");
     let store = plane.outbox.store();
@@ -262,7 +262,7 @@ impl Plane {
 
 /// Of two control planes that have read the same, one sends.
 #[tokio::test]
-async fn what_another_one_has_told_meanwhile_is_not_told() {
+async fn a_notice_that_another_one_has_sent_meanwhile_is_not_sent() {
     let plane = Plane::start().await;
     for expected in [true, false] {
         let (found, mut telling) = plane.found(DAY).await;
@@ -275,7 +275,7 @@ async fn what_another_one_has_told_meanwhile_is_not_told() {
 }
 
 #[tokio::test]
-async fn who_has_lost_the_lease_tells_nothing() {
+async fn a_control_plane_without_the_lease_sends_nothing() {
     let plane = Plane::start().await;
     let other = Outbox::new(plane.outbox.store().clone(), AcceptingMailServer);
     assert!(plane.outbox.is_still_alone(at(DAY)).await.expect("a store"));
@@ -291,7 +291,7 @@ async fn who_has_lost_the_lease_tells_nothing() {
 
 /// Of two control planes one sends.
 #[tokio::test]
-async fn two_control_planes_tell_once() {
+async fn two_control_planes_send_one_notice() {
     let plane = Plane::start().await;
     let other = QuotaWatcher {
         store: Arc::clone(&plane.watch.store),

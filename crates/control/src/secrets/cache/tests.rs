@@ -129,7 +129,7 @@ fn a_vault_is_asked_for_so_many_at_once() {
 /// What is asked for by hand: whether something served refers to it, the networks that are allowed, what the server there
 /// answers (`None`: there is no server), and what the answer says. Without leave nothing is called.
 #[test]
-fn tests_tell_nothing_of_the_network() {
+fn tests_reveal_nothing_of_the_network() {
     let runtime = runtime();
     let good = r#"{"data":{"key":"one"}}"#;
     for (is_served, allowed, server, is_called, expected) in [

@@ -142,7 +142,7 @@ fn a_certificate_is_renewed_before_its_end() {
 }
 
 #[test]
-fn what_an_authority_refuses_is_told_and_tried_again_later() {
+fn refusals_of_an_authority_are_reported_and_tried_again_later() {
     let folder = tempfile::tempdir().expect("a folder");
     let ports = ports();
     let authority = Authority {

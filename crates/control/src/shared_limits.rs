@@ -322,7 +322,7 @@ impl LimitSync {
 
     /// There was no answer: what was reported may not have arrived.
     fn miss(&mut self, error: &str) {
-        tracing::debug!(error, "counts of limits cannot be settled");
+        tracing::debug!(error, "counts of limits cannot be synchronised");
         self.has_all = false;
         if let Some((since, _, gateways)) = self.heard
             && since.elapsed() >= CUT_OFF

@@ -230,7 +230,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs(
         "opa",
         &[
-            "what the agent is told about route and service has `***` in place of secrets; with `with_route` and `with_service` of a global rule, it has their names and labels only; `with_consumer` tells names and group",
+            "the data about route and service that the agent gets has `***` in place of secrets; with `with_route` and `with_service` of a global rule, it has their names and labels only; `with_consumer` sends names and group",
         ],
     ),
     PluginName::served("openfunction"),

@@ -233,13 +233,13 @@ impl Gateways {
         };
     }
 
-    /// For how long nothing was heard of a gateway; `None`: it is not known.
+    /// The time since the last report of a gateway; `None`: it is not known.
     pub(super) fn silence(&self, name: &str, now: SystemTime) -> Option<Duration> {
         let known = self.known();
         known.reports.get(name).map(|(_, seen)| since(*seen, now))
     }
 
-    /// Whether every gateway that was heard of lately serves a revision.
+    /// Whether every gateway that has reported lately serves a revision.
     pub fn serve(&self, revision: Revision, now: SystemTime) -> bool {
         let known = self.known();
         let is_so_far = |(report, seen): &(GatewayReport, SystemTime)| {

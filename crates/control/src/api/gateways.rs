@@ -66,7 +66,7 @@ pub async fn forget(
     let silence = silence.ok_or_else(|| Problem::not_found(format_args!("the gateway '{name}'")))?;
     if silence <= AWAY {
         let detail = format!(
-            "the gateway '{name}' was heard of {} s ago: stop it first, and wait until it is away",
+            "the gateway '{name}' reported {} s ago: stop it first, and wait until it is away",
             silence.as_secs()
         );
         return Err(Problem::new(StatusCode::CONFLICT, detail));

@@ -145,7 +145,7 @@ fn of_events() -> Vec<Operation> {
                 "Events",
                 "Streams what happens, as server-sent events: commits, publications, gateways, alerts",
             )
-            .description("Each caller is told what the caller may read. At most 16 streams of one caller.")
+            .description("Each caller receives only what it may read. At most 16 streams of one caller.")
             .headers(&["Last-Event-ID"])
             .query::<events::EventsQuery>()
             .answers_of("text/event-stream", None),

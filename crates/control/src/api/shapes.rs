@@ -392,7 +392,7 @@ pub struct GatewayState {
     pub memory_bytes: Option<u64>,
     /// When it was last heard of, in seconds since the Unix epoch.
     pub last_seen: u64,
-    /// For how long nothing was heard of it, in milliseconds.
+    /// Milliseconds since its last report.
     pub silent_ms: u64,
 }
 

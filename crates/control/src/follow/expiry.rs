@@ -23,7 +23,7 @@ pub struct ExpiryQueue {
 }
 
 impl ExpiryQueue {
-    /// Nothing was heard of yet.
+    /// Nothing has come yet.
     pub fn new(dialects: DialectSet) -> Self {
         Self {
             dialects,

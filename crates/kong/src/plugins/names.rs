@@ -10,8 +10,8 @@ const OF_MODELS: &str = "plugins for language models are not built yet";
 const OF_CODE: &str = "plugins that run users' code are not built yet";
 /// It is planned.
 const NOT_BUILT: &str = "it is not built yet";
-const COUNTS: &str = "`policy: cluster`: gateways settle their counts through the control plane ([limits over gateways](limits-over-gateways.md)); `policy: redis`: calls over the limit are not counted; keys have different names ([shared limits](redis.md)); counts belong to the plugin's `id`: one that is deleted and created again starts again at 0 ([rate-limit](plugins/rate-limit.md))";
-const ADVANCED_COUNTS: &str = "calls over the limit are not counted, as with `disable_penalty`; `strategy: cluster`: gateways settle their counts through the control plane four times in a second, whatever `sync_rate` is ([limits over gateways](limits-over-gateways.md)); at most 8 limits; Redis Sentinel and Cluster are not in its `redis`";
+const COUNTS: &str = "`policy: cluster`: gateways synchronise their counts through the control plane ([limits over gateways](limits-over-gateways.md)); `policy: redis`: calls over the limit are not counted; keys have different names ([shared limits](redis.md)); counts belong to the plugin's `id`: one that is deleted and created again starts again at 0 ([rate-limit](plugins/rate-limit.md))";
+const ADVANCED_COUNTS: &str = "calls over the limit are not counted, as with `disable_penalty`; `strategy: cluster`: gateways synchronise their counts through the control plane four times in a second, whatever `sync_rate` is ([limits over gateways](limits-over-gateways.md)); at most 8 limits; Redis Sentinel and Cluster are not in its `redis`";
 const STATSD: &str = "`shdict_usage` is left out, services are reported by name, `workspace` is `default`; a `sample_rate` below 1 skips calls";
 const LOGS: &str = "`custom_fields_by_lua` is refused; entries have no `upstream_uri`, contain only the names of route and service, and have `latencies.receive` 0; secrets in headers and query are masked";
 const TRACES: &str = "always on, because `kong.conf` is not read; no spans of the router, DNS and plugins; `logs_endpoint` is not used ([tracing](plugins/tracing.md#other-spellings))";
@@ -138,7 +138,7 @@ pub static NAMES: &[PluginName] = &[
     ),
     PluginName::differs(
         "jwt-signer",
-        &["the gateway makes keys where it has a store, and none for `HS…` algorithms; `/jwt-signer/jwks` shows no secrets and no keys that were fetched, and `rotate` fetches none; client certificates for servers of keys are refused, and their certificates are checked; a token without `exp` is refused while expiry is checked, `nbf` is checked with it; `enable_instrumentation` is not used ([jwt-signer](plugins/jwt-signer.md))"],
+        &["the gateway makes keys if it has a store, and none for `HS…` algorithms; `/jwt-signer/jwks` shows no secrets and no keys that were fetched, and `rotate` fetches none; client certificates for servers of keys are refused, and their certificates are checked; a token without `exp` is refused while expiry is checked, `nbf` is checked with it; `enable_instrumentation` is not used ([jwt-signer](plugins/jwt-signer.md))"],
     )
     .paid(),
     PluginName::refused("kafka-consume", NOT_BUILT).paid(),
@@ -176,7 +176,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs(
         "oauth2",
         &[
-            "tokens that calls make are kept as hashes, so the Admin API gives no texts; without a store they are in memory and end with the process; a public client gets no token for itself, an empty scope is none where one is mandatory, a code that is used twice takes its token back; `accept_http_if_already_terminated` believes private networks ([oauth2-server](plugins/oauth2-server.md))",
+            "tokens that calls make are kept as hashes, so the Admin API gives no texts; without a store they are in memory and end with the process; a public client gets no token for itself, an empty scope counts as none if one is mandatory, a code that is used twice takes its token back; `accept_http_if_already_terminated` believes private networks ([oauth2-server](plugins/oauth2-server.md))",
         ],
     ),
     PluginName::differs(

@@ -62,7 +62,7 @@ pub fn operations() -> Vec<Operation> {
         .media("application/openapi+yaml"),
         Operation::get(
             "/portal/v1/apis/{api}/versions/{version}/changes",
-            ("compareVersions", "Tells what differs from another version"),
+            ("compareVersions", "Lists what differs from another version"),
             changes,
         )
         .query::<CompareQuery>()

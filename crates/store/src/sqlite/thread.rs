@@ -200,7 +200,7 @@ impl Worker {
         if self.feed.newest() == expected && self.feed.is_watched() {
             self.feed.push(changes);
         } else if let Err(error) = self.catch_up() {
-            tracing::warn!(%error, "cannot tell the watches of a commit");
+            tracing::warn!(%error, "cannot notify the watches of a commit");
         }
         if is_to_end {
             self.next_end = self.tables.next_end().unwrap_or(self.next_end);

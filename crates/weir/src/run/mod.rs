@@ -155,7 +155,7 @@ impl ServeEnd {
         match self {
             Self::Drained => Ok(()),
             Self::CutShort => Err(anyhow::anyhow!(
-                "told to stop a second time: calls in progress are cut off"
+                "second stop signal: calls in progress are cut off"
             )),
         }
     }

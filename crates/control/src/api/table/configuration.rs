@@ -121,7 +121,7 @@ pub(super) fn of_explanations() -> Vec<Operation> {
         )
         .about(
             "Views",
-            "Tells what would happen to a call: the route, every plugin's verdict, the target",
+            "Explains what would happen to a call: the route, every plugin's verdict, the target",
         )
         .description(
             "By what is served now, an earlier revision, a draft, or documents that are not stored. Nothing is sent.",
@@ -136,7 +136,7 @@ pub(super) fn of_explanations() -> Vec<Operation> {
         )
         .about(
             "Views",
-            "Tells which calls go to other routes once documents are changed",
+            "Lists the calls that go to other routes once documents are changed",
         )
         .description(
             "Calls that the routes would take are looked up before and after the change. Nothing is sent or stored.",

@@ -59,7 +59,7 @@ pub(super) fn of_gateways() -> Vec<Operation> {
             gateways::forget,
         )
         .about("Gateways", "Forgets a gateway that is away")
-        .description("One that is heard of is refused with 409: its next report would bring it back.")
+        .description("A gateway that still reports is refused with 409: its next report would bring it back.")
         .headers(DRY_RUN),
         Operation::post(
             "/api/v1/gateways/{name}/limits",
@@ -69,7 +69,7 @@ pub(super) fn of_gateways() -> Vec<Operation> {
         )
         .about(
             "Gateways",
-            "Takes what a gateway has counted for limits over all gateways, and tells what the others have",
+            "Takes what a gateway has counted for limits over all gateways, and returns what the others have",
         )
         .description("A caller with the right in environments only names these, and settles with no others.")
         .partial()

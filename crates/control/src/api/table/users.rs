@@ -64,7 +64,7 @@ pub(super) fn of_access() -> Vec<Operation> {
         Operation::get("/api/v1/users/{name}/can", "askPermission", manage, roles::can)
             .about(
                 "Access",
-                "Tells whether a user may do something somewhere: by which right, or what is missing",
+                "Answers whether a user may do something somewhere: by which right, or what is missing",
             )
             .query::<roles::PermissionQuery>()
             .answers::<roles::Verdict>(),

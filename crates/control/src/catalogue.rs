@@ -23,7 +23,7 @@ const NO_PAGE: &str = "configuration.md";
 pub struct CataloguePlugin {
     /// Its name in `weir.yaml`.
     pub name: String,
-    /// What it does, in a line.
+    /// Its work, in a line.
     pub does: String,
     /// Its names in other dialects, by dialect.
     pub names: BTreeMap<String, Vec<String>>,
@@ -80,7 +80,7 @@ fn row(line: &'static str) -> Option<(&'static str, Row)> {
     Some((name, Row { does, page, example }))
 }
 
-/// What dialects call a plugin of the catalogue.
+/// The names of a plugin of the catalogue in the dialects.
 fn names(dialects: &DialectSet, plugin: &str) -> BTreeMap<String, Vec<String>> {
     let of_dialect = |dialect: &Arc<dyn Dialect>| {
         let names = dialect.plugin_names().into_iter();

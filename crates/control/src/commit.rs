@@ -1,4 +1,4 @@
-//! What is done now and then to keep a store small: it forgets its old history. It changes no document.
+//! Keeps a store small: makes it forget its old history from time to time. It changes no document.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

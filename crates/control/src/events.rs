@@ -26,9 +26,9 @@ const MAX_COMMITS: usize = 1_000;
 /// Something that has happened.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// What kind of event: `commit`, `gateway`, `alert` or `publication`.
+    /// The kind of event: `commit`, `gateway`, `alert` or `publication`.
     pub kind: &'static str,
-    /// What has happened.
+    /// Its data.
     pub data: Value,
     /// The receivers: callers with one of these rights. An event with documents goes to callers who may read one of
     /// them.
@@ -38,7 +38,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// What a caller sees in it; `None`: nothing.
+    /// The part that a caller may see; `None`: nothing.
     pub fn shown_to(&self, caller: &Caller) -> Option<Value> {
         let may = |(action, scope): &(Action, Scope)| caller.can(*action, scope);
         if self.documents.is_empty() {
@@ -94,7 +94,7 @@ pub fn commits() -> (Commits, mpsc::Receiver<Changes>) {
     (Commits(sender), receiver)
 }
 
-/// What comes after an event.
+/// The events after one that a client has seen.
 #[derive(Debug, PartialEq)]
 pub struct EventBatch {
     /// The events, the oldest first.
@@ -106,7 +106,7 @@ pub struct EventBatch {
 }
 
 impl EventBatch {
-    /// The events with their numbers. A client that loses its connection between two of them reads on behind the first.
+    /// The events with their numbers. A client that loses its connection between two of them resumes after the first.
     pub fn numbered(&self) -> impl Iterator<Item = (u64, &Event)> {
         let before = self.number - self.events.len() as u64;
         (before + 1..).zip(self.events.iter().map(AsRef::as_ref))
@@ -160,7 +160,7 @@ impl Events {
         }
     }
 
-    /// What clients call an event by.
+    /// The id of an event for clients.
     pub fn id(&self, number: u64) -> String {
         format!("{}-{number}", self.0.epoch)
     }

@@ -21,7 +21,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest body of an answer that is read whole, unless the call says otherwise, in bytes.
 const MAX_BODY: usize = 256 << 20;
 
-/// What calls go over.
+/// The transport of calls.
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
@@ -59,11 +59,11 @@ pub enum HttpError {
     /// There was an answer, but none that helps.
     #[error("{host}: {status}{detail}")]
     Status {
-        /// Who said so.
+        /// The host that said so.
         host: String,
         /// The status.
         status: StatusCode,
-        /// What else was said, after a colon.
+        /// Further words, after a colon.
         detail: String,
     },
 }
@@ -257,7 +257,7 @@ impl weir_dialect::HttpClient for ForAdminApis {
     }
 }
 
-/// What requests are sent to.
+/// The sender of requests.
 type Sender = hyper::client::conn::http1::SendRequest<Full<Bytes>>;
 
 /// Reads a whole answer.

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use weir_apis::entities::{Credential, Product, Subscription};
 use weir_store::{Key, Store};
 
-/// What the keys of documents begin with.
+/// The prefix of the keys of documents.
 const PREFIX: &str = "credentials/used/";
 /// Seconds of a day.
 const DAY: u64 = 86_400;

@@ -13,7 +13,7 @@ use weir_flow::hash_bytes;
 use weir_flow::rate_limit::{secret, use_secret};
 use weir_plugin::{ConsumerCount, PersistentCounters, Registry, WindowUsage, system_clock};
 
-/// What the file begins with: what it is, and the version of its form.
+/// The first bytes of the file: what it is, and the version of its form.
 const MAGIC: &[u8; 8] = b"weircnt1";
 /// Its name in the folder of `--data`.
 pub const FILE_NAME: &str = "limit-counts";
@@ -27,7 +27,7 @@ const MOST_BYTES: u64 = 256 * 1024 * 1024;
 /// The plugin that keeps the limits of plans.
 const LIMITS: &str = "rate-limit";
 
-/// What the limits of a process have counted of a consumer.
+/// Looks up the counts of a consumer in the limits of a process.
 pub type CountLookup = Arc<dyn Fn(&ConsumerCount<'_>) -> Option<WindowUsage> + Send + Sync>;
 
 /// Counts of a plugin, as they are in the file.
@@ -36,7 +36,7 @@ type Section = (String, Vec<u8>);
 /// The file, and what is kept in it.
 pub struct LimitCounts {
     file: Option<PathBuf>,
-    /// What was in the file, until there are plugins to take it.
+    /// The content of the file, until there are plugins to take it.
     found: Mutex<Vec<Section>>,
     writer: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
     /// The counts of `rate-limit`, once this process serves calls.
@@ -60,7 +60,7 @@ impl LimitCounts {
         }
     }
 
-    /// What asks the limits of this process for what they have counted of a consumer.
+    /// A lookup of a consumer's counts in the limits of this process.
     pub fn asked(&self) -> CountLookup {
         let limits = Arc::clone(&self.limits);
         Arc::new(move |of| limits.get()?.counted(of, system_clock()))

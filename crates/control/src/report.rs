@@ -1,4 +1,4 @@
-//! What a gateway reports about itself for the list of gateways.
+//! The reports of a gateway about itself for the list of gateways.
 
 use crate::api::{GatewayReport, Gateways, MAX_USED, ReportResponse};
 use crate::follow::{Contact, OpenStore, StateHandle};
@@ -36,7 +36,7 @@ pub enum ReportTarget {
     Store(OpenStore),
 }
 
-/// Who says so.
+/// The gateway that reports.
 #[derive(Debug, Clone)]
 pub struct ReporterInfo {
     /// The gateway's name.

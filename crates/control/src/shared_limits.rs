@@ -45,7 +45,7 @@ pub enum LimitTarget {
     Nowhere,
 }
 
-/// What gateways have counted, for each set of environments for itself: gateways share limits with those that serve the
+/// The counts of gateways, for each set of environments for itself: gateways share limits with those that serve the
 /// same environments. Cheap to share.
 #[derive(Debug, Clone, Default)]
 pub struct LimitExchanges(Arc<Mutex<BTreeMap<Vec<String>, LimitExchange>>>);
@@ -68,7 +68,7 @@ impl LimitExchanges {
     }
 }
 
-/// What the gateways of the same environments have counted. Cheap to share.
+/// The counts of the gateways of the same environments. Cheap to share.
 #[derive(Debug, Clone)]
 pub struct LimitExchange(Arc<Exchange>);
 
@@ -101,7 +101,7 @@ fn random_number() -> u64 {
     }
 }
 
-/// What a gateway has counted.
+/// The counts of a gateway.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitReport {
     /// Which run of the gateway says so: what an earlier one has counted stays.
@@ -114,7 +114,7 @@ pub struct LimitReport {
     pub counts: Vec<(String, u64, u64, u64)>,
 }
 
-/// What the others have counted.
+/// The counts of the others.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitReportResponse {
     /// The number of the exchange: a gateway that sees another number than before has to report everything.
@@ -162,7 +162,7 @@ impl LimitExchange {
         })
     }
 
-    /// Says in the log, once for each reason, that counts were not taken in.
+    /// Logs, once for each reason, that counts were not taken in.
     fn log_refused(&self, gateway: &str, settlement: &Settlement) {
         let (full, wrong) = (settlement.without_room, settlement.not_credible);
         if full > 0 && !self.0.has_told_full.swap(true, Ordering::Relaxed) {
@@ -223,7 +223,7 @@ struct LimitSync {
     connection: KeepAliveConnection,
     /// When there was the last answer, of whom, and how many gateways there were.
     heard: Option<(Instant, u64, u64)>,
-    /// What is yet to be reported.
+    /// The counts that are yet to be reported.
     waiting: Vec<SharedCount>,
     /// That is the rest of a report of all windows.
     is_waiting_of_all: bool,

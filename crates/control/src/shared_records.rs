@@ -1,5 +1,5 @@
-//! What plugins share over all gateways of a store, in its operational part: it is followed for them, and what they change is
-//! committed.
+//! The records that plugins share over all gateways of a store, in its operational part: it is followed for them, and
+//! their changes are committed.
 //!
 //! A gateway that cannot reach the store goes on with what it knows. What it is asked to commit then fails.
 
@@ -19,8 +19,8 @@ const MAX_AT_ONCE: usize = 128;
 /// How long the store may take.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Has all plugins of a registry share their records through this store. To be called inside of a tokio runtime, before there
-/// are calls.
+/// Makes all plugins of a registry share their records through this store. To be called inside of a tokio runtime,
+/// before there are calls.
 pub fn share(registry: &Registry, store: &OperationalStore) {
     for (plugin, records) in registry.shared_records() {
         let prefix = format!("shared/{plugin}/");
@@ -64,7 +64,7 @@ fn of_entry(entry: OperationalEntry<Value>) -> SharedRecord {
     }
 }
 
-/// What a document must hold.
+/// The value that a document must have.
 type Expected = (Key, Option<Value>);
 
 /// The part of the store that is a plugin's.

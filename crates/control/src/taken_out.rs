@@ -19,7 +19,7 @@ const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct TakenOut {
     /// The store that is followed. It is not open if a control plane is followed.
     pub store: OpenStore,
-    /// What is kept on disk; `None`: nothing is.
+    /// The file on disk; `None`: nothing is kept.
     pub file: Option<PathBuf>,
 }
 

@@ -21,7 +21,7 @@ pub const MOST: u32 = 30;
 pub const MAX_PARTS: usize = 200;
 /// The header that marks calls from a portal, so that analytics and backends can distinguish them.
 pub const PORTAL_MARK: &str = "Weir-Portal-Try";
-/// What marks calls from the console, likewise.
+/// The header that marks calls from the console, likewise.
 pub const CONSOLE_MARK: &str = "Weir-Console-Try";
 /// Headers that are the connection's.
 const OF_CONNECTION: [&str; 12] = [
@@ -58,7 +58,7 @@ const OF_CALLER: [&str; 15] = [
     "fly-client-ip",
 ];
 
-/// What came back.
+/// The answer.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TryItResponse {
     /// The status.

@@ -1,5 +1,5 @@
-//! Where webhooks may go, and whatever else is called at an address of people who may be no operators: without a rule, none
-//! leads into the operator's own network. Which networks are allowed, each kind of call says by itself.
+//! The addresses that webhooks may go to, and other calls to addresses of people who may be no operators: without a
+//! rule, none leads into the operator's own network. Which networks are allowed, each kind of call says by itself.
 
 use ipnet::IpNet;
 use std::net::{IpAddr, Ipv6Addr};

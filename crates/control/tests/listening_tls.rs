@@ -105,7 +105,7 @@ fn connector(trusted: &Authority, shown: Option<&Pair>) -> TlsConnector {
     TlsConnector::from(Arc::new(config))
 }
 
-/// What a call is answered with; `Err`: there is no answer, and why.
+/// The answer to a call; `Err`: there is no answer, and why.
 async fn ask(address: SocketAddr, connector: &TlsConnector) -> std::io::Result<String> {
     let stream = TcpStream::connect(address).await?;
     let name = ServerName::try_from("localhost").expect("a name");

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! actions {
     ($($name:ident $text:literal $meaning:literal,)*) => {
-        /// What a call does, as far as rights are concerned.
+        /// The effect of a call, as far as rights are concerned.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         pub enum Action {
             $(#[doc = $meaning] #[serde(rename = $text)] $name,)*
@@ -36,7 +36,7 @@ macro_rules! actions {
                 !elsewhere && !reads
             }
 
-            /// What it allows, in words.
+            /// Its meaning, in words.
             pub fn meaning(self) -> &'static str {
                 match self { $(Self::$name => $meaning,)* }
             }

@@ -32,7 +32,7 @@ struct Failures {
     until: SystemTime,
 }
 
-/// What counts: in the order of [`FREE`].
+/// The subjects that attempts are counted for, in the order of [`FREE`].
 fn subjects(name: &str, address: IpAddr) -> [TokenHash; 3] {
     // A client with one IPv6 address has all of its /64.
     let address = match address.to_canonical() {

@@ -13,9 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use weir_store::{Store, StoreError};
 
-/// What the keys of the log begin with.
+/// The prefix of the log's keys.
 pub(super) const PREFIX: &str = "weir/audit/";
-/// What the keys of the log of refused calls begin with.
+/// The prefix of the keys of the log of refused calls.
 pub(super) const REFUSED_PREFIX: &str = "weir/audit-refused/";
 /// How often gathered entries are written.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -38,7 +38,7 @@ const MAX_TEXT: usize = 512;
 #[derive(Debug, Clone, Default)]
 pub struct Audit(Arc<Mutex<AuditQueue>>);
 
-/// What waits to be written.
+/// Records that wait to be written.
 #[derive(Debug, Default)]
 struct AuditQueue {
     let_in: VecDeque<AuditRecord>,

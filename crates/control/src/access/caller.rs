@@ -1,4 +1,4 @@
-//! Who calls an Admin API, and what the caller may do there: anonymous, by a key, as a user, in a session, or as a
+//! The caller of an Admin API, and its rights there: anonymous, by a key, as a user, in a session, or as a
 //! program of a user.
 
 use super::action::Action;
@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use weir_dialect::Rights;
 use weir_store::Author;
 
-/// Who calls.
+/// The caller.
 #[derive(Debug, Clone)]
 pub enum Caller {
     /// A caller on this machine, while there are no users.
@@ -111,7 +111,7 @@ impl Caller {
         }
     }
 
-    /// What Admin APIs learn about it.
+    /// The rights that Admin APIs see.
     pub(super) fn rights_in_workspaces(&self) -> Rights {
         if self.may(Role::Write, EVERYWHERE) {
             return Rights::default();

@@ -18,7 +18,7 @@ pub const SESSION: Cookie = Cookie {
     over_tls: "__Host-weir",
     over_cleartext: "weir",
 };
-/// What a browser keeps while its user logs in at an identity provider.
+/// The cookie of a browser whose user logs in at an identity provider.
 pub const LOGIN: Cookie = Cookie {
     over_tls: "__Host-weir-login",
     over_cleartext: "weir-login",
@@ -43,15 +43,15 @@ impl Cookie {
         Some(value)
     }
 
-    /// What makes a browser keep it. Pages cannot read it. It comes with links from elsewhere, as from mails and identity
-    /// providers, but not with other requests of other sites.
+    /// The header that makes a browser keep it. Pages cannot read it. It comes with links from elsewhere, as from mails
+    /// and identity providers, but not with other requests of other sites.
     pub fn set(self, value: &str, is_secure: bool, lasts: Duration) -> String {
         let (name, secure) = (self.name(is_secure), if is_secure { "; Secure" } else { "" });
         let seconds = lasts.as_secs();
         format!("{name}={value}; Path=/; HttpOnly{secure}; SameSite=Lax; Max-Age={seconds}")
     }
 
-    /// What makes a browser forget it.
+    /// The header that makes a browser forget it.
     pub fn clear(self, is_secure: bool) -> String {
         self.set("", is_secure, Duration::ZERO)
     }

@@ -23,19 +23,19 @@ pub struct AuditRecord {
     /// The revisions that the call has made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub revisions: Vec<u64>,
-    /// What it has changed.
+    /// Its changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
 }
 
-/// What a call has made of a document: only what is no longer the same, and no secrets.
+/// The change of a document by a call: only what is no longer the same, and no secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// The document's key.
     pub document: String,
-    /// What it was; `null`: it was not there.
+    /// The value before; `null`: it was not there.
     pub before: Value,
-    /// What it became; `null`: it was removed.
+    /// The value after; `null`: it was removed.
     pub after: Value,
     /// It is too large to be recorded here; the history has it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -27,7 +27,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use weir_dialect::{AccessError, AdminAccess, Dialect, KeyRole, Scope};
 use weir_store::{Author, WorkspaceScoped};
 
-/// What a guard knows.
+/// The data of a guard.
 #[derive(Clone)]
 pub struct Guard {
     /// Whose Admin API it guards.
@@ -174,7 +174,7 @@ async fn check(
     }
 }
 
-/// What a call asks for.
+/// The role that a call needs.
 fn role_for(method: &Method) -> Role {
     match *method {
         Method::GET | Method::HEAD | Method::OPTIONS => Role::Read,

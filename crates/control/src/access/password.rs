@@ -29,7 +29,7 @@ const HASH: usize = 32;
 const MAX_MEMORY: u32 = 256 * 1024;
 const MAX_PASSES: u32 = 16;
 
-/// What a hash costs.
+/// The cost of a hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cost {
     /// Memory, in KiB.
@@ -136,7 +136,7 @@ struct Hashing {
     /// Places to wait in, and turns.
     places: Arc<Semaphore>,
     turns: Semaphore,
-    /// What is compared with if there is no user: it takes as long.
+    /// A hash to compare with if there is no user: it takes as long.
     stand_in: OnceLock<PasswordHash>,
 }
 
@@ -208,7 +208,7 @@ impl Passwords {
     }
 }
 
-/// What is wrong with a new password, if something is.
+/// The fault of a new password, if it has one.
 pub fn fault_of(password: &str, name: &str) -> Option<String> {
     let distinct = password.chars().collect::<std::collections::HashSet<_>>().len();
     if password.chars().count() < MIN_LENGTH {

@@ -14,7 +14,7 @@ use weir_store::{
 
 /// Documents of a call that are recorded, at most.
 const MAX_CHANGES: usize = 50;
-/// What is recorded of the documents of a call, in bytes. Those beyond are only named.
+/// The most bytes that are recorded of a call's documents. Those beyond are only named.
 const MAX_BYTES: usize = 16 << 10;
 /// The longest text that is recorded as it is, in characters.
 const MAX_TEXT: usize = 256;
@@ -23,7 +23,7 @@ tokio::task_local! {
     static COMMITS: RefCell<Vec<u64>>;
 }
 
-/// Does the work of a call. Gives the revisions that it has made, too.
+/// Does the work of a call. Also returns the revisions that it has made.
 pub async fn commits_of<R>(work: impl Future<Output = R>) -> (R, Vec<u64>) {
     let noting = async {
         let done = work.await;

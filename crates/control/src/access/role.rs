@@ -34,7 +34,7 @@ pub enum Role {
 
 use Action as A;
 
-/// What readers may do, whatever else a role adds.
+/// The rights of readers, whatever else a role adds.
 const READING: &[Action] = &[
     A::ConfigurationRead,
     A::HistoryRead,
@@ -158,7 +158,7 @@ impl Role {
         self.entry().1
     }
 
-    /// What it allows.
+    /// The actions that it allows.
     pub fn actions(self) -> impl Iterator<Item = Action> {
         self.entry().2.iter().copied().flatten().copied()
     }

@@ -33,20 +33,20 @@ pub const MAX_TOKEN_DAYS: u16 = 366;
 const MAX_TEXT: usize = 160;
 const SESSIONS: &str = "sessions/";
 const TOKENS: &str = "tokens/";
-/// What stands in a segment of a key as it is.
+/// The characters that stay as they are in a segment of a key.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
     .remove(b'.')
     .remove(b'@');
 
-/// What the method of a session begins with whose user an identity provider keeps.
+/// The prefix of the method of a session whose user an identity provider keeps.
 pub const OPENID: &str = "openid:";
 
 /// A session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// What its user calls it by. It is no secret.
+    /// The name for its user. It is no secret.
     pub id: String,
     /// Whose it is.
     pub user: String,
@@ -68,13 +68,13 @@ pub struct Session {
 /// A personal token: for programs that act as their user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PersonalToken {
-    /// What its user calls it by. It is no secret.
+    /// The name for its user. It is no secret.
     pub id: String,
     /// Whose it is.
     pub user: String,
-    /// What it is for.
+    /// Its purpose.
     pub name: String,
-    /// What it may do at most; `None`: all that its user may.
+    /// The limit of its rights; `None`: all that its user may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rights: Option<Vec<Right>>,
     /// When it was made, in milliseconds since the Unix epoch.
@@ -103,7 +103,7 @@ impl PersonalToken {
     }
 }
 
-/// Who logs in, and from where.
+/// The user who logs in, and the source of the call.
 #[derive(Debug, Clone)]
 pub struct Login {
     /// The user.
@@ -118,9 +118,9 @@ pub struct Login {
     pub agent: String,
 }
 
-/// What a session and a personal token have in common: what `IssuedStore` needs of them.
+/// The common part of a session and a personal token: what `IssuedStore` needs of them.
 pub trait IssuedRecord: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
-    /// What its user calls it by.
+    /// The name for its user.
     fn id(&self) -> &str;
     /// When it was made, in milliseconds.
     fn created(&self) -> u64;
@@ -187,7 +187,7 @@ fn short(text: &str) -> String {
     text.chars().take(MAX_TEXT).collect()
 }
 
-/// What was issued to users and has an end, by the hashes of its secrets. Cheap to share.
+/// Records that were issued to users and have an end, by the hashes of their secrets. Cheap to share.
 #[derive(Debug)]
 pub struct IssuedStore<T> {
     store: OperationalStore,
@@ -219,7 +219,7 @@ impl<T: IssuedRecord> IssuedStore<T> {
         })
     }
 
-    /// What the keys of a user's begin with.
+    /// The prefix of the keys of a user's records.
     fn prefix_of(&self, user: &str) -> String {
         format!("{}{}/", self.prefix, utf8_percent_encode(user, SEGMENT))
     }
@@ -327,7 +327,7 @@ fn no_random_bits() -> OperationalError {
     OperationalError::Store(StoreError::Failed("no random bits".to_owned()))
 }
 
-/// What something is called by that has a secret.
+/// A random name for something that has a secret.
 fn random_id() -> Result<String, OperationalError> {
     let random = Token::random().ok_or_else(no_random_bits)?;
     Ok(TokenHash::of(random.as_str())

@@ -5,7 +5,7 @@ use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// What every token begins with, so that one that leaks is recognised.
+/// The prefix of every token, so that one that leaks is recognised.
 const PREFIX: &str = "weir_";
 
 /// A token. It is shown once, when it is made.

@@ -20,7 +20,7 @@ const DRIFT: u64 = 1;
 /// The length of a secret in bytes: that of SHA-1, as RFC 4226 recommends.
 const LENGTH: usize = 20;
 
-/// What an authenticator app and Weir both know. It has to be kept as it is, since codes are computed with it.
+/// The secret that an authenticator app and Weir share. It is kept in plain text, since codes are computed with it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TotpSecret([u8; LENGTH]);
 
@@ -44,7 +44,7 @@ impl TotpSecret {
         BASE32_NOPAD.encode(&self.0)
     }
 
-    /// What a QR code for an app holds, as the apps have agreed on it.
+    /// The content of a QR code for an app, in the form that the apps have agreed on.
     pub fn uri(&self, issuer: &str, account: &str) -> String {
         let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let (issuer, account) = (encoded(issuer), encoded(account));

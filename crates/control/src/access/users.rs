@@ -16,7 +16,7 @@ use std::time::SystemTime;
 use weir_store::follow::Subscription;
 use weir_store::{BadKey, Key, Store, StoreError};
 
-/// What the keys of users begin with.
+/// The prefix of the keys of users.
 pub const PREFIX: &str = "weir/users/";
 /// A user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ pub struct User {
     /// The hash of the password; `None`: the user cannot log in with one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password_hash: Option<PasswordHash>,
-    /// What the user may do, where.
+    /// The user's rights, with their scopes.
     pub rights: Vec<Right>,
     /// Since when, in seconds since the Unix epoch.
     pub created: u64,
@@ -177,7 +177,7 @@ impl Users {
         self.known().by_token.get(hash).cloned()
     }
 
-    /// Who has this token: a user, or a program of a user.
+    /// The caller with this token: a user, or a program of a user.
     pub(super) fn caller_of_token(&self, token: &str, now: SystemTime) -> Option<Caller> {
         if let Some(user) = self.of_token(token) {
             return Some(Caller::User(user));
@@ -189,7 +189,7 @@ impl Users {
         ))
     }
 
-    /// Who has the session with this cookie.
+    /// The caller in the session with this cookie.
     pub fn caller_of_cookie(&self, value: &str, now: SystemTime) -> Option<Caller> {
         let session = self.sessions.of(value, now)?;
         Some(Caller::Session(self.of_session(&session)?, session))

@@ -10,7 +10,7 @@ use instant_acme::{Account, AccountCredentials, ExternalAccountKey, NewAccount};
 use weir_model::Acme;
 use weir_store::{Change, Store};
 
-/// What authorities say when they do not know the account (any more).
+/// The error of authorities that do not know the account (any more).
 const UNKNOWN: &str = "urn:ietf:params:acme:error:accountDoesNotExist";
 
 /// The entry's account.

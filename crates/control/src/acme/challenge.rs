@@ -1,4 +1,4 @@
-//! What a challenge is answered with, and keys and requests for certificates.
+//! Answers to challenges, and keys and requests for certificates.
 
 use super::AcmeError;
 use super::documents::ChallengeResponse;

@@ -1,4 +1,4 @@
-//! What of the store's documents gateways serve: certificates, and the answers to challenges.
+//! The store's documents that gateways serve: certificates, and the answers to challenges.
 
 use super::documents::{CERTIFICATES, CHALLENGES, ChallengeResponse, IssuedCertificate};
 use std::borrow::Cow;
@@ -8,7 +8,7 @@ use weir_model::{
     Route, RouteMatch, TlsVersion,
 };
 
-/// Where challenges over HTTP are answered (RFC 8555, section 8.3).
+/// The path of challenges over HTTP (RFC 8555, section 8.3).
 const PATH: &str = "/.well-known/acme-challenge/";
 /// The name of the route that answers them.
 const ROUTE: &str = ".well-known/acme-challenge";

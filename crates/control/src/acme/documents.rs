@@ -1,4 +1,4 @@
-//! What is kept in the store, below `acme/`.
+//! The documents in the store, below `acme/`.
 
 use data_encoding::HEXLOWER;
 use serde::de::DeserializeOwned;
@@ -7,20 +7,20 @@ use std::collections::BTreeMap;
 use weir_model::{Acme, AcmeChallenge, AcmeKey};
 use weir_store::{BadKey, Document, Key};
 
-/// What all keys begin with.
+/// The prefix of all keys.
 pub const PREFIX: &str = "acme/";
 /// Accounts with authorities, by what distinguishes them.
 const ACCOUNTS: &str = "acme/accounts/";
 /// Certificates by the names of their entries.
 pub const CERTIFICATES: &str = "acme/certificates/";
-/// What challenges are answered with, by entry and number.
+/// Answers to challenges, by entry and number.
 pub const CHALLENGES: &str = "acme/challenges/";
-/// What came of attempts that failed, by entry.
+/// Attempts that failed, by entry.
 const ATTEMPTS: &str = "acme/attempts/";
-/// Who gets certificates now.
+/// The process that gets certificates now.
 pub const LEASE: &str = "acme/lease";
 
-/// What the keys begin with of documents that gateways serve. Accounts are not among them.
+/// The prefixes of documents that gateways serve. Accounts are not among them.
 pub const FOLLOWED: [&str; 2] = [CERTIFICATES, CHALLENGES];
 
 /// A certificate that an authority has signed. No `Debug`: it holds its key.
@@ -59,7 +59,7 @@ pub fn sorted(hosts: &[String]) -> Vec<String> {
     hosts
 }
 
-/// What a challenge is answered with. No `Debug`: it may hold a key.
+/// The answer to a challenge. No `Debug`: it may hold a key.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum ChallengeResponse {
@@ -83,7 +83,7 @@ pub enum ChallengeResponse {
     },
 }
 
-/// What came of attempts.
+/// The attempts that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
     /// For what; another wish is tried at once.
@@ -149,12 +149,12 @@ pub fn attempt_key(entry: &str) -> Result<Key, BadKey> {
     Key::new(&format!("{ATTEMPTS}{entry}"))
 }
 
-/// What the store holds of certificates and attempts, by entry.
+/// The store's certificates and attempts, by entry.
 #[derive(Default)]
 pub struct StoredDocument {
     /// Certificates.
     pub issued: BTreeMap<String, IssuedCertificate>,
-    /// What came of attempts.
+    /// The attempts that failed.
     pub attempts: BTreeMap<String, Attempt>,
 }
 

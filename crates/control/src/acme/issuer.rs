@@ -28,18 +28,18 @@ const LOOK: Duration = Duration::from_millis(100);
 /// How long after its end a certificate goes that nothing asks for any more, in seconds.
 const FORGOTTEN: i64 = 30 * 86_400;
 
-/// What the configuration asks for, as it changes.
+/// The certificates that the configuration asks for, as it changes.
 pub type AcmeConfigs = watch::Sender<Vec<Acme>>;
 
 /// Gets certificates.
 pub struct Issuer {
-    /// Where accounts and certificates are kept.
+    /// The store of accounts and certificates.
     pub store: OpenStore,
-    /// What is asked for.
+    /// The certificates that the configuration asks for.
     pub wanted: watch::Receiver<Vec<Acme>>,
-    /// What this process serves.
+    /// The state that this process serves.
     pub followed: StateHandle,
-    /// What others serve.
+    /// The state that other gateways serve.
     pub gateways: Gateways,
     /// Receives the state of each certificate.
     pub status: AcmeStatus,
@@ -74,7 +74,7 @@ impl Issuer {
         }
     }
 
-    /// Gets what is due. Says how long there will be nothing to do.
+    /// Gets the certificates that are due. Returns how long there will be nothing to do.
     async fn round(&self, store: &dyn Store, holder: &str) -> Result<Duration, AcmeError> {
         let wanted = self.wanted.borrow().clone();
         let kept = self.look(store, &wanted).await?;
@@ -164,7 +164,7 @@ impl Issuer {
     }
 }
 
-/// What is written of an attempt.
+/// Writes an attempt down.
 fn record_attempt(
     entry: &Acme,
     kept: &StoredDocument,
@@ -213,7 +213,7 @@ fn now() -> i64 {
     since.map_or(0, |since| since.as_secs() as i64)
 }
 
-/// What no other process is called.
+/// A name that no other process has.
 fn holder() -> String {
     let mut bytes = [0; 16];
     // Without random numbers no key could be made either.

@@ -27,7 +27,7 @@ pub use status::{AcmeEntryStatus, AcmeStatus};
 use std::collections::HashSet;
 use weir_model::{Acme, Model};
 
-/// What a model asks for, without what cannot be had; of entries with one name the first.
+/// The entries of a model, without those that cannot be had; of entries with one name the first.
 pub fn wanted(model: &Model) -> Vec<Acme> {
     let mut names = HashSet::new();
     let good = model.acme.iter().filter(|entry| entry.is_good());
@@ -36,7 +36,7 @@ pub fn wanted(model: &Model) -> Vec<Acme> {
         .collect()
 }
 
-/// What went wrong with a certificate, in a few words.
+/// The fault of a certificate, in a few words.
 #[derive(Debug, thiserror::Error)]
 pub enum AcmeError {
     /// The authority refused, cannot be reached, or does not speak ACME.

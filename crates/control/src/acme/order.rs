@@ -71,7 +71,7 @@ pub async fn issue(
     usable(entry, certificate, request.key)
 }
 
-/// What the order's challenges are answered with. Names that are known to be the gateway's have none.
+/// The answers to the order's challenges. Names that are known to be the gateway's have none.
 async fn answers(order: &mut Order, kind: AcmeChallenge) -> Result<Vec<ChallengeResponse>, AcmeError> {
     let mut answers = Vec::new();
     let mut authorizations = order.authorizations();
@@ -97,7 +97,7 @@ async fn answers(order: &mut Order, kind: AcmeChallenge) -> Result<Vec<Challenge
     Ok(answers)
 }
 
-/// Has the authority look, and waits for what it finds.
+/// Asks the authority to validate, and waits for the result.
 async fn ask(order: &mut Order, kind: AcmeChallenge) -> Result<(), AcmeError> {
     let mut authorizations = order.authorizations();
     while let Some(authorization) = authorizations.next().await {
@@ -137,7 +137,7 @@ fn type_of(kind: AcmeChallenge) -> ChallengeType {
     }
 }
 
-/// What was signed, once it is known that it can be served.
+/// The signed certificate, once it is known that it can be served.
 fn usable(entry: &Acme, certificate: String, key: String) -> Result<IssuedCertificate, AcmeError> {
     let shown = Certificate {
         names: entry.hosts.clone(),

@@ -36,7 +36,7 @@ fn renewal(entry: &Acme, issued: &IssuedCertificate) -> i64 {
     issued.until.saturating_sub(before).saturating_sub(spread)
 }
 
-/// What an attempt that failed at `now` leaves behind, after `before`.
+/// The attempt that failed at `now`, after `before`.
 pub fn failed(entry: &Acme, before: Option<&Attempt>, error: String, now: i64) -> Attempt {
     let desired = desired(entry);
     let failures = before

@@ -113,7 +113,7 @@ async fn notify(told: Vec<(Event, Vec<Channel>)>, link: Option<&str>, outbox: Op
     }
 }
 
-/// What an event says, in a line.
+/// An event, in a line.
 fn line(event: &Event) -> String {
     let kind = serde_json::to_value(event.kind).unwrap_or_default();
     let group: Vec<String> = event
@@ -135,7 +135,7 @@ fn line(event: &Event) -> String {
     line.trim_end().to_owned()
 }
 
-/// What a webhook gets: the events, and a text that chat systems show.
+/// The body for a webhook: the events, and a text that chat systems show.
 fn body(events: &[Event], link: Option<&str>) -> String {
     let text = lines(events, link);
     json!({ "alerts": events, "text": text.trim_end() }).to_string()

@@ -27,7 +27,7 @@ struct QueuedBatch {
     path: Option<PathBuf>,
 }
 
-/// What waits.
+/// The batches that wait.
 #[derive(Debug, Default)]
 pub struct Backlog {
     folder: Option<PathBuf>,

@@ -8,7 +8,7 @@ use weir_analytics::clickhouse::Transport;
 
 /// Until the head of an answer is there, and then until its end.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// What an error shows of the server's words, in characters.
+/// The most characters of the server's words in an error.
 const MAX_DETAIL: usize = 300;
 const EXPECTED: &str = "expected clickhouse://[USER@]HOST[:PORT]/DATABASE, with ?tls=required for TLS";
 

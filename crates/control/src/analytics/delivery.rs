@@ -20,7 +20,7 @@ const MAX_WAITING: usize = 720;
 /// The first pause after a failure, and the longest.
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(10)];
 
-/// Where batches go.
+/// The target of batches.
 pub enum Delivery {
     /// Into the store of this process, by a thread of its own: it waits for the disk.
     Here(LocalDelivery),
@@ -28,7 +28,7 @@ pub enum Delivery {
     Away(Arc<Remote>),
 }
 
-/// What may be away.
+/// A target that may be away.
 enum Destination {
     /// A control plane.
     Control { url: String, token: Option<String> },
@@ -36,7 +36,7 @@ enum Destination {
     Store(Analytics),
 }
 
-/// What became of a batch.
+/// The outcome of a delivery.
 enum DeliveryResult {
     Over,
     /// It is not taken, and would not be another time.

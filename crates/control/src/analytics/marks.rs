@@ -17,7 +17,7 @@ const MAX_TOLD: usize = 200;
 /// Changes that are read at once, and at most.
 const BATCH: usize = 100;
 const MAX_CHANGES: usize = 10_000;
-/// What the keys of publications begin with.
+/// The prefix of the keys of publications.
 const PUBLICATIONS: &str = "apis/publications/";
 /// Publications that a mark names.
 const MAX_PUBLICATIONS: usize = 20;

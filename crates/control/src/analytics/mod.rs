@@ -38,7 +38,7 @@ pub(crate) fn now() -> u64 {
     now.map_or(0, |since| since.as_secs())
 }
 
-/// Where analytics are kept.
+/// The place of analytics.
 #[derive(Debug, Clone)]
 pub struct AnalyticsPaths {
     /// The database.
@@ -77,13 +77,13 @@ pub struct Analytics(Arc<AnalyticsStorage>);
 pub struct Options {
     /// The store of the counts; `None`: the database of the place.
     pub store: Option<ClickhouseServer>,
-    /// What of callers and clients this process keeps.
+    /// The data about callers and clients that this process keeps.
     pub privacy: Privacy,
-    /// Where people open the console: links in mails lead there.
+    /// The public address of the console, for links in mails.
     pub console_url: Option<String>,
 }
 
-/// What is kept.
+/// The stores and settings of analytics.
 pub struct AnalyticsStorage {
     /// The counts.
     pub store: Arc<dyn AnalyticsStore>,
@@ -91,7 +91,7 @@ pub struct AnalyticsStorage {
     pub documents: Arc<SqliteAnalytics>,
     /// How long counts are kept.
     pub retention: Retention,
-    /// What of callers and clients this process keeps.
+    /// The data about callers and clients that this process keeps.
     pub privacy: Privacy,
     /// The request log.
     pub log: CallLog,
@@ -99,9 +99,9 @@ pub struct AnalyticsStorage {
     states: Mutex<States>,
     /// Whether the counts are in another store than the documents.
     pub is_elsewhere: bool,
-    /// Where people open the console.
+    /// The public address of the console.
     console_url: Option<String>,
-    /// What sends alerts and reports.
+    /// Sends alerts and reports.
     outbox: OnceLock<Outbox>,
 }
 
@@ -149,7 +149,7 @@ impl Analytics {
         self.0.outbox.get()
     }
 
-    /// What is kept. Its functions block.
+    /// The stores. Their functions block.
     pub fn kept(&self) -> &AnalyticsStorage {
         &self.0
     }

@@ -1,7 +1,7 @@
 //! Sending reports: when one is due, its panels are asked, and it goes to its receivers through the outbox.
 //!
-//! What was sent last is in the outbox's store, so one control plane at a time sends, and a restart repeats nothing. A
-//! report that became due while nothing ran is sent at the start; of several of the same kind, the latest.
+//! The time of the last report is in the outbox's store, so one control plane at a time sends, and a restart repeats
+//! nothing. A report that became due while nothing ran is sent at the start; of several of the same kind, the latest.
 
 use super::{Analytics, AnalyticsStorage};
 use crate::lease;
@@ -17,7 +17,7 @@ use weir_store::Key;
 
 /// The kind of documents that reports are.
 pub const REPORTS: &str = "report";
-/// What messages of reports are about.
+/// The kind of the messages of reports.
 const KIND: &str = "report";
 /// Below here it is noted what was sent last.
 const SENT: &str = "reports/";
@@ -42,7 +42,7 @@ pub enum ReportError {
     Outbox(#[from] OperationalError),
 }
 
-/// What is noted of a report.
+/// The note about a report.
 #[derive(Serialize, Deserialize)]
 struct ReportRecord {
     /// The time up to which everything that was due is sent.
@@ -144,7 +144,7 @@ impl Analytics {
         }
     }
 
-    /// Sends what is due at a time. Gives how many reports that were.
+    /// Sends the reports that are due at a time. Returns how many.
     ///
     /// # Errors
     /// The stores cannot be read. A report that cannot be sent does not keep others from it.

@@ -24,7 +24,7 @@ const BURST: u64 = 400;
 /// Calls from which on it can be said which were slow.
 const ENOUGH: u64 = 1_000;
 
-/// What it has seen.
+/// The calls that it has seen.
 pub struct Sampler {
     since: Instant,
     calls: u64,

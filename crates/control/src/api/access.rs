@@ -22,7 +22,7 @@ use weir_store::Change;
 const ENTRIES: usize = 100;
 const MAX_ENTRIES: usize = 10_000;
 
-/// What a new user may do, and how it logs in.
+/// A new user's rights, and how it logs in.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UserRequest {

@@ -21,7 +21,7 @@ use weir_store::{Change, CommitError, Document, Key, Transaction};
 /// Attempts while others write too.
 const MAX_ATTEMPTS: usize = 20;
 
-/// What a user may do, by role and where.
+/// A user's rights, by role and scope.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RightsRequest {
@@ -79,7 +79,7 @@ pub struct UserChange<T> {
 }
 
 /// Commits a change of the users, which a function makes of those that there are right before. A dry run only asks it.
-/// Gives what it comes to, and the change.
+/// Returns the outcome, and the change.
 pub async fn commit<T>(
     api: &Api,
     caller: &Caller,

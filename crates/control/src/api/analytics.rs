@@ -44,7 +44,7 @@ impl Api {
     }
 }
 
-/// What a store of analytics says.
+/// The problem for an error of a store of analytics.
 pub(super) fn failed(error: StoreError) -> Problem {
     match error {
         StoreError::Query(error) => wrong(&error),
@@ -55,7 +55,7 @@ pub(super) fn failed(error: StoreError) -> Problem {
     }
 }
 
-/// What is wrong with a query or a rule, and where.
+/// The problem for a fault of a query or a rule, with its place.
 pub(super) fn wrong(error: &QueryError) -> Problem {
     let place = DocPath::root().field(&error.field);
     Problem::invalid(&[Diagnostic::error(place, error.message.clone())]).of_type("query")
@@ -118,7 +118,7 @@ pub async fn query(
     Ok((Extension(NoAudit), answer).into_response())
 }
 
-/// What is searched for in the request log.
+/// A search in the request log.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CallsQuery {
@@ -138,7 +138,7 @@ pub struct CallsQuery {
     refusal: Option<String>,
     /// The status, such as `404`, or a class, such as `5xx`.
     status: Option<String>,
-    /// What the path begins with.
+    /// The begin of the path.
     path: Option<String>,
     /// The shortest time, in milliseconds.
     min_ms: Option<u32>,

@@ -24,7 +24,7 @@ const MAX_ID: usize = 100;
 
 /// A kind of documents.
 pub struct Kind {
-    /// What one is called, such as `alert rule`.
+    /// The name for one of them, such as `alert rule`.
     pub name: &'static str,
     /// Under which name the store has them.
     pub stored: &'static str,

@@ -37,7 +37,7 @@ pub struct SavedBoard {
     /// When it was last saved, in seconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated: Option<u64>,
-    /// Who saved it.
+    /// The user who saved it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_by: Option<String>,
 }

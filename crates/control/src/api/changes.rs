@@ -30,7 +30,7 @@ pub struct ChangesRequest {
     changes: Vec<ResourceChange>,
 }
 
-/// What a resource is to become.
+/// The change of a resource.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResourceChange {
@@ -38,14 +38,14 @@ pub struct ResourceChange {
     kind: String,
     /// Its name.
     name: String,
-    /// What it is to be; `null`: it is to go.
+    /// Its new value; `null`: it is to be removed.
     value: Option<super::shapes::Resource>,
     /// The version that it has to have, as `If-Match` says it.
     #[serde(default)]
     if_match: Option<String>,
 }
 
-/// What came of several changes, or would come of them.
+/// The outcome of several changes, or of a dry run of them.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct ChangesResponse {
     /// The commit; `null` after a dry run, or if nothing was to be changed.
@@ -63,9 +63,9 @@ pub struct ChangedResource {
     pub kind: String,
     /// Its name.
     pub name: String,
-    /// What it was; `null`: it was not there.
+    /// The value before; `null`: it was not there.
     pub before: Value,
-    /// What it is; `null`: it is gone.
+    /// The value after; `null`: it is gone.
     pub after: Value,
 }
 

@@ -19,13 +19,13 @@ type CredentialIdentity<'m> = (&'m str, DialectName, Option<&'m str>, (&'m str, 
 pub struct Checker {
     registry: Registry,
     persistent: PersistentState,
-    /// What was compiled for an earlier write.
+    /// The parts that were compiled for an earlier write.
     cache: CompileCache,
     /// The documents, as far as the checker has received them.
     model: IncrementalModel,
 }
 
-/// How often it is asked what needs what needs a document: more than resources can stand behind each other.
+/// How many rounds of dependents are looked for: more than resources can depend on each other.
 const MAX_ROUNDS: usize = 8;
 
 /// A resource that could not be served without another one.
@@ -35,7 +35,7 @@ pub struct Dependent {
     pub kind: String,
     /// The name of its document.
     pub name: String,
-    /// What needs it, if that is a part of the document: the name of a route of a service.
+    /// The part of the document that needs it: the name of a route of a service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
     /// The field that names what is needed, such as `service`.
@@ -52,7 +52,7 @@ struct NewFault {
     resource: Option<(String, String)>,
 }
 
-/// What makes two findings the same one, in two models that have the same resources at other positions.
+/// The identity of a finding in two models that have the same resources at other positions.
 #[derive(PartialEq, Eq, Hash)]
 struct Identity {
     resource: String,
@@ -129,8 +129,8 @@ impl Checker {
         }
     }
 
-    /// What would be wrong with the model of all documents, if these were so or were gone, and is not wrong now: only that
-    /// is the fault of a write. One model is kept, and changed in place.
+    /// The faults that the model of all documents would have with these changes, and does not have now: only those
+    /// are the fault of a write. One model is kept, and changed in place.
     pub fn new_faults(&mut self, changes: &[(&str, Option<&[u8]>)]) -> Vec<Diagnostic> {
         self.new_faults_by_resource(changes)
             .into_iter()
@@ -138,8 +138,8 @@ impl Checker {
             .collect()
     }
 
-    /// What could not be served any more if a document were gone, and what could not without that. The key is without the
-    /// prefix.
+    /// The documents that could not be served any more without a document, and those that need these in turn. The key
+    /// is without the prefix.
     pub fn dependents(&mut self, key: &str) -> Vec<Dependent> {
         let mut gone = BTreeSet::from([key.to_owned()]);
         let mut dependents = Vec::new();
@@ -273,7 +273,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    /// What a store holds that was not written by this API: a service that leads nowhere, and a plugin that is wrong.
+    /// Documents of a store that this API has not written: a service that leads nowhere, and a plugin that is wrong.
     fn stored() -> IncrementalModel {
         let mut stored = IncrementalModel::new();
         for (key, value) in [

@@ -18,7 +18,7 @@ pub struct UnservedDocument {
     because: String,
 }
 
-/// What calls are explained by.
+/// A compiled configuration, for explanations.
 pub struct CompiledConfig {
     dialects: DialectSet,
     registry: Registry,
@@ -82,12 +82,12 @@ impl CompiledConfig {
         routes.map(|it| (it.dialect, it.name.as_str())).collect()
     }
 
-    /// What would happen to a call.
+    /// Explains a call.
     pub fn explain(&self, call: &ExplainedCall) -> Explanation {
         self.explainer().explain(call)
     }
 
-    /// What explains calls.
+    /// The explainer of calls.
     pub fn explainer(&self) -> Explainer<'_> {
         Explainer {
             model: &self.model,

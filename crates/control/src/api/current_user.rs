@@ -1,4 +1,4 @@
-//! What callers may see and change of themselves: rights, password, sessions and personal tokens.
+//! The data of callers about themselves: rights, password, sessions and personal tokens.
 
 use super::Api;
 use super::accounts;
@@ -186,16 +186,16 @@ pub async fn end_session(
     }
 }
 
-/// What a personal token is to be.
+/// A new personal token.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TokenRequest {
-    /// What it is for.
+    /// Its purpose.
     name: String,
     /// For how many days, from 1 to 366; left out: 90.
     #[serde(default)]
     days: Option<u16>,
-    /// What it may do at most; left out: all that its user may.
+    /// The limit of its rights; left out: all that its user may.
     #[serde(default)]
     #[schemars(with = "Option<Vec<RoleAssignment>>")]
     rights: Option<Vec<Right>>,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use tower::ServiceExt;
 
-/// What makes calls from inside. Cheap to share.
+/// Makes calls from inside. Cheap to share.
 #[derive(Clone)]
 pub struct Delegate {
     api: Arc<Api>,
@@ -30,7 +30,7 @@ impl Delegate {
         }
     }
 
-    /// What says to the gateway who calls.
+    /// The sources of a caller's identity at the gateway.
     ///
     /// # Errors
     /// The configuration cannot be read.
@@ -41,7 +41,7 @@ impl Delegate {
     /// Makes a call. `who` is the name for the history.
     ///
     /// # Errors
-    /// What the API refuses, in its words.
+    /// The API's refusal, in its words.
     pub async fn call(
         &self,
         who: &str,

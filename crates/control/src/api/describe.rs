@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 /// The position of the schemas.
 const SCHEMAS: &str = "/components/schemas";
-/// What headers of calls mean.
+/// The meaning of headers of calls.
 const HEADERS: [(&str, &str); 6] = [
     (
         "If-Match",
@@ -38,7 +38,7 @@ const HEADERS: [(&str, &str); 6] = [
         "Needed for calls with a session's cookie that change something.",
     ),
 ];
-/// What names in paths mean.
+/// The meaning of names in paths.
 const NAMES: [(&str, &str); 10] = [
     (
         "kind",

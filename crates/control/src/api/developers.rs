@@ -190,7 +190,7 @@ pub struct DeveloperLine {
     provided: BTreeSet<String>,
     /// Since when, in seconds since 1970.
     created: u64,
-    /// What was decided last; `null`: nothing.
+    /// The last decision; `null`: none.
     decided: Option<DecisionLine>,
     /// The teams.
     teams: Vec<DeveloperTeam>,
@@ -198,7 +198,7 @@ pub struct DeveloperLine {
     applications: Vec<String>,
 }
 
-/// What was decided about a developer.
+/// A decision about a developer.
 #[derive(Serialize, JsonSchema)]
 pub struct DecisionLine {
     /// By whom.
@@ -216,7 +216,7 @@ pub struct DeveloperTeam {
     id: String,
     /// Its name.
     name: String,
-    /// What the developer is in it.
+    /// The developer's role in it.
     role: TeamRole,
 }
 
@@ -241,7 +241,7 @@ pub struct NewDeveloper {
     groups: BTreeSet<String>,
 }
 
-/// What changes of a developer.
+/// The changes of a developer.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeveloperChange {

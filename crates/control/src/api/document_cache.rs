@@ -33,7 +33,7 @@ impl std::fmt::Debug for NativeDocuments {
     }
 }
 
-/// What has become of a document; its key is without the prefix.
+/// The update of a document; its key is without the prefix.
 type DocumentUpdate = (String, Option<Arc<[u8]>>);
 
 /// Changes that a checker did not get yet.
@@ -42,7 +42,7 @@ enum PendingUpdates {
     /// Anything.
     #[default]
     Everything,
-    /// What has become of these.
+    /// The updates of these.
     Some(BTreeSet<Key>),
 }
 
@@ -52,7 +52,7 @@ impl NativeDocuments {
         self.all.get(key)
     }
 
-    /// What a checker gets: what has changed since this was last asked, or everything.
+    /// The updates for a checker: what has changed since the last call, or everything.
     fn take_untold(&self) -> (bool, Vec<DocumentUpdate>) {
         let untold = std::mem::replace(&mut *lock(&self.untold), PendingUpdates::Some(BTreeSet::new()));
         let told = |key: &Key| {
@@ -130,7 +130,7 @@ impl Resources {
         self.replica.state().get(key).cloned()
     }
 
-    /// The first documents behind a key, in the order of their keys, whose keys begin so.
+    /// The first documents after a key, in the order of their keys, whose keys begin so.
     pub fn page(&self, prefix: &str, begin: &str, size: usize) -> Vec<Document> {
         let state = self.replica.state();
         let behind = (Bound::Excluded(begin), Bound::Unbounded);
@@ -141,12 +141,12 @@ impl Resources {
             .collect()
     }
 
-    /// What would be wrong with the native configuration if the document were this; see [`Self::check_all`].
+    /// The faults of the native configuration if the document were this; see [`Self::check_all`].
     pub async fn check(&self, key: &Key, value: Option<&Value>) -> Result<Vec<Diagnostic>, Problem> {
         self.check_all(&[(key, value)]).await
     }
 
-    /// What would be wrong with the native configuration if the documents were these. They are compiled on another
+    /// The faults of the native configuration if the documents were these. They are compiled on another
     /// thread; a commit afterwards is for the version that was seen before.
     ///
     /// Returns what is to be said of them although they can be served.
@@ -180,7 +180,7 @@ impl Resources {
         }
     }
 
-    /// What could not be served without a document.
+    /// The documents that could not be served without a document.
     pub async fn dependents(&self, key: &Key) -> Result<Vec<Dependent>, Problem> {
         let short = short(key).to_owned();
         let mut found = self.ask(move |checker| checker.dependents(&short)).await?;

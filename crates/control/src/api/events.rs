@@ -41,7 +41,7 @@ const BEAT: Duration = Duration::from_secs(2);
 const SILENT_BEATS: u32 = 7;
 /// How often gateways and alerts are looked at.
 const LOOK: Duration = Duration::from_secs(1);
-/// What the keys of publications begin with.
+/// The prefix of the keys of publications.
 const PUBLICATIONS: &str = "apis/publications/";
 
 /// From where.
@@ -55,7 +55,7 @@ pub struct EventsQuery {
     kinds: Option<String>,
 }
 
-/// What is written, as it comes.
+/// The texts to write, as they come.
 struct Texts(mpsc::Receiver<String>);
 
 impl Stream for Texts {
@@ -286,7 +286,7 @@ fn send_publication(events: &Events, id: &str, document: Option<&Document>) {
     });
 }
 
-/// What was seen last of what has no events of its own.
+/// The last seen state of things that have no events of their own.
 #[derive(Debug, Default)]
 struct PolledState {
     gateways: Option<BTreeMap<String, Value>>,

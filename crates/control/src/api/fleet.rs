@@ -1,4 +1,4 @@
-//! What is known of the gateways that follow this control plane or its store: what each serves, and how far it is behind.
+//! The gateways that follow this control plane or its store: what each serves, and how far it is behind.
 //! The calls that ask for it are in [`super::gateways`].
 //!
 //! A gateway that follows the control plane's stream reports to it; one that follows the store itself leaves its
@@ -18,9 +18,9 @@ use weir_dialect::DEFAULT_ENVIRONMENT;
 use weir_store::follow::Subscription;
 use weir_store::{Key, Revision, Store, StoreError};
 
-/// What the keys of reports begin with.
+/// The prefix of the keys of reports.
 pub const PREFIX: &str = "weir/gateways/";
-/// What the keys of documents begin with that take gateways out.
+/// The prefix of the keys of documents that take gateways out.
 pub const DRAINS: &str = "weir/drains/";
 /// The state of a gateway that serves what it hears.
 const SERVING: &str = "serving";
@@ -39,7 +39,7 @@ pub(crate) const MAX_USED: usize = 10_000;
 /// Environments of a gateway.
 const MAX_ENVIRONMENTS: usize = 64;
 
-/// What a gateway says of itself. One of another version may say more, or less.
+/// A gateway's report about itself. One of another version may say more, or less.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct GatewayReport {
@@ -109,7 +109,7 @@ impl GatewayReport {
     }
 }
 
-/// What is known of gateways. Cheap to share.
+/// The gateways that are known. Cheap to share.
 #[derive(Debug, Clone, Default)]
 pub struct Gateways {
     known: Arc<Mutex<FleetState>>,
@@ -129,7 +129,7 @@ enum ReportAge {
 #[derive(Debug, Default)]
 struct FleetState {
     reports: BTreeMap<String, (GatewayReport, SystemTime)>,
-    /// Who speaks for a name, and when that was last.
+    /// The user that speaks for a name, and when that was last.
     speakers: BTreeMap<String, (String, SystemTime)>,
     /// Those that are taken out.
     drained: BTreeSet<String>,
@@ -149,8 +149,8 @@ impl Gateways {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says that a caller speaks for the gateway of a name. As long as one does, no other may: its reports would be taken
-    /// for those of that gateway. A name is free again when its gateway was silent for a while.
+    /// Notes that a caller speaks for the gateway of a name. As long as one does, no other may: its reports would be
+    /// taken for those of that gateway. A name is free again when its gateway was silent for a while.
     ///
     /// # Errors
     /// Another one speaks for it.
@@ -377,7 +377,7 @@ impl Gateways {
 }
 
 impl FleetState {
-    /// Who writes into the store speaks for a name from now on, as far as there is room for names.
+    /// Notes that a writer to the store speaks for a name from now on, as far as there is room for names.
     fn speak_from_store(&mut self, name: &str, now: SystemTime) {
         if self.speakers.len() < MAX_GATEWAYS || self.speakers.contains_key(name) {
             self.speakers.insert(name.to_owned(), (String::new(), now));

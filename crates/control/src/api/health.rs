@@ -77,7 +77,7 @@ pub struct AddressHealth {
     pub timeouts: u32,
 }
 
-/// What knows the health of upstreams.
+/// The source of the health of upstreams.
 pub trait HealthSource: Send + Sync {
     /// All upstreams; empty: no calls are served here.
     fn upstreams(&self) -> Vec<UpstreamHealth>;

@@ -1,4 +1,4 @@
-//! What was changed, through whichever dialect, and the difference between two revisions.
+//! The changes through all dialects, and the difference between two revisions.
 
 use super::Api;
 use super::problem::Problem;
@@ -31,9 +31,9 @@ const NOTHING: &str = "weir/nothing/";
 /// A document before and after.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// What it was; `None`: it was not there.
+    /// The value before; `None`: it was not there.
     pub before: Option<Arc<[u8]>>,
-    /// What it became; `None`: it was removed.
+    /// The value after; `None`: it was removed.
     pub after: Option<Arc<[u8]>>,
 }
 

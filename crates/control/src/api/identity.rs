@@ -1,5 +1,5 @@
-//! What says to the gateway who calls, as it is configured now: found once for each revision, because it takes the whole
-//! configuration.
+//! The sources of callers' identities in the current configuration: found once for each revision, because it takes the
+//! whole configuration.
 
 use super::Api;
 use super::compiled_config::model_of;
@@ -13,12 +13,12 @@ use weir_store::Revision;
 /// A prefix without documents: reading it gives the revision.
 const NOTHING: &str = "weir/nothing/";
 
-/// What was found last, with the revision of the store and the number of the files' changes.
+/// The sources that were found last, with the revision of the store and the number of the files' changes.
 #[derive(Default)]
 pub struct CachedSources(Mutex<Option<(Revision, u64, Arc<IdentitySources>)>>);
 
 impl Api {
-    /// What says to the gateway who calls.
+    /// The sources of callers' identities at the gateway.
     pub(super) async fn identity_sources(self: &Arc<Self>) -> Result<Arc<IdentitySources>, Problem> {
         // Others who ask meanwhile wait, instead of reading everything too.
         let mut cached = self.identity.0.lock().await;

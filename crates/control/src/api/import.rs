@@ -20,12 +20,12 @@ use std::sync::Arc;
 use weir_model::document;
 use weir_store::Key;
 
-/// What the document does not say, or says otherwise.
+/// Values that the document does not have, or has otherwise.
 #[derive(Deserialize, schemars::JsonSchema)]
 pub struct ImportOptions {
     /// The service's name.
     name: Option<String>,
-    /// Where calls go.
+    /// The URL that calls are sent to.
     url: Option<String>,
 }
 

@@ -106,7 +106,7 @@ use weir_store::{Store, StoreError};
 /// The largest body of a call, in bytes.
 const MAX_BODY: usize = 16 << 20;
 
-/// What the API works with.
+/// The settings and services of the API.
 pub struct ApiOptions {
     /// The users.
     pub users: Users,
@@ -122,7 +122,7 @@ pub struct ApiOptions {
     pub analytics: Option<Analytics>,
     /// The configuration files that are served in addition to the store.
     pub files: FileTexts,
-    /// What knows the health of upstreams; `None`: no calls are served here.
+    /// The source of the health of upstreams; `None`: no calls are served here.
     pub health: Option<Arc<dyn health::HealthSource>>,
     /// Which addresses documents are fetched from.
     pub reach: Arc<WebhookAddressPolicy>,
@@ -130,15 +130,15 @@ pub struct ApiOptions {
     pub secret_reach: Arc<WebhookAddressPolicy>,
     /// The address at which the gateway of this process takes calls; `None`: it serves none.
     pub listener: Option<ListenerOf>,
-    /// What knows how it stands with secrets; `None`: nothing here asks for them.
+    /// The source of the state of secrets; `None`: nothing here asks for them.
     pub secrets: Option<Arc<dyn SecretReadings>>,
-    /// What is not configuration.
+    /// The store of what is not configuration.
     pub operational: OperationalStore,
-    /// What sends mails and webhooks.
+    /// Sends mails and webhooks.
     pub outbox: Outbox,
     /// Whether changes are refused: files are served, and there is no store that would keep them.
     pub is_read_only: bool,
-    /// What hashes passwords.
+    /// Hashes passwords.
     pub passwords: Passwords,
 }
 
@@ -175,7 +175,7 @@ pub struct Api {
     store: Arc<dyn Store>,
     options: ApiOptions,
     resources: document_cache::Resources,
-    /// What lists show.
+    /// The rows of lists.
     index: view::Index,
     /// The plugins with their names in all dialects.
     catalogue: std::sync::OnceLock<Vec<crate::catalogue::CataloguePlugin>>,
@@ -185,13 +185,13 @@ pub struct Api {
     attempts: Attempts,
     /// Calls, fetched documents and tested secrets of the last minute, by who asked for them.
     tries: AttemptCounter,
-    /// What says who calls.
+    /// The sources of callers' identities.
     identity: identity::CachedSources,
     /// The developers of portals.
     developers: crate::developers::People,
-    /// What asks identity providers.
+    /// Asks identity providers.
     openid: crate::access::openid::client::Client,
-    /// What happens, for browsers.
+    /// The events for browsers.
     events: Events,
     /// The latest commits, for charts.
     marks: Marks,

@@ -14,7 +14,7 @@ const MAX_OPERATIONS: usize = 10_000;
 /// `name` stands in place of the title, `url` of the first server.
 ///
 /// # Errors
-/// What is missing or wrong.
+/// If something is missing or wrong.
 pub fn service(document: &Value, name: Option<&str>, url: Option<&str>) -> Result<Value, String> {
     let version = document
         .get("openapi")
@@ -161,7 +161,7 @@ fn keep(fresh: &mut Map<String, Value>, known: &Map<String, Value>, described: &
     }
 }
 
-/// What an import does to the routes: names of those that are created, changed, removed.
+/// The changes of the routes by an import: names of those that are created, changed, removed.
 pub fn difference(before: Option<&Value>, after: &Value) -> Value {
     let none = Vec::new();
     let routes = |service: Option<&Value>| -> Vec<Value> {

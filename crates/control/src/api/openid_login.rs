@@ -133,7 +133,7 @@ pub async fn callback(
     Ok(answer)
 }
 
-/// Who has logged in, and in which groups this person is.
+/// The person who has logged in, and the person's groups.
 async fn person(
     api: &Api,
     provider: &Provider,
@@ -167,7 +167,7 @@ fn failed(provider: &Provider, error: &LoginError, from: &Origin) -> Result<Resp
     Ok(answer)
 }
 
-/// What an identity provider is to be.
+/// A new identity provider.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderRequest {
@@ -176,15 +176,16 @@ pub struct ProviderRequest {
     display_name: Option<String>,
     /// Its issuer, such as `https://id.example.com/realms/main`.
     issuer: String,
-    /// What this Weir is called there.
+    /// The id of this Weir at the provider.
     client_id: String,
     /// The secret for it; left out: the one that it has, or a public client. It is never shown.
     #[serde(default)]
     client_secret: Option<String>,
-    /// What is asked for; left out: `openid profile email groups`.
+    /// The scopes to ask for; left out: `openid profile email groups`.
     #[serde(default)]
     scopes: Option<Vec<String>>,
-    /// Where browsers reach this Weir, such as `https://weir.example.com`; left out: as the browser says in `Host`.
+    /// The address of this Weir for browsers, such as `https://weir.example.com`; left out: as the browser says in
+    /// `Host`.
     #[serde(default)]
     base_url: Option<String>,
     /// The claim that holds the name of the user; left out: `preferred_username`. Without it, `sub` is the name.
@@ -198,7 +199,7 @@ pub struct ProviderRequest {
     mappings: Vec<GroupRights>,
 }
 
-/// What members of a group may do.
+/// The rights of members of a group.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GroupRights {
@@ -246,7 +247,7 @@ impl ProviderRequest {
     }
 }
 
-/// What is wrong with an identity provider, each with its place.
+/// The faults of an identity provider, each with its place.
 fn faults_of(provider: &Provider) -> Vec<(String, String)> {
     let mut faults = Vec::new();
     let mut fault = |path: &str, message: &str| faults.push((path.to_owned(), message.to_owned()));

@@ -20,7 +20,7 @@ pub const WRITES: &[&str] = &["If-Match", "If-None-Match", "Weir-Dry-Run", "Weir
 /// Makes a schema.
 pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
-/// What a call or an answer holds.
+/// The content of a call or an answer.
 #[derive(Clone, Copy)]
 pub struct Content {
     /// Its media type.
@@ -41,7 +41,7 @@ pub struct Operation {
     pub tag: &'static str,
     /// One line on what it does.
     pub summary: &'static str,
-    /// What else is to be said.
+    /// Further text.
     pub description: &'static str,
     /// The right that it asks for.
     pub action: Action,
@@ -57,7 +57,7 @@ pub struct Operation {
     pub headers: &'static [&'static str],
     /// The status of a good answer.
     pub status: StatusCode,
-    /// What a good answer holds; `None`: nothing.
+    /// The content of a good answer; `None`: nothing.
     pub answer: Option<Content>,
     /// Another path that leads to it, from before there was this API.
     pub also: Option<&'static str>,
@@ -131,13 +131,13 @@ impl Operation {
         Self::new(Method::DELETE, (path, id), action, routing::delete(handler)).status(StatusCode::NO_CONTENT)
     }
 
-    /// What it is for: the group in the documentation, and one line.
+    /// Its purpose: the group in the documentation, and one line.
     #[must_use]
     pub fn about(self, tag: &'static str, summary: &'static str) -> Self {
         Self { tag, summary, ..self }
     }
 
-    /// What else is to be said.
+    /// Further text.
     #[must_use]
     pub fn description(self, description: &'static str) -> Self {
         Self { description, ..self }
@@ -170,7 +170,7 @@ impl Operation {
         }
     }
 
-    /// What a good answer holds, in JSON.
+    /// The content of a good answer, in JSON.
     #[must_use]
     pub fn answers<T: JsonSchema>(self) -> Self {
         self.answers_of(
@@ -179,7 +179,7 @@ impl Operation {
         )
     }
 
-    /// What a good answer holds, of another type.
+    /// The content of a good answer, of another type.
     #[must_use]
     pub fn answers_of(self, media: &'static str, schema: Option<SchemaOf>) -> Self {
         Self {

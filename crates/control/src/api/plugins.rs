@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// A plugin with the schemas of its configuration.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct DescribedPlugin {
-    /// What the list says of it.
+    /// Its row in the list.
     #[serde(flatten)]
     pub plugin: CataloguePlugin,
     /// JSON Schema of its configuration in `weir.yaml`.

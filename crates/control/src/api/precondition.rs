@@ -24,7 +24,7 @@ pub fn tagged(mut answer: Response, version: Option<Revision>) -> Response {
     answer
 }
 
-/// What a call says of the version that it wants to change.
+/// The version that a call wants to change.
 #[derive(Debug, Default)]
 pub struct Precondition {
     /// The versions of which there has to be one.
@@ -34,7 +34,7 @@ pub struct Precondition {
 }
 
 impl Precondition {
-    /// What the headers of a call say.
+    /// Reads the headers of a call.
     pub fn of(headers: &HeaderMap) -> Self {
         let text = |name| {
             let value: &HeaderValue = headers.get(name)?;
@@ -46,7 +46,7 @@ impl Precondition {
         }
     }
 
-    /// What a body says as `If-Match` would.
+    /// The same as `If-Match`, from a body.
     pub fn matching(tag: Option<&str>) -> Self {
         Self {
             matches: tag.map(str::to_owned),
@@ -106,7 +106,7 @@ fn names(tags: &str, version: Option<Revision>) -> bool {
         .any(|named| named == "*" || named == tag)
 }
 
-/// Who changed a document last, if the store knows that still.
+/// The last change of a document, if the store still knows it.
 async fn last_change(store: &dyn Store, key: &Key, version: Option<Revision>) -> Option<LastChange> {
     // Other keys may begin like this one. A version is the commit that made it, and the history shows a commit whole.
     let (before, limit) = match version {

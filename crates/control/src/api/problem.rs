@@ -9,7 +9,7 @@ use weir_dialect::WriteFailure;
 use weir_model::Diagnostic;
 use weir_store::{CommitError, StoreError};
 
-/// What the types of problems begin with (RFC 9457, section 3.1.1). They are stable.
+/// The prefix of the types of problems (RFC 9457, section 3.1.1). They are stable.
 pub const TYPES: &str = "urn:weir:problem:";
 
 /// The types that a status alone decides.
@@ -35,12 +35,12 @@ fn type_of(status: StatusCode) -> String {
     format!("{TYPES}{}", known.map_or("internal", |(_, name)| *name))
 }
 
-/// Who changed a document last.
+/// The last change of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LastChange {
     /// The commit.
     pub revision: u64,
-    /// Who made it.
+    /// The user who made it.
     pub author: String,
     /// When, in seconds since 1970.
     pub time: u64,
@@ -55,7 +55,7 @@ pub struct Problem {
     detail: String,
     /// The faults with their places; empty if no document is refused.
     errors: Vec<Value>,
-    /// Who has changed what the call wanted to change, if that is why.
+    /// The change that another user has made to the document, if that is the reason.
     changed: Option<LastChange>,
 }
 
@@ -97,7 +97,7 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, format!("{what} does not exist"))
     }
 
-    /// What was sent cannot be read.
+    /// The body cannot be read.
     pub fn bad(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, detail)
     }

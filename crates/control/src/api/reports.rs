@@ -30,7 +30,7 @@ const KIND: Kind = Kind {
     most: 200,
     beside: &["next"],
 };
-/// What the preview may do: show its own pictures and styles, and nothing else.
+/// The rights of the preview: to show its own pictures and styles, and nothing else.
 const PREVIEW_POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; sandbox";
 
 /// A report, and what is known of it.
@@ -69,7 +69,7 @@ pub struct PreviewQuery {
     pub period: ReportPeriod,
 }
 
-/// What is sent now.
+/// A report to send now.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SendReportRequest {
@@ -79,7 +79,7 @@ pub struct SendReportRequest {
     pub period: ReportPeriod,
 }
 
-/// What was handed to the outbox.
+/// The report that was handed to the outbox.
 #[derive(Serialize, JsonSchema)]
 pub struct SendReportResponse {
     /// The time that the report is of.

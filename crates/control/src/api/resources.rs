@@ -28,7 +28,7 @@ const MAX_PAGE: usize = 1000;
 /// The longest note of a commit, in characters.
 const MAX_NOTE: usize = 500;
 
-/// What a write is about.
+/// The subject of a write.
 pub struct ResourceWrite<'w> {
     pub caller: &'w Caller,
     pub headers: &'w HeaderMap,
@@ -119,7 +119,7 @@ fn parse(body: &str) -> Result<Map<String, Value>, Problem> {
     }
 }
 
-/// What a text is refused for, with its line.
+/// The refusal of a text, with its line.
 fn unread(found: &Diagnostic) -> Problem {
     match found.line {
         Some(line) => Problem::bad(format!("line {line}: {}", found.message)),
@@ -133,7 +133,7 @@ fn unread(found: &Diagnostic) -> Problem {
 pub struct Page {
     /// At most so many.
     size: Option<usize>,
-    /// Those behind this name.
+    /// Those after this name.
     after: Option<String>,
 }
 

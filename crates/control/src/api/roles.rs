@@ -24,7 +24,7 @@ pub struct RoleTable {
 pub struct ListedRole {
     /// Its name.
     pub name: Role,
-    /// What it allows.
+    /// The actions that it allows.
     pub actions: Vec<Action>,
 }
 
@@ -33,7 +33,7 @@ pub struct ListedRole {
 pub struct ListedAction {
     /// Its name.
     pub name: Action,
-    /// What one may do with it.
+    /// Its meaning, in words.
     pub meaning: String,
 }
 
@@ -57,7 +57,7 @@ pub async fn list() -> Json<RoleTable> {
     })
 }
 
-/// What a user is asked about.
+/// A question about a user.
 #[derive(Deserialize, JsonSchema)]
 pub struct PermissionQuery {
     /// The action, such as `configuration:write`.

@@ -19,11 +19,11 @@ use weir_dialect::{ATTEMPTS, DialectSet, SkippedDocument, WriteFailure};
 use weir_snapshot::{CompileCache, PersistentState};
 use weir_store::{Change, CommitError, Document, Key, Revision, Transaction};
 
-/// Where to.
+/// The target of the roll back.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RollbackTarget {
-    /// What the documents were right after this revision, they shall be again.
+    /// The revision whose documents are to be restored.
     revision: u64,
 }
 
@@ -86,8 +86,8 @@ pub async fn rollback(
     Err(WriteFailure::Busy.into())
 }
 
-/// Makes a document what it was, if that still counts: what was to be gone by now would have gone by itself. Says whether
-/// there is a difference left.
+/// Takes a former value whose end has come as gone: it would have gone by itself. Returns whether there is a
+/// difference left.
 fn still_holds(dialects: &DialectSet, key: &Key, difference: &mut Difference, now: SystemTime) -> bool {
     let is_over = |value: &Arc<[u8]>| dialects.end_of(key.as_str(), value).is_some_and(|end| end <= now);
     if difference.before.as_ref().is_some_and(is_over) {
@@ -120,7 +120,7 @@ fn inverted(differences: &BTreeMap<Key, Difference>) -> BTreeMap<Key, Difference
         .collect()
 }
 
-/// What would not be served after rolling back, and is served now.
+/// The documents that would not be served after rolling back, and are served now.
 fn newly_broken(
     api: &Api,
     documents: &[Document],

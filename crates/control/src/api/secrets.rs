@@ -42,9 +42,9 @@ pub struct SecretList {
 pub struct SecretStoreSummary {
     /// The dialect whose references name it.
     pub dialect: String,
-    /// What references call it.
+    /// The name that references use.
     pub name: String,
-    /// What it is, in the dialect's word: `env`, `hcv`, `vault`.
+    /// Its kind, in the dialect's word: `env`, `hcv`, `vault`.
     pub kind: String,
     /// The key of the document that describes it; absent: it is always there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,7 +112,7 @@ pub struct ReferenceLocation {
     pub pointer: String,
 }
 
-/// What is to be tested.
+/// The reference to test.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SecretTestRequest {
@@ -131,7 +131,7 @@ impl SecretStatus {
         }
     }
 
-    /// Who may see the reference need not see the vault's document: the reason says nothing of the place.
+    /// Users who may see the reference need not see the vault's document: the reason says nothing of the place.
     fn new(text: &str, reading: Reading, target: Option<&SecretTarget>) -> Self {
         Self {
             state: reading.state,
@@ -204,7 +204,7 @@ fn stores(references: &References, scopes: &[Scope]) -> Vec<SecretStoreSummary> 
     .collect()
 }
 
-/// What may be seen with the right in these parts.
+/// The references that may be seen with the right in these parts.
 fn listed(
     references: &References,
     of_files: &FileReferences,

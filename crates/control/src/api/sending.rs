@@ -45,7 +45,7 @@ fn get() -> String {
     "GET".to_owned()
 }
 
-/// What is asked of whom: the host, if the call names one, and the path with the query.
+/// The target of a call: the host, if the call names one, and the path with the query.
 #[derive(Debug, PartialEq, Eq)]
 struct Target {
     host: Option<String>,

@@ -117,8 +117,8 @@ pub(super) fn no_store() -> HeaderValue {
     HeaderValue::from_static("no-store")
 }
 
-/// Begins a session, and ends the one that the browser had. Gives the cookie, and when the session ends at the latest,
-/// in seconds since the Unix epoch.
+/// Begins a session, and ends the one that the browser had. Returns the cookie, and when the session ends at the
+/// latest, in seconds since the Unix epoch.
 pub(super) async fn begin(
     api: &Api,
     headers: &HeaderMap,
@@ -256,7 +256,7 @@ pub async fn log_out(
     Ok((head, Json(LoggedOut { provider })).into_response())
 }
 
-/// Where to log out of the identity provider of a session.
+/// The address for logging out of the identity provider of a session.
 fn provider_logout(api: &Api, session: &Session, (headers, from): (&HeaderMap, &Origin)) -> Option<String> {
     let provider = api.options.users.providers().get(session.provider()?)?;
     let metadata = api.openid.known_metadata(&provider)?;
@@ -264,7 +264,7 @@ fn provider_logout(api: &Api, session: &Session, (headers, from): (&HeaderMap, &
     logout_url(&provider, &metadata, &format!("{base}/ui/"))
 }
 
-/// Where browsers reach this server: as is configured, or as the browser says.
+/// The address of this server for browsers: as configured, or as the browser says.
 pub(super) fn base_url(
     configured: Option<&str>,
     headers: &HeaderMap,

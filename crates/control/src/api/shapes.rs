@@ -1,4 +1,4 @@
-//! What calls answer, as types: the OpenAPI document is made of them, and a test reads real answers as these.
+//! The answers of calls, as types: the OpenAPI document is made of them, and a test reads real answers as these.
 
 pub mod lifecycle;
 
@@ -17,22 +17,22 @@ pub struct ProblemShape {
     pub title: String,
     /// The status.
     pub status: u16,
-    /// What is wrong, and what to do.
+    /// The fault, and the remedy.
     pub detail: String,
-    /// What is wrong in a document, each with its place.
+    /// The faults of a document, each with its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<DocumentError>,
-    /// Who changed it last, if another version is there than the one that `If-Match` names (412), and if that is known.
+    /// The last change, if another version is there than the one that `If-Match` names (412), and if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<super::problem::LastChange>,
 }
 
-/// What is wrong in a document.
+/// A fault in a document.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct DocumentError {
     /// Where, such as `routes[0].paths`.
     pub path: String,
-    /// What was expected.
+    /// The message: what was expected.
     pub message: String,
 }
 
@@ -53,7 +53,7 @@ pub struct Resource(pub Map<String, Value>);
 pub struct ResourcePage {
     /// The resources, by name.
     pub items: Vec<Resource>,
-    /// What `after` is to be for the next page; `null`: this is the last one.
+    /// The `after` of the next page; `null`: this is the last one.
     pub next: Option<String>,
 }
 
@@ -66,22 +66,22 @@ pub struct Commit {
     pub time: u64,
     /// Who.
     pub author: String,
-    /// What for.
+    /// The reason.
     pub note: String,
     /// The documents that it changed.
     pub changes: Vec<CommitChange>,
 }
 
-/// What a commit did to a document.
+/// The change of a document in a commit.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct CommitChange {
     /// The document's key.
     pub document: String,
-    /// What was done.
+    /// The kind of the change.
     pub change: ChangeKind,
 }
 
-/// What was done to a document.
+/// The change of a document.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeKind {
@@ -98,22 +98,22 @@ pub enum ChangeKind {
 pub struct DocumentChange {
     /// The document's key.
     pub document: String,
-    /// What it was; `null`: it was not there.
+    /// The value before; `null`: it was not there.
     pub before: Value,
-    /// What it is; `null`: it is gone.
+    /// The value after; `null`: it is gone.
     pub after: Value,
 }
 
-/// What a roll back did, or would do.
+/// The outcome of a roll back, or of a dry run of it.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct RollbackResult {
     /// The store's revision.
     pub revision: u64,
-    /// What was changed.
+    /// The changes.
     pub changes: Vec<DocumentChange>,
 }
 
-/// What an import did, or would do.
+/// The outcome of an import, or of a dry run of it.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct ImportResult {
     /// The service's name.
@@ -143,7 +143,7 @@ pub struct ImportedRoutes {
 pub struct ListedUser {
     /// The name under which changes are recorded.
     pub name: String,
-    /// What the user may do.
+    /// The user's rights.
     pub rights: Vec<RoleAssignment>,
     /// Since when there is this user, in seconds since the Unix epoch.
     pub created: u64,
@@ -158,7 +158,7 @@ pub struct ListedUser {
 pub struct LoggedIn {
     /// The user's name.
     pub name: String,
-    /// What the user may do.
+    /// The user's rights.
     pub rights: Vec<RoleAssignment>,
     /// When the session ends at the latest, in seconds since the Unix epoch.
     pub ends: u64,
@@ -200,23 +200,23 @@ pub struct IdentityProvider {
     pub display_name: String,
     /// Its issuer.
     pub issuer: String,
-    /// What this Weir is called there.
+    /// The id of this Weir at the provider.
     pub client_id: String,
     /// Whether there is a secret for it.
     pub has_client_secret: bool,
-    /// What is asked for.
+    /// The scopes to ask for.
     pub scopes: Vec<String>,
-    /// Where browsers reach this Weir; `null`: as the browser says.
+    /// The address of this Weir for browsers; `null`: as the browser says.
     pub base_url: Option<String>,
     /// The claim that holds the name of the user.
     pub name_claim: String,
     /// The claim that holds the groups.
     pub groups_claim: String,
-    /// What members of groups may do.
+    /// The rights of members of groups.
     pub mappings: Vec<GroupRoles>,
 }
 
-/// What members of a group may do.
+/// The rights of members of a group.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct GroupRoles {
     /// The group.
@@ -225,7 +225,7 @@ pub struct GroupRoles {
     pub rights: Vec<RoleAssignment>,
 }
 
-/// Who calls.
+/// The caller.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct CurrentUser {
     /// The name under which changes are recorded.
@@ -233,7 +233,7 @@ pub struct CurrentUser {
     /// How the caller shows who it is: `none` (there are no users), `key`, `token`, `personal-token`, `password`, or
     /// `openid:PROVIDER`.
     pub method: String,
-    /// What the caller may do; `null`: everything, since there are no users.
+    /// The caller's rights; `null`: everything, since there are no users.
     pub rights: Option<Vec<RoleAssignment>>,
     /// Whether the user can log in with a password.
     pub has_password: bool,
@@ -262,7 +262,7 @@ pub struct PermittedOperation {
 /// A session of the caller.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct SessionState {
-    /// What it is called by.
+    /// Its id.
     pub id: String,
     /// How the user has logged in.
     pub method: String,
@@ -283,11 +283,11 @@ pub struct SessionState {
 /// A personal token of the caller.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct TokenState {
-    /// What it is called by.
+    /// Its id.
     pub id: String,
-    /// What it is for.
+    /// Its purpose.
     pub name: String,
-    /// What it may do at most; `null`: all that its user may.
+    /// The limit of its rights; `null`: all that its user may.
     pub rights: Option<Vec<RoleAssignment>>,
     /// When it was made, in seconds since the Unix epoch.
     pub created: u64,
@@ -300,7 +300,7 @@ pub struct TokenState {
 /// A personal token that was made.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct NewToken {
-    /// What it is.
+    /// The resource itself.
     #[serde(flatten)]
     pub state: TokenState,
     /// The token. It is shown this once.
@@ -316,7 +316,7 @@ pub struct IssuedToken(pub String);
 pub struct NewUser {
     /// The name.
     pub name: String,
-    /// What the user may do.
+    /// The user's rights.
     pub rights: Vec<RoleAssignment>,
     /// The token. It is shown this once; a dry run makes none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -341,7 +341,7 @@ pub struct AuditEntry {
     /// The revisions of the store that the call has made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub revisions: Vec<u64>,
-    /// What it has changed, without secrets.
+    /// Its changes, without secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<AuditedChange>,
 }
@@ -380,9 +380,9 @@ pub struct GatewayState {
     pub left_out: u64,
     /// The environments whose documents it serves.
     pub environments: Vec<String>,
-    /// How many commits it is behind.
+    /// The number of commits that it is behind.
     pub lag_revisions: u64,
-    /// How long it is behind, in milliseconds.
+    /// The time that it is behind, in milliseconds.
     pub lag_ms: u64,
     /// How long it has been running, in seconds; `null`: it does not say.
     pub uptime_s: Option<u64>,

@@ -66,7 +66,7 @@ pub struct SyncQuery {
     environment: Option<String>,
 }
 
-/// What is written, as it comes.
+/// The lines to write, as they come.
 struct Lines(mpsc::Receiver<String>);
 
 impl Stream for Lines {
@@ -156,7 +156,7 @@ impl<E: Into<WatchError>> std::convert::From<E> for StreamEnd {
     }
 }
 
-/// Who writes a stream.
+/// The writer of a stream.
 struct Writer {
     api: Arc<Api>,
     caller: Caller,
@@ -258,7 +258,7 @@ impl Writer {
         }
     }
 
-    /// Says that the stream goes on, if the caller may still follow it.
+    /// Writes that the stream goes on, if the caller may still follow it.
     async fn beat(&self) -> Result<(), StreamEnd> {
         let caller = self.caller.reauthorize(&self.api.options.users);
         let environments = self.dialects.environments();

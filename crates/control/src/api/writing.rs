@@ -1,4 +1,4 @@
-//! What Weir's own API answers to a write, made or only tried. The commit itself is made elsewhere.
+//! The answers of Weir's own API to a write, made or only tried. The commit itself is made elsewhere.
 
 use super::precondition::tagged;
 use axum::Json;
@@ -15,7 +15,7 @@ pub struct WriteResult {
     value: Option<Value>,
     /// `None`: it was only asked what would come of it.
     revision: Option<Revision>,
-    /// What is to be said of it, as a header has it.
+    /// The warning about it, in the form of a header.
     warning: Option<HeaderValue>,
 }
 
@@ -33,7 +33,7 @@ impl WriteResult {
         self
     }
 
-    /// What would have come of it.
+    /// The answer to a dry run.
     pub fn dry(was_there: bool, value: Option<Value>) -> Self {
         Self {
             status: status(was_there, value.is_some()),
@@ -43,7 +43,7 @@ impl WriteResult {
         }
     }
 
-    /// What came of it.
+    /// The answer to a write.
     pub fn done(was_there: bool, value: Option<Value>, revision: Revision) -> Self {
         Self {
             revision: Some(revision),

@@ -17,7 +17,7 @@ pub struct Account {
     pub is_verified: bool,
 }
 
-/// What stands for an account in the store and in links: its hash.
+/// The mark of an account in the store and in links: its hash.
 pub fn mark_of(account: &str) -> String {
     hash(account)
 }

@@ -1,5 +1,5 @@
-//! What administrators decide about developers: which decision is possible in which state, what comes of it, and what the
-//! developer gets as a mail. No I/O; time is an argument.
+//! Decisions of administrators about developers: which decision is possible in which state, its outcome, and the mail
+//! that the developer gets as a mail. No I/O; time is an argument.
 
 use super::names::greeting;
 use super::store::{AdminDecision, Developer, DeveloperState};
@@ -14,7 +14,7 @@ pub enum Decision {
     Refuse,
     /// Takes away the way in.
     Suspend,
-    /// Gives it back.
+    /// Restores it.
     Resume,
 }
 

@@ -1,5 +1,5 @@
-//! What an application's developers read behind the bell of their portal: the latest notices of each application, in one
-//! document, and up to when a developer has read.
+//! The notices behind the bell of a portal: the latest of each application, in one document, and up to when a
+//! developer has read.
 
 use super::store::{failed, key, seconds};
 use crate::api::Problem;
@@ -19,7 +19,7 @@ const KEPT: Duration = Duration::from_secs(180 * 86_400);
 pub struct Notice {
     /// When, in seconds since 1970.
     pub at: u64,
-    /// What it is about, such as `subscription.accepted`.
+    /// The kind of the event, such as `subscription.accepted`.
     pub kind: String,
     /// In a few words.
     pub title: String,
@@ -71,7 +71,7 @@ impl Inbox {
         store.remove(keys, now).await
     }
 
-    /// What is written for further notices. One process at a time writes them.
+    /// Writes further notices. One process at a time writes them.
     ///
     /// # Errors
     /// The store cannot be read.

@@ -13,7 +13,7 @@ const CONFIRM: Duration = Duration::from_secs(24 * 3600);
 const RESET: Duration = Duration::from_secs(3600);
 const INVITATION: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// What a link is for.
+/// The purpose of a link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "purpose")]
 pub enum Purpose {
@@ -40,7 +40,7 @@ pub enum Purpose {
         team: String,
         /// As what.
         role: TeamRole,
-        /// Who is invited.
+        /// The mail address of the person who is invited.
         mail: String,
     },
 }
@@ -83,7 +83,7 @@ impl People {
         })
     }
 
-    /// Where links and invitations of a developer are.
+    /// The links and invitations of a developer.
     pub async fn links_of(
         &self,
         portal: &str,
@@ -102,7 +102,7 @@ impl People {
         Ok(own.map(|it| it.key).collect())
     }
 
-    /// What a link is for, without using it up.
+    /// The purpose of a link, without using it up.
     pub async fn look(&self, portal: &str, token: &str, now: SystemTime) -> Result<Option<Purpose>, Problem> {
         let key = key(portal, &format!("links/{}", hash(token)))?;
         let found = self.store.read::<Purpose>(&key, now).await.map_err(failed)?;

@@ -37,7 +37,7 @@ fn has_link(text: &str) -> bool {
 /// A name without spaces around it.
 ///
 /// # Errors
-/// What is expected.
+/// If the name is invalid: what was expected.
 pub fn checked_name(name: &str) -> Result<String, String> {
     let name = name.trim();
     let is_text = !name.contains(|it: char| it.is_control() || is_hidden(it));

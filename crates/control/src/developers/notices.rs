@@ -1,4 +1,4 @@
-//! What happens to developers, for programs and people: webhooks of the hooks that want it, and mails. They are written to
+//! Events of developers, for programs and people: webhooks of the hooks that want it, and mails. They are written to
 //! the outbox, together with what they are about.
 //!
 //! **What it is not**: subscriptions, keys and publications are announced by the configuration's history
@@ -24,12 +24,12 @@ pub fn title_of(portal: &Portal) -> &str {
     }
 }
 
-/// What the subject of a notice of a sign-up ends with.
+/// The end of the subject of a notice of a sign-up.
 pub fn waits_at(title: &str) -> String {
     format!(" waits for approval: {title}")
 }
 
-/// What writes notices of a portal.
+/// Writes notices of a portal.
 pub struct Notices<'n> {
     /// The outbox in which they wait.
     pub outbox: &'n Outbox,

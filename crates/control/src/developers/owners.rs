@@ -1,4 +1,4 @@
-//! The people behind applications: who owns them, and their addresses.
+//! The people who own applications, and their addresses.
 //!
 //! **What it is not**: addresses that an application names itself are in its document.
 

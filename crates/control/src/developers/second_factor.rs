@@ -21,10 +21,10 @@ const RECOVERY_BYTES: usize = 10;
 /// How long a secret waits for its first code.
 const SETTING_UP: Duration = Duration::from_secs(600);
 
-/// What a developer signs in with in addition to the password.
+/// The second factor of a developer, in addition to the password.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecondFactor {
-    /// What the app knows.
+    /// The secret that the app shares.
     secret: TotpSecret,
     /// The step of the last code: neither it nor one before it counts again.
     last_step: u64,
@@ -115,7 +115,7 @@ impl People {
         Ok(secret)
     }
 
-    /// Turns the factor on whose first code is right. Gives the recovery codes.
+    /// Turns the factor on whose first code is right. Returns the recovery codes.
     pub async fn confirm_second_factor(
         &self,
         portal: &str,

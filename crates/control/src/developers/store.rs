@@ -48,7 +48,7 @@ pub struct Developer {
     /// The password's hash; `None`: the developer signs in otherwise, or has to set one first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<PasswordHash>,
-    /// What is asked for besides the password; `None`: nothing.
+    /// The second factor; `None`: the account has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_factor: Option<SecondFactor>,
     /// How far the developer has come.
@@ -61,19 +61,19 @@ pub struct Developer {
     pub provided: BTreeSet<String>,
     /// Seconds since 1970.
     pub created: u64,
-    /// What an administrator has decided last.
+    /// The last decision of an administrator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<AdminDecision>,
 }
 
 impl Developer {
-    /// What stands for the password in links; another password has another one.
+    /// The mark of the password in links; another password has another one.
     pub fn password_mark(&self) -> Option<String> {
         self.password.as_ref().map(PasswordHash::mark)
     }
 }
 
-/// What an administrator has decided about a developer.
+/// A decision of an administrator about a developer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdminDecision {
     /// Who.
@@ -105,7 +105,7 @@ pub struct Session {
 pub struct People {
     /// The store that holds them.
     pub store: OperationalStore,
-    /// What hashes passwords.
+    /// Hashes passwords.
     pub passwords: Passwords,
     /// Logins of the last minutes.
     pub attempts: std::sync::Arc<Attempts>,
@@ -126,7 +126,7 @@ pub fn random_id() -> Result<String, Problem> {
         .collect())
 }
 
-/// What the operational store says.
+/// The problem for an error of the operational store.
 pub fn failed(error: OperationalError) -> Problem {
     use axum::http::StatusCode;
     let status = match error {
@@ -230,7 +230,8 @@ impl People {
         Ok(found.into_iter().map(|it| it.value).collect())
     }
 
-    /// Changes a developer, and writes in the same step what comes of it, such as mails. Gives the developer afterwards.
+    /// Changes a developer, and writes what belongs to it in the same step, such as mails. Returns the developer
+    /// afterwards.
     ///
     /// # Errors
     /// If it does not exist, or `change` refuses.
@@ -264,7 +265,7 @@ impl People {
         self.store.remove(keys, now).await.map_err(failed)
     }
 
-    /// Begins a session. Gives what the cookie holds.
+    /// Begins a session. Returns the value of the cookie.
     pub async fn begin(
         &self,
         portal: &str,

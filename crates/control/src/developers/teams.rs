@@ -12,7 +12,7 @@ use weir_apis::entities::{RoleInTeam, SignInProvider};
 /// Members of a team.
 const MAX_MEMBERS: usize = 200;
 
-/// What a member may do.
+/// The role of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TeamRole {

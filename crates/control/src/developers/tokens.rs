@@ -17,7 +17,7 @@ const MAX_TOKENS: usize = 20;
 pub const MAX_TOKEN_DAYS: u16 = 366;
 /// The use of a token is written down at most so often.
 const TOUCH: u64 = 3600;
-/// What every token begins with, so that one that leaks is recognised.
+/// The prefix of every token, so that one that leaks is recognised.
 const MARK: &str = "weir_";
 
 /// A personal token.
@@ -25,7 +25,7 @@ const MARK: &str = "weir_";
 pub struct DeveloperToken {
     /// By what it is revoked. It is no secret.
     pub id: String,
-    /// What it is for.
+    /// Its purpose.
     pub name: String,
     /// Seconds since 1970.
     pub created: u64,
@@ -46,7 +46,7 @@ fn token_key(portal: &str, token: &str) -> Option<(String, Key)> {
 }
 
 impl People {
-    /// Makes a token for so many days. Gives its text, which is kept nowhere.
+    /// Makes a token for so many days. Returns its text, which is kept nowhere.
     pub async fn make_token(
         &self,
         portal: &str,
@@ -132,7 +132,7 @@ impl People {
         Ok(all)
     }
 
-    /// Revokes tokens of a developer. Gives how many.
+    /// Revokes tokens of a developer. Returns how many.
     pub async fn revoke_tokens(
         &self,
         portal: &str,

@@ -13,7 +13,7 @@ const MAX_CONSUMERS: usize = 10;
 /// A position of the chain.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PluginStep {
-    /// What runs for all consumers but the exceptions; `null`: nothing.
+    /// The plugin that runs for all consumers but the exceptions; `null`: none.
     pub plugin: Option<Instance>,
     /// Whether it works on the response only.
     pub response_only: bool,
@@ -21,7 +21,7 @@ pub struct PluginStep {
     pub exceptions: Vec<Exception>,
     /// How many more of those there are.
     pub exceptions_not_shown: usize,
-    /// What it makes of this call.
+    /// Its verdict about this call.
     pub verdict: StepVerdict,
 }
 
@@ -40,12 +40,12 @@ pub struct Instance {
     pub at: Option<String>,
 }
 
-/// What runs for one consumer.
+/// The plugin that runs for one consumer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Exception {
     /// The consumer's id.
     pub consumer: String,
-    /// What runs for it; `None`: nothing.
+    /// The plugin that runs for it; `None`: none.
     pub plugin: Option<Instance>,
 }
 

@@ -1,9 +1,9 @@
-//! What decides which of a route's matches takes a call, in words.
+//! The conditions that decide which of a route's matches takes a call, in words.
 
 use weir_model::{HostPattern, Route, RouteMatch};
 use weir_snapshot::MatchExplanation;
 
-/// What decides between two matches that hold.
+/// The rule that decides between two matches that hold.
 pub(super) struct Precedence {
     pub(super) value: u64,
     /// Whether the document gives it.

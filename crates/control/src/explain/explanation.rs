@@ -1,4 +1,4 @@
-//! What an explanation says: values that the API answers with and the command prints.
+//! The content of an explanation: values that the API answers with and the command prints.
 
 use super::chain::PluginStep;
 use super::verdict::CallEnd;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use weir_model::DialectName;
 use weir_plugin::AuthFailure;
 
-/// What would happen to a call.
+/// The explanation of a call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Explanation {
     /// The call: method and URL.
@@ -27,7 +27,7 @@ pub struct Explanation {
     pub response_order: Vec<usize>,
     /// The consumer that the call is taken for.
     pub consumer: Option<String>,
-    /// What comes of the call.
+    /// The end of the call.
     pub end: CallEnd,
     /// Why the first credential was not accepted.
     #[serde(skip)]

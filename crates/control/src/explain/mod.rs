@@ -1,4 +1,4 @@
-//! What would happen to a call: the route that takes it and why, why the near ones do not, what each plugin makes of it
+//! Explains calls: the route that takes it and why, why the near ones do not, what each plugin makes of it
 //! as far as that can be said without I/O, and its target. `weir explain` and `POST /api/v1/explain` show this.
 //!
 //! **What it is not**: it sends nothing, reads no store and changes no counter of a gateway. What it works with is a
@@ -28,7 +28,7 @@ use weir_plugin::error_renderer::ErrorRenderer;
 use weir_plugin::{Exchange, Registry, system_clock};
 use weir_snapshot::{Chain, MatchExplanation, Snapshot, Verdict};
 
-/// What calls are explained against.
+/// The configuration that calls are explained with.
 pub struct Explainer<'c> {
     /// The resources.
     pub model: &'c Model,
@@ -234,7 +234,7 @@ impl Explainer<'_> {
         }
     }
 
-    /// Why a route that holds goes behind the winner.
+    /// Why a route that holds has lower precedence than the winner.
     fn lower(&self, explained: &MatchExplanation, winner: Option<&MatchExplanation>) -> String {
         let route = &self.model.routes[explained.route as usize];
         let Some(winner) = winner else {

@@ -1,5 +1,5 @@
-//! What the plugins of a chain make of a call, as far as that can be said without I/O: their request work runs on a call
-//! that is sent nowhere.
+//! The verdicts of a chain's plugins about a call, as far as that can be said without I/O: their request work runs on a
+//! call that is sent nowhere.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,7 +15,7 @@ const MAX_BODY: usize = 1000;
 /// How often a plugin is called that reads the body.
 const ROUNDS: usize = 3;
 
-/// What a plugin makes of a call.
+/// A plugin's verdict about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VerdictKind {
@@ -36,7 +36,7 @@ pub enum VerdictKind {
     Unknown,
 }
 
-/// What a step of a chain makes of a call.
+/// The verdict of a step of a chain about a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StepVerdict {
     /// In a word.
@@ -66,7 +66,7 @@ impl StepVerdict {
     }
 }
 
-/// What comes of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndKind {
@@ -79,7 +79,7 @@ pub enum EndKind {
     Unknown,
 }
 
-/// What comes of a call, in one place.
+/// The end of a call, with its reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CallEnd {
     /// In a word.
@@ -121,7 +121,7 @@ pub(super) struct Work<'w> {
 }
 
 impl Work<'_> {
-    /// Runs the request work of a chain. Gives a verdict for each step, and what comes of the call.
+    /// Runs the request work of a chain. Returns a verdict for each step, and the end of the call.
     pub(super) fn run(&mut self, chain: &Chain) -> (Vec<StepVerdict>, CallEnd) {
         let mut verdicts = vec![StepVerdict::default(); chain.steps.len()];
         let mut unknown = None;
@@ -187,7 +187,7 @@ impl Work<'_> {
         unknown("it reads the body again and again")
     }
 
-    /// What a plugin that lets the call go on does not know here.
+    /// What remains unknown here about a plugin that lets the call go on.
     fn reservation(&self, instance: &Instance) -> &'static str {
         let counts = self.registry.get(instance.plugin).and_then(|it| it.evictions());
         match counts.is_some() {
@@ -196,7 +196,7 @@ impl Work<'_> {
         }
     }
 
-    /// What comes of a plugin that asks for a credential, if the consumer carries all that it has.
+    /// The verdict of a plugin that asks for a credential, if the consumer carries all that it has.
     fn by_own_credentials(&mut self, instance: &Instance) -> Option<StepVerdict> {
         let (own, consumer) = (self.credentials.as_ref()?, self.consumer.as_ref()?);
         let name = instance.plugin;

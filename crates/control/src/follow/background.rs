@@ -32,7 +32,7 @@ impl<W: Send + 'static> Background<W> {
         Ok(Self { given, done })
     }
 
-    /// Has it worked on; `None`: the thread has ended.
+    /// Has the thread work on it, and waits for that; `None`: the thread has ended.
     pub fn work_on(&self, it: W) -> Option<W> {
         self.given.send(it).ok()?;
         self.done.recv().ok()

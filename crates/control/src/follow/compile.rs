@@ -13,13 +13,13 @@ use weir_plugin::Registry;
 use weir_plugins::is_skippable;
 use weir_snapshot::{CompileCache, PersistentState, Snapshot};
 
-/// What is left out may let something else dangle, which shows in the next round.
+/// Leaving something out may let something else dangle, which shows in the next round.
 const MAX_ROUNDS: usize = 8;
 
 /// A resource that is not served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedResource {
-    /// What a person calls it.
+    /// Its name for people.
     pub name: String,
     /// Why.
     pub reason: String,
@@ -93,7 +93,7 @@ fn reduce(
     Err(Vec::new())
 }
 
-/// What becomes of calls that need what cannot be compiled.
+/// The consequence for calls that need what cannot be compiled.
 const REFUSED: &str = "calls that come to it are refused";
 
 /// Whether a finding is about a plugin, a table of plugins or the chain of a route.
@@ -146,7 +146,7 @@ fn is_refused(found: &Diagnostic, model: &Model) -> bool {
     }
 }
 
-/// What a person calls the resource that a finding is about.
+/// The name, for people, of the resource that a finding is about.
 pub fn name_of(found: &Diagnostic, model: &Model) -> String {
     match resource_of(found, model) {
         Some((list, name)) => format!("{} '{name}'", kind_of(list)),

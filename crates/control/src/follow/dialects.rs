@@ -78,9 +78,9 @@ pub fn is_replicated(dialects: &DialectSet, key: &Key) -> bool {
 /// The documents of all dialects.
 pub struct DialectModels {
     dialects: Vec<DialectState>,
-    /// What files say, which goes before.
+    /// The content of files, which takes precedence.
     files: Option<DialectState>,
-    /// What authorities have signed, and what they check.
+    /// The certificates that authorities have signed, and the answers to their challenges.
     acme: acme::Challenges,
     dialect: DialectName,
 }

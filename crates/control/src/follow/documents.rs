@@ -15,7 +15,7 @@ pub struct Documents {
 }
 
 impl Documents {
-    /// Takes over one document; `None`: it is gone. Says whether that made a difference.
+    /// Takes over one document; `None`: it is gone. Returns whether that made a difference.
     pub fn apply(&mut self, key: &Key, value: Option<Arc<[u8]>>) -> bool {
         let before = match value {
             Some(value) => {

@@ -26,7 +26,7 @@ const BURST_WINDOW: Duration = Duration::from_millis(250);
 /// Documents that are left out by name.
 const MAX_NAMED: usize = 100;
 
-/// What reaches the thread.
+/// An event for the thread.
 pub enum EngineEvent {
     /// Something from the source.
     Source(SourceEvent),
@@ -34,27 +34,27 @@ pub enum EngineEvent {
     Over(Vec<Key>),
     /// The documents that were served before this process began, because the source is away.
     LastKnownGood(Vec<(Key, Arc<[u8]>)>, Revision),
-    /// What the files say.
+    /// The content of the files.
     Files(Box<Model>),
     /// Secrets that documents refer to have changed.
     Secrets,
-    /// What is served is to be kept on disk.
+    /// Keep what is served on disk.
     Keep,
 }
 
 /// Has caches forget what a document says.
 pub type InvalidateFn = Box<dyn FnMut(&[u8]) + Send>;
 
-/// What the thread works with.
+/// The data of the thread.
 pub struct Engine {
     /// The plugins.
     pub registry: Registry,
-    /// What outlives snapshots.
+    /// The state that outlives snapshots.
     pub persistent: PersistentState,
     /// How many times as long as a compile took the engine pauses after it, under a storm of changes: the more there is
     /// to compile, the more changes a compile takes together.
     pub duty_factor: u32,
-    /// Where references to secrets lead.
+    /// The targets of references to secrets.
     pub secrets: Secrets,
     /// Receives the state of following.
     pub followed: StateHandle,
@@ -78,7 +78,7 @@ pub(super) struct Work {
     documents: Documents,
     /// Hash of what the files say.
     files_hash: u64,
-    /// What was compiled before.
+    /// The parts that were compiled before.
     cache: CompileCache,
     revision: Revision,
     /// Whether there is something to compile.

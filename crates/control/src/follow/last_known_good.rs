@@ -73,7 +73,7 @@ impl LastKnownGoodWriter {
         Ok(Self { newest, is_owed })
     }
 
-    /// Gives it documents to write. While it has some that it has not begun to write it takes no others, and asks
+    /// Hands it documents to write. While it has some that it has not begun to write it takes no others, and asks
     /// later.
     pub fn give(&self, documents: &Documents, revision: Revision) {
         let is_busy = self.is_owed.load(Ordering::Acquire)

@@ -36,7 +36,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
 use weir_dialect::DialectSet;
 
-/// What is heard but not taken yet, at most.
+/// The events that wait to be taken, at most.
 const MAX_WAITING: usize = 1024;
 /// How long a source may be silent at the start before the last known good documents are served.
 const TIMEOUT: Duration = Duration::from_secs(2);

@@ -32,14 +32,14 @@ pub struct ControlSource {
     /// Its URL, without a slash at its end.
     url: String,
     token: Option<String>,
-    /// What was heard up to now is of this revision.
+    /// The revision of the documents up to now.
     revision: Option<Revision>,
-    /// What is served of it, to be compared with what the control plane has.
+    /// The documents of it that are served, to be compared with those of the control plane.
     documents: Documents,
     stream: Option<Incoming>,
     /// Whether the stream goes on where another one ended.
     is_resumed: bool,
-    /// What was read and is no whole line yet.
+    /// The begin of a line that is not whole yet.
     rest: Vec<u8>,
     /// How much of the rest is known to hold no end of a line.
     searched: usize,
@@ -52,7 +52,7 @@ pub struct ControlSource {
 /// what must not be.
 #[derive(Deserialize)]
 struct Line {
-    /// What the control plane says of the stream, in its first line; one that is older says nothing.
+    /// The control plane's first line about the stream; an older one sends none.
     weir: Option<Head>,
     #[serde(default)]
     begin: bool,
@@ -62,7 +62,7 @@ struct Line {
     documents: Vec<LineDocument>,
 }
 
-/// A document of a line: its key and, unless it is gone, its text. A newer control plane may say more behind them.
+/// A document of a line: its key and, unless it is gone, its text. A newer control plane may add more fields.
 struct LineDocument(String, Option<String>);
 
 impl<'de> Deserialize<'de> for LineDocument {
@@ -92,7 +92,7 @@ impl<'de> Deserialize<'de> for LineDocument {
     }
 }
 
-/// What the control plane would serve.
+/// The state that the control plane would serve.
 #[derive(Deserialize)]
 struct RemoteState {
     revision: u64,

@@ -13,7 +13,7 @@ pub const VERSION: u64 = 1;
 /// The names of what a reader has to understand, beyond the first form, that this program understands. None so far.
 const UNDERSTOOD: [&str; 0] = [];
 
-/// What a writer says about itself and its form.
+/// A writer's description of itself and its form.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Head {
@@ -26,7 +26,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// What this program says of itself.
+    /// This program's description of itself.
     pub fn own() -> Value {
         json!({ "version": VERSION, "program": env!("CARGO_PKG_VERSION"), "requires": UNDERSTOOD })
     }
@@ -34,7 +34,7 @@ impl Head {
     /// Whether what follows can be understood.
     ///
     /// # Errors
-    /// What is missing here, in words for the operator. `what` is read.
+    /// Checks for what is missing here, in words for the operator. `what` is the thing that is read.
     pub fn check(&self, what: &str) -> Result<(), String> {
         let missing: Vec<String> = (self.requires.iter())
             .filter(|name| !UNDERSTOOD.contains(&name.as_str()))

@@ -1,20 +1,20 @@
-//! Where documents come from: a store, or a control plane that passes on a store's documents.
+//! The source of documents: a store, or a control plane that passes on a store's documents.
 
 use async_trait::async_trait;
 use std::sync::Arc;
 use weir_store::{Changes, Document, Key, Revision};
 
-/// What is heard from a source.
+/// An event of a source.
 #[derive(Debug)]
 pub enum SourceEvent {
     /// All documents as of a revision, in place of all that was heard before.
     Whole {
         /// The documents.
         documents: Vec<(Key, Arc<[u8]>)>,
-        /// What they are of.
+        /// Their revision.
         revision: Revision,
     },
-    /// What changed since; nothing: only the revision is new.
+    /// The changes since; empty: only the revision is new.
     Changed {
         /// The revision that the changes lead to.
         revision: Revision,
@@ -49,6 +49,6 @@ impl SourceEvent {
 /// A source of documents. It begins with [`SourceEvent::Whole`], or with [`SourceEvent::Away`] and that as soon as it can.
 #[async_trait]
 pub trait Source: Send {
-    /// What comes next. A source that is away comes back by itself: it paces its own attempts.
+    /// The next event. A source that is away comes back by itself: it paces its own attempts.
     async fn next(&mut self) -> SourceEvent;
 }

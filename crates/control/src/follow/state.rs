@@ -1,4 +1,4 @@
-//! What is known of following, for those who ask while it goes on.
+//! The state of following, for readers while it goes on.
 
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +24,7 @@ pub enum Contact {
     },
 }
 
-/// What is served, and how it stands.
+/// The state of what is served.
 #[derive(Debug, Clone)]
 pub struct FollowState {
     /// The revision up to which the source was followed, and is served.
@@ -111,7 +111,7 @@ fn seconds(time: SystemTime) -> u64 {
 /// Something that is served, and the workspace that it is of.
 type WorkspaceItem<T> = (&'static str, T);
 
-/// What is served and another dialect may ask for.
+/// The state that other dialects may ask for.
 #[derive(Debug, Clone, Default)]
 struct CrossDialectIndex {
     routes: Arc<[WorkspaceItem<Arc<Route>>]>,

@@ -56,7 +56,7 @@ pub async fn open(location: &str, keys: Option<&SealingKeys>) -> Result<Arc<dyn 
     Ok(sealed(weir_store::open(location).await?, keys))
 }
 
-/// What is written to a store, sealed with `keys`.
+/// A store whose writes are sealed with `keys`.
 pub(crate) fn sealed(store: Arc<dyn Store>, keys: Option<&SealingKeys>) -> Arc<dyn Store> {
     match keys {
         Some(keys) => Arc::new(Sealed::new(store, keys.clone())),

@@ -38,7 +38,7 @@ use tower::ServiceExt;
 /// How long to wait after a connection could not be accepted, as when there are too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What clients of a listener may do.
+/// The bounds for clients of a listener.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     /// From the first byte of a request until its head is whole; and for a TLS handshake.
@@ -75,7 +75,7 @@ impl Default for Bounds {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OverTls(pub bool);
 
-/// Where clients are taken, and how.
+/// A listener, and its settings.
 #[derive(Debug)]
 pub struct Listener {
     tcp: TcpListener,

@@ -16,7 +16,7 @@ use tokio::time::{Instant, Sleep};
 #[derive(Debug, Default)]
 pub struct CallTracker {
     count: AtomicU32,
-    /// Who is to look at the connection again when the last of them ends: from then on its client is waited for.
+    /// The task to wake when the last of them ends: from then on the connection waits for its client.
     waiting: Mutex<Option<Waker>>,
 }
 
@@ -93,7 +93,7 @@ impl HttpBody for TrackedBody {
     }
 }
 
-/// What a client is waited for.
+/// What the connection waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wait {
     /// Its next request.

@@ -90,7 +90,7 @@ impl<T> Cache<T> {
         found
     }
 
-    /// Takes over what was written just now: what is followed is a moment behind.
+    /// Takes over a document that was just written: the followed state is a moment behind.
     pub fn remember(&self, entry: Arc<OperationalEntry<T>>) {
         self.known().insert(last_segment(&entry.key).to_owned(), entry);
     }

@@ -28,7 +28,7 @@ pub const HISTORY: Duration = Duration::from_secs(3600);
 const MAX_ATTEMPTS: usize = 50;
 /// How many documents are changed in one commit, if each stands for itself.
 const A_COMMIT: usize = 100;
-/// What the history of the store says of each change.
+/// The note of each change in the history of the store.
 const NOTE: &str = "operational";
 
 /// The store of what is not configuration. Cheap to share.
@@ -40,7 +40,7 @@ pub struct OperationalStore(Arc<dyn Store>);
 pub struct OperationalEntry<T> {
     /// Its name.
     pub key: Key,
-    /// What it holds.
+    /// Its value.
     pub value: T,
     /// From when on it is no longer there; `None`: it stays.
     pub ends: Option<SystemTime>,
@@ -57,11 +57,11 @@ pub struct DocumentLimit<'p> {
     pub prefix: &'p str,
     /// At most so many.
     pub max: usize,
-    /// What happens to one more.
+    /// The rule for one more.
     pub when_full: OverflowPolicy,
 }
 
-/// What happens to a new document if there are as many as may be.
+/// The rule for a new document if there are as many as may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverflowPolicy {
     /// It is refused with [`OperationalError::Full`].
@@ -118,7 +118,7 @@ pub enum OperationalWrite {
     Put {
         /// Its name.
         key: Key,
-        /// What it holds.
+        /// Its value.
         value: serde_json::Value,
         /// From when on it is no longer there; `None`: it stays.
         ends: Option<SystemTime>,
@@ -374,7 +374,7 @@ impl OperationalStore {
     }
 
     /// Changes a document as a function says of what is there now. `None` from the function: it stays as it is.
-    /// The function may be called several times. Gives the document as it is afterwards.
+    /// The function may be called several times. Returns the document as it is afterwards.
     ///
     /// # Errors
     /// The store cannot be reached or written.
@@ -400,7 +400,7 @@ impl OperationalStore {
     }
 
     /// Changes the documents below a prefix of which a function says something, many in a commit. What others write or
-    /// remove meanwhile is read again, and is not undone. Gives how many were changed.
+    /// remove meanwhile is read again, and is not undone. Returns how many were changed.
     ///
     /// # Errors
     /// The store cannot be reached or written, or others were always faster. What was changed until then stays changed.
@@ -438,7 +438,7 @@ impl OperationalStore {
     }
 
     /// Changes a document, and writes others in the same step, as a function says of what is there now. The function may be
-    /// called several times. Gives the document as it is afterwards.
+    /// called several times. Returns the document as it is afterwards.
     ///
     /// # Errors
     /// The store cannot be reached or written, or what the function refuses.
@@ -480,7 +480,7 @@ impl OperationalStore {
     }
 }
 
-/// What a document holds; `None`: it has ended, or is not understood.
+/// The value of a document; `None`: it has ended, or cannot be read.
 pub fn decode<T: DeserializeOwned>(document: &Document, now: SystemTime) -> Option<OperationalEntry<T>> {
     if !is_live(document, now) {
         return None;

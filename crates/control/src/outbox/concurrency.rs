@@ -43,8 +43,8 @@ impl Queue {
         }
     }
 
-    /// What of all that is due is tried in this round, and what is left for the next one. Of applications, each gets its
-    /// first message before one gets its second.
+    /// The due messages that are tried in this round, and those that are left for the next one. Of applications, each
+    /// gets its first message before one gets its second.
     pub fn round(
         self,
         mut due: Vec<OperationalEntry<Delivery>>,
@@ -100,7 +100,7 @@ pub(super) enum HookState {
     Gone,
 }
 
-/// What is written so that messages of webhooks that are disabled or gone are not sent.
+/// The writes by which messages of webhooks that are disabled or gone are not sent.
 pub(super) fn stopped(
     waiting: &[OperationalEntry<Delivery>],
     state_of: impl Fn(&str, &str) -> HookState,

@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// What is stored without it is read, and gets it.
+    /// A message that is stored without it gets it when it is read.
     #[tokio::test]
     async fn messages_of_an_earlier_version_are_completed() {
         let now = SystemTime::UNIX_EPOCH;
@@ -255,7 +255,7 @@ mod tests {
         commits: AtomicUsize,
         /// Commits that still come too late.
         late: AtomicUsize,
-        /// What is removed before the first of these.
+        /// The document that is removed before the first of these.
         forgotten: Mutex<Option<Key>>,
         /// Reads of this prefix are never answered.
         hangs: &'static str,
@@ -341,7 +341,7 @@ mod tests {
         assert_eq!(reads() - before, 1, "no message is read again");
     }
 
-    /// Says what arrives.
+    /// Records what arrives.
     struct EventRecorder(mpsc::UnboundedSender<String>);
 
     #[async_trait::async_trait]

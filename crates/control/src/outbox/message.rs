@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 /// The kind of a webhook that only tries whether it arrives. It is sent once.
 pub const TEST: &str = "webhook.test";
-/// What became of a message whose webhook is disabled.
+/// The outcome of a message whose webhook is disabled.
 pub(super) const NOT_SENT: &str = "not sent: the webhook is disabled";
-/// What the outcome of an attempt begins with if there was an answer.
+/// The begin of the outcome of an attempt that had an answer.
 pub(super) const ANSWERED: &str = "the receiver answered";
 
 /// A mail.
@@ -46,7 +46,7 @@ pub struct Attachment {
 pub struct Webhook {
     /// The URL.
     pub url: String,
-    /// What it is signed with; empty: it is not.
+    /// The secret that it is signed with; empty: it is not.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub secret: String,
     /// The body, JSON.
@@ -134,7 +134,7 @@ pub struct Attempt {
     pub at: u64,
     /// Whether it has arrived.
     pub is_delivered: bool,
-    /// What came of it, in words.
+    /// Its outcome, in words.
     pub outcome: String,
 }
 
@@ -155,7 +155,7 @@ impl Attempt {
 pub struct Delivery {
     /// Its id, by which receivers recognise it.
     pub id: String,
-    /// What it is about, such as `subscription.accepted`.
+    /// The kind of the event, such as `subscription.accepted`.
     pub kind: String,
     /// In whose name it goes. Earlier versions did not note it.
     #[serde(default)]

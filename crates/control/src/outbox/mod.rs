@@ -67,7 +67,7 @@ struct Inner {
     wake: Notify,
     /// The same for webhooks of applications.
     wake_applications: Notify,
-    /// Who writes messages about events: one task at a time.
+    /// Held by the task that writes messages about events: one at a time.
     writing: Mutex<()>,
 }
 
@@ -125,7 +125,7 @@ impl Outbox {
         &self.0.store
     }
 
-    /// What is written for a message, for a transaction that has a reason to send it. Call [`Outbox::notify`] after the
+    /// The writes for a message, for a transaction that has a reason to send it. Call [`Outbox::notify`] after the
     /// commit. With an id of the reason, the same message is written once only.
     ///
     /// # Errors
@@ -208,7 +208,7 @@ impl Outbox {
         Ok(all)
     }
 
-    /// Forgets messages, waiting or done. Gives how many these were.
+    /// Forgets messages, waiting or done. Returns how many.
     ///
     /// # Errors
     /// The store cannot be read or written.
@@ -291,7 +291,7 @@ impl Outbox {
         }
     }
 
-    /// Delivers what is due, if no other control plane does. Gives the time at which something is due next.
+    /// Delivers what is due, if no other control plane does. Returns the time at which something is due next.
     async fn round(&self, queue: Queue, now: SystemTime) -> Result<Option<u64>, OperationalError> {
         let holder = self.0.holder.as_str();
         match lease::hold(&self.0.store, queue.lease(), (holder, LEASE), now).await? {
@@ -300,7 +300,7 @@ impl Outbox {
         }
     }
 
-    /// Tries the messages that are due, of applications some of them. Gives the time at which something is due next.
+    /// Tries the messages that are due, of applications some of them. Returns the time at which something is due next.
     ///
     /// # Errors
     /// The store cannot be read or written.
@@ -332,7 +332,8 @@ impl Outbox {
         Ok(next.into_iter().min())
     }
 
-    /// Tries a message. Gives the time of its next attempt, if there is one. What was forgotten meanwhile stays so.
+    /// Tries a message. Returns the time of its next attempt, if there is one. A message that was forgotten meanwhile
+    /// stays so.
     async fn try_one(
         &self,
         mut delivery: Delivery,

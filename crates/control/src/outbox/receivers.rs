@@ -1,5 +1,5 @@
-//! Who hears about an event, and what: hooks of operators, webhooks of applications, people behind applications and APIs, and
-//! the bell of portals.
+//! The receivers of an event, and their messages: hooks of operators, webhooks of applications, owners of applications
+//! and APIs, and the bell of portals.
 //!
 //! **What it is not**: it finds no events. The configuration's history does ([`super::feed`]), and quotas do
 //! ([`crate::quotas`]).
@@ -19,12 +19,12 @@ use weir_apis::entities::{
 use weir_apis::events::{self, Event};
 use weir_store::{Document, HistoryEntry};
 
-/// What the keys of entities begin with.
+/// The prefix of the keys of entities.
 pub(super) const PREFIX: &str = "apis/";
 /// Whose doing it is if something has happened by itself.
 const AUTHOR: &str = "weir";
 
-/// What developers read in their portal, gathered from the commits that are read at once.
+/// The notices for developers in their portal, gathered from the commits that are read at once.
 #[derive(Default)]
 pub struct Inboxes(BTreeMap<String, Vec<Notice>>);
 
@@ -50,7 +50,7 @@ impl Inboxes {
         }
     }
 
-    /// What is written for it. Only who holds the lease of what writes messages may do it.
+    /// The writes for it. Only the holder of the lease for writing messages may do it.
     pub async fn writes(
         self,
         outbox: &Outbox,
@@ -112,7 +112,7 @@ impl Receivers {
         }
     }
 
-    /// What a change means, with all that is known of what it is about.
+    /// The events of a change, with all that is known about its subject.
     pub(super) fn events(&self, entry: &HistoryEntry) -> Vec<Event> {
         let mut events = events::of(
             entry.key.as_str(),
@@ -238,7 +238,7 @@ impl Receivers {
         })
     }
 
-    /// The addresses of the people behind an application: those that it names, and those of the developers who own it.
+    /// The addresses of an application's people: those that it names, and those of the developers who own it.
     fn addresses(&self, application: &str) -> BTreeSet<String> {
         let Some(known) = self.applications.get(application) else {
             return BTreeSet::new();
@@ -247,7 +247,7 @@ impl Receivers {
         known.mails.iter().chain(owners).cloned().collect()
     }
 
-    /// The addresses of the people behind an API.
+    /// The addresses of an API's people.
     fn contacts(&self, event: &Event) -> BTreeSet<String> {
         let api = self.apis.get(event.get("api"));
         let contacts = api.into_iter().flat_map(|it| &it.contacts);

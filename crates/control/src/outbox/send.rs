@@ -1,4 +1,4 @@
-//! What sends messages: a mail server, and HTTP for webhooks.
+//! Sends messages: by a mail server, and by HTTP for webhooks.
 
 use super::mail::Smtp;
 use super::message::{ANSWERED, Message, Webhook};
@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 /// Until a receiver has answered.
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// What is read of its answer.
+/// The most bytes that are read of its answer.
 const MAX_ANSWER: usize = 64 << 10;
 
 /// Why a message has not arrived.
@@ -23,7 +23,7 @@ pub struct Failure {
     pub is_final: bool,
 }
 
-/// What sends messages.
+/// Sends messages.
 #[async_trait]
 pub trait Transport: Send + Sync {
     /// Sends a message.
@@ -36,9 +36,10 @@ pub trait Transport: Send + Sync {
 /// Sends for real.
 pub struct Network {
     mail: Option<Smtp>,
-    /// Where webhooks of operators may go.
+    /// The addresses that webhooks of operators may go to.
     reach: Arc<WebhookAddressPolicy>,
-    /// Where webhooks of developers may go: what operators opened for their own is not open to everybody who signs up.
+    /// The addresses that webhooks of developers may go to: networks that operators opened for their own are not open
+    /// to everybody who signs up.
     of_developers: Arc<WebhookAddressPolicy>,
 }
 

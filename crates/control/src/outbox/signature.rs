@@ -4,7 +4,7 @@
 use aws_lc_rs::hmac;
 use data_encoding::BASE64;
 
-/// What a secret begins with; the rest is base64.
+/// The prefix of a secret; the rest is base64.
 pub const SECRET_PREFIX: &str = "whsec_";
 
 /// The value of `webhook-signature`.

@@ -17,7 +17,8 @@ use weir_apis::render::consumer_of;
 /// Values of a dimension that analytics are asked for at once.
 const AT_ONCE: usize = 100;
 
-/// What the limits of the gateway of this process have counted of a consumer, by environment; `None`: it does not serve it.
+/// Looks up the counts of a consumer in the limits of this process's gateway, by environment; `None`: it does not serve
+/// it.
 pub type LocalUsage = Arc<dyn Fn(&str, &Limited<'_>) -> Option<WindowUsage> + Send + Sync>;
 
 /// A count of a limit.
@@ -40,7 +41,7 @@ pub struct WindowUsage {
     pub reset_ms: u64,
 }
 
-/// What of a limit is used.
+/// The used part of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuotaUsage {
     /// Calls in the window that is open.
@@ -51,7 +52,7 @@ pub struct QuotaUsage {
     pub is_exact: bool,
 }
 
-/// What gateways have reported of applications in a window.
+/// The counts that gateways have reported of applications in a window.
 #[derive(Debug, Default)]
 pub struct ReportedUsage {
     /// By application: services with the calls to them that no gateway refused.
@@ -61,7 +62,7 @@ pub struct ReportedUsage {
 }
 
 impl ReportedUsage {
-    /// What of a limit is used; `None`: it is not known, as gateways do not report applications by name.
+    /// The used part of a limit; `None`: it is not known, as gateways do not report applications by name.
     fn used(&self, place: &QuotaScope, of: &Subscription, resets: u64) -> Option<QuotaUsage> {
         let asked = (place.environment.clone(), of.plan.clone());
         if self.nameless.contains(&asked) {
@@ -77,7 +78,7 @@ impl ReportedUsage {
     }
 }
 
-/// What knows how limits stand. Cheap to share.
+/// Finds out the state of limits. Cheap to share.
 #[derive(Clone)]
 pub struct Meter {
     counted: LocalUsage,
@@ -90,7 +91,7 @@ impl Meter {
         Self { counted, analytics }
     }
 
-    /// What the limiter itself has counted, if a gateway of this process serves the environment.
+    /// The limiter's own count, if a gateway of this process serves the environment.
     pub fn counted(
         &self,
         place: &QuotaScope,
@@ -110,7 +111,8 @@ impl Meter {
         })
     }
 
-    /// What gateways have reported of the applications of subscriptions in a time; `None`: nothing is counted here.
+    /// The counts that gateways have reported of the applications of subscriptions in a time; `None`: nothing is
+    /// counted here.
     ///
     /// # Errors
     /// The store of analytics does not answer.
@@ -155,7 +157,7 @@ impl Meter {
         Ok(Some(reported))
     }
 
-    /// What of a limit is used; `None`: it is not known.
+    /// The used part of a limit; `None`: it is not known.
     ///
     /// # Errors
     /// The store of analytics does not answer.

@@ -1,4 +1,4 @@
-//! What gateways have reported, read from a store of analytics. Time is an argument.
+//! Counts that gateways have reported, read from a store of analytics. Time is an argument.
 
 use super::*;
 use crate::analytics::{AnalyticsPaths as Folder, Options};

@@ -25,7 +25,7 @@ const REST: u32 = 50;
 /// The prefix of what was sent.
 const TOLD: &str = "quotas/";
 
-/// What was said about a quota in the window that is open.
+/// The notice about a quota in the window that is open.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct NoticeRecord {
     level: u8,
@@ -58,7 +58,7 @@ impl From<OperationalError> for WatchError {
     }
 }
 
-/// What watches over the quotas of a store.
+/// Watches over the quotas of a store.
 pub struct QuotaWatcher {
     store: Arc<dyn Store>,
     outbox: Outbox,

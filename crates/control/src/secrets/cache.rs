@@ -44,7 +44,7 @@ const MAX_TOLD: usize = 8;
 #[derive(Clone, Default)]
 pub struct Cache {
     known: Arc<Mutex<HashMap<SecretLocation, CachedSecret>>>,
-    /// Where values are asked for; without it, only the environment is read.
+    /// The runtime for asking vaults; without it, only the environment is read.
     runtime: Option<Handle>,
 }
 
@@ -56,7 +56,7 @@ impl std::fmt::Debug for Cache {
 }
 
 struct CachedSecret {
-    /// What was last had; `None`: nothing yet.
+    /// The last value; `None`: none yet.
     value: Option<String>,
     /// Whether it could not be had the last time.
     is_failing: bool,
@@ -97,7 +97,7 @@ impl CachedSecret {
     }
 }
 
-/// What came of asking for some values.
+/// The outcome of asking for some values.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Round {
     /// Whether any is another one than before.
@@ -383,7 +383,7 @@ fn path(place: &SecretLocation) -> Option<String> {
 }
 
 /// Asks a vault that speaks as HashiCorp's does, with secrets of version 1 or 2, at the addresses of `reach` (`None`: at
-/// all). Gives the secret's fields as JSON.
+/// all). Returns the secret's fields as JSON.
 async fn fetch(
     place: &SecretLocation,
     reach: Option<Arc<WebhookAddressPolicy>>,

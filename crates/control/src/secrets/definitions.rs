@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use weir_plugins::protobuf::{self, MAX_DEFINITION_BYTES};
 
-/// Where imports are looked for behind the folder of the file itself and those of dialects.
+/// The folders in which imports are looked for after the folder of the file itself and those of dialects.
 const FOLDERS: [&str; 2] = ["/usr/local/include", "/usr/include"];
 /// Most files of a definition.
 const MAX_FILES: usize = 200;

@@ -1,4 +1,4 @@
-//! What documents refer to instead of holding it: secrets and files of definitions. The texts
+//! The things that documents refer to instead of holding them: secrets and files of definitions. The texts
 //! that refer to secrets are those of the dialects ([`weir_dialect::SecretSyntax`]).
 //!
 //! References are replaced in the model, right before it is compiled, so neither a store nor an Admin API ever holds
@@ -24,11 +24,11 @@ use weir_dialect::{DialectName, DialectSet, SkippedDocument};
 use weir_model::{Acme, Certificate, ChainStep, LostPlugins, Model, PluginRef, take_out_steps};
 use weir_plugins::is_skippable;
 
-/// Where references lead, and what was found there.
+/// The targets of references, and the values that were found there.
 #[derive(Debug, Default)]
 pub struct Secrets {
     syntaxes: Syntaxes,
-    /// Where dialects look for definitions that others import.
+    /// The folders in which dialects look for definitions that others import.
     folders: Vec<&'static str>,
     cache: Cache,
 }
@@ -205,7 +205,7 @@ fn text_of(entry: &mut Acme) -> Option<&mut String> {
     entry.external_account.as_mut().map(|account| &mut account.key)
 }
 
-/// What a configuration belongs to.
+/// The owner of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum SecretOwner {
     /// A shared instance of a plugin.

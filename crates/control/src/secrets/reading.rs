@@ -56,7 +56,7 @@ impl Reading {
     }
 }
 
-/// What knows how it stands with secrets.
+/// Knows the state of secrets.
 #[async_trait]
 pub trait SecretReadings: Send + Sync {
     /// How it stands with one, as far as it was asked for.

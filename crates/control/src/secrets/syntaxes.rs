@@ -12,7 +12,7 @@ pub struct Syntaxes(Vec<Syntax>);
 #[derive(Debug)]
 struct Syntax {
     dialect: DialectName,
-    /// What the keys of the dialect's documents begin with.
+    /// The prefix of the keys of the dialect's documents.
     prefix: &'static str,
     syntax: Box<dyn SecretSyntax>,
 }
@@ -39,7 +39,7 @@ impl Syntaxes {
         Self(each.collect())
     }
 
-    /// Takes over one document if it says where references lead. Says whether it does.
+    /// Takes over one document if it defines the targets of references. Returns whether it does.
     pub fn apply(&mut self, key: &str, value: Option<&[u8]>) -> bool {
         let mut all = self.0.iter_mut();
         all.any(|it| {

@@ -2,7 +2,7 @@
 
 use weir_dialect::SkippedDocument;
 
-/// What a model is resolved for.
+/// The purpose for which a model is resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
     /// To serve it.
@@ -11,16 +11,16 @@ pub enum Policy {
     Look,
 }
 
-/// What refers to nothing.
+/// A reference to nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnresolvedReference {
     /// What, and why.
     pub broken: SkippedDocument,
-    /// What has become of it.
+    /// Its consequence.
     pub fate: Fate,
 }
 
-/// What becomes of that which refers to nothing.
+/// The consequence of a reference to nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It is there, with the reference as a text.

@@ -33,7 +33,7 @@ pub struct Sample {
     pub asks: bool,
 }
 
-/// What its clients know from its documentation.
+/// A key that its clients know from its documentation.
 pub const STOCK_KEY: &str = "everybody-knows-this";
 
 /// The native dialect alone.
@@ -167,7 +167,7 @@ impl AdminAccess for Sample {
     }
 }
 
-/// What an item says.
+/// The model of an item.
 fn route(name: DialectName, id: &str, item: &Value) -> Result<Model, String> {
     let path = item["path"]
         .as_str()

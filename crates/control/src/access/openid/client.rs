@@ -18,7 +18,7 @@ const KEYS_AGAIN: Duration = Duration::from_secs(60);
 /// The largest answer of a provider, in bytes.
 const MAX_ANSWER: usize = 1 << 20;
 
-/// What is known of providers. Cheap to share.
+/// The cache of providers' metadata and keys. Cheap to share.
 #[derive(Debug, Clone, Default)]
 pub struct Client(Arc<Mutex<HashMap<String, CachedProvider>>>);
 
@@ -55,18 +55,18 @@ impl Client {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was found out about a provider, if it is the same by now.
+    /// The cached data of a provider, if the provider is the same by now.
     fn of(&self, provider: &Provider) -> Option<CachedProvider> {
         let known = self.known().get(&provider.name).cloned();
         known.filter(|it| it.provider == *provider)
     }
 
-    /// What a provider says of itself, if it was asked already.
+    /// A provider's metadata, if it was asked already.
     pub fn known_metadata(&self, provider: &Provider) -> Option<Arc<Metadata>> {
         self.of(provider).map(|it| it.metadata)
     }
 
-    /// What a provider says of itself.
+    /// A provider's metadata.
     ///
     /// # Errors
     /// It does not answer as it should.

@@ -1,4 +1,4 @@
-//! What is asked of an identity provider, and what its answers have to be (OpenID Connect Core 1.0, section 3.1; RFC 7636
+//! Requests to an identity provider, and the rules for its answers (OpenID Connect Core 1.0, section 3.1; RFC 7636
 //! for PKCE, RFC 9207 for `iss` in the callback). No I/O, and time and randomness are arguments.
 
 use super::jose::{KeySet, TokenError, verify};
@@ -24,19 +24,19 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'~');
 
-/// What a provider says of itself (OpenID Connect Discovery 1.0).
+/// A provider's metadata (OpenID Connect Discovery 1.0).
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Metadata {
     issuer: String,
     authorization_endpoint: String,
-    /// Where codes are changed for tokens.
+    /// The address at which codes are exchanged for tokens.
     pub token_endpoint: String,
-    /// Where its keys are.
+    /// The address of its keys.
     pub jwks_uri: String,
-    /// Where more claims are.
+    /// The address of more claims.
     #[serde(default)]
     pub userinfo_endpoint: Option<String>,
-    /// Where to log out.
+    /// The address for logging out.
     #[serde(default)]
     pub end_session_endpoint: Option<String>,
     #[serde(default)]
@@ -66,7 +66,7 @@ pub enum LoginError {
 }
 
 impl LoginError {
-    /// What pages and programs call it by.
+    /// The name for pages and programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Provider(_) => "provider-unavailable",
@@ -203,7 +203,7 @@ impl PendingLogin {
         URL_SAFE_NO_PAD.encode(serde_json::to_vec(self).unwrap_or_default())
     }
 
-    /// What a cookie holds.
+    /// Reads the value of a cookie.
     pub fn from_cookie(value: &str) -> Option<Self> {
         serde_json::from_slice(&URL_SAFE_NO_PAD.decode(value).ok()?).ok()
     }
@@ -339,16 +339,16 @@ impl PendingLogin {
     }
 }
 
-/// What a provider sends a browser back with.
+/// The query with which a provider sends a browser back.
 #[derive(Debug, Clone, Default, Deserialize, schemars::JsonSchema)]
 pub struct Callback {
-    /// What is changed for tokens.
+    /// The code to exchange for tokens.
     #[serde(default)]
     pub code: Option<String>,
     /// Which login it belongs to.
     #[serde(default)]
     pub state: Option<String>,
-    /// Who answers.
+    /// The issuer of the answer.
     #[serde(default)]
     pub iss: Option<String>,
     /// Why there is no code.
@@ -359,12 +359,12 @@ pub struct Callback {
     pub error_description: Option<String>,
 }
 
-/// What the token endpoint answers.
+/// The answer of the token endpoint.
 #[derive(Deserialize)]
 pub struct Tokens {
-    /// Who the person is.
+    /// The token about the person.
     pub id_token: String,
-    /// What the userinfo endpoint asks for.
+    /// The token for the userinfo endpoint.
     #[serde(default)]
     pub access_token: Option<String>,
 }

@@ -6,7 +6,7 @@
 //!  engine ──► token request ──► ID token, its signature and claims checked ──► name and groups ──► rights
 //! ```
 //!
-//! What decides is in [`engine`] and [`jose`], without I/O and clock. [`client`] fetches. What is verified rests on
+//! Decisions are in [`engine`] and [`jose`], without I/O and clock. [`client`] fetches. Verification rests on
 //! `aws-lc-rs`, which is here anyway: the crates for this bring a second set of cryptography with them.
 
 pub mod client;

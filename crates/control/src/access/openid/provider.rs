@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_store::follow::Subscription;
 use weir_store::{BadKey, Key, Store, StoreError};
 
-/// What the keys of identity providers begin with.
+/// The prefix of the keys of identity providers.
 pub const PREFIX: &str = "weir/identity-providers/";
 /// Groups of a person that count, at most; and the longest, in bytes.
 const MAX_GROUPS: usize = 500;
@@ -26,25 +26,25 @@ pub struct Provider {
     pub display_name: String,
     /// Its issuer: what discovery is below.
     pub issuer: String,
-    /// What this Weir is called there.
+    /// The id of this Weir at the provider.
     pub client_id: String,
     /// The secret for it; `None`: a public client, which has PKCE alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_secret: Option<String>,
-    /// What is asked for.
+    /// The scopes to ask for.
     pub scopes: Vec<String>,
-    /// Where this Weir is reached by browsers; `None`: as the browser says in `Host`.
+    /// The address of this Weir for browsers; `None`: as the browser says in `Host`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// The claim that holds the name of the user.
     pub name_claim: String,
     /// The claim that holds the groups.
     pub groups_claim: String,
-    /// What members of groups may do.
+    /// The rights of members of groups.
     pub mappings: Vec<Mapping>,
 }
 
-/// What members of a group may do.
+/// The rights of members of a group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mapping {

@@ -93,7 +93,7 @@ impl Plane {
         counted.await.expect("counted");
     }
 
-    /// What is due at a time: how many reports, and the mails that were sent by then.
+    /// Sends the reports that are due at a time. Returns how many, and the number of mails by then.
     async fn turn(&self, now: u64) -> (usize, usize) {
         let sent = self
             .analytics

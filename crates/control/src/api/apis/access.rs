@@ -1,4 +1,4 @@
-//! Who may call a publication: its own plans and subscriptions, and those of products that it is in.
+//! The callers of a publication: those of its own plans and subscriptions, and of products that it is in.
 
 use super::library::{self, Library, PREFIX};
 use crate::api::Problem;
@@ -124,7 +124,8 @@ pub fn documents_of_product(
     Ok(render::product(&access.offer(product), now))
 }
 
-/// What is rendered when something of a publication or a product changes: of a product, all of its publications, too.
+/// The publications to render when something of a publication or a product changes: of a product, all of its
+/// publications.
 pub fn affected(library: &Library, target: &str) -> Result<BTreeSet<String>, Problem> {
     let mut targets = BTreeSet::from([target.to_owned()]);
     if let Some(name) = target.strip_prefix(PRODUCTS)

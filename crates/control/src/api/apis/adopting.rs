@@ -144,7 +144,7 @@ async fn found(api: &Arc<Api>, wanted: &AdoptRequest) -> Result<(Adopted, Source
     worked.map_err(|message: String| refuse("service", message))
 }
 
-/// What stands for the content of documents.
+/// The hash of the content of documents.
 fn hash_of(library: &Library, documents: &[String]) -> String {
     let mut all = Vec::new();
     for key in documents {

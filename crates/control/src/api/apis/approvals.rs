@@ -19,7 +19,7 @@ use std::sync::Arc;
 use weir_apis::entities::{Approval, ApprovalState, Publication, Revision, Runtime, Version};
 use weir_apis::{hash, states};
 
-/// What a person is to agree to.
+/// A request for an approval.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewApproval {
@@ -37,7 +37,7 @@ pub struct NewApproval {
     reason: String,
 }
 
-/// What was decided.
+/// A decision about an approval.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Decision {
@@ -184,7 +184,7 @@ pub async fn decide(
     Ok(Json(json!(written.answer)))
 }
 
-/// Who has made what a revision has more than the one that is published: all changes of all revisions since.
+/// The authors of what a revision has more than the one that is published: all changes of all revisions since.
 fn authors(
     library: &Library,
     (name, version): (&str, &str),
@@ -205,7 +205,7 @@ fn authors(
     Ok(authors)
 }
 
-/// Who has made a part of what is to be approved does not agree to it, not even if another person has asked.
+/// Refuses the approval of a person who has made a part of the content, even if another person has asked for it.
 fn not_by_its_author(library: &Library, approval: &Approval, by: &str) -> Result<(), Problem> {
     let mut parts = approval.publication.split('/');
     let (Some(name), Some(version)) = (parts.next(), parts.next()) else {

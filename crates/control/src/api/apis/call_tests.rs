@@ -150,10 +150,10 @@ pub struct TestRun {
     /// A revision; left out: the draft.
     #[serde(default)]
     revision: Option<u32>,
-    /// What is published there.
+    /// The publication there.
     #[serde(default)]
     published: bool,
-    /// What holds in the environment, as a publish has it; left out: as it is published there.
+    /// The runtime in the environment, as a publish has it; left out: as it is published there.
     #[serde(default)]
     #[schemars(with = "Option<Value>")]
     runtime: Option<Runtime>,

@@ -23,7 +23,7 @@ use weir_store::{Change, CommitError, Key, Transaction};
 /// Attempts while others write too.
 const MAX_ATTEMPTS: usize = 10;
 
-/// What a write gives: the note for the history, the publications that are to be rendered, and the answer.
+/// The effects of a write: the note for the history, the publications that are to be rendered, and the answer.
 pub struct WriteEffects<A> {
     pub note: String,
     /// As `API/VERSION/ENVIRONMENT`, and products as `products/NAME`.
@@ -42,12 +42,12 @@ impl<A> WriteEffects<A> {
     }
 }
 
-/// What was committed, or would be.
+/// The outcome of a commit, or of a dry run.
 pub struct CommitResult<A> {
     pub answer: A,
     /// Changes of gateways' documents.
     pub documents: Vec<Value>,
-    /// What came of the tests, if any were to be run.
+    /// The results of the tests, if any were to be run.
     pub report: Option<TestReport>,
     /// The store's revision.
     pub revision: u64,
@@ -188,7 +188,7 @@ fn change((key, value): (&Key, &Option<Arc<[u8]>>)) -> Change {
     }
 }
 
-/// What becomes of gateways' documents when these publications and products are rendered.
+/// The changes of gateways' documents when these publications and products are rendered.
 pub fn rendered(library: &Library, targets: &BTreeSet<String>, now: u64) -> Result<Changes, Problem> {
     let mut changes = Changes::new();
     for id in targets {
@@ -311,7 +311,7 @@ fn newly_broken(api: &Api, library: &Library, rendered: &Changes) -> Vec<(String
     found
 }
 
-/// What is not served whole, and why.
+/// The resources that are not served whole, and why.
 fn broken(api: &Api, dialects: &mut DialectModels) -> Vec<(String, String)> {
     let (model, skipped) = dialects.model(|_, _| Vec::new());
     let mut broken: Vec<(String, String)> = skipped.into_iter().map(|it| (it.document, it.reason)).collect();

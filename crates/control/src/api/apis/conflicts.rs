@@ -16,11 +16,11 @@ pub struct Conflict {
     pub route: String,
     /// A call that both take.
     pub example: String,
-    /// What becomes of that call.
+    /// The outcome for that call.
     pub effect: ConflictEffect,
 }
 
-/// What becomes of a call that two would take.
+/// The outcome for a call that two would take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ConflictEffect {
@@ -44,7 +44,7 @@ impl Conflict {
     }
 }
 
-/// What a route takes: hosts (none: all), the path without the names of parameters, and a method.
+/// The calls of a route: hosts (none: all), the path without the names of parameters, and a method.
 type RouteClaim = (String, String);
 
 struct Route {

@@ -93,7 +93,7 @@ fn of_subscription(library: &Library, id: &str) -> Result<Vec<Credential>, Probl
     Ok(all)
 }
 
-/// What the application of a subscription brings to its plan.
+/// The credentials of an application for the plan of its subscription.
 fn of_application(library: &Library, subscription: &Subscription) -> Result<Vec<Credential>, Problem> {
     let application: Option<Application> =
         library.find(&library::application_key(&subscription.application))?;

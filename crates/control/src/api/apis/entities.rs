@@ -54,7 +54,7 @@ pub async fn shown(api: &Api, key: &str) -> Result<Response, Problem> {
     Ok(tagged(Json(entity).into_response(), library.version_of(key)))
 }
 
-/// What a write answers: 201 if there was none before, else 200.
+/// The answer to a write: 201 if there was none before, otherwise 200.
 pub fn answered(is_new: bool, entity: &impl Serialize) -> Response {
     let status = if is_new {
         StatusCode::CREATED
@@ -204,7 +204,7 @@ documents!(
 const MAX_CERTIFICATES: usize = 10;
 const MAX_CERTIFICATE: usize = 16 << 10;
 
-/// Says what is wrong with an application, or which publications and products know it by what it has.
+/// Checks an application. Returns the publications and products that know it by its credentials.
 fn applications_of(library: &Library, entity: &Application) -> Result<BTreeSet<String>, Problem> {
     let mut wrong = Vec::new();
     let mut add = |place: &str, message: &str| wrong.push((place.to_owned(), message.to_owned()));

@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use weir_apis::entities::{Application, Credential, Hook, Portal, Subscription};
 
-/// What was erased, or would be.
+/// The data that was erased, or would be.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ErasureSummary {
     /// The applications that are gone.
@@ -52,7 +52,7 @@ pub struct ErasureSummary {
     names: usize,
 }
 
-/// What belongs to a developer, and to no one else.
+/// The data that belongs to a developer, and to no one else.
 struct DeveloperData {
     applications: Vec<String>,
     subscriptions: Vec<Subscription>,
@@ -79,7 +79,7 @@ impl DeveloperData {
         })
     }
 
-    /// Removes it. Gives the publications that change.
+    /// Removes it. Returns the publications that change.
     fn remove(&self, library: &mut Library) -> Result<BTreeSet<String>, Problem> {
         let mut publications = BTreeSet::new();
         for it in &self.subscriptions {
@@ -101,7 +101,7 @@ impl DeveloperData {
     }
 }
 
-/// Who goes.
+/// The developer who goes.
 struct DepartingDeveloper {
     developer: Developer,
     memberships: Vec<Membership>,
@@ -137,7 +137,7 @@ impl DepartingDeveloper {
         people.end_sessions(portal, id, |_| true, now).await
     }
 
-    /// What the answer says.
+    /// The summary for the answer.
     fn erased(&self, owned: &DeveloperData) -> ErasureSummary {
         let teams = self.memberships.iter().map(|it| it.team.name.clone());
         ErasureSummary {
@@ -215,7 +215,7 @@ pub async fn erase(
     Ok(Json(erased).into_response())
 }
 
-/// Removes what belongs to these owners alone. Gives it, and the names that analytics are to forget.
+/// Removes what belongs to these owners alone. Returns it, and the names that analytics are to forget.
 async fn remove_owned(
     api: &Arc<Api>,
     (caller, headers): (&Caller, &HeaderMap),

@@ -20,7 +20,7 @@ pub struct DeveloperMessages<'d> {
     others: BTreeSet<String>,
     /// Another portal knows the address.
     is_elsewhere: bool,
-    /// What notices of sign-ups end with that are of this portal; `None`: those of another portal that knows the address do, too.
+    /// The end of notices of sign-ups at this portal; `None`: those of another portal that knows the address end alike.
     waits_here: Option<String>,
     /// Which portals know an address: messages of earlier versions do not say whose they are.
     book: AddressBook,

@@ -13,7 +13,7 @@ use weir_apis::naming;
 use weir_apis::render::consumer_of;
 use weir_model::overview::List;
 
-/// What the ids of consumers of subscriptions begin with.
+/// The prefix of the ids of consumers of subscriptions.
 const CONSUMERS: &str = "sub.";
 
 /// Names that analytics are to forget, each with the one that takes its place. It is kept until all is done.

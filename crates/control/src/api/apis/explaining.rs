@@ -1,5 +1,5 @@
-//! What an explanation of a call asks of API management: what a draft would make of gateways' documents, and how the
-//! plans of a publication stand to a caller.
+//! Explanations of calls with API management: a draft's changes of gateways' documents, and the plans of a
+//! publication for a caller.
 
 use super::access::Access;
 use super::commit::{now, rendered};
@@ -16,10 +16,10 @@ use weir_store::Document;
 
 pub use weir_apis::diagnosis::{CallerInfo, PlanDiagnosis};
 
-/// What documents become, by their keys; `None`: they are removed.
+/// The changed documents, by their keys; `None`: they are removed.
 pub type ChangedDocuments = BTreeMap<String, Option<Arc<[u8]>>>;
 
-/// What would become of gateways' documents if a draft were published to an environment.
+/// The changes of gateways' documents if a draft were published to an environment.
 pub fn documents_of_draft(
     documents: Vec<Document>,
     draft: &DraftRef,

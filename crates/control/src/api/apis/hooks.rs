@@ -138,7 +138,7 @@ pub struct DeliveryQuery {
 pub struct DeliveryResponse {
     /// Its id.
     id: String,
-    /// What it is about, such as `subscription.accepted`.
+    /// The kind of the event, such as `subscription.accepted`.
     kind: String,
     /// `mail` or `webhook`.
     channel: &'static str,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use weir_apis::entities::{Environment, Plan, Publication, Revision as ApiRevision, Version};
 use weir_store::{Document, Key, Revision};
 
-/// What the keys of all entities begin with.
+/// The prefix of the keys of all entities.
 pub const PREFIX: &str = "apis/";
 
 /// Changes of documents: what they become; `None`: they go.
@@ -127,7 +127,7 @@ impl Library {
         }
     }
 
-    /// What the write wants to change.
+    /// The changes of the write.
     pub fn changes(&self) -> &BTreeMap<Key, Option<Arc<[u8]>>> {
         &self.changes
     }
@@ -194,7 +194,7 @@ pub fn version_key(api: &str, version: &str) -> String {
     format!("{PREFIX}versions/{api}/{version}")
 }
 
-/// What the keys of all revisions of a version begin with.
+/// The prefix of the keys of all revisions of a version.
 pub fn revisions_key(api: &str, version: &str) -> String {
     format!("{PREFIX}revisions/{api}/{version}/")
 }

@@ -1,4 +1,4 @@
-//! What happens to a publication after it was published: deprecation, retirement, canaries, switching off, removal.
+//! Changes of a publication after it was published: deprecation, retirement, canaries, switching off, removal.
 
 use super::commit::{WriteEffects, now};
 use super::library;
@@ -26,7 +26,7 @@ pub async fn deprecate(mut step: Step) -> JsonResult {
     .await
 }
 
-/// Says what is wrong with times and links. Links stand in a header of every answer, and browsers follow them.
+/// Checks times and links. Links stand in a header of every answer, and browsers follow them.
 fn check_deprecation(deprecation: &Deprecation) -> Result<(), Problem> {
     let mut wrong = Vec::new();
     if deprecation
@@ -105,7 +105,7 @@ pub async fn canary(mut step: Step) -> JsonResult {
     .await
 }
 
-/// Says what is wrong with shares and guards.
+/// Checks shares and guards.
 fn check_canary(canary: &Canary) -> Result<(), Problem> {
     let mut wrong = Vec::new();
     if canary.revision == 0 && canary.backends.is_empty() {

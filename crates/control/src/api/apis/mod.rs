@@ -67,7 +67,7 @@ impl From<Refusal> for Problem {
     }
 }
 
-/// What cannot be rendered.
+/// The problem for what cannot be rendered.
 fn unrendered(faults: &[RenderError]) -> Problem {
     let errors = faults
         .iter()

@@ -228,7 +228,7 @@ pub fn of(plan: &Plan) -> String {
     }
 }
 
-/// What is rendered when a plan changes.
+/// The publications to render when a plan changes.
 pub fn targets(library: &Library, plan: &Plan) -> Result<BTreeSet<String>, Problem> {
     match plan.product.as_str() {
         "" => library.publications(|it| it.api == plan.api && it.version == plan.version),

@@ -42,7 +42,7 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-/// What an application of files has changed.
+/// The changes by an application of files.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ApplyResponse {
     /// `made`, `changed` or `unchanged`.

@@ -83,7 +83,7 @@ async fn read(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<R
     shown(&api, &portal_key(&name)).await
 }
 
-/// What a portal names and is not there.
+/// What a portal names although it does not exist.
 fn missing(library: &Library, portal: &Portal) -> Vec<FieldError> {
     let mut faults = Vec::new();
     for (index, name) in portal.environments.iter().enumerate() {

@@ -26,7 +26,7 @@ pub async fn read(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Resu
     shown(&api, &library::product_key(&name)).await
 }
 
-/// Says what a product names that is not there. Operations get the ids that the draft gives them, as in plans.
+/// Checks that what a product names exists, and gives operations the ids that the draft has, as in plans.
 fn check(library: &Library, product: &mut Product) -> Result<(), Problem> {
     let mut wrong = Vec::new();
     for (id, chosen) in &mut product.publications {

@@ -33,13 +33,13 @@ use weir_apis::openapi::Description;
 use weir_apis::{Finding, Level, renames, render, states};
 use weir_store::{Key, Revision};
 
-/// What is to be published.
+/// A publish.
 #[derive(Deserialize, Default, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PublishRequest {
     /// A revision; left out: one of the draft, made now if the draft has changed.
     revision: Option<u32>,
-    /// What holds in this environment; left out: as it is.
+    /// The runtime in this environment; left out: as it is.
     runtime: Option<Runtime>,
     /// Why.
     note: String,
@@ -76,7 +76,7 @@ pub struct PromoteRequest {
     override_tests: Option<String>,
 }
 
-/// What is asked for, whichever call asks.
+/// The change of a publication, whichever call asks for it.
 struct PublicationChange<'w> {
     action: &'static str,
     api: &'w str,
@@ -87,7 +87,7 @@ struct PublicationChange<'w> {
     may_break: bool,
 }
 
-/// What came of the steps, for the answer.
+/// The results of the steps, for the answer.
 struct PublishResult {
     publication: Publication,
     diff: Diff,
@@ -299,7 +299,7 @@ fn answer(written: CommitResult<PublishResult>) -> Result<Response, Problem> {
     })
 }
 
-/// What a publish changes, in lines: the console and the command line show exactly this.
+/// The changes of a publish, in lines: the console and the command line show exactly this.
 fn text_of(
     (publication, diff, plans): (&Publication, &Diff, &[PlanChange]),
     conflicts: &[Conflict],
@@ -442,7 +442,7 @@ fn checked(runtime: &Runtime) -> Result<Runtime, Problem> {
     }
 }
 
-/// What breaks callers, in words.
+/// The changes that break callers, in words.
 fn broken_by(diff: &Diff) -> Vec<String> {
     let told = diff.breaking().map(|(operation, change)| {
         let (method, path) = (&operation.method, &operation.path);
@@ -569,7 +569,7 @@ pub(super) fn difference(
     }
 }
 
-/// What plans open and close where this is published.
+/// The calls that plans open and close in this environment.
 fn plan_changes(
     library: &Library,
     known: Option<&Publication>,

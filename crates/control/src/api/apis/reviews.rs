@@ -23,7 +23,7 @@ use weir_apis::states;
 #[derive(Deserialize, Default, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReviewRequest {
-    /// What it is about.
+    /// Its reason.
     reason: String,
 }
 
@@ -172,7 +172,7 @@ fn last_revision(library: &Library, entity: &Version) -> Result<Option<Revision>
     Ok(Some(last).filter(|it| it.hash == entity.draft.hash()))
 }
 
-/// Who has made what the draft holds. A draft that a revision was made of knows its authors no longer; the revision does.
+/// The authors of the draft. A draft that a revision was made of knows its authors no longer; the revision does.
 fn authors(library: &Library, entity: &Version) -> Result<BTreeSet<String>, Problem> {
     let mut authors = entity.draft.authors.clone();
     if let Some(last) = last_revision(library, entity)? {

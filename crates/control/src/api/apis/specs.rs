@@ -20,7 +20,7 @@ fn prefix(hash: &str) -> String {
     format!("{PREFIX}specs/{hash}/")
 }
 
-/// Keeps a text. Gives its hash.
+/// Keeps a text. Returns its hash.
 pub fn keep(library: &mut Library, text: &str) -> Result<String, Problem> {
     let hash = hash::of_bytes(text.as_bytes());
     for (number, piece) in text.as_bytes().chunks(PIECE).enumerate() {

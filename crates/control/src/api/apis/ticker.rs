@@ -1,5 +1,6 @@
-//! What acts by time: keys expire, subscriptions end and are announced before, plans are closed, sunsets are enforced, canaries get their
-//! next share or are taken back by a guard. Each change of a publication is one commit in the name of `weir`.
+//! The work that is due by time: keys expire, subscriptions end and are announced before, plans are closed, sunsets are
+//! enforced, canaries get their next share or are taken back by a guard. Each change of a publication is one commit in
+//! the name of `weir`.
 //!
 //! One control plane at a time does this, by a lease. What is due shows in the documents themselves, and each commit
 //! checks it again at the revision that it is made on: so nothing is done twice, not even while a lease changes hands.
@@ -39,7 +40,7 @@ const KINDS: [&str; 5] = [
     "credentials/",
 ];
 
-/// What acts by time on a store.
+/// The work on a store that is due by time.
 pub struct Ticker {
     api: Arc<Api>,
     /// The name of this process among control planes.
@@ -140,7 +141,7 @@ impl Ticker {
         }
     }
 
-    /// Does what is due at a time. Gives the time at which something is due next.
+    /// Does what is due at a time. Returns the time at which something is due next.
     ///
     /// # Errors
     /// The store failed, or something that is due cannot be done; all else is done nevertheless.
@@ -249,7 +250,7 @@ impl Ticker {
     }
 }
 
-/// What is rendered when something that is due is done.
+/// The publications to render for work that is due.
 fn targets(library: &Library, id: &str) -> Result<BTreeSet<String>, Problem> {
     match library.find::<Plan>(id)? {
         Some(plan) => plans::targets(library, &plan),
@@ -269,7 +270,7 @@ fn note(publication: &mut Publication, action: &str, note: &str, now: u64) {
     });
 }
 
-/// Changes what is due. Gives what was done, in words.
+/// Changes what is due. Returns what was done, in words.
 fn apply(
     library: &mut Library,
     id: &str,

@@ -170,7 +170,7 @@ pub fn call_of(
     })
 }
 
-/// What is said of a call that a route takes which the caller may not read.
+/// The text about a route that takes a call and that the caller may not read.
 const OF_ANOTHER: &str =
     "a route that is not of this version takes it; callers who may read the configuration see which one";
 
@@ -198,7 +198,7 @@ fn hidden(expected: &Expected) -> Vec<Difference> {
     found
 }
 
-/// What an explanation says, as tests ask for it; and whether a route of the version takes the call.
+/// An explanation in the form of tests; and whether a route of the version takes the call.
 fn observed(explanation: &Explanation, publication: &Publication, access: &Access) -> (Observed, bool) {
     let label = |name: &str| explanation.labels.get(name).map_or("", String::as_str);
     let is_own = label("api") == publication.api
@@ -269,7 +269,7 @@ fn targets(explanation: &Explanation) -> Vec<String> {
     address.into_iter().collect()
 }
 
-/// What comes of a call, in a sentence.
+/// The outcome of a call, in a sentence.
 fn describe(observed: &Observed) -> String {
     let route = match observed.route.as_str() {
         "" => "no route takes it".to_owned(),

@@ -21,7 +21,7 @@ use weir_apis::lint::{self, Options, Ruleset};
 use weir_apis::openapi::{self, Description};
 use weir_apis::{Finding, Level, Position, diff, export, import, naming, postman, renames};
 
-/// What a new version is named, if the document is sent as it is.
+/// The name of a new version, if the document is sent as it is.
 #[derive(Deserialize, schemars::JsonSchema)]
 pub struct NewVersion {
     /// The version; left out: what the document says in `info.version`.
@@ -64,7 +64,7 @@ fn converted(collection: &Value) -> Result<String, Problem> {
     serde_json::to_string_pretty(&document).map_err(|error| Problem::bad(error.to_string()))
 }
 
-/// What of a draft a body may change. Fields that are left out stay as they are.
+/// The fields of a draft that a body may change. Those that are left out stay as they are.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "DraftEdit")]

@@ -77,12 +77,12 @@ pub struct DraftRef {
     pub api: String,
     /// The version.
     pub version: String,
-    /// What holds in the environment, as a publish has it; left out: as it is published there.
+    /// The runtime in the environment, as a publish has it; left out: as it is published there.
     #[serde(default)]
     pub runtime: Option<Value>,
 }
 
-/// What would happen to a call.
+/// The explanation of a call.
 #[derive(Serialize, JsonSchema)]
 pub struct ExplainResponse {
     #[serde(flatten)]

@@ -48,7 +48,7 @@ pub struct ReachResponse {
     depends: usize,
     /// The routes of this page.
     items: Vec<RouteReach>,
-    /// What `offset` is to be for the next page; `null`: this is the last one.
+    /// The `offset` of the next page; `null`: this is the last one.
     next: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Who speaks for a gateway, and what is listed of all of them.
+//! The users that speak for gateways, and the list of all gateways.
 
 use super::*;
 use weir_store::memory::MemoryStore;

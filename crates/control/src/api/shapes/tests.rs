@@ -30,7 +30,7 @@ async fn ask(api: &Arc<Api>, method: &str, path: &str, body: &str) -> (u16, Vec<
     (status, body.to_vec())
 }
 
-/// What was answered, as its type has it. Nothing is in the answer that the type does not have.
+/// An answer, read as its type. Nothing is in the answer that the type does not have.
 fn read<T: DeserializeOwned + Serialize>((_, body): &(u16, Vec<u8>)) -> T {
     let was: Value = serde_json::from_slice(body).expect("JSON");
     let read: T = serde_json::from_value(was.clone()).unwrap_or_else(|error| panic!("{error}: {was:#}"));

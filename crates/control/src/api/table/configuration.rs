@@ -110,7 +110,7 @@ pub(super) fn of_views() -> Vec<Operation> {
     operations.into()
 }
 
-/// What would happen to calls.
+/// The explanations of calls.
 pub(super) fn of_explanations() -> Vec<Operation> {
     vec![
         Operation::post(
@@ -159,7 +159,7 @@ pub(super) fn of_explanations() -> Vec<Operation> {
     ]
 }
 
-/// What this process knows of itself: health, plugins, state.
+/// The state of this process: health, plugins, state.
 pub(super) fn of_state() -> Vec<Operation> {
     let operations = [
         Operation::get(

@@ -33,7 +33,7 @@ fn operations_are_named_and_described() {
     }
 }
 
-/// What the guard lets in without a token is what the table says, and nothing else.
+/// The guard lets in without a token exactly the calls that the table says.
 #[test]
 fn public_calls_are_those_that_the_guard_lets_in() {
     let access = weir_dialect::Dialect::admin_access(&weir_native::NativeDialect);

@@ -19,7 +19,7 @@ pub struct FileText {
     pub dialect: DialectName,
     /// The file's name.
     pub file: String,
-    /// What is in it.
+    /// Its content.
     pub text: Arc<str>,
 }
 
@@ -41,7 +41,7 @@ impl FileTexts {
     }
 }
 
-/// What files refer to, and the stamp of the files.
+/// The references in files, and the stamp of the files.
 type StampedReferences = (u64, Arc<FileReferences>);
 
 /// A row as it is searched.
@@ -64,7 +64,7 @@ type Lists = HashMap<List, Arc<Vec<Arc<IndexedRow>>>>;
 #[derive(Clone)]
 pub struct Index {
     rows: Arc<Mutex<CachedIndex>>,
-    /// Where documents refer to secrets. Lists do not wait for who asks that.
+    /// The references to secrets in documents. Lists do not wait for readers of these.
     references: Arc<Mutex<References>>,
     /// The same of files, with the number of their changes.
     of_files: Arc<Mutex<Option<StampedReferences>>>,
@@ -72,7 +72,7 @@ pub struct Index {
 
 struct CachedIndex {
     dialects: DialectSet,
-    /// Who joins them holds what they were then, so that changes need not wait.
+    /// A reader that joins them holds what they were at that time, so that changes need not wait.
     documents: Arc<BTreeMap<Key, Arc<Overview>>>,
     files: FileTexts,
     /// Grows with each change of the documents.
@@ -150,12 +150,13 @@ impl Index {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where documents refer to secrets now. No change waits for who asks that.
+    /// The references to secrets in documents. No change waits for readers of these.
     pub fn references(&self) -> References {
         self.known_references().clone()
     }
 
-    /// Where files refer to secrets. They are read once after each change. To be called on a thread that may take its time.
+    /// The references to secrets in files. They are read once after each change. To be called on a thread that may take
+    /// its time.
     pub fn references_of_files(&self) -> Arc<FileReferences> {
         let (dialects, (stamp, files)) = {
             let known = self.known();
@@ -213,11 +214,11 @@ impl CachedIndex {
     }
 }
 
-/// What one document says.
+/// The content of one document.
 struct ReadDocument {
     /// Whether it counts in lists. Documents of one environment do not.
     is_listed: bool,
-    /// What lists show of it; `None`: nothing, or it is gone.
+    /// Its row in lists; `None`: it has none, or it is gone.
     overview: Option<Arc<Overview>>,
     references: Option<DocumentReferences>,
 }
@@ -236,7 +237,7 @@ impl Reader {
         }
     }
 
-    /// What a document says; `None`: it is of no dialect.
+    /// The content of a document; `None`: it is of no dialect.
     fn read(&self, key: &Key, value: Option<&[u8]>) -> Option<ReadDocument> {
         let key = key.as_str();
         let listed = self.dialects.of_key(key);
@@ -256,10 +257,10 @@ impl Reader {
     }
 }
 
-/// Where names count: those of one dialect and workspace.
+/// The scope of names: one dialect and workspace.
 type Space = (DialectName, Option<String>);
 
-/// What stands in documents of their own, by what it belongs to.
+/// Parts that stand in documents of their own, by what they belong to.
 type Attached = HashMap<(Space, Reference), Vec<Attachment>>;
 
 /// Puts together what documents say.

@@ -26,16 +26,16 @@ const MAX_PAGE: usize = 1000;
 /// Which part of a list.
 #[derive(Deserialize, JsonSchema)]
 pub struct ViewQuery {
-    /// What all rows have to hold: words, and `FIELD:VALUE` for one field, such as `plugin:key-auth host:example.com`. Fields are
-    /// name, dialect, workspace, host, path, method, service, upstream, url, target, plugin, applies-to, group,
-    /// credential, server-name, label and status (enabled, disabled).
+    /// The conditions on all rows: words, and `FIELD:VALUE` for one field, such as `plugin:key-auth host:example.com`.
+    /// Fields are name, dialect, workspace, host, path, method, service, upstream, url, target, plugin, applies-to,
+    /// group, credential, server-name, label and status (enabled, disabled).
     q: Option<String>,
     /// The field that rows are sorted by, with `-` before it for the reverse: name (if left out), id, dialect, workspace,
     /// host, path, service, upstream, url, not-after.
     sort: Option<String>,
     /// At most so many rows: 1 to 1000; 100 if left out.
     limit: Option<usize>,
-    /// What `next` of the page before says.
+    /// The `next` of the page before.
     cursor: Option<String>,
 }
 
@@ -44,7 +44,7 @@ pub struct ViewQuery {
 pub struct ViewPage {
     /// The rows.
     pub items: Vec<ViewRow>,
-    /// What `cursor` is to be for the next page; `null`: this is the last one.
+    /// The `cursor` of the next page; `null`: this is the last one.
     pub next: Option<String>,
     /// How many rows there are on all pages.
     pub total: usize,
@@ -93,7 +93,7 @@ pub async fn list(
     }))
 }
 
-/// The rows of a page, what the next one begins behind, and how many there are on all.
+/// The rows of a page, the cursor of the next one, and how many there are on all.
 type Page = (Vec<Arc<IndexedRow>>, Option<String>, usize);
 
 fn page(rows: &[Arc<IndexedRow>], wanted: &ViewQuery, caller: &Caller) -> Result<Page, Problem> {

@@ -6,7 +6,7 @@ use data_encoding::BASE64URL_NOPAD;
 use std::cmp::Ordering;
 use weir_model::overview::Row;
 
-/// What rows have to hold.
+/// The conditions on rows.
 pub struct Search {
     words: Vec<String>,
     fields: Vec<(Field, String)>,
@@ -99,7 +99,7 @@ fn split(text: &str) -> Vec<String> {
     words
 }
 
-/// Whether a text has the parts between the `*` of a pattern, one behind the other.
+/// Whether a text has the parts between the `*` of a pattern, one after the other.
 fn holds(text: &str, pattern: &str) -> bool {
     let mut rest = text;
     pattern.split('*').all(|part| match rest.find(part) {
@@ -150,7 +150,7 @@ impl Field {
     }
 }
 
-/// What rows are sorted by.
+/// The order of rows.
 pub struct Order {
     by: &'static str,
     is_reverse: bool,
@@ -186,7 +186,7 @@ impl Order {
         Ok(Self { by, is_reverse })
     }
 
-    /// What a row is sorted by.
+    /// The sort key of a row.
     pub fn key(&self, row: &Row) -> String {
         let text = |text: Option<&String>| text.map(|it| it.to_lowercase()).unwrap_or_default();
         match self.by {
@@ -212,7 +212,7 @@ impl Order {
     }
 }
 
-/// What a page behind this row begins with.
+/// The cursor of the page after this row.
 pub fn cursor(key: &str, id: &str) -> String {
     BASE64URL_NOPAD.encode(serde_json::json!([key, id]).to_string().as_bytes())
 }

@@ -1,4 +1,5 @@
-//! Where documents and files refer to secrets: every text that is a reference, with its place. Values are not known here.
+//! References to secrets in documents and files: every text that is a reference, with its place. Values are not known
+//! here.
 
 use super::index::FileText;
 use crate::access::Scope;
@@ -39,7 +40,7 @@ pub struct ReferenceFinder {
     syntaxes: Syntaxes,
 }
 
-/// What refers to secrets in one document.
+/// The references to secrets in one document.
 #[derive(Debug)]
 pub struct DocumentReferences {
     dialect: DialectName,

@@ -32,7 +32,7 @@ fn at(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(seconds)
 }
 
-/// What limits have counted: the limit, the consumer and the environment, with the calls.
+/// The counts of limits: the limit, the consumer and the environment, with the calls.
 type Counts = Arc<Mutex<BTreeMap<String, u64>>>;
 
 struct Plane {

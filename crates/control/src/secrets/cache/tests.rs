@@ -13,7 +13,7 @@ fn runtime() -> tokio::runtime::Runtime {
         .expect("a runtime")
 }
 
-/// A secret of the vault behind an address.
+/// A secret of the vault at an address.
 fn place(address: std::net::SocketAddr, name: &str) -> SecretLocation {
     SecretLocation::Http {
         url: format!("http://{address}/v1/kv/{name}"),

@@ -1,4 +1,4 @@
-//! What acts by time, on a store in memory: the time is an argument.
+//! The work that is due by time, on a store in memory: the time is an argument.
 
 use super::*;
 use crate::analytics::{Analytics, AnalyticsPaths, Options};

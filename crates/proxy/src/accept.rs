@@ -61,8 +61,8 @@ pub async fn listen(
     }
 }
 
-/// Has the connections of a listener send small segments at once; says whether they inherit that from it, as on Linux.
-/// Otherwise the option is set on each connection, which costs a system call.
+/// Makes the connections of a listener send small segments at once; returns whether they inherit that from it, as on
+/// Linux. Otherwise the option is set on each connection, which costs a system call.
 fn is_prompt(listener: &TcpListener) -> bool {
     cfg!(target_os = "linux") && SockRef::from(listener).set_tcp_nodelay(true).is_ok()
 }

@@ -8,7 +8,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use weir_snapshot::StreamTransport;
 
-/// What a socket for datagrams is asked to hold for those who come late to it, each way; the system bounds it.
+/// The size of a datagram socket's buffers, each way, for workers that read late; the system bounds it.
 const DATAGRAM_BUFFER: usize = 1024 * 1024;
 
 /// The addresses that a gateway is bound to.
@@ -27,11 +27,11 @@ pub struct ListenAddresses {
 /// A socket that takes connections.
 pub struct Listener {
     pub socket: std::net::TcpListener,
-    /// What becomes of its connections.
+    /// The kind of its connections.
     pub entry: ListenerKind,
 }
 
-/// What becomes of the connections of a listener.
+/// How the connections of a listener are served.
 #[derive(Debug, Clone, Copy)]
 pub struct ListenerKind {
     /// Clients begin with a TLS handshake.

@@ -104,7 +104,7 @@ impl Inbox {
         }
     }
 
-    /// Gives the buffer back if it is empty; the next one is of the usual size.
+    /// Returns the buffer if it is empty; the next one is of the usual size.
     #[inline]
     pub fn release(&mut self, buffers: &Buffers) {
         if self.is_empty() {

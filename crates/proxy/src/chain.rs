@@ -167,7 +167,7 @@ impl RequestContext<'_> {
     /// Lets filters wait before a response goes on, in the order of the response work.
     ///
     /// # Errors
-    /// What takes the place of the response, or that the client has gone.
+    /// The answer in place of the response, or that the client has gone.
     #[cold]
     pub async fn run_response_waits(&mut self, chain: &Chain) -> Result<(), ShortCircuit> {
         self.exchange.response.waits = false;
@@ -186,7 +186,7 @@ impl RequestContext<'_> {
     /// Lets filters work on a call that its upstream has refused, before it is sent once more.
     ///
     /// # Errors
-    /// What the client gets in place of another try, or that it has gone.
+    /// The answer in place of another attempt, or that the client has gone.
     #[cold]
     pub async fn run_refused(&mut self, chain: &Chain) -> Result<(), ShortCircuit> {
         for step in &chain.steps {
@@ -206,7 +206,7 @@ impl RequestContext<'_> {
             .await
     }
 
-    /// Has a filter work until it lets the call go on; its request has been sent.
+    /// Runs a filter until it lets the call go on; its request has been sent.
     async fn work_on_answer(
         &mut self,
         instance: &Instance,

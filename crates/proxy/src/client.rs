@@ -33,7 +33,7 @@ pub struct Client {
     pub last_head: HeadSlot,
     pub peer: SocketAddr,
     pub local: SocketAddr,
-    /// What was agreed on over TLS.
+    /// The TLS session.
     pub tls: Option<Rc<TlsSession>>,
 }
 
@@ -58,7 +58,7 @@ pub struct TlsSession {
     pub alternative: Option<Rc<[u8]>>,
 }
 
-/// What a client has shown, on a connection that was made by these rules.
+/// The certificates of a client, on a connection that was made by these rules.
 pub fn shown_certificates(
     chain: &[CertificateDer<'static>],
     presented: Option<&ServerIdentity>,

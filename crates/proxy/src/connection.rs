@@ -31,7 +31,7 @@ use weir_plugin::{Exchange, Refusal, RefusalKind};
 use weir_snapshot::CHALLENGE_PROTOCOL;
 use weir_telemetry::metrics::ProtocolError;
 
-/// What came of waiting for a request.
+/// The result of waiting for a request.
 enum HeadEvent {
     Request(RequestHead, Instant),
     Refused(Refusal),
@@ -40,7 +40,7 @@ enum HeadEvent {
     Closed,
 }
 
-/// What came of serving a connection by HTTP/1.1.
+/// How the serving of a connection by HTTP/1.1 has ended.
 enum Http1Exit {
     /// It is to end.
     Until(ConnectionFate),
@@ -281,7 +281,7 @@ impl Client {
         !self.reader.inbox.is_empty() || readable == Poll::Ready(true)
     }
 
-    /// Says good-bye and reads on for a while, so that the answer reaches a client that is still sending.
+    /// Closes its direction and reads on for a while, so that the answer reaches a client that is still sending.
     async fn linger(&mut self, worker: &Rc<Worker>) {
         let closed = std::future::poll_fn(|context| Pin::new(&mut self.write).poll_shutdown(context)).await;
         if closed.is_err() {

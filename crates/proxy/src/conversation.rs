@@ -136,7 +136,7 @@ fn keep(
     }
 }
 
-/// What is said before TLS begins. It never goes on without.
+/// The dialogue before TLS begins. It never goes on without TLS.
 async fn until_tls(stream: &mut TcpStream, dialogue: &mut dyn Dialogue, first: Step) -> io::Result<()> {
     let mut unread = Vec::new();
     let mut step = first;

@@ -69,7 +69,7 @@ fn write_path(path: &[u8], is_decoded: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// Puts the service's path, joined with what is left of the call's, behind `out`.
+/// Appends the service's path, joined with what is left of the call's, to `out`.
 fn join(rewrite: &PathRewrite, matched_len: usize, path: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     let base = rewrite.base.as_deref().unwrap_or("/").as_bytes();
@@ -138,7 +138,7 @@ pub struct Lines(Rc<RefCell<CachedLines>>);
 #[derive(Default)]
 struct CachedLines {
     text: Vec<u8>,
-    /// Where in `text` the value of `X-Forwarded-Host` is.
+    /// The range of `X-Forwarded-Host`'s value in `text`.
     host: Range<usize>,
     port: u16,
 }
@@ -174,7 +174,7 @@ impl CachedLines {
     }
 }
 
-/// Writes the gateway's `X-Forwarded-*` behind a request's own headers.
+/// Writes the gateway's `X-Forwarded-*` after a request's own headers.
 pub fn write_plain(
     forwarded: &ForwardedHeaderPolicy,
     stripped: Option<usize>,
@@ -275,7 +275,7 @@ const REAL_IP: usize = 3;
 const PATH: usize = 4;
 const PREFIX: usize = 5;
 
-/// What the first header of a name says.
+/// The first header of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HeaderPresence {
     Absent,
@@ -284,7 +284,7 @@ enum HeaderPresence {
     Text,
 }
 
-/// What the headers of [`SET`] say, in one pass over the list.
+/// Reads the headers of [`SET`], in one pass over the list.
 fn look(headers: &Headers) -> [HeaderPresence; SET.len()] {
     let mut said = [HeaderPresence::Absent; SET.len()];
     for header in headers.iter() {

@@ -31,11 +31,11 @@ pub struct GatewayOptions {
     pub listen: Vec<SocketAddr>,
     /// Addresses to listen on for TLS.
     pub listen_tls: Vec<SocketAddr>,
-    /// Where streams below HTTP are taken.
+    /// The listeners for streams below HTTP.
     pub listen_streams: Vec<StreamListen>,
     /// The peers that report their clients by the PROXY protocol; `None`: none.
     pub proxy_protocol: Option<ProxyProtocolTrust>,
-    /// What clients are shown for whose server name no certificate is configured; `None`: their handshake fails.
+    /// The certificate for clients for whose server name none is configured; `None`: their handshake fails.
     pub fallback_tls: Option<Arc<ServerConfig>>,
     /// The settings of HTTP/3 for the listeners for TLS; `None`: no HTTP/3.
     pub http3: Option<Http3>,
@@ -52,7 +52,7 @@ pub struct GatewayOptions {
     /// For how long a target gets no calls after passive checks found it unhealthy, if no probe can find it
     /// healthy and its checks say nothing else; zero: until an operator marks it healthy.
     pub passive_ejection: Duration,
-    /// Where finished calls are handed over for analytics; `None`: they are off.
+    /// Receives finished calls for analytics; `None`: they are off.
     pub calls: Option<Arc<Calls<PublishedSnapshot>>>,
 }
 
@@ -192,7 +192,7 @@ impl Gateway {
         &self.bound
     }
 
-    /// Serves `snapshot` from the next call on; calls in progress finish on theirs. Gives its generation.
+    /// Serves `snapshot` from the next call on; calls in progress finish on theirs. Returns its generation.
     pub fn publish(&self, snapshot: Snapshot) -> u64 {
         let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
         let generation = self.shared.generation.load(Ordering::Acquire) + 1;
@@ -217,7 +217,7 @@ impl Gateway {
         !retired.is_empty()
     }
 
-    /// What is served now.
+    /// The snapshot that is served now.
     pub fn published(&self) -> Arc<PublishedSnapshot> {
         self.shared.published.load_full()
     }
@@ -247,7 +247,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// Where lines of the gateway's own log are handed over.
+    /// Receives lines of the gateway's own log.
     pub fn log_lines(&self) -> GatewayLogLines {
         GatewayLogLines::of(&self.shared)
     }

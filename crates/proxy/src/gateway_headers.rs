@@ -64,7 +64,7 @@ impl RequestContext<'_> {
     }
 }
 
-/// Writes what is left of a header line behind its beginning.
+/// Writes what is left of a header line after its beginning.
 fn push_behind(out: &mut Vec<u8>, line: &[u8], value: &[u8]) {
     out.extend_from_slice(line);
     out.extend_from_slice(value);

@@ -82,7 +82,7 @@ pub fn status_of(http: u16) -> u16 {
     }
 }
 
-/// Turns the head of an answer that is no success into one that ends a gRPC call, which has no body. Says whether it
+/// Turns the head of an answer that is no success into one that ends a gRPC call, which has no body. Returns whether it
 /// did.
 pub fn end_call(http: u16, headers: &mut Headers) -> bool {
     if http < 300 || headers.contains(b"grpc-status") {

@@ -1,5 +1,5 @@
-//! What calls read from and write to: the two directions of a connection, plain or under TLS, or of a stream of HTTP/2 or
-//! HTTP/3. The engine does not know which they are.
+//! The halves that calls read from and write to: the two directions of a connection, plain or under TLS, or of a stream
+//! of HTTP/2 or HTTP/3. The engine does not know which they are.
 
 use crate::buffer::{Buffers, Inbox};
 use crate::multiplex::stream::Stream;
@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// What comes from a peer.
+/// The half that receives from a peer.
 pub enum ReadHalf {
     Tcp(TcpRead),
     Tls(Rc<TlsStream>),
@@ -19,7 +19,7 @@ pub enum ReadHalf {
     Stream(Rc<Stream>),
 }
 
-/// What goes to a peer. A write that was not complete is tried again with the same bytes.
+/// The half that sends to a peer. A write that was not complete is tried again with the same bytes.
 pub enum WriteHalf {
     Tcp(TcpWrite),
     Tls(Rc<TlsStream>),
@@ -148,7 +148,7 @@ impl AsyncWrite for WriteHalf {
         }
     }
 
-    /// Writes leave nothing behind.
+    /// Writes leave nothing to flush.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
@@ -166,7 +166,7 @@ impl WriteHalf {
     /// Writes what a plain connection takes at once; the number of bytes. What is not written is for `poll_write`.
     ///
     /// # Errors
-    /// What the system says, but that it takes nothing now.
+    /// An error of the system, other than that it takes nothing now.
     #[inline]
     pub fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {

@@ -2,7 +2,7 @@
 
 use weir_plugin::{Refusal, RefusalKind, Reply};
 
-/// What becomes of the connection after a call.
+/// The fate of the connection after a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionFate {
     /// The next request may come.

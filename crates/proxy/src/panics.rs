@@ -1,6 +1,6 @@
-//! What a panic ends: the call or the connection whose task has panicked, and no other. The runtime catches the panic at
-//! the task; the parts here see to the tasks that others depend on. It is not the hook that logs a panic, which the
-//! program sets.
+//! The scope of a panic: the call or the connection whose task has panicked, and no other. The runtime catches the
+//! panic at the task; the parts here see to the tasks that others depend on. It is not the hook that logs a panic,
+//! which the program sets.
 
 use std::future::Future;
 use std::time::Duration;
@@ -12,7 +12,7 @@ pub const WORKER_THREADS: &str = "weir-worker-";
 /// Ends the process if a panic unwinds past it. For tasks without which a worker serves no client: a process that ends is
 /// started again, one that is deaf is not.
 pub struct AbortOnPanic(
-    /// What has ended.
+    /// The part that has ended.
     pub &'static str,
 );
 

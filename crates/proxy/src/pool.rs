@@ -43,7 +43,7 @@ impl UpstreamProtocol {
     }
 }
 
-/// What a connection must have in common with another to stand in for it.
+/// The properties that a connection must share with another to stand in for it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PoolKey {
     /// The target's address.
@@ -57,7 +57,7 @@ pub struct PoolKey {
 pub struct TaggedPoolKey {
     /// Its target, and how it was connected.
     pub end: PoolKey,
-    /// What it is used for.
+    /// Its purpose.
     pub tag: String,
 }
 

@@ -8,7 +8,7 @@ use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-/// What comes from the client: the connection's read half, and bytes that were read and not used yet. While a
+/// Reads from the client: the connection's read half, and bytes that were read and not used yet. While a
 /// request body is sent on concurrently with the response, the reader is away with it; what is left then reads as
 /// ended.
 #[derive(Default)]

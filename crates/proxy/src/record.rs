@@ -1,4 +1,4 @@
-//! What is noted of a call while it goes on. [`crate::report`] reports it.
+//! The facts of a call, noted while it goes on. [`crate::report`] reports them.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ pub struct RequestRecord {
     pub upstream_time: Option<Duration>,
     /// When the first attempt began; only if the call is traced.
     pub forwarded_at: Option<Instant>,
-    /// What each failed try stands for, as a status.
+    /// The outcome of each failed attempt, as a status.
     pub tries: Vec<u16>,
     /// Whom the last try was for: the upstream, and its target, by their places in the snapshot.
     pub target: Option<(u32, usize)>,

@@ -18,7 +18,7 @@ use weir_telemetry::metrics;
 
 /// Most bytes of a request body that are read only to keep the connection.
 const MAX_DRAIN: u64 = 64 * 1024;
-/// A body up to this size is copied behind its head; a larger one is written by itself.
+/// A body up to this size is copied to the end of its head; a larger one is written by itself.
 const MAX_COPIED: usize = 8 * 1024;
 
 impl RequestContext<'_> {
@@ -249,7 +249,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Writes what there is of a head, and a body behind it that is not copied to be with it, and ends the answer.
+    /// Writes the head, and then a large body without copying it, and ends the answer.
     async fn write_large(&mut self, head: &[u8], body: &[u8]) -> io::Result<()> {
         self.report.bytes_out += (head.len() + body.len()) as u64;
         if let Some(stream) = self.client.stream() {
@@ -302,8 +302,8 @@ pub fn push_via(version: (u8, u8), pseudonym: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Adds the gateway to the `Via` that other hops have written. Says whether there was one. Called only if there may be
-/// one: it looks through the list.
+/// Adds the gateway to the `Via` that other hops have written. Returns whether there was one. Called only if there may
+/// be one: it looks through the list.
 #[cold]
 pub fn extend_via(forwarded: &ForwardedHeaderPolicy, version: (u8, u8), headers: &mut Headers) -> bool {
     let Some(pseudonym) = &forwarded.via else {
@@ -318,7 +318,7 @@ pub fn extend_via(forwarded: &ForwardedHeaderPolicy, version: (u8, u8), headers:
     true
 }
 
-/// What stands before the pseudonym in a line `Via` about this version of HTTP.
+/// The text before the pseudonym in a line `Via` about this version of HTTP.
 #[inline]
 fn via_start(version: (u8, u8)) -> &'static [u8] {
     match version {

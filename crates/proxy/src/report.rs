@@ -114,7 +114,7 @@ impl RequestContext<'_> {
         calls.rings().push_sampled(record, weight, texts);
     }
 
-    /// Has the filters of the call's chain make their log records of it, and hands these over.
+    /// Runs the log phase of the call's chain, and hands the records over.
     pub fn emit_log_records(&mut self, route: Option<usize>) {
         let snapshot = &self.serving.published.snapshot;
         let chain = route.map_or(&snapshot.unmatched, |route| &snapshot.routes[route].chain);

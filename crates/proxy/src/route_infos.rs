@@ -1,4 +1,4 @@
-//! What a worker knows of routes, in copies of its own.
+//! A worker's facts about routes, in copies of its own.
 //!
 //! A call with plugins holds the facts about its route. If all workers held the same value, each call would write to a
 //! reference count that all cores share, and that costs each of them more with every further core.

@@ -1,5 +1,5 @@
-//! What all connections of a worker need, whatever they carry: buffers, parts of streams that others have used, counters and
-//! limits. Below calls: it knows no pool of connections, no resolver and no route.
+//! The resources of all connections of a worker, whatever they carry: buffers, parts of streams that others have used,
+//! counters and limits. Below calls: it knows no pool of connections, no resolver and no route.
 
 use crate::buffer::Buffers;
 use crate::object_pool::ObjectPool;
@@ -11,7 +11,7 @@ use weir_telemetry::metrics::WorkerMetrics;
 /// Most parts of streams that wait for their next use.
 const MAX_IDLE_OBJECTS: usize = 1024;
 
-/// What the connections of one worker share.
+/// The resources that the connections of one worker share.
 pub struct Runtime {
     pub shared: Arc<Shared>,
     pub metrics: Arc<WorkerMetrics>,

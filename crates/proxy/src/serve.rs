@@ -242,7 +242,7 @@ impl<'c> RequestContext<'c> {
         }
     }
 
-    /// Takes the call for one of this dialect: its rules for paths, and for who the client is. Says whether the path
+    /// Takes the call for one of this dialect: its rules for paths, and for who the client is. Returns whether the path
     /// means anything by those rules.
     fn enter_dialect(&mut self, dialect: DialectName) -> bool {
         self.dialect = dialect;

@@ -1,4 +1,4 @@
-//! What the workers of a gateway share: the published snapshot, options, and messages for other threads.
+//! The state that the workers of a gateway share: the published snapshot, options, and messages for other threads.
 //! Nothing in it is written on the request path, and it runs nothing itself.
 
 use crate::calls::Calls;
@@ -47,7 +47,7 @@ pub struct PublishedSnapshot {
     pub generation: u64,
 }
 
-/// What workers share. Nothing in it is written on the request path.
+/// The state that workers share. Nothing in it is written on the request path.
 pub struct Shared {
     pub published: ArcSwap<PublishedSnapshot>,
     pub generation: AtomicU64,

@@ -33,7 +33,7 @@ pub struct TlsTarget {
 pub struct ConnectTarget {
     pub address: SocketAddr,
     pub tls: Option<TlsTarget>,
-    /// The proxy, if the address is its own, and the server behind it.
+    /// The proxy, if the address is its own, and the server that it connects to.
     pub proxy: Option<ProxyTarget>,
 }
 
@@ -45,7 +45,7 @@ pub struct ProxyTarget {
 }
 
 impl ConnectTarget {
-    /// What connections are kept by that lead the same way.
+    /// The key for pooling connections that lead the same way.
     pub fn pool_key(&self) -> PoolKey {
         PoolKey {
             address: self.address,
@@ -164,7 +164,8 @@ fn prepared(serving: &WorkerSnapshot, connector: &Connector) -> io::Result<Arc<C
     made.map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// Has a proxy connect to the server (RFC 9110, 9.3.6). Nothing comes after its answer before the TLS handshake begins.
+/// Makes a proxy connect to the server (RFC 9110, 9.3.6). Nothing comes after its answer before the TLS handshake
+/// begins.
 async fn tunnel(stream: &mut TcpStream, proxy: &ProxyTarget) -> io::Result<()> {
     let server = &proxy.server;
     let mut message = format!("CONNECT {server} HTTP/1.1\r\nHost: {server}\r\n");

@@ -88,9 +88,9 @@ impl<'t, D: Direction> Tunnel<'t, D> {
         })
     }
 
-    /// Carries until both directions have ended, one fails, the tunnel is cut, or nothing moves for the tunnel time-out. Says
-    /// whether both sides had said that nothing more comes: then the tunnel ends soon, whether or not they end their
-    /// connections.
+    /// Carries until both directions have ended, one fails, the tunnel is cut, or nothing moves for the tunnel
+    /// time-out. Returns whether both sides had said that nothing more comes: then the tunnel ends soon, whether or not
+    /// they end their connections.
     async fn relay(&mut self) -> bool {
         let Self {
             worker,
@@ -126,7 +126,7 @@ impl<'t, D: Direction> Tunnel<'t, D> {
         is_leaving
     }
 
-    /// What it has carried.
+    /// The counts of what it has carried.
     fn stats(&self) -> TunnelStats {
         TunnelStats {
             from_client: self.up.carried(),

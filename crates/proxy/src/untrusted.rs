@@ -1,10 +1,10 @@
-//! What peers that are not trusted say of others, taken out of requests before anything looks at it.
+//! Claims of untrusted peers about others, taken out of requests before anything looks at them.
 
 use ipnet::IpNet;
 use weir_plugin::Request;
 use weir_snapshot::DialectSettings;
 
-/// What stands in for the host of a call that names none.
+/// The host of a call that names none.
 const NO_HOST: &[u8] = b"localhost";
 
 /// Takes what a peer that is not trusted says of others out of a request, before anything looks at it. `trusted`: who

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// For how long the two clocks are taken to run alike. If the system's is set, that is seen so much later.
 const RENEWED: Duration = Duration::from_secs(1);
 
-/// What the system's clock said last, and when.
+/// The last reading of the system's clock, and its time.
 #[derive(Debug, Default)]
 pub struct WallClock(Cell<Option<(Instant, u64)>>);
 

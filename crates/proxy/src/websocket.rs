@@ -14,14 +14,14 @@ const GOING_AWAY: [u8; 2] = 1001u16.to_be_bytes();
 /// Follows the frames of one direction.
 #[derive(Debug, Clone, Default)]
 pub struct Frames {
-    /// What is there of a frame's head.
+    /// The available part of a frame's head.
     head: [u8; MAX_HEAD],
     at_hand: usize,
     /// Bytes of a payload that are to come.
     left: u64,
     /// A frame has said that it is the last.
     has_closed: bool,
-    /// What came is no frame; from there on nothing is known.
+    /// The bytes are no frame; from there on nothing is known.
     is_lost: bool,
 }
 

@@ -35,7 +35,7 @@ const MAX_NAMED: usize = 4096;
 /// Spare exchanges that a worker keeps.
 const SPARE_EXCHANGES: usize = 1024;
 
-/// What the connections of one worker share.
+/// The state that the connections of one worker share.
 pub struct Worker {
     pub shared: Arc<Shared>,
     pub pool: Pool,
@@ -43,7 +43,7 @@ pub struct Worker {
     pub tagged_pool: Pool<TaggedPoolKey>,
     /// Connections to upstreams that speak HTTP/2.
     pub streams: Rc<Http2Pool>,
-    /// What connections need, whatever they carry.
+    /// The resources of connections, whatever they carry.
     pub runtime: Rc<Runtime>,
     /// For answers of the gateway's own.
     pub date: Date,
@@ -64,7 +64,7 @@ pub struct Worker {
     /// Lent to calls as pointers, and not copied there and back.
     exchanges: ObjectPool<Box<Exchange>>,
     connections: RefCell<slab::Slab<Option<Waker>>>,
-    /// What sessions of streams read into.
+    /// The buffer that sessions of streams read into.
     pub stream_buffer: RefCell<Vec<u8>>,
     /// Held once for each pipe between connections.
     pub splice_pipes: Rc<()>,
@@ -75,7 +75,7 @@ pub struct Worker {
     warned_full: Cell<Option<Instant>>,
     /// QUIC handshakes under way.
     pub handshakes: Cell<usize>,
-    /// What is announced to clients about HTTP/3.
+    /// The announcements of HTTP/3 to clients.
     pub alternatives: Alternatives,
     seeds: Cell<u64>,
 }
@@ -231,7 +231,7 @@ impl Worker {
         })
     }
 
-    /// What is served now. A request asks once and holds on to the answer.
+    /// The current snapshot. A request asks once and holds on to the answer.
     #[inline]
     pub fn serving(&self) -> Rc<WorkerSnapshot> {
         let newest = self.shared.generation.load(Ordering::Acquire);

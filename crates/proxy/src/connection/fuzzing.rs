@@ -54,11 +54,11 @@ pub struct Hops {
 pub struct Upstreams {
     /// The second worker.
     pub second: SocketAddr,
-    /// What speaks by a script, and closes its connections then.
+    /// The upstream that follows a script and then closes its connections.
     pub scripted: SocketAddr,
 }
 
-/// What an upstream says on each connection, once it was sent something.
+/// The answer of an upstream on each connection, once it was sent something.
 #[derive(Default)]
 struct Script {
     pieces: RefCell<Vec<Vec<u8>>>,
@@ -101,7 +101,8 @@ impl Hops {
         }
     }
 
-    /// Has the upstream with a script say these pieces when it is sent something next. Else as [`Hops::say`].
+    /// Makes the upstream with a script answer with these pieces when it is sent something next. Otherwise as
+    /// [`Hops::say`].
     ///
     /// # Panics
     /// As [`Hops::say`].
@@ -112,7 +113,7 @@ impl Hops {
     }
 
     /// Lets a client say these pieces, one after the other, each once it has heard nothing for so many rounds of the runtime.
-    /// Then the client closes its direction. Gives all that it hears.
+    /// Then the client closes its direction. Returns all that it receives.
     ///
     /// # Panics
     /// When the connection does not end then, or the second worker was sent what it does not understand.

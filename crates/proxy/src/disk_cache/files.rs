@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 use weir_plugin::DiskCacheKey;
 
-/// What files begin with; the digit is that of their form.
+/// The first bytes of files; the digit is that of their form.
 const MAGIC: &[u8; 8] = b"weirshf1";
 /// Magic, key, length and checksum.
 const HEAD: usize = 8 + 32 + 8 + 4;
 /// The longest file that is read.
 const MAX_FILE: u64 = 4 << 30;
-/// What is kept may be for one caller alone, so no other user of the machine may read it.
+/// A response may be for one caller alone, so no other user of the machine may read it.
 const FILE_MODE: u32 = 0o600;
 const FOLDER_MODE: u32 = 0o700;
 /// The ending of files that are being written.
@@ -75,7 +75,7 @@ impl Files {
         self.part(key[0]).join(HEXLOWER.encode(key))
     }
 
-    /// What there is of one part. What is no whole file is removed.
+    /// The files of one part. Broken files are removed.
     pub fn list(&self, part: u8) -> Vec<IndexEntry> {
         let Ok(entries) = fs::read_dir(self.part(part)) else {
             return Vec::new();
@@ -104,7 +104,7 @@ impl Files {
         found
     }
 
-    /// What is kept under a key; `None`: nothing, or nothing good, which is removed.
+    /// The bytes under a key; `None`: no file, or a broken one, which is removed.
     pub fn read(&self, key: &DiskCacheKey) -> Option<Vec<u8>> {
         let path = self.path(key);
         let mut file = File::open(&path).ok()?;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use weir_plugin::DiskCacheKey;
 
-/// What a file takes on a disk is a multiple of this, about.
+/// The size of a file on a disk is a multiple of this, about.
 const BLOCK: u64 = 4096;
 /// Files at most, whatever their size, as each takes memory for its place in the index.
 const MAX_FILES: usize = 1 << 20;
@@ -30,7 +30,7 @@ pub struct Index {
     now: u64,
     /// Parts that have been looked at.
     known: usize,
-    /// What jobs that wait will do, by key.
+    /// The effect of jobs that wait, by key.
     waiting: HashMap<DiskCacheKey, PendingJobs>,
     /// Removals among them.
     removals: usize,
@@ -96,7 +96,7 @@ impl Index {
         u8::try_from(self.known).ok()
     }
 
-    /// Adds what a part has, behind all that is in use; gives what there is no room for.
+    /// Adds the files of a part, after all that is in use; returns those that there is no room for.
     pub fn add_part(&mut self, part: u8, mut found: Vec<IndexEntry>) -> Vec<DiskCacheKey> {
         found.sort_by_key(|file| file.written);
         for file in found {

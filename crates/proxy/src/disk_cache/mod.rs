@@ -61,7 +61,7 @@ struct WorkerDiskCache {
     shared: Arc<Shared>,
 }
 
-/// What workers and the thread share.
+/// The state that workers and the thread share.
 struct Shared {
     index: Mutex<Index>,
     /// Files that wait to be read and written.

@@ -156,7 +156,7 @@ fn a_folder_has_one_holder() {
     assert_eq!(read(&second, 1).as_deref(), Some(&b"one"[..]));
 }
 
-/// Has the cache's thread stand still until what is given is dropped.
+/// Makes the cache's thread stand still until the returned value is dropped.
 fn stop(cache: &Arc<dyn DiskCache>) -> mpsc::Sender<()> {
     loop {
         let (go_on, wait) = mpsc::channel::<()>();

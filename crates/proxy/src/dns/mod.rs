@@ -32,7 +32,7 @@ const UNUSED: Duration = Duration::from_secs(300);
 #[error("the name cannot be resolved")]
 pub struct ResolveError;
 
-/// What is asked for.
+/// A look-up of a name.
 #[derive(Debug, Clone, Copy)]
 pub struct DnsQuery<'w> {
     /// The name.
@@ -256,7 +256,7 @@ impl Resolver {
     }
 }
 
-/// What a look-up has found.
+/// A result of a look-up.
 struct ResolvedAddress {
     endpoints: Vec<Endpoint>,
     ttl: Duration,

@@ -1,11 +1,11 @@
-//! What a name was resolved to, and whose turn it is.
+//! The addresses of a name, and whose turn it is.
 
 use super::Endpoint;
 use std::net::SocketAddr;
 use std::time::Instant;
 use weir_flow::balancer::{Balancer, BalancerState, BalancingAlgorithm, Load, TargetSpec};
 
-/// What a name was resolved to.
+/// The addresses of a name.
 pub(super) struct ResolvedName {
     endpoints: Vec<Endpoint>,
     balancer: Balancer,

@@ -207,7 +207,7 @@ impl RequestContext<'_> {
         let _fate = self.release_connections(plan, key, connection, Ok(relayed), true, now);
     }
 
-    /// Sends the head, and the body with it where all of it is at hand; else starts to pump it.
+    /// Sends the head, and the body with it if all of it is at hand; otherwise starts to pump it.
     async fn send(
         &mut self,
         plan: &ForwardPlan<'_>,
@@ -275,7 +275,7 @@ impl RequestContext<'_> {
         }))
     }
 
-    /// Puts the body behind the head where all of it is at hand and small. Says whether the request is whole.
+    /// Appends the body to the head if all of it is at hand and small. Returns whether the request is whole.
     pub(super) fn join_body(&mut self, out: &mut Vec<u8>) -> bool {
         if let Some(body) = &self.exchange.request.body {
             out.extend_from_slice(body);
@@ -304,7 +304,7 @@ impl RequestContext<'_> {
         fits
     }
 
-    /// Takes back what a pump was lent. Says whether the request has been sent whole.
+    /// Takes back what a pump was lent. Returns whether the request has been sent whole.
     fn take_back(&mut self, pump: Option<Pump>, connection: &mut UpstreamConnection) -> bool {
         let Some(pump) = pump else { return true };
         let pumped = *pump.finish();
@@ -417,7 +417,7 @@ impl RequestContext<'_> {
 }
 
 impl Attempt {
-    /// What an error while the request was sent, or its answer awaited, makes of the try.
+    /// The failure of an attempt by an error while the request was sent, or its answer awaited.
     pub fn failure(&self, error: &io::Error) -> Failure {
         // That a stream was reset, or its answer is invalid, says nothing about the connection.
         let is_lost = || self.connection.read.stream().is_none() || error.kind() == io::ErrorKind::BrokenPipe;

@@ -116,11 +116,11 @@ impl RequestContext<'_> {
     }
 }
 
-/// What a choice among the targets of an upstream rests on.
+/// The facts for a choice among the targets of an upstream.
 pub struct PickRequest<'c> {
     /// The upstream's place in the snapshot.
     pub place: usize,
-    /// What consistent hashing goes by.
+    /// The hash for consistent hashing.
     pub hash: Option<u32>,
     /// The time, if the balancer needs loads.
     pub now_ms: u64,

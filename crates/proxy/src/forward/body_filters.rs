@@ -58,7 +58,7 @@ impl RequestContext<'_> {
     }
 }
 
-/// Puts data behind what is to be written.
+/// Appends data to what is to be written.
 fn put(data: &[u8], framing: Framing, out: &mut Vec<u8>) {
     match framing {
         // The message has no body, whatever filters have at its end.

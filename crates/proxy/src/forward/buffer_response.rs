@@ -12,11 +12,11 @@ use weir_http1::chunked::ChunkEvent;
 use weir_http1::response::ResponseHead;
 use weir_plugin::{BufferResponse, RefusalKind};
 
-/// What has come of a response while its head was held back.
+/// The part of a response that has come while its head was held back.
 pub struct BufferedResponse {
     /// The body after the filters' work.
     pub body: Vec<u8>,
-    /// Where its rest begins; `None`: it is whole.
+    /// The begin of its rest; `None`: it is whole.
     pub rest: Option<BodyCursor>,
 }
 

@@ -30,7 +30,7 @@ struct Copy<'p> {
     is_reused: bool,
 }
 
-/// What came first.
+/// The first result.
 enum FirstResult {
     /// The original was answered or has failed, or the client has gone: it goes on as if there were no copy.
     Original,

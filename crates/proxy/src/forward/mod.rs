@@ -44,7 +44,7 @@ use weir_plugin::uri::NormalForm;
 use weir_plugin::{RefusalKind, UpstreamProxy, UpstreamTimeouts};
 use weir_snapshot::{Checks, Forward, HashSource, Route, RouteMatch, Target, Upstream};
 
-/// What one try came to.
+/// The result of one attempt.
 enum AttemptResult {
     /// The call is over.
     Done(ConnectionFate),
@@ -110,7 +110,7 @@ struct ForwardPlan<'p> {
     upstream: &'p Upstream,
     /// The upstream's place in the snapshot; [`NOWHERE`]: only this call knows it.
     place: u32,
-    /// What the service's targets speak.
+    /// The protocol of the service's targets.
     scheme: Scheme,
     is_decoded: bool,
     hash: Option<u32>,

@@ -38,7 +38,7 @@ impl<'p> OverloadSlot<'p> {
         }
     }
 
-    /// Gives the place back. `latency`: the time that the upstream took; `None`: the call says nothing about its load.
+    /// Gives the slot back. `latency`: the time that the upstream took; `None`: the call says nothing about its load.
     pub fn leave(&self, latency: Option<Duration>) {
         if self.is_held.replace(false) {
             let latency_us = latency.map(|latency| u64::try_from(latency.as_micros()).unwrap_or(u64::MAX));

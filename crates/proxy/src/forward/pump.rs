@@ -22,7 +22,7 @@ use weir_http1::body::BodyCursor;
 use weir_http1::chunked::{self, ChunkEvent};
 use weir_plugin::Refusal;
 
-/// What has to go on, or be looked out for, while a call waits for something else.
+/// The work that goes on, or the event to look out for, while a call waits for something else.
 pub enum Background<'w> {
     /// Nothing.
     Nothing,
@@ -94,7 +94,7 @@ pub enum PumpError {
     Cut,
 }
 
-/// What a body on its way learns of the call.
+/// Signals of a call to a body on its way.
 #[derive(Default)]
 struct Signals {
     /// It goes no further.
@@ -181,7 +181,7 @@ impl Pump {
         self.signals.is_answered.set(true);
     }
 
-    /// What came of it. A body that is still on its way goes no further; what had been lent for it comes back.
+    /// The result. A body that is still on its way goes no further; what had been lent for it comes back.
     pub fn finish(mut self) -> Box<PumpResult> {
         if self.done.is_none() {
             self.signals.is_cut.set(true);

@@ -18,12 +18,12 @@ use weir_http1::response::ResponseHead;
 use weir_plugin::RefusalKind;
 use weir_telemetry::metrics::ProtocolError;
 
-/// Data up to this size is copied behind what is to be written; more is written by itself.
+/// Data up to this size is copied to the end of what is to be written; more is written by itself.
 const MAX_COPIED: usize = 8 * 1024;
 /// Chunks are written once so many bytes have gathered.
 const FLUSH_BYTES: usize = 64 * 1024;
 
-/// What the exchange of a whole response leaves behind.
+/// The state after the exchange of a whole response.
 #[derive(Debug, Clone, Copy)]
 pub struct Relayed {
     /// Whether the upstream's connection can carry another call.
@@ -218,7 +218,7 @@ impl RequestContext<'_> {
         Ok(head.framing.is_empty())
     }
 
-    /// Passes the body on as it comes, behind what of it was held back. Says whether its end was seen.
+    /// Passes the body on as it comes, after what of it was held back. Returns whether its end was seen.
     async fn relay_body(
         &mut self,
         head: &ResponseHead,
@@ -321,7 +321,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Reads an upstream's stream to its end, behind the body's; gives the trailers, as header lines.
+    /// Reads an upstream's stream to its end, after the body's; returns the trailers, as header lines.
     pub(super) async fn await_trailers(
         &mut self,
         attempt: &mut Attempt,

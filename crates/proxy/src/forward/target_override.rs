@@ -13,7 +13,7 @@ pub(super) enum OtherUpstream {
     Own(Box<Upstream>),
 }
 
-/// Where `elsewhere` leads for calls whose service's upstream stands at `place`.
+/// The target of `elsewhere` for calls whose service's upstream stands at `place`.
 #[cold]
 pub(super) fn find(snapshot: &Snapshot, place: u32, elsewhere: &TargetOverride) -> OtherUpstream {
     let own = &snapshot.upstreams[place as usize];

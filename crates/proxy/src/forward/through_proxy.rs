@@ -132,7 +132,7 @@ impl RequestContext<'_> {
         }
     }
 
-    /// How the target behind the proxy is met over TLS; `None`: in the clear.
+    /// The TLS settings for the target that the proxy connects to; `None`: in the clear.
     fn tls_behind(
         &self,
         plan: &ForwardPlan<'_>,

@@ -1,4 +1,4 @@
-//! What upstreams see of paths and of other hops.
+//! Paths and other hops, as upstreams see them.
 
 use super::*;
 

@@ -24,7 +24,7 @@ const MAX_READ: usize = 2 * frame::MAX_PAYLOAD;
 /// The state of a worker's connection.
 pub type Http2State = ConnectionState<WorkerResources>;
 
-/// What a connection takes from its worker.
+/// The worker's resources for a connection.
 pub struct WorkerResources(Rc<Runtime>);
 
 impl Resources for WorkerResources {
@@ -120,8 +120,8 @@ impl Connection {
         result
     }
 
-    /// Sends as much of a body as the peer has room for; see [`ConnectionState::poll_send`]. Gives also whether all of the
-    /// stream was sent.
+    /// Sends as much of a body as the peer has room for; see [`ConnectionState::poll_send`]. Also returns whether all
+    /// of the stream was sent.
     pub fn poll_send(
         &self,
         key: usize,

@@ -1,4 +1,4 @@
-//! What the task of a connection to an upstream does, from the first words until it ends. Which calls go on it is
+//! The task of a connection to an upstream, from the first bytes until it ends. Which calls go on it is
 //! [`super::pool`]'s to say.
 
 use super::connection::{Connection, Http2State};

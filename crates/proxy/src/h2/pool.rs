@@ -49,7 +49,7 @@ struct PendingConnect {
 struct Entry {
     open: Vec<Rc<OpenConnection>>,
     opening: Option<Rc<PendingConnect>>,
-    /// What the last call wanted of connections.
+    /// The bounds of the last call for connections.
     bounds: KeepalivePool,
 }
 
@@ -57,7 +57,7 @@ struct Entry {
 pub struct Http2Pool {
     entries: RefCell<HashMap<PoolKey, Entry, foldhash::fast::RandomState>>,
     choices: AlpnMemory,
-    /// What streams are made in that are over.
+    /// Objects of streams that are over, for new ones.
     idle_objects: ObjectPool<Box<UpstreamConnection>>,
 }
 
@@ -334,7 +334,7 @@ async fn open(
     }
 }
 
-/// What a connection has come to.
+/// The protocol that a connection has negotiated.
 enum NegotiatedConnection {
     Http1((ReadHalf, WriteHalf)),
     Http2(Rc<connection::Connection>),

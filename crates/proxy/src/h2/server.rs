@@ -19,7 +19,7 @@ use weir_http2::frame::Code;
 use weir_http2::{PseudoHeader, Role, Settings};
 use weir_telemetry::metrics::ProtocolError;
 
-/// What a client sends first when it knows that HTTP/2 is spoken (RFC 9113, 3.3).
+/// The first bytes of a client that knows that HTTP/2 is spoken (RFC 9113, 3.3).
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n";
 
 /// Data that a client may send ahead on a stream, and on all streams of a connection.
@@ -69,7 +69,7 @@ pub async fn serve(worker: &Rc<Worker>, tasks: Rc<TaskPool>, client: Client) {
 /// The streams of a connection.
 struct Streams {
     connection: Rc<connection::Connection>,
-    /// Where calls run.
+    /// The tasks of calls.
     tasks: Rc<TaskPool>,
 }
 

@@ -10,7 +10,7 @@ use std::rc::Rc;
 pub struct Alternatives(Vec<(u16, Rc<[u8]>)>);
 
 impl Alternatives {
-    /// What is announced about these endpoints.
+    /// The announcements of these endpoints.
     pub fn of(endpoints: &[Endpoint], shared: &Shared) -> Self {
         let told = shared.http3.as_ref().and_then(|(http3, _)| http3.told_port);
         let ports = endpoints

@@ -21,7 +21,7 @@ pub struct Http3 {
     pub early_data: bool,
 }
 
-/// What the sockets of all workers have in common.
+/// The common part of all workers' sockets.
 #[derive(Clone)]
 pub struct Common {
     pub(super) endpoint: EndpointConfig,
@@ -49,10 +49,10 @@ impl Common {
     }
 }
 
-/// What no certificate changes.
+/// The settings that no certificate changes.
 pub struct TlsBase {
     pub crypto: Arc<QuicServerConfig>,
-    /// Where resumed sessions may begin with requests.
+    /// Set if resumed sessions may begin with requests.
     pub(super) early: Option<Early>,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Early {
     pub(super) no_tickets: Arc<dyn ProducesTickets>,
 }
 
-/// What a connection needs before it is known whom the client wants to speak to; `takes_early`: resumed sessions may
+/// The settings of a connection before the server name is known; `takes_early`: resumed sessions may
 /// begin with requests.
 ///
 /// # Errors

@@ -35,10 +35,10 @@ const STATUS: usize = 5;
 
 /// The static table's length (RFC 9204, appendix A).
 const STATIC: usize = 99;
-/// Where `:authority` stands there; its value is empty.
+/// The index of `:authority` there; its value is empty.
 const STATIC_AUTHORITY: usize = 0;
 
-/// What the name of a field line is.
+/// The kind of a field line's name.
 #[derive(Debug, PartialEq, Eq)]
 enum Name {
     Regular,

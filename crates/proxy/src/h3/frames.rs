@@ -14,7 +14,7 @@ const MAX_IDLE: u32 = 1000;
 /// Most bytes of a frame's type and length.
 const MAX_PREFIX: usize = 16;
 
-/// What was found next.
+/// The next part of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FrameRead {
     /// Some of a body's data.
@@ -39,7 +39,7 @@ enum FrameState {
     Prefix(Vec<u8>),
     /// So much of a `DATA` frame is to come.
     Data(u64),
-    /// What is there of a `HEADERS` frame, and how much is to come.
+    /// The available part of a `HEADERS` frame, and the number of bytes that are to come.
     Headers(Vec<u8>, usize),
     /// So much is to come of a frame of an unknown type, which says nothing (RFC 9114, section 9).
     Unknown(u64),
@@ -165,7 +165,7 @@ fn read_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     Some((number, rest))
 }
 
-/// What a frame carries, type and length left out.
+/// The payload of a frame, without type and length.
 pub fn payload(frame: &[u8]) -> Option<&[u8]> {
     let (_, rest) = read_number(frame)?;
     let (_, payload) = read_number(rest)?;

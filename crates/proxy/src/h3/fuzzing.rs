@@ -33,7 +33,7 @@ pub fn http3_stream(bytes: &[u8], cut: usize) {
     }
 }
 
-/// What is found, data joined; how it ends, and whether it may.
+/// The finds, data joined; the end, and whether it may be there.
 fn take_apart(pieces: &[&[u8]]) -> (Vec<FrameRead>, Result<bool, Code>) {
     let mut frames = Frames::new(MAX_HEADERS);
     let mut all: Vec<FrameRead> = Vec::new();
@@ -55,7 +55,7 @@ fn take_apart(pieces: &[&[u8]]) -> (Vec<FrameRead>, Result<bool, Code>) {
     (all, Ok(frames.is_between()))
 }
 
-/// Checks a field section: what may be trailers may be behind any fields, and nothing good ends within a line.
+/// Checks a field section: what may be trailers may come after any fields, and nothing good ends within a line.
 ///
 /// # Panics
 /// If that does not hold.

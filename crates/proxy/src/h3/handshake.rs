@@ -38,7 +38,7 @@ impl TlsAcceptor {
         Arc::new(Self { shared, base })
     }
 
-    /// What clients of a server name (in lower case) are shown, and the configuration for that.
+    /// The identity for clients of a server name (in lower case), and the configuration for that.
     fn find(&self, name: Option<&str>) -> Option<(Option<Arc<ServerIdentity>>, Arc<ServerConfig>)> {
         let published = self.shared.published.load();
         let presented = published.snapshot.tls.find(name);
@@ -60,12 +60,12 @@ impl TlsAcceptor {
     }
 }
 
-/// What a handshake says about a client.
+/// The facts about a client from a handshake.
 #[derive(Clone, Default)]
 pub struct HandshakeFacts {
     /// The server name that it asked for, in lower case.
     pub server_name: Option<Arc<str>>,
-    /// What it was shown; `None`: nothing is configured for its name.
+    /// The identity that it was shown; `None`: nothing is configured for its name.
     pub presented: Option<Arc<ServerIdentity>>,
 }
 
@@ -95,7 +95,7 @@ struct PendingHandshake {
     rules: Arc<TlsAcceptor>,
     version: u32,
     parameters: TransportParameters,
-    /// What has come of the first message.
+    /// The received part of the first message.
     came: Vec<u8>,
     /// Once that is whole.
     told: Option<HandshakeFacts>,

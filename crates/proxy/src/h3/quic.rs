@@ -1,4 +1,4 @@
-//! What the `h3` crate sees of a connection. Of requests' streams it gets the heads alone, each whole, and what it
+//! The `h3` crate's view of a connection. Of requests' streams it gets the heads alone, each whole, and what it
 //! sends there waits in a queue: its own work never has to wait, and gathers nothing.
 
 use super::frames::FrameRead;
@@ -43,7 +43,7 @@ pub struct QuicConnection {
     opener: UniOpener,
 }
 
-/// What the owner of a connection learns about it.
+/// The state that the owner of a connection sees.
 pub struct Shared {
     /// Largest head, in bytes as it is sent.
     max_headers: usize,

@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 use weir_http1::MAX_FIELDS;
 use weir_telemetry::metrics::ProtocolError;
 
-/// What a field adds to a list beyond its name and value (RFC 9114, 4.2.2).
+/// The size of a field in a list beyond its name and value (RFC 9114, 4.2.2).
 const FIELD_OVERHEAD: usize = 32;
 
 type Http3 = Connection<quic::QuicConnection, Bytes>;
@@ -118,9 +118,9 @@ struct Streams {
     http3: Http3,
     connection: quinn::Connection,
     shared: Rc<quic::Shared>,
-    /// Where streams may come before the handshake is over.
+    /// Set if streams may come before the handshake is over.
     confirmed: Option<HandshakeState>,
-    /// What is to be said of the last stream that is answered.
+    /// The number to announce as the last stream that is answered.
     going: Option<usize>,
 }
 

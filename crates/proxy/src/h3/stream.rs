@@ -20,7 +20,7 @@ pub struct StreamHalves {
     /// For heads.
     request: RequestStream<QuicStream, Bytes>,
     stream: QuicStream,
-    /// What is to come of a body of stated length.
+    /// The rest of a body of stated length.
     stated: Option<u64>,
     incoming: Incoming,
     outgoing: Outgoing,
@@ -34,7 +34,7 @@ enum Incoming {
     /// Trailers are there, or have begun to come.
     Trailers,
     Over,
-    /// What came makes no request, or the client has given it up.
+    /// The bytes make no request, or the client has given it up.
     Failed,
 }
 
@@ -86,7 +86,7 @@ impl StreamHalves {
         self.write_head(head)
     }
 
-    /// Has a head written. What cannot go at once goes with whatever the call waits for next.
+    /// Queues a head. What cannot go at once goes with whatever the call waits for next.
     fn write_head(&mut self, head: Response<()>) -> io::Result<()> {
         let mut context = Context::from_waker(Waker::noop());
         at_once(self.request.send_response(head), &mut context)?;
@@ -228,7 +228,7 @@ impl StreamHalves {
         )
     }
 
-    /// What was read from quinn may come again by itself.
+    /// Bytes that were read from quinn may come again by themselves.
     pub fn note_read(&mut self, _: usize) {}
 
     /// Writes as much as the client has room for; `ends`: nothing follows once all of it was taken.
@@ -254,7 +254,7 @@ impl StreamHalves {
     }
 }
 
-/// Has the crate do what only fills the queue, which is over at once.
+/// Runs work of the crate that only fills the queue, which is over at once.
 fn at_once(work: impl Future<Output = Result<(), StreamError>>, context: &mut Context<'_>) -> io::Result<()> {
     match pin!(work).poll(context) {
         Poll::Ready(done) => done.map_err(error_of),

@@ -28,7 +28,7 @@ enum StreamClosed {
     Seen,
 }
 
-/// What is sent on a stream.
+/// The sending side of a stream.
 pub struct Sending {
     stream: quinn::SendStream,
     /// Heads, and what else waits to be written.
@@ -156,18 +156,18 @@ fn until_gone(stream: &quinn::SendStream) -> Pin<Box<dyn Future<Output = ()>>> {
     })
 }
 
-/// What is received on a request's stream.
+/// The receiving side of a request's stream.
 pub struct Receiving {
     stream: quinn::RecvStream,
     connection: quinn::Connection,
     frames: Frames,
-    /// What was read and not taken apart yet.
+    /// The bytes that were read and not taken apart yet.
     unread: Bytes,
     /// The end has come.
     is_over: bool,
     /// Which head comes next.
     head: Kind,
-    /// Trailers have come, behind which nothing may.
+    /// Trailers have come; nothing may follow.
     is_closing: bool,
 }
 

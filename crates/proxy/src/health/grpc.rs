@@ -21,7 +21,7 @@ const SERVING: u64 = 1;
 /// Asks on a connection of its own. A server that has no such service is healthy, as it answers.
 ///
 /// # Errors
-/// What the connection says.
+/// If the connection fails.
 pub(super) async fn ask(
     halves: (ReadHalf, WriteHalf),
     active: &ActiveChecks,

@@ -21,7 +21,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use weir_snapshot::{Checks, Upstream};
 
-/// Where workers and the publisher notify the thread of the health checks.
+/// Notifies the thread of the health checks, for workers and the publisher.
 pub struct HealthNotifier {
     changed: Notify,
     published: Notify,

@@ -33,11 +33,11 @@ pub(super) async fn probe(checks: &Checks, address: SocketAddr, host: &[u8]) -> 
     }
 }
 
-/// What a probe has shown.
+/// The result of a probe.
 enum ProbeResult {
     /// A status, which counts as the checks say.
     Status(u16),
-    /// What counts by itself.
+    /// A result that counts by itself.
     Signal(Signal),
 }
 

@@ -63,7 +63,7 @@ pub struct AddressReport {
     pub address: SocketAddr,
     /// How it stands.
     pub status: Status,
-    /// What is counted of it.
+    /// Its health, and its counts.
     pub health: Health,
 }
 

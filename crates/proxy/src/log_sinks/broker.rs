@@ -18,7 +18,7 @@ const MAX_CONNECTIONS: usize = 32;
 /// Most requests for one message, and most messages of a server that are no answer to one.
 const MAX_STEPS: usize = 64;
 
-/// What is kept between two messages for one broker.
+/// The state that is kept between two messages for one broker.
 pub struct BrokerLink {
     producer: Box<dyn LogProducer>,
     connections: HashMap<(String, u16), Connection>,
@@ -38,7 +38,7 @@ impl BrokerLink {
         }
     }
 
-    /// Gives a message to the broker.
+    /// Sends a message to the broker.
     ///
     /// # Errors
     /// When it has not taken it.

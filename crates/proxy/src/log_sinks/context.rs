@@ -1,4 +1,4 @@
-//! What the queues and senders of log entries have in common: names, buffers and the snapshot.
+//! The common part of the queues and senders of log entries: names, buffers and the snapshot.
 
 use crate::buffer::Buffers;
 use crate::dns::Resolver;
@@ -6,7 +6,7 @@ use crate::shared::Shared;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What queues have in common.
+/// The common part of queues.
 pub struct SinkContext {
     pub shared: Arc<Shared>,
     pub resolver: Rc<Resolver>,

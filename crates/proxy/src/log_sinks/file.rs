@@ -38,7 +38,7 @@ impl LogOutput {
     }
 }
 
-/// What a file is called in logs.
+/// The name of a file in logs.
 pub fn name(file: &LogFile) -> String {
     match file {
         LogFile::StandardOutput => "/dev/stdout".to_owned(),

@@ -10,7 +10,7 @@ use weir_plugin::GatewayLogLevel;
 /// The part of the gateway whose own lines are not sent.
 const SENDING: &str = "weir_proxy::log_sinks";
 
-/// Where lines of the gateway's own log are handed over.
+/// Receives lines of the gateway's own log.
 #[derive(Clone)]
 pub struct GatewayLogLines {
     shared: Weak<Shared>,

@@ -25,7 +25,7 @@ impl GatewayLogLevels {
     }
 }
 
-/// What is more verbose has a higher one.
+/// More verbose levels have higher numbers.
 fn place(level: GatewayLogLevel) -> u8 {
     match level {
         GatewayLogLevel::Error => 1,

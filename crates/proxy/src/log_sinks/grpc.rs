@@ -93,7 +93,7 @@ fn request(server: &LogGrpc) -> io::Result<Request<()>> {
     request.body(()).map_err(io::Error::other)
 }
 
-/// The message behind its flag (not compressed) and its length.
+/// The message after its flag (not compressed) and its length.
 fn frame(message: &[u8]) -> io::Result<Bytes> {
     let length = u32::try_from(message.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let mut framed = Vec::with_capacity(message.len() + 5);

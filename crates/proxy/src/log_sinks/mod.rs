@@ -35,7 +35,7 @@ const QUEUE_ENTRIES: usize = 16 * 1024;
 /// Their bytes at most.
 const QUEUE_BYTES: usize = 32 << 20;
 
-/// Where workers hand entries over.
+/// Receives the entries of workers.
 pub struct LogSinks {
     queue: SyncSender<LogEntry>,
     pub(super) bytes: AtomicUsize,

@@ -84,7 +84,7 @@ impl SinkQueue {
         !self.is_empty() || now.saturating_duration_since(self.used.get()) < time
     }
 
-    /// Has the task send what waits, without another try, and end. Gives `false`, that it is not to be kept.
+    /// Makes the task send what waits, without another attempt, and end. Returns `false`: it is not to be kept.
     pub fn end(&self) -> bool {
         self.is_ending.set(true);
         self.more.notify_one();

@@ -25,7 +25,7 @@ const DATAGRAM_TIMEOUT: Duration = Duration::from_secs(3);
 /// Most bytes of an answer that are read.
 const MAX_ANSWER: usize = 1 << 20;
 
-/// What sends messages to one target.
+/// Sends messages to one target.
 pub struct Sender {
     sink: LogSink,
     file: Option<LogOutput>,

@@ -60,7 +60,7 @@ pub enum GoAway {
     Final,
 }
 
-/// What the streams of a connection share.
+/// The state that the streams of a connection share.
 pub struct MuxConnection {
     pub worker: Rc<Worker>,
     pub peer: SocketAddr,

@@ -1,16 +1,16 @@
-//! What comes on a stream of HTTP/2 or HTTP/3.
+//! Events on a stream of HTTP/2 or HTTP/3.
 
 use bytes::Bytes;
 use http::HeaderMap;
 use weir_http2::FieldList;
 
-/// What is read of a stream.
+/// A part of a stream's body.
 pub enum BodyFrame {
     /// Data.
     Data(Bytes),
     /// Its end, and the trailers before it.
     End(Option<HeaderMap>),
-    /// Its end behind trailers, which are header lines already.
+    /// Its end after trailers, which are header lines already.
     Trailers(Vec<u8>),
 }
 

@@ -17,7 +17,7 @@ use weir_http1::request::RequestHead;
 use weir_http1::response::{InvalidResponse, ResponseHead};
 use weir_http1::target::{bad, is_same_authority, read_host, read_target};
 
-/// What fields may add up to beyond their names and values (RFC 9113, 6.5.2, counts 32; lines have four).
+/// The overhead of a field beyond its name and value (RFC 9113, 6.5.2, counts 32; lines have four).
 const LINE_OVERHEAD: usize = 4;
 
 /// Makes a field list of header lines; `Host` is given apart. What belongs to an HTTP/1.1 connection is left out.
@@ -62,7 +62,7 @@ pub struct StreamRequest {
     pub list: Box<FieldList>,
     /// The version of HTTP.
     pub version: (u8, u8),
-    /// What the stream is to be used for in place of a call (`:protocol`; RFC 8441, 4).
+    /// The protocol of the stream in place of a call (`:protocol`; RFC 8441, 4).
     pub protocol: Option<Vec<u8>>,
 }
 
@@ -254,7 +254,7 @@ fn join_cookies(list: &FieldList, headers: &mut Headers) {
 /// Reads a response's head from an upstream.
 ///
 /// # Errors
-/// What is wrong with it.
+/// If it is malformed.
 pub fn read_response(
     list: &FieldList,
     is_whole: bool,

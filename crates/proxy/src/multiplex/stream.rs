@@ -23,7 +23,7 @@ pub struct Stream(RefCell<State>);
 
 struct State {
     ends: StreamHalves,
-    /// What was not read yet of the last piece of data.
+    /// The unread rest of the last piece of data.
     unread: Bytes,
     /// The trailers that came, as header lines.
     trailers: Vec<u8>,
@@ -122,7 +122,7 @@ impl Stream {
         }
     }
 
-    /// What is written next is the last: once it is taken whole, the direction has ended.
+    /// Makes the next write the last: once it is taken whole, the direction has ended.
     pub fn end_with_next_write(&self) {
         self.0.borrow_mut().ends_with_write = true;
     }

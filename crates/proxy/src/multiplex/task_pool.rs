@@ -21,7 +21,7 @@ struct QueuedCall {
     halves: StreamHalves,
 }
 
-/// What a task keeps for its next call, as making it again costs more.
+/// The state that a task keeps for its next call, as making it again costs more.
 pub struct TaskState {
     pub timer: Timer,
     pub stream: Rc<Stream>,
@@ -67,7 +67,7 @@ impl Default for TaskPool {
 }
 
 impl TaskPool {
-    /// Has a call run.
+    /// Runs a call.
     pub fn run(&self, live: ActiveStream, request: StreamRequest, halves: StreamHalves) {
         let call = QueuedCall {
             live,

@@ -8,7 +8,7 @@ pub(super) const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 pub(super) const WORD: [u8; 6] = *b"PROXY ";
 /// The longest line of version 1, its end included.
 const MAX_LINE: usize = 107;
-/// What stands before the addresses of version 2.
+/// The bytes before the addresses of version 2.
 const FIXED: usize = 16;
 /// The longest header: in version 2 addresses may be followed by fields, which are bounded as in NGINX.
 pub const MAX_HEADER: usize = 4096;
@@ -64,7 +64,7 @@ pub fn header_length(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
 /// Reads a whole header, as long as [`header_length`] says.
 ///
 /// # Errors
-/// What breaks the protocol.
+/// If the header breaks the protocol.
 pub fn parse(header: &[u8]) -> Result<ProxyHeader, Malformed> {
     match header.strip_prefix(&SIGNATURE) {
         Some(rest) => parse_binary(rest),
@@ -121,7 +121,7 @@ fn port(text: &str) -> Result<u16, Malformed> {
     port.ok_or(Malformed("a port is invalid"))
 }
 
-/// What follows the signature.
+/// Reads the part after the signature.
 fn parse_binary(rest: &[u8]) -> Result<ProxyHeader, Malformed> {
     let [version, family, _, _, block @ ..] = rest else {
         return Err(Malformed("it is too short"));
@@ -181,7 +181,7 @@ mod tests {
         })
     }
 
-    /// Version 2 with these bytes behind the signature.
+    /// Version 2 with these bytes after the signature.
     fn binary(version: u8, family: u8, block: &[u8]) -> Vec<u8> {
         let length = (block.len() as u16).to_be_bytes();
         [&SIGNATURE[..], &[version, family], &length, block].concat()

@@ -163,7 +163,7 @@ impl Cluster {
         }
     }
 
-    /// Takes in a list of ranges of slots, each with its first, its last, and its servers, the master first. Says
+    /// Takes in a list of ranges of slots, each with its first, its last, and its servers, the master first. Returns
     /// whether there was anything in it.
     fn take_in(&self, value: &Value, from: &Node) -> bool {
         let mut slots = vec![UNASSIGNED; SLOTS];
@@ -221,7 +221,7 @@ impl Cluster {
     }
 }
 
-/// Gives places in a list their numbers in what is kept of it.
+/// Renumbers places in a list by their positions in the kept part of it.
 fn renumber(keeps: &[bool], places: &mut [u16]) {
     let mut kept = 0;
     let numbers: Vec<u16> = keeps

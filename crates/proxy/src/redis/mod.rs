@@ -30,7 +30,7 @@ const SETTLED_AT_ONCE: usize = 512;
 /// How long the last settlements may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What connections have in common.
+/// The common part of connections.
 struct RedisContext {
     shared: Arc<Shared>,
     resolver: Rc<Resolver>,

@@ -161,7 +161,7 @@ impl Node {
         self.state.borrow().phase
     }
 
-    /// What was to be sent meanwhile goes out now.
+    /// Sends now what was to be sent meanwhile.
     fn enter_up(&self) {
         RedisServerStats::add(&self.stats.connections);
         if self.stats.set_up(true) {
@@ -288,7 +288,7 @@ impl Node {
         }
     }
 
-    /// Gives a reply to the call that waits longest.
+    /// Passes a reply to the call that waits longest.
     fn hand_over(&self, value: Value) -> io::Result<()> {
         // A server that is master no more, or not ready yet, is not the one to be asked.
         let is_unfit = matches!(&value, Value::Error(words)

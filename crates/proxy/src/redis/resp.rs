@@ -10,7 +10,7 @@ const MAX_VALUES: usize = 64 * 1024;
 /// How deep values may lie in each other.
 const MAX_DEPTH: usize = 8;
 
-/// What a server has replied.
+/// A reply of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// A text of any kind.

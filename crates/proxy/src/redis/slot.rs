@@ -8,7 +8,7 @@ pub fn slot_of(key: &[u8]) -> usize {
     usize::from(crc16(tag(key))) % SLOTS
 }
 
-/// What is between the first `{` and the first `}` after it, or else the whole key.
+/// The text between the first `{` and the first `}` after it, or else the whole key.
 fn tag(key: &[u8]) -> &[u8] {
     let Some(open) = memchr::memchr(b'{', key) else {
         return key;

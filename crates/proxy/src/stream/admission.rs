@@ -6,7 +6,7 @@ use std::sync::Arc;
 use weir_plugin::{Exchange, Outcome, RedisCommand, Suspend};
 use weir_snapshot::StreamRoute;
 
-/// What plugins keep of a session for as long as it lives, such as its place among those that may be open.
+/// The values that plugins keep of a session for as long as it lives, such as its place among those that may be open.
 pub struct SessionState(
     #[expect(dead_code, reason = "held, and let go of when the session is over")] Box<Exchange>,
 );

@@ -23,7 +23,7 @@ pub struct AnyAddress {
 pub struct ReceivedDatagram {
     pub length: usize,
     pub client: SocketAddr,
-    /// What it was sent to.
+    /// Its destination.
     pub local: IpAddr,
 }
 

@@ -49,7 +49,7 @@ impl Drop for SessionGuard {
     }
 }
 
-/// Who asks for a target.
+/// A request for a target.
 pub struct TargetRequest<'a> {
     pub worker: &'a Rc<Worker>,
     pub serving: &'a WorkerSnapshot,
@@ -287,7 +287,7 @@ impl TargetRequest<'_> {
     }
 }
 
-/// What a try has come to.
+/// The result of an attempt.
 trait HasBusy {
     /// Whether it proves that a server is there.
     const IS_PROOF: bool;

@@ -43,7 +43,7 @@ struct Listener {
     worker: Rc<Worker>,
     socket: UdpSocket,
     local: SocketAddr,
-    /// Where clients send to any address of the machine.
+    /// Set if clients may send to any address of the machine.
     any_address: Option<AnyAddress>,
     /// By the client, and the address that it sends to.
     sessions: RefCell<HashMap<(SocketAddr, IpAddr), Rc<Session>, foldhash::fast::RandomState>>,
@@ -51,12 +51,12 @@ struct Listener {
     is_empty: Notify,
 }
 
-/// What a listener knows of a session.
+/// A listener's state of a session.
 #[derive(Default)]
 struct Session {
     /// Towards the target, once it is found.
     target: OnceCell<UdpSocket>,
-    /// What came before that.
+    /// The datagrams that came before that.
     early: RefCell<Vec<Vec<u8>>>,
     /// Datagrams that were sent to the target, and bytes of them that were not counted yet.
     sent: Cell<u64>,

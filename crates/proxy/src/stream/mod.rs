@@ -30,11 +30,11 @@ use weir_telemetry::metrics::StreamKind;
 pub struct StreamListen {
     /// The address; port 0 takes a free one.
     pub address: SocketAddr,
-    /// What clients bring.
+    /// The transport of clients.
     pub transport: StreamTransport,
 }
 
-/// What metrics call this protocol.
+/// The metrics' name for this protocol.
 fn kind(protocol: StreamProtocol) -> StreamKind {
     match protocol {
         StreamProtocol::Tcp => StreamKind::Tcp,

@@ -31,7 +31,7 @@ pub struct RelaySide {
 /// One direction.
 #[derive(Default)]
 struct Direction {
-    /// What was read and not written yet, from `written` on.
+    /// The bytes that were read and not written yet, from `written` on.
     waiting: Vec<u8>,
     written: usize,
     /// Full pieces in a row.

@@ -38,7 +38,7 @@ struct Session<'s> {
     addresses: Addresses,
 }
 
-/// What a client's connection is once a route has taken it.
+/// A client's connection once a route has taken it.
 enum ClientStream {
     Plain(TcpStream),
     Tls(TcpStream, Box<ClientHello>),
@@ -150,7 +150,7 @@ impl Session<'_> {
         })
     }
 
-    /// What the target learns about the client.
+    /// The header about the client for the target.
     fn greeting(&self, route: &StreamRoute) -> Vec<u8> {
         let Addresses { peer, local } = self.addresses;
         let header = |version| proxy_protocol::header(version, peer, canonical(local));

@@ -31,7 +31,7 @@ pub struct Pipe {
     trickles: u32,
 }
 
-/// What one step of moving has come to.
+/// The result of one step of moving.
 pub enum SpliceProgress {
     /// So many bytes have reached the other side.
     Bytes(usize),

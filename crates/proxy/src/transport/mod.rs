@@ -1,5 +1,5 @@
-//! What connections are made of: the two directions of a TCP stream, plain or under TLS. What calls read and write, streams
-//! of HTTP/2 and HTTP/3 among it, is in [`crate::halves`].
+//! The parts of connections: the two directions of a TCP stream, plain or under TLS. The halves that calls read and
+//! write, streams of HTTP/2 and HTTP/3 among it, is in [`crate::halves`].
 //!
 //! The halves of a TLS connection share it, as each direction of TLS may have to write and to read.
 
@@ -19,13 +19,13 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// What comes from a socket.
+/// The direction from a socket.
 pub enum SocketRead {
     Tcp(TcpRead),
     Tls(Rc<TlsStream>),
 }
 
-/// What goes to a socket. A write that was not complete is tried again with the same bytes.
+/// The direction to a socket. A write that was not complete is tried again with the same bytes.
 pub enum SocketWrite {
     Tcp(TcpWrite),
     Tls(Rc<TlsStream>),
@@ -54,7 +54,7 @@ impl AsyncWrite for SocketWrite {
         }
     }
 
-    /// Writes leave nothing behind.
+    /// Writes leave nothing to flush.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }

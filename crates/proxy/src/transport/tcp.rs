@@ -20,7 +20,7 @@ const MAX_STREAK: u8 = 64;
 /// know that there is no room.
 const MAX_TRIED: usize = 16 * 1024;
 
-/// What comes from a peer.
+/// The direction from a peer.
 pub struct TcpRead {
     half: OwnedReadHalf,
     /// Reads that gave something since the last that did not.
@@ -65,8 +65,8 @@ impl TcpRead {
         self.poll_event(context)
     }
 
-    /// Has the runtime wake the task at the next event. It is not asked again for what it does already: that would take a
-    /// lock.
+    /// Makes the runtime wake the task at the next event. It is not asked again for what it does already: that would
+    /// take a lock.
     #[inline]
     fn poll_event(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let watcher = Some(Watcher::of(context));
@@ -151,7 +151,7 @@ fn receive(stream: &TcpStream, space: &mut [u8]) -> io::Result<usize> {
     drained.map_or(received, Ok)
 }
 
-/// What goes to a peer.
+/// The direction to a peer.
 pub struct TcpWrite(OwnedWriteHalf);
 
 impl TcpWrite {

@@ -83,7 +83,7 @@ impl TlsStream {
         Poll::Ready(Ok(std::mem::take(&mut state.accepted)))
     }
 
-    /// Says good-bye.
+    /// Sends the closing alert.
     pub fn poll_shutdown(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut state = self.0.borrow_mut();
         state.tls.send_close_notify();

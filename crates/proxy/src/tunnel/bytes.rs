@@ -17,7 +17,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use tokio::io::AsyncWrite;
 
-/// What a tunnel carries.
+/// The content of a tunnel.
 #[derive(Debug, Clone, Copy)]
 pub enum Content {
     /// Frames; with what a frame to the upstream is masked (RFC 6455, 5.3).
@@ -35,7 +35,7 @@ struct Bytes {
     /// Bytes of a write that is not complete: it must be tried again with the same ones.
     writing: usize,
     leaving: CloseState,
-    /// What is to be said when the gateway drains.
+    /// The bytes to send when the gateway drains.
     good_bye: Vec<u8>,
 }
 
@@ -45,7 +45,7 @@ enum CloseState {
     Not,
     /// So much of it is written.
     Saying(usize),
-    /// What still comes is not passed on.
+    /// Further bytes are not passed on.
     Said,
 }
 
@@ -177,7 +177,7 @@ impl Bytes {
         Poll::Ready(Ok(()))
     }
 
-    /// Says good-bye, once what was begun has come to its end.
+    /// Sends the good-bye, once what was begun has come to its end.
     fn poll_leave(
         &mut self,
         from: &Reader,

@@ -283,7 +283,7 @@ mod tests {
         frame
     }
 
-    /// Feeds bytes in pieces of `size`. Gives what passed, and the code of the fault.
+    /// Feeds bytes in pieces of `size`. Returns what passed, and the code of the fault.
     fn passed(side: WebSocketSide, bytes: &[u8], size: usize) -> (Vec<u8>, u16) {
         let filters: Arc<[Arc<dyn MessageFilter>]> = Arc::new([Arc::new(BadMessageFilter)]);
         let mut inspector = Inspector::new(side, &filters);

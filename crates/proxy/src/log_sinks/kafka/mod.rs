@@ -28,7 +28,7 @@ const REFRESH: Duration = Duration::from_secs(60);
 /// Connections that are kept at most.
 const MAX_CONNECTIONS: usize = 32;
 
-/// What is kept between two messages.
+/// The state that is kept between two messages.
 #[derive(Default)]
 pub struct Producer {
     topology: Option<(Topology, Instant)>,
@@ -51,7 +51,7 @@ enum SendError {
 }
 
 impl Producer {
-    /// Gives a message to the topic.
+    /// Sends a message to the topic.
     ///
     /// # Errors
     /// When no broker has taken it.

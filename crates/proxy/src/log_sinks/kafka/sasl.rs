@@ -32,7 +32,7 @@ pub struct Scram<'u> {
     nonce: String,
 }
 
-/// What the last message of the broker must say.
+/// The last message that the broker must send.
 pub struct Expected(Vec<u8>);
 
 impl<'u> Scram<'u> {

@@ -7,7 +7,7 @@ use std::io;
 /// Names this client to brokers.
 const CLIENT: &str = "weir";
 
-/// What a request asks for: its number, and the version of it that is spoken.
+/// The kind of a request: its number, and the version of it that is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Api(pub i16, pub i16);
 

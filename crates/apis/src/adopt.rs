@@ -15,7 +15,7 @@ const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 /// The name of the backend and of the first component.
 const MAIN: &str = "main";
 
-/// What adoption makes of routes.
+/// The result of adopting routes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Adopted {
     /// The OpenAPI document.
@@ -28,7 +28,7 @@ pub struct Adopted {
     pub runtime: Runtime,
     /// The names of the routes.
     pub routes: Vec<String>,
-    /// What a publication would not do as the routes do.
+    /// The differences of a publication from the routes.
     pub notes: Vec<String>,
 }
 

@@ -23,10 +23,10 @@ const MAX_BODY: usize = 64 << 10;
 const MAX_NAMED: usize = 100;
 /// Headers that carry nothing but credentials.
 const CREDENTIALS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
-/// What comes of a call, in a word.
+/// The possible ends of a call, in a word.
 const ENDS: [&str; 3] = ["forwarded", "answered", "unknown"];
 
-/// What an explanation says of a call, as far as tests ask.
+/// The part of an explanation that tests ask for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Observed {
     /// The operation of the API that takes it; empty: none.
@@ -51,14 +51,14 @@ pub struct Observed {
     pub targets: Vec<String>,
 }
 
-/// What differs from what was expected.
+/// A difference from what was expected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Difference {
     /// The field of `expected`.
     pub field: String,
-    /// What it says.
+    /// The expected value.
     pub expected: String,
-    /// What is so.
+    /// The value that was found.
     pub found: String,
 }
 
@@ -73,7 +73,7 @@ impl std::fmt::Display for Difference {
     }
 }
 
-/// What came of a test.
+/// The result of a test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TestResult {
     /// The test.
@@ -82,13 +82,13 @@ pub struct TestResult {
     pub call: String,
     /// Whether all is as expected.
     pub passed: bool,
-    /// What is not.
+    /// The differences.
     pub differences: Vec<Difference>,
-    /// What comes of the call, in a sentence.
+    /// The outcome of the call, in a sentence.
     pub found: String,
 }
 
-/// What came of the tests of a version in an environment.
+/// The results of the tests of a version in an environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TestReport {
     /// The publication, as `API/VERSION/ENVIRONMENT`.
@@ -128,7 +128,7 @@ impl TestReport {
     }
 }
 
-/// What is wrong with a test, each with its place.
+/// The faults of a test, each with its place.
 pub fn check(test: &CallTest) -> Vec<(String, String)> {
     let mut wrong = Vec::new();
     let mut refuse = |place: &str, message: String| wrong.push((place.to_owned(), message));
@@ -193,7 +193,7 @@ pub fn check(test: &CallTest) -> Vec<(String, String)> {
     wrong
 }
 
-/// What there may be too much of: its place, how much there is, and how much there may be.
+/// The sizes that are bounded: the place, the size, and the bound.
 fn sizes(test: &CallTest) -> [(&'static str, usize, usize); 6] {
     let request = &test.request;
     let headers = request
@@ -210,7 +210,7 @@ fn sizes(test: &CallTest) -> [(&'static str, usize, usize); 6] {
     ]
 }
 
-/// What is not as expected.
+/// The differences from what is expected.
 pub fn differences(expected: &Expected, observed: &Observed) -> Vec<Difference> {
     let mut found = Vec::new();
     let mut differ = |field: &str, expected: String, is: String| {

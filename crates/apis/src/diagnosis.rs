@@ -1,10 +1,10 @@
-//! Which plan takes a caller, and why the others do not: the reasons behind a 401 or a 403, for people who look for them.
+//! Which plan takes a caller, and why the others do not: the reasons for a 401 or a 403, for people who look for them.
 
 use crate::entities::{Credential, Plan, PlanSecurity, PlanState, Subscription, SubscriptionState};
 use crate::render::consumer_of;
 use serde::Serialize;
 
-/// Who calls, as far as a call shows it.
+/// The caller, as far as a call shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CallerInfo {
     /// Whether the call carries something that looks like a key.
@@ -72,7 +72,7 @@ pub struct PlanDiagnosis {
     pub application: Option<String>,
 }
 
-/// What plans are looked at with.
+/// The facts for looking at plans.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'i> {
     /// The publication, as `API/VERSION/ENVIRONMENT`.
@@ -83,7 +83,7 @@ pub struct Input<'i> {
     pub subscriptions: &'i [Subscription],
     /// All credentials.
     pub credentials: &'i [Credential],
-    /// Who calls.
+    /// The caller.
     pub caller: &'i CallerInfo,
     /// The time, in seconds since 1970.
     pub now: u64,
@@ -290,7 +290,7 @@ mod tests {
         }
     }
 
-    /// What is said of a caller at 150 seconds.
+    /// The diagnosis of a caller at 150 seconds.
     fn diagnosed(
         (plans, subscriptions, credential): (&[Plan], &[Subscription], Credential),
         caller: &CallerInfo,

@@ -1,5 +1,6 @@
-//! What is due by time alone: keys that expire, subscriptions that begin and end, notices before they end, plans that are
-//! closed at a date, enforced sunsets, later shares of canaries. Pure: the time is an argument, and what was done before shows in the entities.
+//! The work that is due by time alone: keys that expire, subscriptions that begin and end, notices before they end,
+//! plans that are closed at a date, enforced sunsets, later shares of canaries. Pure: the time is an argument, and what
+//! was done before shows in the entities.
 
 use crate::entities::{Credential, Plan, PlanState, Publication, Subscription, SubscriptionState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +10,7 @@ pub const DAY: u64 = 86_400;
 /// Days before the end of a subscription on which its application gets a notice, if the plan does not say.
 pub const NOTICE_DAYS: [u32; 3] = [30, 7, 1];
 
-/// What is due.
+/// Work that is due.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DueAction {
     /// The subscription of this id has ended.
@@ -26,7 +27,7 @@ pub enum DueAction {
     Render,
 }
 
-/// What is looked at.
+/// The entities to look at.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'i> {
     /// The publications.
@@ -39,7 +40,7 @@ pub struct Input<'i> {
     pub credentials: &'i [Credential],
 }
 
-/// What stands for a plan among what is due: the key of its document.
+/// The id of a plan in due work: the key of its document.
 fn plan_id(plan: &Plan) -> String {
     match plan.product.as_str() {
         "" => format!("apis/plans/{}/{}/{}", plan.api, plan.version, plan.name),

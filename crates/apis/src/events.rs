@@ -1,4 +1,4 @@
-//! What has happened, for people and their programs: found by comparing an entity before and after a
+//! Events for people and their programs: found by comparing an entity before and after a
 //! commit. So nothing that changes an entity can forget to say so. How it is put into words is in [`messages`].
 
 mod messages;
@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 
-/// What the keys of entities begin with.
+/// The prefix of the keys of entities.
 const PREFIX: &str = "apis/";
 
 /// Something that has happened.
@@ -22,7 +22,7 @@ const PREFIX: &str = "apis/";
 pub struct Event {
     /// Such as `subscription.accepted`.
     pub kind: String,
-    /// What it is about: `publication`, `api`, `version`, `environment`, `plan`, `application`, `subscription`, …
+    /// Its subject: `publication`, `api`, `version`, `environment`, `plan`, `application`, `subscription`, …
     pub about: BTreeMap<&'static str, String>,
     /// Why, or other words about it.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -70,7 +70,7 @@ impl Event {
     }
 }
 
-/// What a change of a document means. Documents that are no entities, and changes that
+/// The events of a document's change. Documents that are no entities, and changes that
 /// only concern the inside, mean nothing.
 pub fn of(key: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Vec<Event> {
     let kind = key.strip_prefix(PREFIX).and_then(|it| it.split('/').next());

@@ -17,7 +17,8 @@ pub const PASSWORD_SCHEME: &str = "weir_password";
 /// The name of the security scheme that stands for the plans' signatures.
 pub const SIGNATURE_SCHEME: &str = "weir_signature";
 
-/// The name of the security scheme that stands for the plans' authorization servers; further ones have a number behind it.
+/// The name of the security scheme that stands for the plans' authorization servers; further ones have a number after
+/// it.
 pub const SERVER_SCHEME: &str = "weir_oauth";
 
 /// The name of the security scheme that stands for the plans' certificates.
@@ -78,7 +79,7 @@ pub fn export(
     document
 }
 
-/// What the plans ask for, one after the other in a fixed order.
+/// The security schemes of the plans, one after the other in a fixed order.
 fn schemes(plans: &[Plan]) -> Vec<(String, Value)> {
     let is_active = |plan: &&Plan| matches!(plan.state, PlanState::Published | PlanState::Deprecated);
     let active: Vec<&Plan> = plans.iter().filter(is_active).collect();

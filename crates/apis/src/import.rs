@@ -5,11 +5,11 @@ use crate::entities::OperationSettings;
 use crate::openapi::Operation;
 use std::collections::{BTreeMap, HashMap};
 
-/// What came of it.
+/// The result of an import.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct MergeResult {
-    /// What people have added, by the operations' ids of today. What belongs to operations that are gone stays, too: an
-    /// operation that comes back finds it.
+    /// The additions of people, by the operations' ids of today. What belongs to operations that are gone stays, too:
+    /// an operation that comes back finds it.
     pub operations: BTreeMap<String, OperationSettings>,
     /// Operations that have another id now: the former one, and that of today.
     pub renamed: BTreeMap<String, String>,

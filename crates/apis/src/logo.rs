@@ -77,7 +77,7 @@ pub fn read(text: &str) -> Result<Option<Logo>, String> {
     }))
 }
 
-/// What is wrong with a logo.
+/// The fault of a logo.
 pub fn fault(text: &str) -> Option<String> {
     read(text).err()
 }
@@ -87,7 +87,7 @@ pub fn of_png(bytes: &[u8]) -> String {
     format!("{PNG}{}", BASE64.encode(bytes))
 }
 
-/// The signature, whole chunks from `IHDR` to `IEND`, and nothing behind them.
+/// The signature, whole chunks from `IHDR` to `IEND`, and nothing after them.
 fn check_png(bytes: &[u8]) -> Result<(), String> {
     let broken = || "the logo is not a whole PNG".to_owned();
     let mut rest = bytes.strip_prefix(SIGNATURE).ok_or_else(broken)?;
@@ -157,7 +157,7 @@ fn check_svg(text: &str) -> Result<(), String> {
     }
 }
 
-/// What stands between `<` and `>`, and what follows. A `>` in quotes belongs to it.
+/// The text between `<` and `>`, and what follows. A `>` in quotes belongs to it.
 fn tag_of(tag: &str) -> Result<(&str, &str), String> {
     let mut quote = None;
     for (at, letter) in tag.char_indices().skip(1) {

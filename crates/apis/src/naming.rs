@@ -21,10 +21,10 @@ pub fn is_version(text: &str) -> bool {
         && text.starts_with(|it: char| it.is_ascii_alphanumeric())
 }
 
-/// What is expected of a name, for messages.
+/// The rule for names, for messages.
 pub const EXPECTED_NAME: &str =
     "1 to 63 lower-case letters, digits and hyphens, with a letter or a digit at both ends";
-/// What is expected of a version, for messages.
+/// The rule for versions, for messages.
 pub const EXPECTED_VERSION: &str =
     "1 to 63 letters, digits, dots, hyphens, underscores and plus signs, beginning with a letter or a digit";
 

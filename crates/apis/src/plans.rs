@@ -18,7 +18,7 @@ const MAX_AUTHORITIES: usize = 20;
 /// The id of no operation. It stands where a plan opens nothing: a plan without any id opens all operations.
 pub const NO_OPERATION: &str = "";
 
-/// What is wrong with a plan: places, and what was expected there.
+/// The faults of a plan: places, and what was expected there.
 pub fn check(plan: &Plan) -> Vec<(String, String)> {
     let mut wrong = Vec::new();
     let mut add = |place: &str, message: &str| wrong.push((place.to_owned(), message.to_owned()));
@@ -120,7 +120,7 @@ fn is_header(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_token)
 }
 
-/// What a question may have, by what is expected there.
+/// The fields of a question, with what is expected there.
 const OF_QUESTION: [&str; 14] = [
     "type",
     "title",

@@ -3,12 +3,12 @@
 use crate::entities::{Colours, Link, Page, Portal, Theme};
 use crate::{logo, naming};
 
-/// The least contrast between text and what is behind it (WCAG 2.2, 1.4.3).
+/// The least contrast between text and its background (WCAG 2.2, 1.4.3).
 pub const LEAST_CONTRAST: f64 = 4.5;
 /// The longest Markdown of a page, in bytes.
 pub const MAX_PAGE: usize = 1 << 20;
 
-/// What is wrong: the place and the message.
+/// A fault: the place and the message.
 pub type FieldError = (String, String);
 
 /// Colours as they are used: a theme's own, and Weir's for those that it does not name.
@@ -100,7 +100,7 @@ pub fn ink_on(colour: &str) -> &'static str {
     }
 }
 
-/// What is wrong with the colours of a theme.
+/// The faults of the colours of a theme.
 pub fn theme_faults(theme: &Theme) -> Vec<FieldError> {
     let mut faults = Vec::new();
     let [light, dark] = palettes(theme);
@@ -142,7 +142,7 @@ fn link_fault(place: String, link: &Link) -> Option<FieldError> {
     (!is_good).then_some((place, message))
 }
 
-/// What is wrong with a portal. `others` are the other portals.
+/// The faults of a portal. `others` are the other portals.
 pub fn portal_faults(portal: &Portal, others: &[Portal]) -> Vec<FieldError> {
     let mut faults = theme_faults(&portal.theme);
     faults.extend(logo::fault(&portal.logo).map(|message| ("logo".to_owned(), message)));
@@ -222,7 +222,7 @@ pub fn portal_faults(portal: &Portal, others: &[Portal]) -> Vec<FieldError> {
     faults
 }
 
-/// What is wrong with a page.
+/// The faults of a page.
 pub fn page_faults(page: &Page) -> Vec<FieldError> {
     let mut faults = Vec::new();
     if !naming::is_name(&page.name) {

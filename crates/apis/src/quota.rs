@@ -19,7 +19,7 @@ pub struct QuotaScope {
     pub environment: String,
     /// The limit: the id of its plugin.
     pub limit: String,
-    /// What the names of the services begin with that it is in front of.
+    /// The prefixes of the names of the services that it is in front of.
     pub services: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ impl QuotaScope {
     }
 }
 
-/// What the names of a publication's services begin with.
+/// The prefixes of the names of a publication's services.
 fn services_of(publication: &str) -> Option<(String, String)> {
     let parts: Vec<&str> = publication.split('/').collect();
     let [api, version, environment] = parts[..] else {
@@ -117,7 +117,7 @@ pub struct QuotaLevel {
     pub resets: u64,
 }
 
-/// What developers hear about a quota.
+/// The event of a quota for developers.
 pub fn event(subscription: &Subscription, environment: &str, limit: &Limit, reached: &QuotaLevel) -> Event {
     let kind = match reached.level {
         100 => "quota.reached",

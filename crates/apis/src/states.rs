@@ -11,13 +11,13 @@ pub enum Refusal {
     /// No such step.
     #[error("{what} that is {from} cannot become {to}: {expected}")]
     NoStep {
-        /// What was to change.
+        /// The entity that was to change.
         what: &'static str,
         /// Its state.
         from: String,
         /// The state that was asked for.
         to: String,
-        /// What it can become.
+        /// The states that it can change to.
         expected: String,
     },
     /// Another side decides this step.
@@ -28,12 +28,12 @@ pub enum Refusal {
     Because(String),
 }
 
-/// Who asks for a change of a subscription.
+/// The side that asks for a change of a subscription.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SubscriptionParty {
-    /// Who offers the API.
+    /// The side that offers the API.
     Provider,
-    /// Who calls it.
+    /// The side that calls it.
     Consumer,
 }
 

@@ -1,4 +1,4 @@
-//! What the configuration's store holds of API management, in memory, followed.
+//! The documents of API management in the configuration's store, in memory, followed.
 //!
 //! **What it is not**: it writes nothing.
 
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use weir_store::follow::{self, Subscription};
 use weir_store::{Changes, Key, Store, StoreError};
 
-/// What the keys of API management begin with.
+/// The prefix of the keys of API management.
 const PREFIX: &str = "apis/";
 /// For how long an answer waits until what was just written is known.
 const CATCH_UP: Duration = Duration::from_secs(2);

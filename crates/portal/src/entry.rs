@@ -116,7 +116,7 @@ fn is_recorded(is_read: bool, path: &str) -> bool {
     }
 }
 
-/// What the audit log says of a call. Secrets are in bodies and queries only, which it does not have.
+/// A call's entry in the audit log. Secrets are in bodies and queries only, which it does not have.
 fn entry(request: &Request, visit: &Visit) -> AuditRecord {
     let who = match visit.viewer.mail.as_str() {
         "" => "visitor".to_owned(),

@@ -30,7 +30,7 @@ pub struct Node {
     /// The level of a heading, the first number of a list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<u64>,
-    /// What is in it.
+    /// Its content.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<Node>,
 }

@@ -19,7 +19,7 @@ use weir_apis::portal::{ink_on, palettes};
 
 /// Operations that are listed for those who run no scripts.
 const MAX_LISTED: usize = 500;
-/// What the catalogue's answer is (RFC 9727, section 4.1).
+/// The content type of the catalogue's answer (RFC 9727, section 4.1).
 const LINKSET: &str = "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"";
 const HEADERS: [(HeaderName, &str); 3] = [
     (
@@ -84,7 +84,7 @@ fn portal_title(portal: &Portal) -> &str {
     }
 }
 
-/// What a path leads to. Something that is hidden is as absent as something that is not there.
+/// The metadata of the page at a path. Something that is hidden is as absent as something that is not there.
 fn about(catalogue: &Catalogue, visit: &Visit, path: &str) -> PageMetadata {
     let portal = portal_title(&visit.portal);
     let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy();

@@ -4,7 +4,7 @@ use weir_console::{Archive, Files};
 
 /// The page of the application among the built files.
 const PAGE: &str = "portal.html";
-/// What the built page has where its title and its description go.
+/// The places in the built page for its title and its description.
 const TITLE: &str = "<title>Developer portal</title>";
 const NO_SCRIPT: (&str, &str) = ("<noscript>", "</noscript>");
 /// The built files, and the page taken apart.
@@ -44,7 +44,7 @@ impl Shell {
     }
 }
 
-/// What a page is about.
+/// The metadata of a page.
 pub struct PageMetadata {
     pub title: String,
     pub description: String,

@@ -26,11 +26,11 @@ use weir_control::outbox::Outbox;
 use weir_control::quotas::{LocalUsage, Meter};
 use weir_store::{Store, StoreError};
 
-/// What portals work with.
+/// The settings and services of portals.
 pub struct Options {
     /// The configuration's store.
     pub store: Arc<dyn Store>,
-    /// What makes calls of Weir's own API.
+    /// Makes calls of Weir's own API.
     pub delegate: Delegate,
     /// The analytics that are kept here; `None`: they are off.
     pub analytics: Option<Analytics>,
@@ -38,15 +38,15 @@ pub struct Options {
     pub assets: Archive,
     /// The URL of the gateway of this process that serves an environment, for publications that name no other.
     pub gateway: GatewayLookup,
-    /// What limits have counted.
+    /// The counts of limits.
     pub counted: LocalUsage,
     /// Whether browsers come over TLS.
     pub is_tls: bool,
-    /// What is not configuration: developers, teams, sessions.
+    /// The store of what is not configuration: developers, teams, sessions.
     pub operational: OperationalStore,
     /// Sends mails; `None`: none can be sent, and what needs one is refused.
     pub post: Option<Post>,
-    /// Where messages about developers wait.
+    /// The outbox of messages about developers.
     pub outbox: Outbox,
     /// The record of what developers do.
     pub audit: Audit,
@@ -61,7 +61,7 @@ pub struct Mail {
     pub portal: String,
     /// To whom.
     pub to: String,
-    /// What about.
+    /// Its subject.
     pub subject: String,
     /// The text.
     pub text: String,
@@ -79,25 +79,25 @@ impl Mail {
     }
 }
 
-/// What sends mails: it returns once a mail is sure to be sent.
+/// Sends mails: it returns once a mail is sure to be sent.
 pub type Post =
     Arc<dyn Fn(Mail) -> Pin<Box<dyn Future<Output = Result<(), OperationalError>> + Send>> + Send + Sync>;
 
 /// The portals.
 pub struct Portals {
-    /// What the configuration's store holds.
+    /// The documents of the configuration's store.
     pub(crate) documents: Documents,
     pub(crate) delegate: Delegate,
     pub(crate) analytics: Option<Analytics>,
     pub(crate) gateway: GatewayLookup,
-    /// What knows how limits stand.
+    /// Finds out the state of limits.
     pub(crate) meter: Meter,
     pub(crate) shell: Shell,
     pub(crate) tries: AttemptCounter,
     pub(crate) people: People,
     pub(crate) audit: Audit,
     pub(crate) providers: Providers,
-    /// What asks identity providers.
+    /// Asks identity providers.
     pub(crate) openid: Client,
     pub(crate) statuses: StatusCache,
     outbox: Outbox,
@@ -114,12 +114,12 @@ struct CatalogueCache {
     descriptions: Descriptions,
 }
 
-/// What a call is about: the portal that was asked, and who asks.
+/// The context of a call: the portal that was asked, and the caller.
 #[derive(Clone)]
 pub(crate) struct Visit {
     pub portal: Arc<Portal>,
     pub viewer: Viewer,
-    /// What the personal token of the call is called; `None`: it has none.
+    /// The name of the call's personal token; `None`: it has none.
     pub token: Option<String>,
     /// The portal's URL as the browser has it, without a path.
     pub url: String,
@@ -226,7 +226,7 @@ impl Portals {
         }
     }
 
-    /// What writes messages about developers of a portal.
+    /// Writes messages about developers of a portal.
     pub(crate) fn notices<'n>(&'n self, portal: &'n Portal) -> Notices<'n> {
         Notices {
             outbox: &self.outbox,
@@ -235,7 +235,7 @@ impl Portals {
         }
     }
 
-    /// Where messages wait.
+    /// The outbox of messages.
     pub(crate) fn outbox(&self) -> &Outbox {
         &self.outbox
     }

@@ -1,4 +1,4 @@
-//! What the calls of a version say about it: whether it answers now, and which share it has answered on each day. And the
+//! The status of a version by its calls: whether it answers now, and which share it has answered on each day. And the
 //! answers of the last minute, kept for others who ask.
 //!
 //! **What it is not**: it asks nothing; `api::status` does.
@@ -67,7 +67,7 @@ impl Counts {
     }
 }
 
-/// What is known of a version in an environment.
+/// The status of a version in an environment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Record {
     pub(crate) now: Counts,

@@ -1,4 +1,4 @@
-//! Who looks at a portal, as far as it decides what is shown.
+//! The person who looks at a portal, as far as it decides what is shown.
 
 use std::collections::BTreeSet;
 use weir_apis::entities::Visibility;

@@ -23,7 +23,7 @@ fn text(value: &str) -> String {
     }
 }
 
-/// What fits behind a key or a dash.
+/// A value that fits after a key or a dash.
 fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::Object(fields) if !fields.is_empty() => None,

@@ -27,7 +27,7 @@ pub struct Search {
     pub refusal: Option<String>,
     /// The status, such as `404`, or a class, such as `5xx`.
     pub status: Option<String>,
-    /// What the path begins with.
+    /// The begin of the path.
     pub path: Option<String>,
     /// The shortest time, in microseconds.
     pub min_us: u32,

@@ -1,4 +1,4 @@
-//! What changed between two descriptions, and which changes break those who call.
+//! The changes between two descriptions, and which changes break callers.
 //!
 //! A change breaks callers if calls that were good may be refused now, or answers lack what they had: an operation or a
 //! response code that is gone, a parameter or a field that is required now, a type or an enumeration that is narrower,
@@ -24,15 +24,15 @@ pub const MAX_CHANGES: usize = 5_000;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "OperationChangeDetail")]
 pub struct Change {
-    /// Where in the operation, such as `parameters.query.limit` or `responses.200.body.name`.
+    /// The place in the operation, such as `parameters.query.limit` or `responses.200.body.name`.
     pub place: String,
-    /// What changed, in one sentence.
+    /// The change, in one sentence.
     pub message: String,
     /// Whether it breaks callers.
     pub breaking: bool,
 }
 
-/// What happened to an operation.
+/// The kind of an operation's change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "OperationChangeKind")]
@@ -54,13 +54,13 @@ pub struct OperationChange {
     pub method: String,
     /// Its path.
     pub path: String,
-    /// What happened to it.
+    /// The kind of its change.
     pub kind: Kind,
-    /// What changed in it; of one that is gone, that it is.
+    /// Its changes; for an operation that is gone, that it is.
     pub changes: Vec<Change>,
 }
 
-/// What changed between two descriptions.
+/// The changes between two descriptions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Diff {
     /// Operations that are not what they were, in the order of the new description, those that are gone last.
@@ -484,7 +484,7 @@ fn security(old: &Value, new: &Value, notes: &mut ChangeCollector) {
     }
 }
 
-/// What people read.
+/// The texts for people.
 fn texts(old: &Value, new: &Value, notes: &mut ChangeCollector) {
     for field in ["operationId", "summary", "description", "tags"] {
         if old.get(field) != new.get(field) {

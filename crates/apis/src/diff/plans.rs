@@ -1,4 +1,4 @@
-//! What a publish changes for subscribers: which plans it begins to serve, and which operations they open and close.
+//! The changes of a publish for subscribers: which plans it begins to serve, and which operations they open and close.
 //!
 //! A plan that is changed holds at once, in every environment with its version. So what a publish changes of it is what
 //! the revision has more or less than the one before.
@@ -43,7 +43,7 @@ fn opened(plan: &Plan, description: Option<&Description>) -> BTreeSet<String> {
         .collect()
 }
 
-/// What becomes of the plans of a version; `old` is what is published.
+/// The changes of the plans of a version; `old` is what is published.
 pub fn plan_changes(plans: &[Plan], old: Option<&Description>, new: &Description) -> Vec<PlanChange> {
     let mut changes = Vec::new();
     for plan in plans.iter().filter(is_served) {

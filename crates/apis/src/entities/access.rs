@@ -1,4 +1,4 @@
-//! Who may call: applications, subscriptions, credentials.
+//! Access of callers: applications, subscriptions, credentials.
 
 use super::{Labels, Plan, PlanSecurity, is_default};
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub struct Application {
     /// Its name for people.
     #[serde(skip_serializing_if = "is_default")]
     pub display_name: String,
-    /// What it does.
+    /// Its description.
     #[serde(skip_serializing_if = "is_default")]
     pub description: String,
     /// Free labels.
@@ -36,7 +36,7 @@ pub struct Application {
     /// Addresses that get a mail about each change of its subscriptions.
     #[serde(skip_serializing_if = "is_default")]
     pub mails: Vec<String>,
-    /// What it is called at authorization servers: plans with `oauth2` know it by that.
+    /// Its client id at authorization servers: plans with `oauth2` know it by that.
     #[serde(skip_serializing_if = "is_default")]
     pub client_id: String,
     /// Its certificates in PEM: plans with `mtls` know it by them.
@@ -96,16 +96,16 @@ pub struct Subscription {
     /// The days before its end that the application's last notice was about.
     #[serde(skip_serializing_if = "is_default")]
     pub noticed: Option<u32>,
-    /// What the subscriber says.
+    /// The subscriber's message.
     #[serde(skip_serializing_if = "is_default")]
     pub request: String,
-    /// What the subscriber has answered to the plan's questions.
+    /// The subscriber's answers to the plan's questions.
     #[serde(skip_serializing_if = "is_default")]
     pub answers: Map<String, Value>,
     /// Why it is in its state.
     #[serde(skip_serializing_if = "is_default")]
     pub reason: String,
-    /// Who decided.
+    /// The user who decided.
     #[serde(skip_serializing_if = "is_default")]
     pub processed_by: String,
     /// The revision of the plan's conditions that the subscriber has agreed to.
@@ -116,7 +116,7 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// What is rendered when it changes: its publication, or its product.
+    /// The target to render when it changes: its publication, or its product.
     pub fn target(&self) -> String {
         match self.product.as_str() {
             "" => self.publication.clone(),
@@ -125,7 +125,7 @@ impl Subscription {
     }
 }
 
-/// What kind of credential it is.
+/// The kind of a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CredentialKind {
@@ -148,7 +148,7 @@ pub enum CredentialKind {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TokenKey {
-    /// What tokens say in `iss`; if it is left out, the credential's id.
+    /// The `iss` of tokens; if it is left out, the credential's id.
     #[serde(skip_serializing_if = "is_default")]
     pub issuer: String,
     /// The algorithm, such as `RS256`, `ES256` or `EdDSA`; none with a shared secret.
@@ -165,16 +165,16 @@ pub struct Credential {
     pub id: String,
     /// The subscription.
     pub subscription: String,
-    /// What kind it is.
+    /// Its kind.
     pub kind: CredentialKind,
-    /// What calls name it by: a user name, a client id, or the SHA-256 of a certificate.
+    /// Its name in calls: a user name, a client id, or the SHA-256 of a certificate.
     #[serde(skip_serializing_if = "is_default")]
     pub name: String,
     /// The first characters of the key, to recognise it.
     pub prefix: String,
     /// SHA-256 of the key or the password, in hexadecimal digits; empty for one that has no key of its own.
     pub hash: String,
-    /// What calls are signed with.
+    /// The secret that signs calls.
     #[serde(skip_serializing_if = "is_default")]
     pub secret: String,
     /// The public key, for tokens.
@@ -209,8 +209,8 @@ impl std::fmt::Debug for Credential {
 }
 
 impl Credential {
-    /// What an application brings to a subscription to a plan that knows it by its client id or its certificates. What is
-    /// no certificate brings nothing.
+    /// The credentials of an application for a subscription to a plan that knows it by its client id or its
+    /// certificates. What is no certificate brings nothing.
     pub fn of_application(subscription: &Subscription, plan: &Plan, application: &Application) -> Vec<Self> {
         let (kind, names) = match plan.security {
             PlanSecurity::Oauth2 => (CredentialKind::Oauth2, vec![application.client_id.clone()]),

@@ -16,7 +16,7 @@ pub enum ApprovalKind {
     Promotion,
 }
 
-/// What has come of an approval.
+/// The state of an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ApprovalState {
@@ -29,7 +29,7 @@ pub enum ApprovalState {
     Refused,
     /// The person who asked for it no longer does.
     Withdrawn,
-    /// What it was asked for has changed.
+    /// The content that it was asked for has changed.
     Outdated,
 }
 
@@ -39,7 +39,7 @@ pub enum ApprovalState {
 pub struct Approval {
     /// Its name; made by the gateway's API.
     pub id: String,
-    /// What it is about.
+    /// Its subject.
     pub kind: ApprovalKind,
     /// The publication, as `API/VERSION/ENVIRONMENT`.
     pub publication: String,
@@ -48,23 +48,23 @@ pub struct Approval {
     /// The runtime that it is for; absent: the one that the publication has.
     #[serde(skip_serializing_if = "is_default")]
     pub runtime: Option<Runtime>,
-    /// What has come of it.
+    /// Its state.
     pub state: ApprovalState,
-    /// Who asks.
+    /// The user who asks.
     pub requested_by: String,
-    /// Who has made what is to be approved: all changes since the revision that is published there.
+    /// The authors of the content: of all changes since the revision that is published there.
     #[serde(skip_serializing_if = "is_default")]
     pub authors: BTreeSet<String>,
     /// Why.
     #[serde(skip_serializing_if = "is_default")]
     pub reason: String,
-    /// Who decided.
+    /// The user who decided.
     #[serde(skip_serializing_if = "is_default")]
     pub decided_by: String,
     /// Why so.
     #[serde(skip_serializing_if = "is_default")]
     pub decision: String,
-    /// What it would change.
+    /// The changes that it would make.
     #[serde(skip_serializing_if = "is_default")]
     pub diff: Option<Value>,
     /// Seconds since 1970.

@@ -12,7 +12,7 @@ use std::net::IpAddr;
 pub struct CallTest {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its description.
     #[serde(skip_serializing_if = "is_default")]
     pub description: String,
     /// The environments that it is for; empty: all.
@@ -20,7 +20,7 @@ pub struct CallTest {
     pub environments: Vec<String>,
     /// The call.
     pub request: TestRequest,
-    /// What has to come of it. What is left out is not looked at.
+    /// The expected outcome. Fields that are left out are not looked at.
     pub expected: Expected,
 }
 
@@ -31,7 +31,7 @@ pub struct TestRequest {
     /// The method; empty: GET.
     #[serde(skip_serializing_if = "is_default")]
     pub method: String,
-    /// The path and query behind the base path of the publication, such as `/pets?limit=10`.
+    /// The path and query after the base path of the publication, such as `/pets?limit=10`.
     pub path: String,
     /// The host; empty: the first of the publication.
     #[serde(skip_serializing_if = "is_default")]
@@ -53,7 +53,7 @@ pub struct TestRequest {
     pub consumer: Option<String>,
 }
 
-/// What has to come of a call.
+/// The expected outcome of a call.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Expected {
@@ -75,7 +75,7 @@ pub struct Expected {
     /// The plugin that refuses or answers the call; empty: none.
     #[serde(skip_serializing_if = "is_default")]
     pub plugin: Option<String>,
-    /// What plugins make of the call, by their names, in the words of explanations, such as `continues`.
+    /// The verdicts of plugins about the call, by their names, in the words of explanations, such as `continues`.
     #[serde(skip_serializing_if = "is_default")]
     pub verdicts: BTreeMap<String, String>,
     /// A server that it may go to, as `host:port`.

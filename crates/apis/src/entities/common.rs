@@ -1,4 +1,4 @@
-//! What all entities share: labels, and reading one from a value with the place of what is wrong.
+//! The common part of all entities: labels, and reading one from a value with the places of faults.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Who may see that an API exists.
+/// The callers who may see that an API exists.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Visibility {
@@ -27,7 +27,7 @@ pub struct Api {
     /// Its name for people.
     #[serde(skip_serializing_if = "is_default")]
     pub display_name: String,
-    /// What it is for.
+    /// Its description.
     #[serde(skip_serializing_if = "is_default")]
     pub description: String,
     /// Its logo in portals: the text of an SVG, or a PNG as `data:image/png;base64,…`, at most 64 KiB.
@@ -39,10 +39,10 @@ pub struct Api {
     /// The team that it belongs to.
     #[serde(skip_serializing_if = "is_default")]
     pub owner: String,
-    /// What kind of API it is.
+    /// The kind of the API.
     #[serde(skip_serializing_if = "is_default")]
     pub category: String,
-    /// Who may see it.
+    /// The callers who may see it.
     pub visibility: Visibility,
     /// Links by their titles.
     #[serde(skip_serializing_if = "is_default")]
@@ -67,7 +67,7 @@ pub enum LineState {
     Retired,
 }
 
-/// What has come of the changes of a draft.
+/// The state of the changes of a draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DraftState {
@@ -116,7 +116,7 @@ pub struct Version {
     /// Its name for people.
     #[serde(skip_serializing_if = "is_default")]
     pub display_name: String,
-    /// What is new.
+    /// The news about it.
     #[serde(skip_serializing_if = "is_default")]
     pub description: String,
     /// Free labels.
@@ -159,15 +159,15 @@ pub struct Draft {
     /// Groups of operations with one backend each. The first takes the operations that name none.
     #[serde(skip_serializing_if = "is_default")]
     pub components: Vec<Component>,
-    /// What people have added to operations, by the operations' ids.
+    /// The additions of people to operations, by the operations' ids.
     #[serde(skip_serializing_if = "is_default")]
     pub operations: BTreeMap<String, OperationSettings>,
     /// Plugins of all operations, as chains of a `weir.yaml` have them.
     #[serde(skip_serializing_if = "is_default")]
     pub chain: Vec<Value>,
-    /// What has come of it.
+    /// Its state.
     pub state: DraftState,
-    /// Who has changed it since the last revision.
+    /// The users who have changed it since the last revision.
     #[serde(skip_serializing_if = "is_default")]
     pub authors: BTreeSet<String>,
     /// The last review, for as long as it is about what the draft holds.
@@ -181,14 +181,14 @@ pub struct Draft {
 pub struct Review {
     /// The hash of the draft that is looked at.
     pub hash: String,
-    /// Who asks.
+    /// The user who asks.
     pub requested_by: String,
-    /// What for.
+    /// The reason.
     #[serde(skip_serializing_if = "is_default")]
     pub reason: String,
     /// When, in seconds since 1970.
     pub requested: u64,
-    /// Who has looked.
+    /// The user who has looked.
     #[serde(skip_serializing_if = "is_default")]
     pub decided_by: String,
     /// Why so, or what is to be changed.
@@ -224,7 +224,7 @@ pub struct Component {
     pub timeouts: Option<Value>,
 }
 
-/// What people have added to an operation.
+/// The additions of people to an operation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OperationSettings {
@@ -278,12 +278,12 @@ pub struct Revision {
     pub chain: Vec<Value>,
     /// How it was linted.
     pub lint: LintSummary,
-    /// Who made it.
+    /// The user who made it.
     pub author: String,
-    /// Who has changed the draft that it was made of, since the revision before.
+    /// The users who have changed the draft that it was made of, since the revision before.
     #[serde(skip_serializing_if = "is_default")]
     pub authors: BTreeSet<String>,
-    /// Who has approved the draft that it was made of, in a review.
+    /// The users who have approved the draft that it was made of, in a review.
     #[serde(skip_serializing_if = "is_default")]
     pub reviewed_by: String,
     /// Why.

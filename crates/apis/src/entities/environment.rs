@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What an environment is for.
+/// The purpose of an environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EnvironmentKind {
@@ -25,7 +25,7 @@ pub struct Environment {
     /// Its name for people.
     #[serde(skip_serializing_if = "is_default")]
     pub display_name: String,
-    /// What it is for.
+    /// Its description.
     #[serde(skip_serializing_if = "is_default")]
     pub description: String,
     /// Free labels.

@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 pub struct Hook {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its description.
     #[serde(skip_serializing_if = "is_default")]
     pub description: String,
     /// Its URL.
     pub url: String,
-    /// What calls are signed with. Made by the gateway's API and shown once.
+    /// The secret that signs calls. Made by the gateway's API and shown once.
     #[serde(skip_serializing_if = "is_default")]
     pub secret: String,
     /// The kinds of events, such as `publication.published` or `subscription.*`; empty: all.

@@ -1,4 +1,4 @@
-//! What API management keeps: one type for each kind of document. Unknown fields are errors.
+//! The entities of API management: one type for each kind of document. Unknown fields are errors.
 //!
 //! Three layers: the contract (a version with its draft), the snapshot (a revision, which never changes), and the place
 //! (a publication of a revision in an environment). Addresses of backends belong to the place.

@@ -76,7 +76,7 @@ impl std::fmt::Debug for OauthSettings {
     }
 }
 
-/// What signatures of a plan's subscribers must hold.
+/// The requirements for signatures of a plan's subscribers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HmacSettings {
@@ -212,7 +212,7 @@ pub struct Plan {
     /// Its name for people.
     #[serde(skip_serializing_if = "is_default")]
     pub display_name: String,
-    /// What it offers.
+    /// Its description.
     #[serde(skip_serializing_if = "is_default")]
     pub description: String,
     /// Free labels.
@@ -223,7 +223,7 @@ pub struct Plan {
     /// Whose access tokens it takes, for `oauth2`.
     #[serde(skip_serializing_if = "is_default")]
     pub oauth2: Option<OauthSettings>,
-    /// What signatures must hold, for `hmac`.
+    /// The requirements for signatures, for `hmac`.
     #[serde(skip_serializing_if = "is_default")]
     pub hmac: Option<HmacSettings>,
     /// Which certificates it takes, for `mtls`.
@@ -266,7 +266,7 @@ pub struct Plan {
     /// Days before a subscription ends on which its application gets a notice; absent: 30, 7 and 1.
     #[serde(skip_serializing_if = "is_default")]
     pub notice_days: Option<Vec<u32>>,
-    /// What it costs, as a text for people.
+    /// Its price, as a text for people.
     #[serde(skip_serializing_if = "is_default")]
     pub price: String,
     /// How far its life has come.

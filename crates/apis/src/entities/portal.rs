@@ -13,7 +13,7 @@ pub struct Portal {
     /// Its name for people.
     #[serde(skip_serializing_if = "is_default")]
     pub display_name: String,
-    /// What it is for, in one sentence.
+    /// Its description, in one sentence.
     #[serde(skip_serializing_if = "is_default")]
     pub description: String,
     /// Its logo: the text of an SVG, or a PNG as `data:image/png;base64,…`, at most 64 KiB.
@@ -37,7 +37,7 @@ pub struct Portal {
     /// The Markdown of its first page.
     #[serde(skip_serializing_if = "is_default")]
     pub home: String,
-    /// Who may sign up.
+    /// The rules for signing up.
     pub sign_up: SignUp,
     /// Identity providers through which developers sign in.
     #[serde(skip_serializing_if = "is_default")]
@@ -55,7 +55,7 @@ impl Portal {
     pub const DEFAULT: &str = "default";
 }
 
-/// Who may sign up.
+/// The people who may sign up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SignUpMode {
@@ -72,7 +72,7 @@ pub enum SignUpMode {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SignUp {
-    /// Who may.
+    /// The people who may.
     pub mode: SignUpMode,
     /// Whether each one needs approval.
     #[serde(skip_serializing_if = "is_default")]
@@ -104,11 +104,11 @@ pub struct GroupTeam {
     pub group: String,
     /// The name of the team. It is made if it is not there.
     pub team: String,
-    /// What they are in it.
+    /// Their role in it.
     pub role: RoleInTeam,
 }
 
-/// What a member of a team may do.
+/// The role of a member of a team.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RoleInTeam {
@@ -191,7 +191,7 @@ pub struct Page {
     pub title: String,
     /// Its Markdown.
     pub body: String,
-    /// Who may see it.
+    /// The callers who may see it.
     pub visibility: Visibility,
     /// The API that it belongs to; absent: it belongs to the portal.
     #[serde(skip_serializing_if = "is_default")]

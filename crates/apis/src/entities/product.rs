@@ -25,7 +25,7 @@ pub struct Product {
     /// Its name for people.
     #[serde(skip_serializing_if = "is_default")]
     pub display_name: String,
-    /// What it is for.
+    /// Its description.
     #[serde(skip_serializing_if = "is_default")]
     pub description: String,
     /// Free labels.
@@ -38,7 +38,7 @@ pub struct Product {
 }
 
 impl Product {
-    /// What documents that belong to it say in `owned_by`, and what names it among things to render.
+    /// The `owned_by` of documents that belong to it, and its name among things to render.
     pub fn id(&self) -> String {
         format!("{PREFIX}{}", self.name)
     }
@@ -50,5 +50,5 @@ impl Product {
     }
 }
 
-/// What names of products begin with among things to render.
+/// The prefix of the names of products among things to render.
 pub const PREFIX: &str = "products/";

@@ -57,7 +57,7 @@ fn standard_weight() -> u32 {
     100
 }
 
-/// What holds in one environment only. It is no part of a revision: a promotion does not carry it.
+/// The settings that hold in one environment only. They are no part of a revision: a promotion does not carry them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Runtime {
@@ -76,7 +76,7 @@ pub struct Runtime {
     pub variables: BTreeMap<String, String>,
 }
 
-/// What answers say to callers of a version that is to go.
+/// The announcement for callers of a version that is to go.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Deprecation {
@@ -120,7 +120,7 @@ pub struct Canary {
     pub backends: BTreeMap<String, Backend>,
     /// Its share in hundredths of a percent, 0 to 10,000.
     pub share: u32,
-    /// What distinguishes callers.
+    /// The fact that distinguishes callers.
     pub by: CanaryKey,
     /// A further condition, as a match of a `weir.yaml` has it.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -196,7 +196,7 @@ pub struct HistoryItem {
     /// Why.
     #[serde(skip_serializing_if = "is_default")]
     pub note: String,
-    /// What would have refused it, and was overruled.
+    /// The refusals that were overruled.
     #[serde(skip_serializing_if = "is_default")]
     pub forced: Vec<String>,
     /// The approval.
@@ -221,7 +221,7 @@ pub struct Publication {
     pub revision: u32,
     /// Its hash.
     pub hash: String,
-    /// What holds in this environment only.
+    /// The settings that hold in this environment only.
     pub runtime: Runtime,
     /// Whether it is served.
     pub state: PublicationState,
@@ -231,7 +231,7 @@ pub struct Publication {
     /// The last canary, if a guard has taken it back and nothing was published since.
     #[serde(skip_serializing_if = "is_default")]
     pub taken_back: Option<CanaryRollback>,
-    /// What answers say to callers.
+    /// The announcement for callers.
     #[serde(skip_serializing_if = "is_default")]
     pub deprecation: Option<Deprecation>,
     /// It is over: callers get 410.
@@ -240,12 +240,12 @@ pub struct Publication {
     /// Free labels.
     #[serde(skip_serializing_if = "is_default")]
     pub labels: Labels,
-    /// What happened to it, the latest last.
+    /// Its history, the latest last.
     pub history: Vec<HistoryItem>,
 }
 
 impl Publication {
-    /// What names it: `API/VERSION/ENVIRONMENT`.
+    /// Its name: `API/VERSION/ENVIRONMENT`.
     pub fn id(&self) -> String {
         format!("{}/{}/{}", self.api, self.version, self.environment)
     }

@@ -2,7 +2,7 @@
 
 use super::Event;
 
-/// What developers may know of an event that concerns an application of theirs; `None`: it is not for them. Who of the
+/// The part of an event for developers whose application it concerns; `None`: it is not for them. Who of the
 /// provider has done it, and hashes of the inside, are left out.
 pub fn for_application(event: &Event) -> Option<Event> {
     const ABOUT: [&str; 19] = [
@@ -47,7 +47,7 @@ pub fn for_application(event: &Event) -> Option<Event> {
     })
 }
 
-/// What the people behind an application read of an event in their portal: a title and a text; `None`: nothing.
+/// The notice of an event for an application's developers in their portal: a title and a text; `None`: nothing.
 pub fn notice_to_application(event: &Event) -> Option<(String, String)> {
     let told = match event.kind.as_str() {
         "credential.created" => ("A key was made", "is good from now on"),
@@ -60,7 +60,7 @@ pub fn notice_to_application(event: &Event) -> Option<(String, String)> {
     Some((title.to_owned(), text))
 }
 
-/// A mail to the people behind an application: its subject and its text; `None`: they get no mail about this.
+/// A mail to an application's developers: its subject and its text; `None`: they get no mail about this.
 pub fn mail_to_application(event: &Event) -> Option<(String, String)> {
     let api = target(event);
     let place = match event.get("environment") {
@@ -134,7 +134,7 @@ pub fn mail_to_application(event: &Event) -> Option<(String, String)> {
     Some((subject, with_note(text, &event.note)))
 }
 
-/// A mail to the people behind an API; `None`: they get no mail about this.
+/// A mail to the owners of an API; `None`: they get no mail about this.
 pub fn mail_to_owner(event: &Event) -> Option<(String, String)> {
     let api = format!("{} {}", event.get("api"), event.get("version"));
     let (subject, text) = match event.kind.as_str() {
@@ -182,7 +182,7 @@ fn used(event: &Event) -> String {
     )
 }
 
-/// What a subscription is to, for people.
+/// The target of a subscription, for people.
 fn target(event: &Event) -> String {
     match event.get("product") {
         "" => format!("{} {}", event.get("api"), event.get("version")),

@@ -16,7 +16,7 @@ const MAX_REGEX_BYTES: usize = 1 << 20;
 const MAX_STEPS: usize = 2_000_000;
 /// Steps for one value.
 const MAX_STEPS_OF_VALUE: usize = 100_000;
-/// What a regular expression costs: it is compiled for each value.
+/// The cost of a regular expression: it is compiled for each value.
 const STEPS_OF_REGEX: usize = 200;
 
 /// Checks a value. `schemas` are those of `#/components/schemas/`.

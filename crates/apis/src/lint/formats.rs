@@ -228,7 +228,7 @@ fn server_variables(context: &mut Context<'_>) {
         .for_each(|(place, message)| context.add(place, message));
 }
 
-/// What is wrong with a server's variables: each with the variable's name, or none if it is the URL.
+/// The faults of a server's variables: each with the variable's name, or none if it is the URL.
 fn faults_of_server(server: &Value) -> Vec<(Option<String>, String)> {
     let Some(url) = text(server, "url") else {
         return Vec::new();

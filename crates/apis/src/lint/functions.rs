@@ -141,7 +141,7 @@ impl Function {
         }
     }
 
-    /// What is wrong with a value; `None`: nothing.
+    /// The fault of a value; `None`: it has none.
     pub fn fault(&self, value: Option<&Value>) -> Option<String> {
         let is_truthy = match value {
             None | Some(Value::Null | Value::Bool(false)) => false,

@@ -19,7 +19,7 @@ use crate::finding::{Finding, Level};
 use crate::openapi::{Description, MAX_FINDINGS, locate};
 use weir_model::DocPath;
 
-/// What a check works with.
+/// The context of a check.
 pub(crate) struct Context<'d> {
     /// The document.
     pub description: &'d Description,
@@ -99,7 +99,7 @@ pub fn rule_names() -> Vec<&'static str> {
     rules().map(|it| it.name).collect()
 }
 
-/// What a publication adds to what a document says.
+/// The additions of a publication to a document.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'o> {
     /// The path that the API is published under.

@@ -164,7 +164,7 @@ fn same_parameters(context: &mut Context<'_>) {
     }
 }
 
-/// What stands at a place of the document as it is written.
+/// The text at a place of the document as it is written.
 fn source_of<'d>(context: &Context<'d>, place: &DocPath) -> &'d Value {
     use weir_model::diagnostic::PathStep;
     let mut value = &context.description.source;

@@ -1,4 +1,4 @@
-//! Who may call: key authentication, consumer tables, limits, and consumers.
+//! Access of callers: key authentication, consumer tables, limits, and consumers.
 
 use super::ways::{self, credential, scope_of};
 use super::{Renderer, active};
@@ -6,7 +6,7 @@ use crate::entities::{Credential, Deprecation, Plan, PlanSecurity, Subscription,
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// What stands in front of every route's own plugins.
+/// The plugins in front of every route's own.
 #[derive(Debug, Default)]
 pub struct Head {
     /// Steps before callers are recognised.
@@ -17,7 +17,7 @@ pub struct Head {
     pub access: BTreeMap<String, String>,
     /// The table for all other operations.
     pub access_to_all: Option<String>,
-    /// What refuses callers that are in no table.
+    /// The plugin that refuses callers that are in no table.
     pub refusal: Option<String>,
     /// Steps that limit.
     pub limit: Vec<Value>,
@@ -51,7 +51,7 @@ pub fn consumer_of(subscription: &Subscription) -> String {
 }
 
 impl Renderer<'_> {
-    /// What stands in front of every route's own plugins, and the documents that it needs.
+    /// The plugins in front of every route's own, and the documents that they need.
     pub fn head(&mut self) -> Head {
         let input = self.input;
         let mut head = Head {
@@ -115,7 +115,7 @@ impl Renderer<'_> {
         head.first.push(json!({ "use": gone }));
     }
 
-    /// What recognises callers: each way that a plan has, in the order of the plans.
+    /// The plugins that recognise callers: each way that a plan has, in the order of the plans.
     fn identify(&mut self, head: &mut Head, plans: &[&Plan], is_keyless: bool) {
         let mut ways: Vec<(&str, Value)> = Vec::new();
         for plan in plans {
@@ -349,7 +349,7 @@ pub(super) fn consumer(subscription: &Subscription, credentials: &[Credential], 
     (id, consumer)
 }
 
-/// What becomes of a subscriber's calls: they pass (`Some(None)`), they are refused for a reason, or the subscriber is
+/// The outcome of a subscriber's calls: they pass (`Some(None)`), they are refused for a reason, or the subscriber is
 /// not known (`None`).
 pub(super) fn outcome(subscription: &Subscription, now: u64) -> Option<Option<&'static str>> {
     match subscription.state {

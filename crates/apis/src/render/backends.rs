@@ -5,7 +5,7 @@ use crate::entities::{Backend, Canary, Revision};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// What a service says about its backend: `url`, or `upstream` with `path`; and `tls`.
+/// The fields of a service about its backend: `url`, or `upstream` with `path`; and `tls`.
 pub type Upstreams = BTreeMap<String, Map<String, Value>>;
 
 impl Renderer<'_> {
@@ -22,7 +22,7 @@ impl Renderer<'_> {
         upstreams
     }
 
-    /// What services of a canary's candidate say about each backend.
+    /// The fields of services of a canary's candidate about each backend.
     pub fn backends_of_canary(
         &mut self,
         stable: &Upstreams,

@@ -26,7 +26,7 @@ use crate::openapi::Description;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// What a revision is, with the document that it was made of.
+/// A revision, with the document that it was made of.
 #[derive(Debug, Clone, Copy)]
 pub struct Content<'c> {
     /// The revision.
@@ -35,7 +35,7 @@ pub struct Content<'c> {
     pub description: &'c Description,
 }
 
-/// What a publication is rendered from.
+/// The entities that a publication is rendered from.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'i> {
     /// Where.
@@ -63,7 +63,7 @@ pub struct Document {
     pub kind: &'static str,
     /// Its name.
     pub name: String,
-    /// What stands in it.
+    /// Its content.
     pub value: Value,
 }
 
@@ -74,26 +74,26 @@ impl Document {
     }
 }
 
-/// What the keys of an environment's native documents begin with.
+/// The prefix of the keys of an environment's native documents.
 pub fn prefix(environment: &str) -> String {
     format!("env/{environment}/native/")
 }
 
-/// What documents of a publication say in `owned_by`.
+/// The `owned_by` of documents of a publication.
 pub fn owner(publication: &Publication) -> String {
     format!("publications/{}", publication.id())
 }
 
-/// What cannot be rendered, and what to do about it.
+/// A fault that prevents rendering, and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RenderError {
     /// The place, such as `runtime.backends.main`.
     pub place: String,
-    /// What is wrong.
+    /// The fault.
     pub message: String,
 }
 
-/// What rendering works with.
+/// The state of rendering.
 struct Renderer<'i> {
     input: Input<'i>,
     /// `ENV.API.VERSION`.

@@ -263,7 +263,7 @@ pub fn base_path_fault(base: &str) -> Option<String> {
     Some(format!("expected a path {wrong}, found '{base}'"))
 }
 
-/// The base path with a path behind it.
+/// The base path, followed by a path.
 fn joined(base: &str, path: &str) -> String {
     format!("{}{path}", base.trim_end_matches('/'))
 }

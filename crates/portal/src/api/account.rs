@@ -1,4 +1,4 @@
-//! What developers read and change of their own account.
+//! The calls by which developers read and change their own account.
 
 use super::account_common::{again, busy, checked_name, end_other_sessions, prove_password, shown, wrong};
 use super::account_shapes::{AccountChange, ProfileResponse, SessionLine, SessionList};

@@ -1,4 +1,4 @@
-//! What the calls about accounts share: words of refusals, turns, and how a developer is shown.
+//! The common part of the calls about accounts: words of refusals, turns, and how a developer is shown.
 
 use super::account_shapes::{MessageResponse, ProfileResponse};
 use crate::cookie;
@@ -170,5 +170,5 @@ pub fn may_mail(portals: &Portals, (purpose, mail): (&str, &str), now: SystemTim
         .is_ok()
 }
 
-/// What is said whatever has come of it.
+/// The same message for every outcome.
 pub const SENT: &str = "If this address can be used, a mail is on its way. Its link is good once.";

@@ -1,9 +1,9 @@
-//! What the calls about accounts take and answer, as types: the OpenAPI document is made of them.
+//! The bodies and answers of the calls about accounts, as types: the OpenAPI document is made of them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Who is signed in.
+/// The developer who is signed in.
 #[derive(Serialize, JsonSchema)]
 pub struct ProfileResponse {
     /// The developer's id; `null`: the caller is not signed in.
@@ -35,7 +35,7 @@ pub struct PasswordProof {
     pub password: String,
 }
 
-/// What an authenticator app has to know.
+/// The data for an authenticator app.
 #[derive(Serialize, JsonSchema)]
 pub struct NewSecondFactor {
     /// The secret, to type it.
@@ -141,7 +141,7 @@ pub struct NewPassword {
     pub password: String,
 }
 
-/// What changes of an account.
+/// The changes of an account.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccountChange {
@@ -182,7 +182,7 @@ pub struct SessionLine {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
-    /// What it is for.
+    /// Its purpose.
     pub name: String,
     /// For how many days it is good, 1 to 366.
     pub days: u16,
@@ -200,7 +200,7 @@ pub struct TokenList {
 pub struct TokenLine {
     /// By what it is revoked.
     pub id: String,
-    /// What it is for.
+    /// Its purpose.
     pub name: String,
     /// Seconds since 1970.
     pub created: u64,

@@ -1,4 +1,4 @@
-//! What the calls about applications take and answer, as types: the OpenAPI document is made of them.
+//! The bodies and answers of the calls about applications, as types: the OpenAPI document is made of them.
 
 use crate::people::TeamRole;
 use schemars::JsonSchema;
@@ -18,13 +18,13 @@ pub struct AppLine {
     pub name: String,
     /// Its title.
     pub title: String,
-    /// What it does.
+    /// Its description.
     pub description: String,
     /// The team that it belongs to; `null`: it is one's own.
     pub team: Option<String>,
     /// The team's name.
     pub team_name: String,
-    /// What one may do: `viewer`, `member` or `owner`.
+    /// The caller's role: `viewer`, `member` or `owner`.
     pub role: TeamRole,
     /// Its subscriptions.
     pub subscriptions: usize,
@@ -109,7 +109,7 @@ pub struct IssuedKey {
 pub struct NewApp {
     /// Its title.
     pub title: String,
-    /// What it does.
+    /// Its description.
     #[serde(default)]
     pub description: String,
     /// The team that it belongs to; left out: oneself.

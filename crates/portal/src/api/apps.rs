@@ -75,7 +75,7 @@ fn line(portals: &Portals, asker: &AuthenticatedDeveloper, application: &Applica
     })
 }
 
-/// What an application is called.
+/// The title of an application.
 pub fn title(application: &Application) -> &str {
     match application.display_name.as_str() {
         "" => &application.name,

@@ -1,4 +1,5 @@
-//! Who asks, with their teams, and what they may do with an application. Every call about applications begins here.
+//! The developer who asks, with teams, and the developer's role for an application. Every call about applications
+//! begins here.
 
 use super::signed_in::developer;
 use crate::people::{Developer, Membership, TeamRole, owner_name};
@@ -28,7 +29,7 @@ pub fn owned_by(portals: &Portals, owner: &str) -> usize {
     all.iter().filter(|it| it.owner == owner).count()
 }
 
-/// Who asks, with their teams.
+/// The developer who asks, with teams.
 pub struct AuthenticatedDeveloper {
     pub developer: Developer,
     pub memberships: Vec<Membership>,
@@ -69,7 +70,7 @@ impl AuthenticatedDeveloper {
         self.memberships.iter().find(|it| of_team(&it.team.id) == owner)
     }
 
-    /// What the asker may do with an application; `None`: it does not exist for them.
+    /// The asker's role for an application; `None`: it does not exist for the asker.
     pub fn role(&self, application: &Application) -> Option<TeamRole> {
         match application.owner == owner_name(&self.developer.id) {
             true => Some(TeamRole::Owner),

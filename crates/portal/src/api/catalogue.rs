@@ -1,4 +1,5 @@
-//! What everybody may ask: the portal, its APIs, search, pages. What is hidden from the one who asks does not exist.
+//! The calls that are open to everybody: the portal, its APIs, search, pages. What is hidden from the caller does not
+//! exist.
 
 use super::authenticated_developer::AuthenticatedDeveloper;
 use super::catalogue_entries::{about, card, logo_path, word};
@@ -84,7 +85,7 @@ pub struct Filter {
     sort: String,
 }
 
-/// What is searched for.
+/// A search.
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(default)]
 pub struct CatalogueQuery {

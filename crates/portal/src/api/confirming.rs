@@ -55,8 +55,8 @@ pub async fn send_welcome(
     portals.send(Mail::new(to, "Your account", text)).await
 }
 
-/// What a confirmed mail address makes of a developer who has registered, and what is written with it. Whom an administrator
-/// has made or approved need not wait.
+/// Confirms the mail address of a developer who has registered, and returns the further writes. Developers whom an
+/// administrator has made or approved need not wait.
 ///
 /// # Errors
 /// The developer is in another state by now.

@@ -91,7 +91,7 @@ pub fn plan_of(portals: &Portals, subscription: &Subscription) -> Option<Plan> {
     portals.documents.get(&key)
 }
 
-/// What the plan of a subscription is called.
+/// The title of a subscription's plan.
 pub fn plan_title(plan: Option<Plan>, subscription: &Subscription) -> String {
     let title = plan.map(|it| it.display_name).filter(|it| !it.is_empty());
     title.unwrap_or_else(|| subscription.plan.clone())

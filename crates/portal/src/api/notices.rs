@@ -53,7 +53,7 @@ pub struct NoticeList {
 pub struct NoticeLine {
     /// When, in seconds since 1970.
     at: u64,
-    /// What it is about, such as `subscription.accepted`.
+    /// The kind of the event, such as `subscription.accepted`.
     kind: String,
     /// In a few words.
     title: String,

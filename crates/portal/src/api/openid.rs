@@ -68,7 +68,7 @@ pub struct SignInStart {
 
 /// Why a developer is not signed in, as pages call it.
 enum Refusal {
-    /// What the engine or the provider says.
+    /// An error of the engine or the provider.
     Login(LoginError),
     /// The provider returns no mail address, or says that it is not confirmed.
     NoMail,
@@ -98,7 +98,7 @@ impl Refusal {
     }
 }
 
-/// What stops a login: something to be said on the page, or an answer of its own.
+/// The interruption of a login: a message for the page, or an answer of its own.
 enum LoginInterruption {
     Refused(Refusal),
     Failed(Problem),
@@ -227,7 +227,7 @@ async fn callback(
     Ok(answer)
 }
 
-/// Who has signed in, with the groups and teams of now.
+/// The developer who has signed in, with the groups and teams of now.
 async fn person(
     portals: &Portals,
     visit: &Visit,
@@ -277,7 +277,7 @@ async fn person(
 
 /// What a provider says about a user.
 struct ProviderClaims<'c> {
-    /// What stands for the account.
+    /// The mark of the account.
     mark: String,
     mail: Option<String>,
     /// Whether the mail address is that of the person; `None`: the provider says nothing.

@@ -33,7 +33,7 @@ pub struct Operation {
     pub body: Option<SchemaOf>,
     /// The status of a good answer.
     pub status: StatusCode,
-    /// What a good answer holds; `None`: nothing.
+    /// The content of a good answer; `None`: nothing.
     pub answer: Option<SchemaOf>,
     /// The media type of a good answer.
     pub media: &'static str,
@@ -147,7 +147,7 @@ impl Operation {
         }
     }
 
-    /// What a good answer holds.
+    /// The content of a good answer.
     #[must_use]
     pub fn answers<T: JsonSchema>(self) -> Self {
         Self {
@@ -192,5 +192,5 @@ async fn check_session(Extension(visit): Extension<Visit>, request: Request, nex
     }
 }
 
-/// What a handler gets of the portals.
+/// The state that handlers get.
 pub type Shared = State<Arc<Portals>>;

@@ -1,5 +1,5 @@
-//! What a portal keeps about a developer, for the developer: account, teams, sessions, applications and subscriptions.
-//! Secrets are in none of it.
+//! The data that a portal keeps about a developer, for the developer: account, teams, sessions, applications and
+//! subscriptions. Secrets are in none of it.
 
 use super::account::session_lines;
 use super::account_common::shown;
@@ -32,7 +32,7 @@ pub fn operations() -> Vec<Operation> {
     Operation::tagged("Account", operations)
 }
 
-/// What is kept about a developer.
+/// The data that is kept about a developer.
 #[derive(Serialize, JsonSchema)]
 pub struct OwnData {
     /// When it was read, in seconds since 1970.
@@ -58,7 +58,7 @@ pub struct OwnData {
 pub struct OwnTeam {
     /// Its name.
     name: String,
-    /// What one is in it.
+    /// The developer's role in it.
     role: TeamRole,
 }
 

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Where references to schemas lead.
+/// The prefix of references to schemas.
 const SCHEMAS: &str = "#/components/schemas/";
 /// Schemas that come with an operation.
 const MAX_SCHEMAS: usize = 60;

@@ -192,7 +192,7 @@ async fn remove(
     Ok(Json(shown(&developer)))
 }
 
-/// Who is signed in, if they know the password and have a code.
+/// The developer who is signed in, if the password and the code are right.
 async fn proven(
     portals: &Portals,
     visit: &Visit,

@@ -116,7 +116,7 @@ fn slow_down(what: &str, wait: Duration) -> Response {
     answer
 }
 
-/// Begins a session. Gives the header that sets its cookie.
+/// Begins a session. Returns the header that sets its cookie.
 pub async fn begin_session(
     portals: &Portals,
     visit: &Visit,
@@ -133,7 +133,7 @@ pub async fn begin_session(
     Ok(cookie::set(&value, visit.is_secure()))
 }
 
-/// What was decided, with the reason that the administrator gave.
+/// A decision, with the reason that the administrator gave.
 fn refused(what: &str, developer: &Developer) -> Problem {
     let reason = developer.decided.as_ref().map_or("", |it| it.reason.as_str());
     Problem::forbidden(match reason {

@@ -1,4 +1,4 @@
-//! What the catalogue's calls answer, as types: the OpenAPI document is made of them.
+//! The answers of the catalogue's calls, as types: the OpenAPI document is made of them.
 
 use crate::catalogue::Hit;
 use crate::markdown::Node;
@@ -31,9 +31,9 @@ pub struct PortalInfo {
     pub name: String,
     /// Its title.
     pub title: String,
-    /// What it is for.
+    /// Its description.
     pub description: String,
-    /// Where its logo is.
+    /// The address of its logo.
     pub logo: Option<String>,
     /// Its URL.
     pub url: String,
@@ -69,7 +69,7 @@ pub struct Card {
     pub title: String,
     /// A line about it.
     pub summary: String,
-    /// Where its logo is.
+    /// The address of its logo.
     pub logo: Option<String>,
     /// Its newest version.
     pub version: String,
@@ -100,7 +100,7 @@ pub struct Cards {
     pub security: Vec<String>,
 }
 
-/// What a search found.
+/// The results of a search.
 #[derive(Serialize, JsonSchema)]
 pub struct SearchResponse {
     /// The hits, the best first.
@@ -114,9 +114,9 @@ pub struct ApiDetail {
     pub name: String,
     /// Its title.
     pub title: String,
-    /// What it is for.
+    /// Its description.
     pub description: Vec<Node>,
-    /// Where its logo is.
+    /// The address of its logo.
     pub logo: Option<String>,
     /// Its category.
     pub category: String,
@@ -154,9 +154,9 @@ pub struct VersionDetail {
     pub title: String,
     /// `published` or `deprecated`.
     pub state: String,
-    /// What the document says of itself.
+    /// The document's description.
     pub description: Vec<Node>,
-    /// What is new in it.
+    /// The news about it.
     pub news: Vec<Node>,
     /// The environments in which it is published.
     pub places: Vec<DeploymentLine>,
@@ -179,13 +179,13 @@ pub struct DeploymentLine {
     pub title: String,
     /// Whether customers call it.
     pub is_production: bool,
-    /// Where calls go; `null`: nothing says so.
+    /// The address for calls; `null`: it is unknown.
     pub base_url: Option<String>,
-    /// What the portal says about its end.
+    /// The portal's notice about its end.
     pub deprecation: Option<DeprecationNotice>,
 }
 
-/// What the portal says about the end of a version.
+/// The portal's notice about the end of a version.
 #[derive(Serialize, JsonSchema)]
 pub struct DeprecationNotice {
     /// Since when, in seconds since 1970.
@@ -194,7 +194,7 @@ pub struct DeprecationNotice {
     pub sunset: Option<u64>,
     /// A page about it.
     pub link: Option<String>,
-    /// What takes its place.
+    /// Its successor.
     pub successor: Option<String>,
 }
 
@@ -205,7 +205,7 @@ pub struct PlanCard {
     pub name: String,
     /// Its title.
     pub title: String,
-    /// What it offers.
+    /// Its description.
     pub description: Vec<Node>,
     /// How callers are recognised.
     pub security: String,
@@ -219,7 +219,7 @@ pub struct PlanCard {
     pub conditions: Vec<Node>,
     /// Their revision.
     pub conditions_revision: u32,
-    /// What it costs, in words.
+    /// Its price, in words.
     pub price: String,
     /// Why one cannot subscribe; `null`: one can.
     pub refused: Option<String>,
@@ -239,7 +239,7 @@ pub struct PlanLimit {
 pub struct TagLine {
     /// Its name.
     pub name: String,
-    /// What it groups.
+    /// Its description.
     pub description: String,
 }
 
@@ -273,7 +273,7 @@ pub struct OperationDetail {
     pub summary: String,
     /// Whether it is to go.
     pub is_deprecated: bool,
-    /// What it does.
+    /// Its description.
     pub description: Vec<Node>,
     /// Parameters, body, answers, callbacks.
     pub value: Map<String, Value>,
@@ -301,7 +301,7 @@ pub struct PageDetail {
     pub api: Option<String>,
 }
 
-/// What differs between two versions.
+/// The differences between two versions.
 #[derive(Serialize, JsonSchema)]
 pub struct VersionChanges {
     /// The older version.
@@ -312,7 +312,7 @@ pub struct VersionChanges {
     pub operations: Vec<ChangedOperation>,
 }
 
-/// What differs in an operation.
+/// The differences of an operation.
 #[derive(Serialize, JsonSchema)]
 pub struct ChangedOperation {
     /// Method and path.

@@ -31,7 +31,7 @@ pub fn operations() -> Vec<Operation> {
 }
 
 const DAY: u64 = 86_400;
-/// What is now: seconds.
+/// The seconds that count as now.
 const NOW: u64 = 900;
 /// For how long an answer is good for others, in seconds: strangers must not have analytics asked at will.
 const FRESH: u64 = 60;

@@ -82,7 +82,7 @@ pub struct TeamLine {
     id: String,
     /// Its name.
     name: String,
-    /// What one is in it.
+    /// The developer's role in it.
     role: TeamRole,
     /// Its members.
     members: Vec<Member>,

@@ -51,7 +51,7 @@ pub fn operations() -> Vec<Operation> {
 /// Trial keys that a developer may make in a minute.
 const MOST: u32 = 10;
 
-/// What is to be tried.
+/// A trial.
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(default)]
 pub struct TrialQuery {

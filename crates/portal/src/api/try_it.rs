@@ -19,7 +19,7 @@ use weir_control::try_it::{self as sending, CallParts, LONGEST, MAX_BODY, MAX_PA
 
 /// The header that marks the call, so that analytics and backends can distinguish it.
 const MARK: &str = sending::PORTAL_MARK;
-/// What stays as it is in a query.
+/// The characters that stay as they are in a query.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
@@ -40,7 +40,7 @@ pub fn operations() -> Vec<Operation> {
     Operation::tagged("Try", operations)
 }
 
-/// What is to be sent. There is no address in it.
+/// The call to send. There is no address in it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TryItRequest {

@@ -1,4 +1,4 @@
-//! What an application has called: counts and times from analytics, what is left of each plan's limits, and the calls
+//! The usage of an application: counts and times from analytics, what is left of each plan's limits, and the calls
 //! that were refused, with the reason in words.
 
 use super::authenticated_developer::AuthenticatedDeveloper;
@@ -77,7 +77,7 @@ pub struct CallFilter {
     only: String,
 }
 
-/// What an application has called.
+/// The usage of an application.
 #[derive(Serialize, JsonSchema)]
 pub struct Usage {
     /// Calls.
@@ -96,7 +96,7 @@ pub struct Usage {
     times: Vec<u64>,
     /// Calls in each step.
     series: Vec<f64>,
-    /// What is left of each limit.
+    /// The rest of each limit.
     quotas: Vec<Quota>,
     /// Of how many limits it is not known yet what is left.
     unknown_quotas: usize,
@@ -113,7 +113,7 @@ pub struct ApiUsage {
     refused: u64,
 }
 
-/// What is left of a limit.
+/// The rest of a limit.
 #[derive(Serialize, JsonSchema)]
 pub struct Quota {
     /// The subscription.
@@ -178,7 +178,7 @@ fn off() -> Problem {
     .of_type("analytics-off")
 }
 
-/// What analytics answer.
+/// An answer of analytics.
 pub async fn ask(portals: &Portals, query: Analysis, now: u64) -> Result<QueryResponse, Problem> {
     let analytics = portals.analytics.as_ref().ok_or_else(off)?;
     let asked = analytics.with(move |kept| kept.store.query(&query, now));
@@ -272,8 +272,8 @@ fn by_api(answer: &QueryResponse) -> Vec<ApiUsage> {
     found.into_iter().map(one).collect()
 }
 
-/// What is left of the limits of all subscriptions that are good, for each environment in which they count.
-/// And of how many limits that is not known.
+/// The rests of the limits of all subscriptions that are good, for each environment in which they count, and the number
+/// of limits whose rest is unknown.
 async fn quotas(portals: &Portals, app: &str, now: u64) -> Result<(Vec<Quota>, usize), Problem> {
     let (mut quotas, mut unknown) = (Vec::new(), 0);
     for subscription in subscriptions(portals, app) {

@@ -101,7 +101,7 @@ pub struct WebhookLine {
     events: Vec<String>,
     /// It gets nothing for the time being.
     disabled: bool,
-    /// What calls are signed with, this once (Standard Webhooks).
+    /// The secret that signs calls, shown this once (Standard Webhooks).
     secret: Option<String>,
 }
 
@@ -119,7 +119,7 @@ pub struct NewWebhook {
     disabled: bool,
 }
 
-/// What was sent to a webhook.
+/// A message that was sent to a webhook.
 #[derive(Serialize, JsonSchema)]
 pub struct DeliveryList {
     /// The latest first.
@@ -131,7 +131,7 @@ pub struct DeliveryList {
 pub struct DeliveryLine {
     /// Its id: the receiver sees it as `webhook-id`.
     id: String,
-    /// What it is about.
+    /// The kind of its event.
     kind: String,
     /// How far it has come.
     state: DeliveryState,
@@ -265,7 +265,7 @@ fn take_turn(
     })
 }
 
-/// What is disabled is not called.
+/// Refuses a webhook that is disabled.
 fn need_enabled(hook: &Hook) -> Result<(), Problem> {
     match hook.disabled {
         true => Err(Problem::new(
@@ -316,7 +316,7 @@ async fn test(
     Ok(StatusCode::ACCEPTED)
 }
 
-/// What was sent to a webhook, the latest first.
+/// The messages that were sent to a webhook, the latest first.
 async fn sent(portals: &Portals, app: &str, webhook: &str) -> Result<Vec<Delivery>, Problem> {
     let all = portals.outbox().list(SystemTime::now()).await;
     let mut all = all.map_err(crate::people::failed)?;

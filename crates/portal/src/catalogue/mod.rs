@@ -30,7 +30,7 @@ pub struct Deployment {
     pub publication: Arc<Publication>,
     /// Where.
     pub environment: Arc<Environment>,
-    /// What is served there.
+    /// The revision that is served there.
     pub revision: Arc<Revision>,
     /// Its document.
     pub description: Arc<Description>,
@@ -55,7 +55,7 @@ impl Deployment {
         self.operations().find(|it| it.id == id)
     }
 
-    /// Where callers send calls; `None`: nothing says so.
+    /// The address for calls; `None`: it is unknown.
     pub fn base_url(&self, gateway: &GatewayLookup) -> Option<String> {
         let runtime = &self.publication.runtime;
         let base = runtime.base_path.trim_end_matches('/');
@@ -206,7 +206,7 @@ impl Catalogue {
         })
     }
 
-    /// What a search finds in a portal for a viewer, the best first.
+    /// The results of a search in a portal for a viewer, the best first.
     pub fn search(&self, portal: &Portal, viewer: &Viewer, text: &str, most: usize) -> Vec<Hit> {
         // What is shown is found out once for each API.
         let mut known: HashMap<&str, Option<PublishedApi>> = HashMap::new();
@@ -293,7 +293,7 @@ pub fn compare_versions(one: &str, other: &str) -> std::cmp::Ordering {
     one_numbers.cmp(&other_numbers).then(of_rest)
 }
 
-/// What a portal shows of an API to a viewer.
+/// The part of an API that a portal shows to a viewer.
 fn shown(api: &PublishedApi, portal: &Portal, viewer: &Viewer) -> Option<PublishedApi> {
     let is_listed = portal.apis.is_empty() || portal.apis.contains(&api.api.name);
     if !is_listed || !viewer.sees(&api.api.visibility) {
@@ -312,7 +312,7 @@ fn shown(api: &PublishedApi, portal: &Portal, viewer: &Viewer) -> Option<Publish
     })
 }
 
-/// What is searched.
+/// The entries of the search.
 fn entries(apis: &[PublishedApi], pages: &[Page]) -> Vec<SearchEntry> {
     let mut entries = Vec::new();
     for api in apis {

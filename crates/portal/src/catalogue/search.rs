@@ -18,7 +18,7 @@ const EXACT: u32 = 12;
 const BEGUN: u32 = 8;
 const MISTYPED: [u32; 3] = [12, 5, 3];
 
-/// What was found.
+/// The kind of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HitKind {
@@ -56,7 +56,7 @@ impl SearchEntry {
 /// A hit, for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Hit {
-    /// What it is.
+    /// Its kind.
     pub kind: HitKind,
     /// The API; of a page, the one that it belongs to, if it does.
     pub api: String,
@@ -151,7 +151,7 @@ impl Index {
         }
     }
 
-    /// What fits, the best first. Entries that have all words come before those that have some.
+    /// The results, the best first. Entries that have all words come before those that have some.
     pub fn find(&self, text: &str) -> Vec<(&SearchEntry, u32)> {
         let mut asked: Vec<String> = text
             .split(|it: char| !it.is_alphanumeric())

@@ -36,7 +36,7 @@ enum Mode {
     Off,
 }
 
-/// What a severities file says.
+/// The content of a severities file.
 #[derive(Debug, Clone, Default)]
 pub struct Ruleset {
     mode: Mode,
@@ -62,7 +62,7 @@ struct CustomRule {
     is_resolved: bool,
 }
 
-/// What a rule looks at.
+/// The values that a rule looks at.
 #[derive(Debug, Clone)]
 struct RuleTarget {
     path: JsonPath,
@@ -159,7 +159,7 @@ impl CustomRule {
         Finding::error(&self.name, DocPath::root(), shortened(message))
     }
 
-    /// What a value stands for.
+    /// The value that another refers to.
     fn end<'v>(&self, document: &'v Value, value: &'v Value) -> &'v Value {
         match self.is_resolved {
             true => resolve(document, value).map_or(value, |(end, _)| end),

@@ -1,5 +1,5 @@
-//! What a JSONPath costs at most in a document: a bound, worked out before the path is looked for, as `$..*..*` finds a value
-//! once for each pair of the maps around it.
+//! The most that a JSONPath costs in a document: a bound, worked out before the path is looked for, as `$..*..*` finds
+//! a value once for each pair of the maps around it.
 //!
 //! **What it is not**: it evaluates nothing, and does not count what a path really finds.
 
@@ -47,7 +47,7 @@ fn children(value: &Value) -> Box<dyn Iterator<Item = &Value> + '_> {
     }
 }
 
-/// What of a path makes it costly.
+/// The parts of a path that make it costly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PathCost {
     /// It names one place only.

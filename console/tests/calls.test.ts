@@ -89,6 +89,10 @@ const USED: Record<string, string> = {
   getSpec: 'pages/apis/design.tsx',
   getVersion: 'pages/apis/design-draft.ts',
   putDraft: 'pages/apis/design-draft.ts',
+  getReview: 'api/apis.ts',
+  requestReview: 'pages/apis/review.tsx',
+  withdrawReview: 'pages/apis/review.tsx',
+  decideReview: 'pages/apis/review.tsx',
   listRevisions: 'pages/apis/revisions.tsx',
   createRevision: 'pages/apis/revisions.tsx',
   compareRevisions: 'pages/apis/revisions.tsx',
@@ -187,10 +191,6 @@ const NOT_USED: Record<string, string> = {
   lintVersion: 'the dry run of a draft lints, too',
   getDeveloper: 'the list of developers holds the same',
   getOpenapi: 'it describes the API to programs',
-  getReview: 'weir api review does it',
-  requestReview: 'as `getReview`',
-  withdrawReview: 'as `getReview`',
-  decideReview: 'as `getReview`',
   setProductPlanState: 'a write of the plan does the same',
 }
 

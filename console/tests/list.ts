@@ -61,6 +61,7 @@ export const API_PAGES = [
   '/apis/new',
   '/apis/pets',
   '/apis/pets/1.0.0',
+  '/apis/pets/1.0.0/review',
   '/apis/pets/1.0.0/plans',
   '/apis/pets/1.0.0/tests',
   '/apis/pets/1.0.0/revisions',

@@ -34,12 +34,32 @@ export interface ApiEntity {
 export type Line = 'draft' | 'published' | 'deprecated' | 'retired'
 export type Level = 'error' | 'warn' | 'info' | 'hint'
 
+export type DraftState = 'clean' | 'changed' | 'in-review' | 'changes-asked' | 'approved'
+
+/** Another person's look at a draft. */
+export interface Review {
+  requested_by: string
+  reason?: string
+  requested: number
+  decided_by?: string
+  decision?: string
+  decided?: number
+}
+
+/** How a draft stands with reviews. Nobody of the authors can approve it. */
+export interface ReviewState {
+  state: DraftState
+  hash: string
+  authors: string[]
+  review: Review | null
+}
+
 export interface VersionBrief {
   api: string
   version: string
   display_name?: string
   line: Line
-  draft: { state: string; hash: string }
+  draft: { state: DraftState; hash: string; review: Review | null }
   last_revision: number
   created: number
   modified: number
@@ -143,6 +163,9 @@ export interface Revision {
   created: number
   lint: { errors: number; warnings: number; others: number }
   components: Component[]
+  operations?: Record<string, OperationSettings>
+  chain?: Json[]
+  reviewed_by?: string
 }
 
 export interface Backend {
@@ -328,6 +351,7 @@ export function partsOf(publication: string): [string, string, string] {
 
 function useItems<T>(path: string, isWanted = true) {
   return useQuery({
+export const toReview = (api: string, version: string) => `${toVersion(api, version)}/review`
     queryKey: ['configuration', path],
     queryFn: async ({ signal }) => (await get<{ items: T[] }>(path, {}, signal)).items,
     enabled: isWanted,
@@ -355,6 +379,7 @@ export const useApplication = (name: string) => useOne<Application>(`/api/v1/app
 export const useSubscriptions = () => useItems<Subscription>('/api/v1/subscriptions')
 export const useSubscription = (id: string) => useOne<Subscription>(subscriptionPath(id))
 export const useCredentials = (id: string) => useItems<Credential>(`${subscriptionPath(id)}/credentials`)
+export const useReview = (api: string, version: string) => useOne<ReviewState>(`${versionPath(api, version)}/review`)
 export const useApprovals = () => useItems<Approval>('/api/v1/approvals')
 
 /** Environments, in the order of promotion. */
@@ -369,6 +394,12 @@ export function useSpec(api: string, version: string, hash: string | undefined) 
   return useQuery({
     queryKey: ['spec', api, version, hash],
     queryFn: async ({ signal }) => (await call<string>('GET', `${versionPath(api, version)}/spec`, { signal, asText: true })).data,
+/** Drafts that somebody has to look at. */
+export function useReviewsAsked() {
+  const found = useAllVersions()
+  return { ...found, data: found.data?.filter((it) => it.draft.state === 'in-review') }
+}
+
     enabled: hash !== undefined,
     staleTime: Infinity,
   })
@@ -394,6 +425,10 @@ const TONES: Record<string, string> = {
 
 export const toneOf = (state: string): string => TONES[state] ?? ''
 
+  changed: 'accent',
+  'in-review': 'accent',
+  approved: 'good',
+  'changes-asked': 'warn',
 /** An entity without the fields that are empty: what is left out has its default. */
 export function compact<T extends object>(entity: T): T {
   const kept = Object.entries(entity).filter(([, value]) => value !== '' && value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0))

@@ -1,8 +1,9 @@
 // What somebody should look at: requests that wait, alerts, certificates that end, targets that are unhealthy.
 import { Link } from 'wouter'
 import { useAlerts } from '../api/analytics'
-import { useApprovals, useSubscriptions } from '../api/apis'
+import { useApprovals, useReviewsAsked, useSubscriptions } from '../api/apis'
 import { useHealth, useView } from '../api/hooks'
+import { useMe } from '../api/session'
 import { Icon } from '../ui/icons'
 import { countText } from '../ui/time'
 
@@ -19,9 +20,11 @@ interface Item {
 
 export default function Attention() {
   const [approvals, subscriptions, alerts, health] = [useApprovals(), useSubscriptions(), useAlerts(), useHealth()]
+  const [reviews, me] = [useReviewsAsked(), useMe()]
   const certificates = useView('certificates', '', 'not-after')
   const now = Date.now() / 1000
   const open = (approvals.data ?? []).filter((it) => it.state === 'open').length
+  const reviewable = (reviews.data ?? []).filter((it) => it.draft.review?.requested_by !== me.data?.name)
   const waiting = (subscriptions.data ?? []).filter((it) => it.state === 'pending')
   const firing = (alerts.data ?? []).filter((it) => it.enabled && it.alerts.some((alert) => alert.state === 'ongoing'))
   const sick = (health.data ?? []).flatMap((it) => it.targets.filter((target) => target.status === 'unhealthy').map((target) => `${target.host}:${target.port} of ${it.name}`))
@@ -38,8 +41,9 @@ export default function Attention() {
       about: ending.map((it) => it.name).join(', '),
     })
   if (open > 0) items.push({ key: 'approvals', tone: 'accent', to: '/approvals', text: countText(open, 'approval is asked for', 'approvals are asked for'), about: '' })
+  if (reviewable.length > 0) items.push({ key: 'reviews', tone: 'accent', to: '/approvals', text: countText(reviewable.length, 'draft waits for a review', 'drafts wait for a review'), about: reviewable.map((it) => `${it.api} ${it.version}`).slice(0, 5).join(', ') })
   if (waiting.length > 0) items.push({ key: 'subscriptions', tone: 'accent', to: '/subscriptions?q=state%3Apending', text: countText(waiting.length, 'subscription waits', 'subscriptions wait'), about: [...new Set(waiting.map((it) => it.application))].slice(0, 5).join(', ') })
-  if ([approvals, subscriptions, alerts, health].some((it) => it.isLoading)) return <div className="skeleton notice" />
+  if ([approvals, reviews, subscriptions, alerts, health].some((it) => it.isLoading)) return <div className="skeleton notice" />
   if (items.length === 0) {
     return (
       <section className="card" aria-label="To look at">

@@ -13,6 +13,7 @@ export const singles: [string, () => Promise<{ default: ComponentType }>][] = [
   ['/apis/new/adopt', () => import('../pages/apis/adopt')],
   ['/apis/:api', () => import('../pages/apis/api')],
   ['/apis/:api/:version', () => import('../pages/apis/design')],
+  ['/apis/:api/:version/review', () => import('../pages/apis/review')],
   ['/apis/:api/:version/plans', () => import('../pages/apis/plans')],
   ['/apis/:api/:version/tests', () => import('../pages/apis/tests')],
   ['/apis/:api/:version/revisions', () => import('../pages/apis/revisions')],

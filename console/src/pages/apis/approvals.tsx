@@ -2,7 +2,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import { type Approval, partsOf, toPublish, useApprovals, useSubscriptions } from '../../api/apis'
+import { type Approval, partsOf, toPublish, toReview, useApprovals, useReviewsAsked, useSubscriptions } from '../../api/apis'
 import { call } from '../../api/client'
 import { useRight } from '../../api/rights'
 import { useMe } from '../../api/session'
@@ -12,12 +12,13 @@ import { Button, ButtonLink } from '../../ui/button'
 import { TextField } from '../../ui/field'
 import { Time, countText } from '../../ui/time'
 import { toast } from '../../ui/toast'
+import { Asked } from './asked'
 import { Hash, PublicationLink, State } from './shared'
 
 type Decided = { approval: Approval; state: 'granted' | 'refused' | 'withdrawn' }
 
 export default function Approvals() {
-  const [approvals, subscriptions] = [useApprovals(), useSubscriptions()]
+  const [approvals, subscriptions, reviews] = [useApprovals(), useSubscriptions(), useReviewsAsked()]
   const [above, setAbove] = useState<Decided | null>(null)
   const refused = useRight('approvals:decide')
   const me = useMe()
@@ -71,6 +72,30 @@ export default function Approvals() {
           </ul>
         )}
       </section>
+      {(reviews.data ?? []).length > 0 && (
+        <section className="card" aria-label="Reviews of drafts">
+          <h2>Reviews of drafts</h2>
+          <ul className="lines-list">
+            {reviews.data?.map((it) => (
+              <li key={`${it.api}/${it.version}`} className="row between">
+                <div className="stack tight">
+                  <div className="row">
+                    <State state={it.draft.state} />{' '}
+                    <Link href={toReview(it.api, it.version)}>
+                      {it.api} {it.version}
+                    </Link>{' '}
+                    <Hash value={it.draft.hash} />
+                  </div>
+                  {it.draft.review && <Asked review={it.draft.review} />}
+                </div>
+                <ButtonLink small to={toReview(it.api, it.version)}>
+                  Review<span className="sr"> {it.api} {it.version}</span>
+                </ButtonLink>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
       {decided.length > 0 && (
         <section className="card" aria-label="Decided">
           <h2>Decided</h2>

@@ -2,10 +2,11 @@
 import { Link } from 'wouter'
 import { toApi, toVersion } from '../../api/apis'
 
-export function VersionTabs({ api, version, at }: { api: string; version: string; at: 'design' | 'plans' | 'tests' | 'revisions' }) {
+export function VersionTabs({ api, version, at }: { api: string; version: string; at: 'design' | 'review' | 'plans' | 'tests' | 'revisions' }) {
   const to = toVersion(api, version)
   const tabs: [typeof at, string, string][] = [
     ['design', to, 'Design'],
+    ['review', `${to}/review`, 'Review'],
     ['plans', `${to}/plans`, 'Plans'],
     ['tests', `${to}/tests`, 'Tests'],
     ['revisions', `${to}/revisions`, 'Revisions'],

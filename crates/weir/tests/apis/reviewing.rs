@@ -84,6 +84,15 @@ fn a_review_by_another_person_counts_until_the_draft_changes() {
         .ask(&ann, "POST", &format!("{VERSION}/revisions"), json!({}))
         .expect(201);
     assert_eq!(state(), "in-review");
+    let known = people.ask(&bob, "GET", REVIEW, Value::Null).expect(200).json();
+    assert_eq!(
+        known["authors"],
+        json!(["ann", "anonymous"]),
+        "the revision knows them"
+    );
+    let all = people.ask(&bob, "GET", "/api/v1/versions", Value::Null).json();
+    let asked_by = &all["items"][0]["draft"]["review"]["requested_by"];
+    assert_eq!(asked_by, "ann");
     let own = people
         .ask(&ann, "POST", DECISION, json!({"state": "approved"}))
         .expect(403);

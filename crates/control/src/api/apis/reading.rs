@@ -23,7 +23,7 @@ pub async fn versions(State(api): State<Arc<Api>>) -> Result<Json<Value>, Proble
         .map(|it| {
             json!({
                 "api": it.api, "version": it.version, "display_name": it.display_name, "line": it.line,
-                "draft": { "state": it.draft.state, "hash": it.draft.hash() },
+                "draft": { "state": it.draft.state, "hash": it.draft.hash(), "review": it.draft.review },
                 "last_revision": it.last_revision, "created": it.created, "modified": it.modified,
             })
         })

@@ -41,9 +41,9 @@ pub struct ReviewDecision {
     hash: Option<String>,
 }
 
-/// A draft as reviews show it.
-fn shown(draft: &Draft) -> Value {
-    json!({ "state": draft.state, "hash": draft.hash(), "authors": draft.authors, "review": draft.review })
+/// A draft as reviews show it, with all who cannot approve it because a part is theirs.
+fn shown(draft: &Draft, authors: &BTreeSet<String>) -> Value {
+    json!({ "state": draft.state, "hash": draft.hash(), "authors": authors, "review": draft.review })
 }
 
 pub async fn read(
@@ -51,7 +51,8 @@ pub async fn read(
     Path((name, version)): Path<(String, String)>,
 ) -> Result<Json<Value>, Problem> {
     let library = api.library().await?;
-    Ok(Json(shown(&library.version(&name, &version)?.draft)))
+    let entity = library.version(&name, &version)?;
+    Ok(Json(shown(&entity.draft, &authors(&library, &entity)?)))
 }
 
 /// Asks for a review of what the draft holds.
@@ -194,13 +195,15 @@ async fn change(
             let mut entity = library.version(name, version)?;
             work(library, &mut entity)?;
             library.put(&library::version_key(name, version), &entity)?;
+            let authors = authors(library, &entity)?;
             Ok(WriteEffects::quiet(
                 format!("draft of {name} {version}: {what}"),
-                entity.draft,
+                (entity.draft, authors),
             ))
         })
         .await?;
-    Ok(Json(shown(&written.answer)))
+    let (draft, authors) = written.answer;
+    Ok(Json(shown(&draft, &authors)))
 }
 
 /// Approvals of what a draft held are outdated as soon as it holds something else, unless it was published with them.

@@ -14,7 +14,6 @@ use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::SystemTime;
 use weir_analytics::query::{Length, OneOrMany, Query, QueryResponse};
 use weir_control::api::Problem;
@@ -33,10 +32,6 @@ pub fn operations() -> Vec<Operation> {
 const DAY: u64 = 86_400;
 /// The seconds that count as now.
 const NOW: u64 = 900;
-/// For how long an answer is good for others, in seconds: strangers must not have analytics asked at will.
-const FRESH: u64 = 60;
-/// Answers that are kept.
-const MAX_KEPT: usize = 1_000;
 /// Environments that are counted separately.
 const MAX_PLACES: usize = 50;
 
@@ -58,7 +53,10 @@ async fn status(
         // Nothing is known, and the page says nothing.
         return Ok(Json(VersionStatus { items: Vec::new() }));
     }
-    let known = known(&portals, (&name, &version), seconds(SystemTime::now())).await?;
+    let now = seconds(SystemTime::now());
+    let key = format!("{name}/{version}");
+    let ask = async || asked(&portals, (&name, &version), now).await;
+    let known = portals.statuses.get(key, now, ask).await?;
     let none = Record::default();
     let items = found.places.iter().map(|it| {
         let environment = &it.environment.name;
@@ -69,16 +67,8 @@ async fn status(
     }))
 }
 
-async fn known(
-    portals: &Portals,
-    (name, version): (&str, &str),
-    now: u64,
-) -> Result<Arc<ByEnvironment>, Problem> {
-    let key = format!("{name}/{version}");
-    let mut kept = portals.statuses.0.lock().await;
-    if let Some((_, known)) = kept.get(&key).filter(|(at, _)| now < at + FRESH) {
-        return Ok(Arc::clone(known));
-    }
+/// What analytics say of a version.
+async fn asked(portals: &Portals, (name, version): (&str, &str), now: u64) -> Result<ByEnvironment, Problem> {
     let of = |from: u64, step: Option<Length>| Query {
         metrics: vec!["calls".to_owned(), "errors_5xx".to_owned()],
         group_by: vec!["environment".to_owned()],
@@ -94,14 +84,7 @@ async fn known(
     let first = now / DAY * DAY - (DAYS - 1) * DAY;
     let by_day = ask(portals, of(first, Some(Length::Seconds(DAY))), now).await?;
     let lately = ask(portals, of(now - NOW, None), now).await?;
-    let made = Arc::new(read(&by_day, &lately));
-    if kept.len() >= MAX_KEPT {
-        kept.retain(|_, (at, _)| now < *at + FRESH);
-    }
-    if kept.len() < MAX_KEPT {
-        kept.insert(key, (now, Arc::clone(&made)));
-    }
-    Ok(made)
+    Ok(read(&by_day, &lately))
 }
 
 /// The status in two answers of analytics.

@@ -2,7 +2,7 @@
 // personal tokens.
 import { createHmac } from 'node:crypto'
 import type { Page } from '@playwright/test'
-import { type Shop, join, portalTest } from './shop'
+import { type Shop, join, portalTest, post } from './shop'
 import { PASSWORD, expect, findings } from './weir'
 
 /** The code of an authenticator app (RFC 6238), some steps from now. */
@@ -88,6 +88,12 @@ portalTest('a personal token is shown once, works for a program, and is revoked'
   const make = page.getByRole('dialog', { name: 'New personal token' })
   await make.getByLabel('What it is for').fill('nightly report')
   await make.getByLabel('Good for').selectOption({ label: '90 days' })
+  // Who has only found the browser open makes none.
+  await expect(make.getByRole('button', { name: 'Make it' })).toHaveAttribute('aria-disabled', 'true')
+  await make.getByLabel('Your password').fill('a wrong password')
+  await make.getByRole('button', { name: 'Make it' }).click()
+  await expect(make.getByRole('alert')).toContainText('this is not your password')
+  await make.getByLabel('Your password').fill(PASSWORD)
   await make.getByRole('button', { name: 'Make it' }).click()
   const shown = page.getByRole('dialog', { name: 'Your token' })
   const token = await shown.getByLabel('Token').innerText()
@@ -109,4 +115,29 @@ portalTest('a personal token is shown once, works for a program, and is revoked'
   await page.getByRole('dialog', { name: 'Revoke nightly report?' }).getByRole('button', { name: 'Revoke', exact: true }).click()
   await expect(tokens).toHaveCount(0)
   expect((await program('GET', '/apps')).status).toBe(401)
+})
+
+portalTest('a new password ends personal tokens, unless the tick is taken away', async ({ page, shop }) => {
+  await join(page, shop)
+  const token = () => post<{ token: string }>(page, shop, '/account/tokens', { name: 'report', days: 7, password: PASSWORD })
+  const status = async (it: string) => (await fetch(`${shop.portal}/portal/v1/apps`, { headers: { authorization: `Bearer ${it}` } })).status
+  const kept = await token()
+  await page.goto(`${shop.portal}/account`)
+  const change = async (from: string, to: string) => {
+    const form = page.getByRole('form', { name: 'Password' })
+    await form.getByLabel('Password now').fill(from)
+    await form.getByLabel('New password').fill(to)
+    await form.getByRole('button', { name: 'Change the password' }).click()
+  }
+  const tick = page.getByLabel('End my personal tokens, too')
+  await expect(tick).toBeChecked()
+  await tick.uncheck()
+  await change(PASSWORD, 'a second sentence')
+  await expect(page.getByText('your other sessions are ended.')).toBeVisible()
+  expect(await status(kept.token)).toBe(200)
+  await page.reload()
+  await change('a second sentence', 'a third sentence')
+  await expect(page.getByText('and so are your personal tokens')).toBeVisible()
+  expect(await status(kept.token)).toBe(401)
+  await expect(page.getByRole('list', { name: 'Tokens' })).toHaveCount(0)
 })

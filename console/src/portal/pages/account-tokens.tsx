@@ -7,7 +7,7 @@ import { SelectField, TextField } from '../../ui/field'
 import { saveFile } from '../../ui/files'
 import { Time } from '../../ui/time'
 import { CopyButton } from '../copy'
-import { type Token, type Tokens as TokenList, useRead, useWrite } from '../data'
+import { type Token, type Tokens as TokenList, useMe, useRead, useWrite } from '../data'
 import { Said } from './entry'
 
 const PATH = '/account/tokens'
@@ -62,12 +62,20 @@ export function Tokens() {
 
 function Make({ onClose, onMade }: { onClose: () => void; onMade: (made: Token) => void }) {
   const [name, setName] = useState('')
+  const [password, setPassword] = useState('')
   const [days, setDays] = useState<(typeof LIVES)[number][0]>('30')
-  const make = useWrite<Token, { name: string; days: number }>('POST', () => PATH)
+  const hasPassword = useMe().data?.has_password === true
+  const make = useWrite<Token, { name: string; days: number; password: string | null }>('POST', () => PATH)
+  const refused = name.trim() === '' ? 'Say first what it is for.' : hasPassword && password === '' ? 'Type your password first.' : null
   return (
-    <Act title="New personal token" action="Make it" refused={name.trim() === '' ? 'Say first what it is for.' : null} onClose={onClose} run={() => make.mutateAsync({ name, days: Number(days) }).then(onMade)}>
+    <Act title="New personal token" action="Make it" refused={refused} onClose={onClose} run={() => make.mutateAsync({ name, days: Number(days), password: hasPassword ? password : null }).then(onMade)}>
       <TextField label="What it is for" placeholder="nightly report" value={name} onChange={setName} autoFocus />
       <SelectField label="Good for" value={days} onChange={setDays} options={LIVES} />
+      {hasPassword ? (
+        <TextField label="Your password" type="password" autoComplete="current-password" value={password} onChange={setPassword} isRequired about="So that nobody else makes one at a browser that you have left open." />
+      ) : (
+        <p className="muted">You sign in through an identity provider: sign in again if that was more than ten minutes ago.</p>
+      )}
     </Act>
   )
 }

@@ -4,6 +4,7 @@ import { useLocation } from 'wouter'
 import { Button } from '../../ui/button'
 import { Dialog } from '../../ui/dialog'
 import { browserText } from '../../ui/browser-text'
+import { CheckField } from '../../ui/field'
 import { Time } from '../../ui/time'
 import { type Me, type Sessions, readAgain, useMe, useRead, useWrite } from '../data'
 import { Loading, Page, SignedIn } from '../frame'
@@ -17,7 +18,8 @@ export default function Account() {
   const [, go] = useLocation()
   const [old, typeOld] = useState('')
   const [fresh, typeFresh] = useState('')
-  const change = useWrite<Me, { old_password: string; new_password: string }>('PUT', () => '/account')
+  const [endsTokens, setEndsTokens] = useState(true)
+  const change = useWrite<Me, { old_password: string; new_password: string; end_tokens: boolean }>('PUT', () => '/account')
   const rename = useWrite<Me, { name: string }>('PUT', () => '/account')
   const [name, typeName] = useState<string | null>(null)
   const [isRemoving, setRemoving] = useState(false)
@@ -37,12 +39,13 @@ export default function Account() {
         {rename.isSuccess && <p role="status">The name is changed.</p>}
       </Form>
       {me.data.has_password ? (
-      <Form label="Password" onSubmit={() => change.mutate({ old_password: old, new_password: fresh })} submit="Change the password" isBusy={change.isPending}>
+      <Form label="Password" onSubmit={() => change.mutate({ old_password: old, new_password: fresh, end_tokens: endsTokens })} submit="Change the password" isBusy={change.isPending}>
         <h2>Password</h2>
         <Field label="Password now" name="old_password" type="password" autoComplete="current-password" value={old} onChange={typeOld} error={change.error} />
         <Field label="New password" name="new_password" type="password" autoComplete="new-password" value={fresh} onChange={typeFresh} error={change.error} />
+        <CheckField label="End my personal tokens, too" value={endsTokens} onChange={setEndsTokens} about="Somebody else may have made one with the old password." />
         <Said error={change.error} fields={['old_password', 'new_password']} />
-        {change.isSuccess && <p role="status">The password is changed, and your other sessions are ended.</p>}
+        {change.isSuccess && <p role="status">The password is changed, and your other sessions are ended{change.variables?.end_tokens ? ', and so are your personal tokens' : ''}.</p>}
       </Form>
       ) : (
         <p className="note">You sign in through an identity provider. To have a password as well, ask for one at the page to sign in, under “I forgot my password”.</p>

@@ -102,6 +102,10 @@ async fn change(
     if is_new_password {
         // Another person may have the old one. This browser has just shown it.
         end_other_sessions(&portals, &visit, &headers, &developer.id, now).await?;
+        if wanted.end_tokens {
+            let revoked = portals.people.revoke_tokens(portal, &known.id, |_| true, now);
+            revoked.await?;
+        }
     }
     Ok(Json(shown(&developer)))
 }

@@ -154,6 +154,13 @@ pub struct AccountChange {
     /// The new password.
     #[serde(default)]
     pub new_password: Option<String>,
+    /// Whether a new password ends the personal tokens that were made before; left out: it does.
+    #[serde(default = "yes")]
+    pub end_tokens: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// Sessions.
@@ -186,6 +193,9 @@ pub struct NewToken {
     pub name: String,
     /// For how many days it is good, 1 to 366.
     pub days: u16,
+    /// The password. Who has none signs in through an identity provider, at most ten minutes before.
+    #[serde(default)]
+    pub password: Option<String>,
 }
 
 /// Personal tokens.

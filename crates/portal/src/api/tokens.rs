@@ -1,14 +1,16 @@
 //! Personal tokens of a developer: made, listed and revoked. A token is in the answer that makes it, and nowhere else. A call with
-//! a token may do none of it ([`super::operation::Operation::by_session`]).
+//! a token may do none of it ([`super::operation::Operation::by_session`]). Who has taken over a session makes none: the password
+//! is asked for, or a sign-in that has just been.
 
-use super::account_common::{tell_of_change, wrong};
+use super::account_common::{prove_password, tell_of_change, wrong};
 use super::account_shapes::{NewToken, TokenLine, TokenList};
 use super::operation::{Operation, Shared};
 use super::signed_in::developer;
-use crate::people::{DeveloperToken, MAX_TOKEN_DAYS, checked_name, seconds};
+use crate::cookie;
+use crate::people::{Developer, DeveloperToken, MAX_TOKEN_DAYS, checked_name, seconds};
 use crate::state::{Portals, Visit};
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::{Extension, Json};
 use std::time::SystemTime;
 use weir_control::api::Problem;
@@ -44,6 +46,9 @@ pub fn operations() -> Vec<Operation> {
     ];
     Operation::tagged("Account", operations)
 }
+
+/// For how many seconds after a sign-in through an identity provider a token can be made.
+const FRESH_SESSION: u64 = 600;
 
 /// A token as its developer sees it.
 fn line(token: DeveloperToken, ends: Option<SystemTime>, text: Option<String>) -> TokenLine {
@@ -84,6 +89,7 @@ async fn list(
 async fn make(
     State(portals): Shared,
     Extension(visit): Extension<Visit>,
+    headers: HeaderMap,
     Json(wanted): Json<NewToken>,
 ) -> Result<(StatusCode, Json<TokenLine>), Problem> {
     let now = SystemTime::now();
@@ -92,12 +98,36 @@ async fn make(
     if !(1..=MAX_TOKEN_DAYS).contains(&wanted.days) {
         return Err(wrong("days", format!("expected 1 to {MAX_TOKEN_DAYS} days")));
     }
+    prove(&portals, &visit, &headers, (&developer, wanted.password), now).await?;
     let (portal, about) = (&visit.portal.name, (name.as_str(), wanted.days));
     let made = portals.people.make_token(portal, &developer.id, about, now);
     let (text, token, ends) = made.await?;
     let what = format!("the personal token {name} was made");
     tell_of_change(&portals, &visit, &developer, &what).await;
     Ok((StatusCode::CREATED, Json(line(token, Some(ends), Some(text)))))
+}
+
+/// Asks for the password; of who has none, that the session has just begun.
+async fn prove(
+    portals: &Portals,
+    visit: &Visit,
+    headers: &HeaderMap,
+    (developer, password): (&Developer, Option<String>),
+    now: SystemTime,
+) -> Result<(), Problem> {
+    if developer.password.is_some() {
+        let given = ("password", password.unwrap_or_default());
+        return prove_password(portals, visit, developer, given, now).await;
+    }
+    let cookie = cookie::get(headers, visit.is_secure()).unwrap_or_default();
+    let session = portals.people.session(&visit.portal.name, &cookie, now).await?;
+    match session.is_some_and(|it| seconds(now) < it.created + FRESH_SESSION) {
+        true => Ok(()),
+        false => {
+            let detail = "sign in again through your identity provider: within ten minutes after that you can make a token";
+            Err(Problem::forbidden(detail).of_type("fresh-sign-in-needed"))
+        }
+    }
 }
 
 async fn revoke(

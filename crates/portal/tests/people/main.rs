@@ -19,9 +19,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tower::ServiceExt;
 use weir_control::access::{Audit, Right, Role, Scope};
+use weir_control::access::password::Passwords;
 use weir_control::analytics::{Analytics, AnalyticsPaths, Options as AnalyticsOptions};
 use weir_control::api::{Api, ApiOptions, Delegate};
 use weir_control::operational::OperationalStore;
+use weir_control::developers::People;
 use weir_control::outbox::{Failure, Message, Outbox, Transport};
 use weir_control::quotas::{Limited, LocalUsage, WindowUsage};
 use weir_portal::{Mail, Options, Portals};
@@ -35,6 +37,7 @@ struct Portal {
     provider: Delegate,
     api: Arc<Api>,
     outbox: Outbox,
+    people: People,
     mails: Arc<Mutex<Vec<Mail>>>,
 }
 
@@ -142,11 +145,13 @@ impl Portal {
             })),
         };
         let portals = Portals::open(options).await.expect("portals");
+        let people = People::new(options.operational.clone(), Passwords::default());
         Self {
             router: weir_portal::router(&portals),
             provider: Delegate::new(&api, vec![right(Role::Admin)]),
             api,
             outbox,
+            people,
             mails,
         }
     }

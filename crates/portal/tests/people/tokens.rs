@@ -7,7 +7,9 @@ use axum::http::{Method, Request, header};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
+use std::time::{Duration, SystemTime};
 use tower::ServiceExt;
+use weir_control::developers::Developer;
 
 const TOKENS: &str = "/account/tokens";
 
@@ -35,7 +37,11 @@ impl Portal {
     }
 
     async fn token_of(&self, cookie: &str) -> String {
-        let wanted = json!({ "name": "ci", "days": 30 });
+        self.token_with(cookie, "correct horse").await
+    }
+
+    async fn token_with(&self, cookie: &str, password: &str) -> String {
+        let wanted = json!({ "name": "ci", "days": 30, "password": password });
         self.post(TOKENS, cookie, wanted).await.expect(201).text("token")
     }
 }
@@ -185,4 +191,84 @@ async fn a_token_is_shown_once_and_ends_with_its_account() {
         .call_by(&token, (Method::GET, "/apps"), Value::Null)
         .await
         .expect(401);
+}
+
+/// Who has taken over a session leaves no token behind: the password is asked for, and its guesses are counted.
+#[tokio::test]
+async fn making_a_token_asks_for_the_password() {
+    let portal = Portal::start().await;
+    let ann = portal.join("ann").await;
+    let mut statuses = Vec::new();
+    for password in [json!(null), json!(""), json!("wrong password")] {
+        let wanted = json!({ "name": "ci", "days": 30, "password": password });
+        let refused = portal.post(TOKENS, &ann, wanted).await.expect(422);
+        assert_eq!(refused.body["errors"][0]["path"], "password");
+    }
+    let without = portal
+        .post(TOKENS, &ann, json!({ "name": "ci", "days": 30 }))
+        .await;
+    assert_eq!(without.expect(422).body["errors"][0]["path"], "password");
+    assert_eq!(portal.get(TOKENS, &ann).await.body["items"], json!([]));
+    for _ in 0..4 {
+        let wanted = json!({ "name": "ci", "days": 30, "password": "wrong password" });
+        statuses.push(portal.post(TOKENS, &ann, wanted).await.status.as_u16());
+    }
+    assert_eq!(statuses.last(), Some(&429), "{statuses:?}");
+}
+
+#[tokio::test]
+async fn a_new_password_ends_the_tokens_made_before_unless_it_is_not_wanted() {
+    let portal = Portal::start().await;
+    let ann = portal.join("ann").await;
+    let token = portal.token_of(&ann).await;
+    let status = async || {
+        let said = portal.call_by(&token, (Method::GET, "/apps"), Value::Null).await;
+        said.status.as_u16()
+    };
+    let change = |wanted| portal.call(Method::PUT, "/account", &ann, wanted);
+    let kept =
+        json!({ "old_password": "correct horse", "new_password": "a second sentence", "end_tokens": false });
+    change(kept).await.expect(200);
+    assert_eq!(status().await, 200);
+    change(json!({ "name": "Anna" })).await.expect(200);
+    assert_eq!(status().await, 200, "another name ends nothing");
+    let wrong = json!({ "old_password": "correct horse", "new_password": "a third sentence" });
+    change(wrong).await.expect(422);
+    assert_eq!(status().await, 200, "a password that is not changed ends nothing");
+    let ended = json!({ "old_password": "a second sentence", "new_password": "a third sentence" });
+    change(ended).await.expect(200);
+    assert_eq!(status().await, 401);
+    let token = portal.token_with(&ann, "a third sentence").await;
+    let said = portal.call_by(&token, (Method::GET, "/apps"), Value::Null).await;
+    said.expect(200);
+}
+
+/// Who comes from an identity provider has no password here, and shows a session that has just begun.
+#[tokio::test]
+async fn who_has_no_password_makes_a_token_right_after_a_sign_in() {
+    let portal = Portal::start().await;
+    let ann = portal.join("ann").await;
+    let id = portal.get("/me", &ann).await.text("id");
+    let now = SystemTime::now();
+    let without = |it: &mut Developer| {
+        it.password = None;
+        Ok(Vec::new())
+    };
+    let changed = portal.people.change("main", &id, now, without).await;
+    assert!(changed.expect("a change").password.is_none());
+    let begin = async |before: u64| {
+        let from = ("192.0.2.1".to_owned(), "a browser".to_owned());
+        let at = now - Duration::from_secs(before);
+        let value = portal.people.begin("main", &id, from, at).await;
+        format!("weir-portal={}", value.expect("a session"))
+    };
+    let wanted = || json!({ "name": "ci", "days": 30, "password": "" });
+    let (old, fresh) = (begin(601).await, begin(500).await);
+    let refused = portal.post(TOKENS, &old, wanted()).await.expect(403);
+    assert!(
+        refused.text("type").ends_with("fresh-sign-in-needed"),
+        "{}",
+        refused.body
+    );
+    portal.post(TOKENS, &fresh, wanted()).await.expect(201);
 }

@@ -50,3 +50,47 @@ test('disabling routes in a selection says who takes their calls then', async ({
   const dialog = page.getByRole('dialog', { name: 'Disable 1 route?' })
   await expect(dialog.getByRole('region', { name: 'Calls that change their route' })).toContainText('all takes calls from orders')
 })
+
+test('saving and deleting documents of Kong and APISIX says which calls change their route', async ({ page, weir }) => {
+  const [kong, apisix] = ['/api/v1/dialects/kong', '/api/v1/dialects/apisix/apisix/admin']
+  await weir.good('PUT', `${kong}/services/old`, { url: 'http://127.0.0.1:9' })
+  await weir.good('PUT', `${kong}/routes/all`, { service: { name: 'old' }, hosts: ['old.example.com'], paths: ['/'] })
+  await weir.good('PUT', `${kong}/routes/one`, { service: { name: 'old' }, hosts: ['old.example.com'], paths: ['/one'] })
+  const nodes = { type: 'roundrobin', nodes: { '127.0.0.1:9': 1 } }
+  await weir.good('PUT', `${apisix}/routes/two`, { name: 'two', uri: '/two', hosts: ['two.example.com'], upstream: nodes })
+  const openRow = async (name: string) => {
+    const { items } = await weir.good<{ items: { id: string; name: string }[] }>('GET', `/api/v1/view/routes?q=${name}`)
+    await open(page, weir, `/view/routes/${encodeURIComponent(items.find((it) => it.name === name)?.id ?? '')}`)
+  }
+  const effects = page.getByRole('region', { name: 'Calls that change their route' })
+  const textOf = async (name: string) => {
+    await page.getByRole('button', { name: 'Text', exact: true }).click()
+    return page.getByRole('textbox', { name: `${name} as text` })
+  }
+  await openRow('one')
+  let text = await textOf('one')
+  await expect(text).toContainText('/one')
+  const whole = await weir.good<Record<string, unknown>>('GET', `${kong}/routes/one`)
+  await text.press('Control+A')
+  await page.keyboard.insertText(JSON.stringify({ ...whole, paths: ['/uno'] }))
+  await page.getByRole('button', { name: 'Review and save' }).click()
+  await expect(effects.getByRole('listitem').filter({ hasText: /one.*takes calls from.*all/ })).toContainText('/uno')
+  await expect(effects.getByRole('listitem').filter({ hasText: /all.*takes calls from.*one/ })).toContainText('/one')
+  await page.getByRole('button', { name: 'Back' }).click()
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await expect(effects).toContainText(/all.*takes calls from.*one/)
+  await openRow('two')
+  text = await textOf('two')
+  await text.press('Control+A')
+  await page.keyboard.insertText(JSON.stringify({ name: 'two', uri: '/dos', hosts: ['two.example.com'], upstream: nodes }))
+  await page.getByRole('button', { name: 'Review and save' }).click()
+  await expect(effects).toContainText(/two.*APISIX/)
+  await expect(effects).toContainText('/dos')
+  // A new one is named before it is there.
+  await open(page, weir, '/new/kong/routes')
+  text = await textOf('New Kong route')
+  await text.press('Control+A')
+  await page.keyboard.insertText(JSON.stringify({ name: 'three', hosts: ['old.example.com'], paths: ['/one/more'], service: { name: 'old' } }))
+  await page.getByRole('button', { name: 'Review and save' }).click()
+  await expect(effects).toContainText(/three.*takes calls from.*one/)
+})

@@ -12,6 +12,8 @@ export interface Foreign {
   kind: string
   /** Its call. */
   path: string
+  /** Its key in the store; of a collection, what the keys of its documents begin with. */
+  document: string
   /** Fields that the original fills in itself. */
   own: string[]
 }
@@ -24,12 +26,12 @@ export function foreignOf(row: Pick<ViewRow, 'document' | 'file' | 'pointer'>): 
   const [dialect = '', ...rest] = row.document.split('/')
   if (dialect === 'kong' && rest.length === 3) {
     const [workspace = '', kind = '', id = ''] = rest
-    return { dialect, kind, path: `/api/v1/dialects/kong/${part(workspace)}/${part(kind)}/${part(id)}`, own: KONG_OWN }
+    return { dialect, kind, document: row.document, path: `/api/v1/dialects/kong/${part(workspace)}/${part(kind)}/${part(id)}`, own: KONG_OWN }
   }
   // A vault's id has two parts: `secrets/vault/1`.
   if (dialect === 'apisix' && (rest.length === 2 || (rest.length === 3 && rest[0] === 'secrets'))) {
     const [kind = '', ...id] = rest
-    return { dialect, kind, path: `/api/v1/dialects/apisix/apisix/admin/${part(kind)}/${id.map(part).join('/')}`, own: ['id', 'create_time', 'update_time'] }
+    return { dialect, kind, document: row.document, path: `/api/v1/dialects/apisix/apisix/admin/${part(kind)}/${id.map(part).join('/')}`, own: ['id', 'create_time', 'update_time'] }
   }
   return null
 }
@@ -71,7 +73,7 @@ export function kindIn(dialect: 'kong' | 'apisix', list: ViewList): string | nul
 
 /** All documents of a kind, to make one more. */
 export const collectionOf = (dialect: 'kong' | 'apisix', kind: string): Foreign =>
-  dialect === 'kong' ? { dialect, kind, path: `${KONG}/${part(kind)}`, own: KONG_OWN } : { dialect, kind, path: `${APISIX}/${part(kind)}`, own: ['id', 'create_time', 'update_time'] }
+  dialect === 'kong' ? { dialect, kind, document: `kong/default/${kind}/`, path: `${KONG}/${part(kind)}`, own: KONG_OWN } : { dialect, kind, document: `apisix/${kind}/`, path: `${APISIX}/${part(kind)}`, own: ['id', 'create_time', 'update_time'] }
 
 /** Makes a document, or tries it. APISIX's consumers are put by their name; what has an id is put under it. */
 export async function createForeign(collection: Foreign, value: Fields, isDry: boolean, note = '', signal?: AbortSignal): Promise<Fields> {

@@ -17,6 +17,7 @@ import { Button } from '../ui/button'
 import { SelectField } from '../ui/field'
 import { toast } from '../ui/toast'
 import { DIALECTS } from './dialects'
+import { Effects, movesCalls } from './effects'
 import { findingsOf } from './foreign'
 import { ForeignFields, type View, ViewTabs } from './foreign-fields'
 import { useCatalogue } from '../api/hooks'
@@ -111,8 +112,10 @@ function Edit({ dialect, kind }: { dialect: 'kong' | 'apisix'; kind: string }) {
       )}
       {schema.error && <Failure error={schema.error} onRetry={() => void schema.refetch()} />}
       {schema.isLoading && <div className="skeleton tall" aria-busy="true" />}
-      <ForeignFields name={title} without={foreign.own.filter((it) => it !== 'id' || dialect === 'kong')} first={FIRST} view={view} draft={draft} schema={schema.data} findings={findings} isReadOnly={refused !== null} setValue={setValue} setText={setText} setFormat={setFormat} />
-      {after !== null && <SaveDialog title={`Save ${title.toLowerCase().replace('new ', 'the new ')}?`} before={undefined} after={after} warning={null} error={error} isBusy={isBusy} onClose={() => setAfter(null)} onCommit={(note) => void commit(note)} />}
+      <ForeignFields dialect={dialect} name={title} without={foreign.own.filter((it) => it !== 'id' || dialect === 'kong')} first={FIRST} view={view} draft={draft} schema={schema.data} findings={findings} isReadOnly={refused !== null} setValue={setValue} setText={setText} setFormat={setFormat} />
+      {after !== null && <SaveDialog title={`Save ${title.toLowerCase().replace('new ', 'the new ')}?`} before={undefined} after={after} warning={null} error={error} isBusy={isBusy} onClose={() => setAfter(null)} onCommit={(note) => void commit(note)}>
+        {movesCalls(kind) && <Effects documents={{ [`${foreign.document}${String(after['id'] ?? 'new')}`]: after }} />}
+      </SaveDialog>}
     </Page>
   )
 }

@@ -15,6 +15,7 @@ import { Act } from '../ui/act'
 import { Button } from '../ui/button'
 import { toast } from '../ui/toast'
 import { DIALECTS } from './dialects'
+import { Effects, movesCalls } from './effects'
 import { ForeignFields, type View, ViewTabs } from './foreign-fields'
 
 const PAUSE_MS = 400
@@ -132,7 +133,9 @@ function Edit({ foreign, name, list, latest }: EditProps) {
       {schema.error && <Failure error={schema.error} onRetry={() => void schema.refetch()} />}
       <ForeignFields name={name} without={foreign.own} view={view} draft={draft} schema={schema.data} findings={findings} isReadOnly={refused !== null} setValue={setValue} setText={setText} setFormat={setFormat} />
       {above?.kind === 'save' && (
-        <SaveDialog title={`Save ${name}?`} before={base.data} after={above.after} warning={null} error={error} isBusy={isBusy} onClose={() => setAbove(null)} onCommit={(note) => void commit(note)} />
+        <SaveDialog title={`Save ${name}?`} before={base.data} after={above.after} warning={null} error={error} isBusy={isBusy} onClose={() => setAbove(null)} onCommit={(note) => void commit(note)}>
+          {movesCalls(foreign.kind) && <Effects documents={{ [foreign.document]: above.after }} />}
+        </SaveDialog>
       )}
       {above?.kind === 'conflict' && (
         <ConflictDialog
@@ -155,6 +158,7 @@ function Edit({ foreign, name, list, latest }: EditProps) {
           title={`Delete ${name}?`}
           action="Delete"
           look="danger"
+          wide={movesCalls(foreign.kind)}
           onClose={() => setAbove(null)}
           run={async () => {
             await call('DELETE', foreign.path, { headers: { 'if-match': base.tag ?? undefined } })
@@ -164,6 +168,7 @@ function Edit({ foreign, name, list, latest }: EditProps) {
           }}
         >
           <p>{DIALECTS[foreign.dialect]} refuses if something still needs it. The history keeps it: any revision can be brought back.</p>
+          {movesCalls(foreign.kind) && <Effects documents={{ [foreign.document]: null }} />}
         </Act>
       )}
     </>

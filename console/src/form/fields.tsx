@@ -12,6 +12,7 @@ import { MapInput } from './maps'
 import { type Path, isMap, pathText } from './path'
 import { PemInput, isPem } from './pem'
 import { listOf } from './reference'
+import { SecretReference } from './secret-reference'
 import { type Shape, blank, fits, isSecret, label, resolved, shapeOf } from './schema'
 
 export interface FormContext {
@@ -21,6 +22,8 @@ export interface FormContext {
   isReadOnly: boolean
   /** The type of the native document that the whole form is of. */
   document?: string
+  /** The dialect of the document; left out: Weir's own. */
+  dialect?: string
 }
 
 export const Form = createContext<FormContext>({ root: {}, findings: new Map(), isReadOnly: false })
@@ -112,8 +115,12 @@ function Inner({ shape, ids, ...props }: FieldProps & { shape: Shape; ids: Ids }
     case 'number':
       return <NumberInput {...common} name={name} shape={shape} />
     case 'text':
-      if (isPem(it)) return <PemInput {...common} isSecret={isSecret(name, it)} />
-      return <TextInput {...common} isSecret={isSecret(name, it)} examples={it.examples} list={listOf(name, path, form.document)} />
+      return (
+        <>
+          {isPem(it) ? <PemInput {...common} isSecret={isSecret(name, it)} /> : <TextInput {...common} isSecret={isSecret(name, it)} examples={it.examples} list={listOf(name, path, form.document)} />}
+          {isSecret(name, it) && !form.isReadOnly && <SecretReference title={common.title} dialect={form.dialect ?? 'native'} onChoose={onChange} />}
+        </>
+      )
     case 'choice':
       return <ChoiceInput {...common} options={shape.options} />
     case 'list':

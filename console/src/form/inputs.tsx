@@ -6,6 +6,7 @@ import { IconButton } from '../ui/button'
 import { Prose } from '../ui/prose'
 import type { Ids } from './fields'
 import { Named } from './reference'
+import { isReference } from './secret-reference'
 import { type Option, type Shape, type Unit, unitOf } from './schema'
 
 interface Common {
@@ -46,7 +47,7 @@ export function TextInput(props: Common & { isSecret: boolean; examples: Json[] 
   return (
     <>
       <div className="row" style={{ flexWrap: 'nowrap' }}>
-        <input {...shared} type={isSecret && !isRevealed && !text.startsWith('{') ? 'password' : 'text'} onChange={(event) => onChange(event.target.value)} />
+        <input {...shared} type={isSecret && !isRevealed && !isReference(text) ? 'password' : 'text'} onChange={(event) => onChange(event.target.value)} />
         {isSecret && text !== '' && <IconButton icon="eye" label={isRevealed ? `Hide ${props.title}` : `Show ${props.title}`} onPress={() => setRevealed(!isRevealed)} />}
       </div>
       {list !== null && <Named list={list} title={props.title} text={text} onChoose={isDisabled ? null : onChange} />}

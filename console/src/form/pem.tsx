@@ -4,6 +4,7 @@ import { useState } from 'react'
 import type { Json, Schema } from '../api/types'
 import { IconButton } from '../ui/button'
 import type { Ids } from './fields'
+import { isReference } from './secret-reference'
 
 /** As large as chains of certificates are, in bytes; a file beyond is something else. */
 const MOST = 262_144
@@ -26,7 +27,7 @@ export function PemInput({ ids, title, value, isSecret, isDisabled, isBare, onCh
   const [wrong, setWrong] = useState<string | null>(null)
   const text = typeof value === 'string' ? value : ''
   // A reference to a vault is no secret itself.
-  const isVeiled = isSecret && !isRevealed && text !== '' && !text.startsWith('{')
+  const isVeiled = isSecret && !isRevealed && text !== '' && !isReference(text)
   const take = async (file: File) => {
     setWrong(null)
     if (file.size > MOST) return setWrong(`${file.name} is too large to be a certificate or a key.`)

@@ -19,6 +19,7 @@ export function ViewTabs({ view, onChange }: { view: View; onChange: (view: View
 }
 
 interface Props {
+  dialect: string
   name: string
   /** Fields that the original fills in. */
   without: string[]
@@ -35,7 +36,7 @@ interface Props {
 
 const NONE: string[] = []
 
-export function ForeignFields({ name, without, first = NONE, view, draft, schema, findings, isReadOnly, setValue, setText, setFormat }: Props) {
+export function ForeignFields({ dialect, name, without, first = NONE, view, draft, schema, findings, isReadOnly, setValue, setText, setFormat }: Props) {
   const root: Schema = schema ?? {}
   const value: Fields = draft.value
   return (
@@ -49,7 +50,7 @@ export function ForeignFields({ name, without, first = NONE, view, draft, schema
             </div>
           )}
           <fieldset disabled={draft.error !== null} className="stack loose" aria-label={name}>
-            <Form.Provider value={{ root, findings, isReadOnly: draft.error !== null || isReadOnly }}>
+            <Form.Provider value={{ root, findings, isReadOnly: draft.error !== null || isReadOnly, dialect }}>
               <ObjectFields schema={root} value={value} path={[]} first={first} without={without} onChange={setValue} />
             </Form.Provider>
           </fieldset>

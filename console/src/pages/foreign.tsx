@@ -131,7 +131,7 @@ function Edit({ foreign, name, list, latest }: EditProps) {
         </div>
       )}
       {schema.error && <Failure error={schema.error} onRetry={() => void schema.refetch()} />}
-      <ForeignFields name={name} without={foreign.own} view={view} draft={draft} schema={schema.data} findings={findings} isReadOnly={refused !== null} setValue={setValue} setText={setText} setFormat={setFormat} />
+      <ForeignFields dialect={foreign.dialect} name={name} without={foreign.own} view={view} draft={draft} schema={schema.data} findings={findings} isReadOnly={refused !== null} setValue={setValue} setText={setText} setFormat={setFormat} />
       {above?.kind === 'save' && (
         <SaveDialog title={`Save ${name}?`} before={base.data} after={above.after} warning={null} error={error} isBusy={isBusy} onClose={() => setAbove(null)} onCommit={(note) => void commit(note)}>
           {movesCalls(foreign.kind) && <Effects documents={{ [foreign.document]: above.after }} />}

@@ -259,6 +259,9 @@ export interface Plan {
   limits?: { count: number; per: string }[]
   operations?: string[]
   validation: 'auto' | 'manual'
+  comment?: 'none' | 'asked' | 'required'
+  /** Questions that subscribers answer, as a JSON Schema of a map. */
+  form?: Fields
   conditions?: string
   conditions_revision?: number
   order: number
@@ -273,6 +276,10 @@ export interface Application {
   display_name?: string
   description?: string
   owner?: string
+  /** What it is called at authorization servers. */
+  client_id?: string
+  /** In PEM. */
+  certificates?: string[]
   archived?: boolean
 }
 
@@ -289,6 +296,8 @@ export interface Subscription {
   starts?: number
   ends?: number
   request?: string
+  /** What was answered to the plan's questions, by their names. */
+  answers?: Fields
   reason?: string
   processed_by?: string
   conditions_revision?: number
@@ -297,6 +306,9 @@ export interface Subscription {
 
 export interface Credential {
   id: string
+  kind: Exclude<PlanSecurity, 'keyless'>
+  /** What calls name it by: a user name, a client id, or the SHA-256 of a certificate. */
+  name?: string
   prefix: string
   expires?: number
   revoked?: number
@@ -339,6 +351,7 @@ export const subscriptionPath = (id: string) => `/api/v1/subscriptions/${part(id
 export const toProduct = (product: string) => `/products/${part(product)}`
 export const toApi = (api: string) => `/apis/${part(api)}`
 export const toVersion = (api: string, version: string) => `${toApi(api)}/${part(version)}`
+export const toReview = (api: string, version: string) => `${toVersion(api, version)}/review`
 export const toPublication = (api: string, version: string, environment: string) => `${toVersion(api, version)}/in/${part(environment)}`
 export const toPublish = (api: string, version: string, more: Record<string, string> = {}) =>
   `${toVersion(api, version)}/publish?${new URLSearchParams(more).toString()}`
@@ -351,7 +364,6 @@ export function partsOf(publication: string): [string, string, string] {
 
 function useItems<T>(path: string, isWanted = true) {
   return useQuery({
-export const toReview = (api: string, version: string) => `${toVersion(api, version)}/review`
     queryKey: ['configuration', path],
     queryFn: async ({ signal }) => (await get<{ items: T[] }>(path, {}, signal)).items,
     enabled: isWanted,
@@ -367,6 +379,7 @@ export const useApi = (api: string) => useOne<ApiEntity>(apiPath(api))
 export const useAllVersions = () => useItems<VersionBrief>('/api/v1/versions')
 export const useVersion = (api: string, version: string) => useOne<VersionDetail>(versionPath(api, version), api !== '')
 export const useRevisions = (api: string, version: string) => useItems<Revision>(`${versionPath(api, version)}/revisions`)
+export const useReview = (api: string, version: string) => useOne<ReviewState>(`${versionPath(api, version)}/review`)
 export const useTests = (api: string, version: string) => useItems<components['schemas']['CallTest']>(`${versionPath(api, version)}/tests`)
 export const usePlans = (api: string, version: string) => useItems<Plan>(`${versionPath(api, version)}/plans`, api !== '')
 export const useProducts = () => useItems<Product>('/api/v1/products')
@@ -379,8 +392,13 @@ export const useApplication = (name: string) => useOne<Application>(`/api/v1/app
 export const useSubscriptions = () => useItems<Subscription>('/api/v1/subscriptions')
 export const useSubscription = (id: string) => useOne<Subscription>(subscriptionPath(id))
 export const useCredentials = (id: string) => useItems<Credential>(`${subscriptionPath(id)}/credentials`)
-export const useReview = (api: string, version: string) => useOne<ReviewState>(`${versionPath(api, version)}/review`)
 export const useApprovals = () => useItems<Approval>('/api/v1/approvals')
+
+/** Drafts that somebody has to look at. */
+export function useReviewsAsked() {
+  const found = useAllVersions()
+  return { ...found, data: found.data?.filter((it) => it.draft.state === 'in-review') }
+}
 
 /** Environments, in the order of promotion. */
 export function useEnvironments() {
@@ -394,12 +412,6 @@ export function useSpec(api: string, version: string, hash: string | undefined) 
   return useQuery({
     queryKey: ['spec', api, version, hash],
     queryFn: async ({ signal }) => (await call<string>('GET', `${versionPath(api, version)}/spec`, { signal, asText: true })).data,
-/** Drafts that somebody has to look at. */
-export function useReviewsAsked() {
-  const found = useAllVersions()
-  return { ...found, data: found.data?.filter((it) => it.draft.state === 'in-review') }
-}
-
     enabled: hash !== undefined,
     staleTime: Infinity,
   })
@@ -413,6 +425,10 @@ const TONES: Record<string, string> = {
   deprecated: 'warn',
   pending: 'accent',
   open: 'accent',
+  changed: 'accent',
+  'in-review': 'accent',
+  approved: 'good',
+  'changes-asked': 'warn',
   paused: 'warn',
   stopped: 'warn',
   expired: 'warn',
@@ -425,10 +441,6 @@ const TONES: Record<string, string> = {
 
 export const toneOf = (state: string): string => TONES[state] ?? ''
 
-  changed: 'accent',
-  'in-review': 'accent',
-  approved: 'good',
-  'changes-asked': 'warn',
 /** An entity without the fields that are empty: what is left out has its default. */
 export function compact<T extends object>(entity: T): T {
   const kept = Object.entries(entity).filter(([, value]) => value !== '' && value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0))

@@ -3,7 +3,7 @@ import { Link } from 'wouter'
 import { countText } from '../ui/time'
 import type { Card } from './data'
 
-const SECURITY: Record<string, string> = { keyless: 'No key needed', key: 'API key' }
+const SECURITY: Record<string, string> = { keyless: 'No key needed', key: 'API key', basic: 'User name and password', hmac: 'Signed calls', jwt: 'Tokens that you sign', oauth2: 'Access tokens', mtls: 'Client certificate' }
 
 export const securityText = (kind: string) => SECURITY[kind] ?? kind
 

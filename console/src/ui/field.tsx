@@ -46,9 +46,11 @@ interface TextProps extends Common {
   /** Texts that are offered. */
   offered?: string[]
   autoComplete?: string
+  /** What numbers are counted in; `any` takes fractions. */
+  step?: string
 }
 
-export function TextField({ value, onChange, placeholder, type = 'text', isMono, autoFocus, offered, autoComplete, ...common }: TextProps) {
+export function TextField({ value, onChange, placeholder, type = 'text', isMono, autoFocus, offered, autoComplete, step, ...common }: TextProps) {
   const id = useId()
   return (
     <Around id={id} {...common}>
@@ -56,6 +58,7 @@ export function TextField({ value, onChange, placeholder, type = 'text', isMono,
         id={id}
         className={isMono ? 'input mono' : 'input'}
         type={type}
+        step={step}
         value={value}
         placeholder={placeholder}
         disabled={common.isDisabled}
@@ -97,6 +100,7 @@ export function AreaField({ value, onChange, placeholder, rows = 4, isMono, ...c
         value={value}
         placeholder={placeholder}
         disabled={common.isDisabled}
+        required={common.isRequired}
         spellCheck={!isMono}
         aria-describedby={common.about ? `${id}-about` : undefined}
         onChange={(event) => onChange(event.target.value)}
@@ -120,6 +124,7 @@ export function SelectField<V extends string>({ value, onChange, options, ...com
         className="select"
         value={value}
         disabled={common.isDisabled}
+        required={common.isRequired}
         aria-describedby={common.about ? `${id}-about` : undefined}
         onChange={(event) => onChange(event.target.value as V)}
       >

@@ -2,7 +2,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
-import { type Application, type Credential, type Subscription, asFields, compact, partsOf, useApplication, usePlans, useProductPlans, useProducts, usePublications, useSubscriptions } from '../../api/apis'
+import { type Application, type Credential, type Plan, type Subscription, asFields, compact, partsOf, useApplication, usePlans, useProductPlans, useProducts, usePublications, useSubscriptions } from '../../api/apis'
 import { call } from '../../api/client'
 import { useRight } from '../../api/rights'
 import { readVersion } from '../../form/send'
@@ -11,11 +11,13 @@ import { Page } from '../../shell/page'
 import { useSegments } from '../../shell/segments'
 import { Act } from '../../ui/act'
 import { Button } from '../../ui/button'
+import { wordsOf } from '../../ui/credentials'
 import { AreaField, CheckField, ChoiceField, SelectField, TextField } from '../../ui/field'
-import { ShownOnce } from '../../ui/once'
+import { type Typed, Questions, answersOf, begun, unanswered } from '../../ui/questions'
 import { Time } from '../../ui/time'
 import { toast } from '../../ui/toast'
 import { applicationPath } from './applications'
+import { CredentialShown } from './credential-shown'
 import { Pairs, State, TargetLink, Waiting, limitText, targetText } from './shared'
 import { toSubscription } from './subscriptions'
 
@@ -24,7 +26,7 @@ const CRUMBS = [{ to: '/applications', text: 'Applications' }]
 export default function ApplicationPage() {
   const [, name = ''] = useSegments()
   const [application, subscriptions] = [useApplication(name), useSubscriptions()]
-  const [above, setAbove] = useState<'subscribe' | 'edit' | 'delete' | { key: string } | null>(null)
+  const [above, setAbove] = useState<'subscribe' | 'edit' | 'delete' | { made: Credential } | null>(null)
   const refused = useRight('subscriptions:write')
   if (application.data === undefined) return <Waiting title={name} crumbs={CRUMBS} queries={[application]} />
   const own = (subscriptions.data ?? []).filter((it) => it.application === name)
@@ -57,6 +59,8 @@ export default function ApplicationPage() {
           pairs={[
             ['Name', <code key="name">{name}</code>],
             ['Owner', application.data.owner],
+            ['Client id', application.data.client_id && <code key="client">{application.data.client_id}</code>],
+            ['Certificates', application.data.certificates?.length],
             ['State', application.data.archived ? 'archived' : 'active'],
           ]}
         />
@@ -106,13 +110,11 @@ export default function ApplicationPage() {
           </div>
         )}
       </section>
-      {above === 'subscribe' && <Subscribe application={name} own={own} onClose={close} onMade={(key) => (key === '' ? close() : setAbove({ key }))} />}
+      {above === 'subscribe' && <Subscribe application={name} own={own} onClose={close} onMade={(made) => (made === undefined ? close() : setAbove({ made }))} />}
       {above === 'edit' && <EditApplication application={application.data} onClose={close} />}
       {above === 'delete' && <DeleteApplication name={name} own={own} onClose={close} />}
       {typeof above === 'object' && above !== null && (
-        <ShownOnce title={`The key of ${name}`} secret={above.key} onClose={close}>
-          <p className="muted">Calls carry it in the header X-API-Key.</p>
-        </ShownOnce>
+        <CredentialShown title={`The ${wordsOf(above.made.kind).secret.toLowerCase()} of ${name}`} made={above.made} onClose={close} />
       )}
     </Page>
   )
@@ -121,12 +123,18 @@ export default function ApplicationPage() {
 /** What values of products begin with, among those of publications. */
 const PRODUCT = 'product: '
 
+/** Whether subscribers say what they want a plan for. */
+const asksWhatFor = (plan: Plan): boolean => plan.comment === 'required' || (plan.validation === 'manual' && plan.comment !== 'none')
+
+/** Certificates in PEM, one after the other. */
+const certificatesIn = (text: string): string[] => (text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? (text.trim() === '' ? [] : [text])).map((it) => `${it.trim()}\n`)
+
 interface SubscribeProps {
   application: string
   own: Subscription[]
   onClose: () => void
-  /** With the key, if the subscription is accepted at once. */
-  onMade: (key: string) => void
+  /** With what was made for it, if the subscription is accepted at once. */
+  onMade: (made: Credential | undefined) => void
 }
 
 function Subscribe({ application, own, onClose, onMade }: SubscribeProps) {
@@ -146,10 +154,14 @@ function Subscribe({ application, own, onClose, onMade }: SubscribeProps) {
   const plan = open.find((it) => it.name === planName) ?? open[0]
   const [request, setRequest] = useState('')
   const [isAgreed, setAgreed] = useState(false)
+  const [typedOf, setTyped] = useState<{ plan: string; typed: Typed } | null>(null)
+  const planId = `${target} ${plan?.name ?? ''}`
+  const typed = typedOf?.plan === planId ? typedOf.typed : begun(plan?.form)
+  const openQuestion = unanswered(plan?.form, typed)
   const client = useQueryClient()
   const known = own.find((it) => it.publication === publication && (it.product ?? '') === product && it.plan === plan?.name && it.state !== 'closed' && it.state !== 'rejected')
   const refused =
-    target === '' ? 'Nothing is published yet.' : !plan ? 'It offers no plan that is published.' : known ? 'It has this plan already.' : plan.conditions && !isAgreed ? 'The conditions have to be accepted first.' : null
+    target === '' ? 'Nothing is published yet.' : !plan ? 'It offers no plan that is published.' : known ? 'It has this plan already.' : plan.conditions && !isAgreed ? 'The conditions have to be accepted first.' : openQuestion !== null ? `“${openQuestion}” has to be answered first.` : plan.comment === 'required' && request.trim() === '' ? 'Say what it is for first.' : null
   return (
     <Act
       title={`Subscribe ${application}`}
@@ -158,11 +170,11 @@ function Subscribe({ application, own, onClose, onMade }: SubscribeProps) {
       onClose={onClose}
       run={async () => {
         const made = await call<Subscription & { credential?: Credential }>('POST', '/api/v1/subscriptions', {
-          body: { application, ...(product === '' ? { publication } : { product }), plan: plan?.name, ...(request === '' ? {} : { request }), ...(plan?.conditions_revision ? { conditions_revision: plan.conditions_revision } : {}) },
+          body: { application, ...(product === '' ? { publication } : { product }), plan: plan?.name, ...(request === '' ? {} : { request }), ...(plan?.form ? { answers: answersOf(plan.form, typed) } : {}), ...(plan?.conditions_revision ? { conditions_revision: plan.conditions_revision } : {}) },
         })
         await client.invalidateQueries({ queryKey: ['configuration'] })
         toast(made.data.state === 'pending' ? 'The subscription waits for a decision' : `${application} may call ${targetText(made.data)}`)
-        onMade(made.data.credential?.key ?? '')
+        onMade(made.data.credential)
       }}
     >
       <SelectField label="API" value={target} onChange={setChosen} options={targets} />
@@ -182,18 +194,24 @@ function Subscribe({ application, own, onClose, onMade }: SubscribeProps) {
           <CheckField label={`I accept the conditions (revision ${plan.conditions_revision ?? 1})`} value={isAgreed} onChange={setAgreed} />
         </>
       )}
-      {plan?.validation === 'manual' && <TextField label="What it is for" value={request} onChange={setRequest} about="Who decides reads it." />}
+      <Questions form={plan?.form} typed={typed} onChange={(next) => setTyped({ plan: planId, typed: next })} />
+      {plan && asksWhatFor(plan) && <TextField label="What it is for" value={request} onChange={setRequest} about="Who decides reads it." isRequired={plan.comment === 'required'} />}
     </Act>
   )
 }
 
 function EditApplication({ application, onClose }: { application: Application; onClose: () => void }) {
   const [fields, setFields] = useState(application)
+  const [pem, setPem] = useState((application.certificates ?? []).join(''))
   const client = useQueryClient()
   const { put, choice } = useVersioned({
     opened: compact(application),
     read: () => readVersion<Application>(applicationPath(application.name), (it) => asFields(compact(it))),
-    onChosen: (value) => setFields(value as unknown as Application),
+    onChosen: (value) => {
+      const chosen = value as unknown as Application
+      setFields(chosen)
+      setPem((chosen.certificates ?? []).join(''))
+    },
   })
   return (
     <Act
@@ -201,7 +219,7 @@ function EditApplication({ application, onClose }: { application: Application; o
       action="Save"
       onClose={onClose}
       run={async () => {
-        await put(applicationPath(application.name), compact(fields))
+        await put(applicationPath(application.name), compact(pem === (fields.certificates ?? []).join('') ? fields : { ...fields, certificates: certificatesIn(pem) }))
         await client.invalidateQueries({ queryKey: ['configuration'] })
         toast(`${application.name} is saved`)
         onClose()
@@ -210,6 +228,8 @@ function EditApplication({ application, onClose }: { application: Application; o
       <TextField label="Name for people" value={fields.display_name ?? ''} onChange={(value) => setFields({ ...fields, display_name: value })} />
       <TextField label="What it does" value={fields.description ?? ''} onChange={(value) => setFields({ ...fields, description: value })} />
       <TextField label="Owner" value={fields.owner ?? ''} onChange={(value) => setFields({ ...fields, owner: value })} />
+      <TextField label="Client id" value={fields.client_id ?? ''} onChange={(value) => setFields({ ...fields, client_id: value })} about="What it is called at authorization servers. Plans with access tokens know it by that." />
+      <AreaField label="Certificates, in PEM" value={pem} onChange={setPem} isMono rows={4} placeholder="-----BEGIN CERTIFICATE-----" about="Plans with client certificates know it by them. Up to ten, one after the other." />
       <CheckField label="Archived" value={fields.archived === true} onChange={(value) => setFields({ ...fields, archived: value })} about="It takes no new subscriptions. Those that it has go on." />
       {choice}
     </Act>

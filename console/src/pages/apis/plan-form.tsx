@@ -8,6 +8,7 @@ import { Act } from '../../ui/act'
 import { Button, IconButton } from '../../ui/button'
 import { AreaField, ChoiceField, SelectField, TextField } from '../../ui/field'
 import { toast } from '../../ui/toast'
+import { PlanQuestions } from './plan-questions'
 
 const PERIODS = ['second', 'minute', 'hour', 'day', 'week', 'month']
 const HOUR = 3600
@@ -98,7 +99,7 @@ export function EditPlan({ pathOf, operations, securities, plan, known, onClose 
           <ChoiceField
             label="Callers show"
             value={fields.security}
-            onChange={(value) => setFields({ ...fields, security: value, oauth2: value === 'oauth2' ? { discovery: '' } : undefined, hmac: undefined, mtls: undefined })}
+            onChange={(value) => setFields({ ...fields, security: value, oauth2: value === 'oauth2' ? { discovery: '' } : undefined, hmac: undefined, mtls: undefined, ...(value === 'keyless' ? { form: undefined } : {}) })}
             options={securities.map((value) => ({ value, ...SECURITIES[value] }))}
           />
           {fields.security === 'oauth2' && <OauthFields settings={fields.oauth2 ?? { discovery: '' }} onChange={(value) => set('oauth2', value)} isKept={plan?.oauth2?.check === 'introspection'} />}
@@ -160,6 +161,7 @@ export function EditPlan({ pathOf, operations, securities, plan, known, onClose 
             ]}
           />
           <AreaField label="Conditions" value={fields.conditions ?? ''} onChange={(value) => set('conditions', value)} about="Subscribers accept them. A change asks new subscribers again." />
+          {fields.security !== 'keyless' && <PlanQuestions form={fields.form} onChange={(form) => set('form', form)} />}
           {operations.length > 0 && (
             <details>
               <summary>{opened.size === 0 ? 'Opens all operations' : `Opens ${opened.size} operations`}</summary>

@@ -2,25 +2,27 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import { type Credential, type Subscription, partsOf, subscriptionPath, toProduct, toVersion, useCredentials, usePlans, useProductPlans, useSubscription } from '../../api/apis'
+import { type Credential, type PlanSecurity, type Subscription, partsOf, subscriptionPath, toProduct, toVersion, useCredentials, usePlans, useProductPlans, useSubscription } from '../../api/apis'
 import { call } from '../../api/client'
 import { useRight } from '../../api/rights'
 import { Failure, Page } from '../../shell/page'
 import { useSegments } from '../../shell/segments'
 import { Act } from '../../ui/act'
-import { Button } from '../../ui/button'
+import { Button, ButtonLink } from '../../ui/button'
+import { isOfApplication, wordsOf } from '../../ui/credentials'
 import { SelectField } from '../../ui/field'
-import { ShownOnce } from '../../ui/once'
+import { AddPublicKey } from '../../ui/public-key'
+import { answerLines } from '../../ui/questions'
 import { Time, dayText } from '../../ui/time'
 import { toast } from '../../ui/toast'
+import { CredentialShown } from './credential-shown'
 import { Pairs, State, TargetLink, Waiting, limitText, targetText } from './shared'
-import { AddPublicKey } from './public-key'
 import { Move, STEPS } from './subscriptions'
 
 const CRUMBS = [{ to: '/subscriptions', text: 'Subscriptions' }]
 const HOUR = 3600
 
-type Above = { kind: 'move'; step: (typeof STEPS)[number] } | { kind: 'rotate'; old: Credential } | { kind: 'revoke'; old: Credential } | { kind: 'shown'; key: string } | { kind: 'public-key' } | null
+type Above = { kind: 'move'; step: (typeof STEPS)[number] } | { kind: 'rotate'; old: Credential } | { kind: 'revoke'; old: Credential } | { kind: 'shown'; made: Credential } | { kind: 'public-key' } | null
 
 export default function SubscriptionPage() {
   const [, id = ''] = useSegments()
@@ -63,25 +65,41 @@ export default function SubscriptionPage() {
               ['Starts', it.starts && <Time at={it.starts} />],
               ['Ends', it.ends && <Time at={it.ends} />],
               ['They say', it.request],
+              ...answerLines(plan?.form, it.answers ?? {}),
               ['Reason', it.reason],
               ['Decided by', it.processed_by],
               ['Conditions', it.conditions_revision ? `agreed to revision ${it.conditions_revision}` : ''],
             ]}
           />
         </section>
-        <Keys subscription={it} hasTokens={plan?.security === 'jwt'} refused={refused} onAbove={setAbove} />
+        <Keys subscription={it} security={plan?.security} refused={refused} onAbove={setAbove} />
       </div>
       {above?.kind === 'move' && <Move step={above.step} chosen={[it]} onClose={() => setAbove(null)} />}
-      {above?.kind === 'rotate' && <Rotate id={id} old={above.old} overlap={plan?.overlap ?? null} onClose={() => setAbove(null)} onMade={(key) => setAbove({ kind: 'shown', key })} />}
+      {above?.kind === 'rotate' && <Rotate id={id} old={above.old} overlap={plan?.overlap ?? null} onClose={() => setAbove(null)} onMade={(made) => setAbove({ kind: 'shown', made })} />}
       {above?.kind === 'revoke' && <Revoke id={id} old={above.old} onClose={() => setAbove(null)} />}
-      {above?.kind === 'public-key' && <AddPublicKey id={id} onClose={() => setAbove(null)} />}
-      {above?.kind === 'shown' && <ShownOnce title="The new key" secret={above.key} onClose={() => setAbove(null)} />}
+      {above?.kind === 'public-key' && <NewPublicKey id={id} onClose={() => setAbove(null)} />}
+      {above?.kind === 'shown' && <CredentialShown title={above.made.name ? `The new ${wordsOf(above.made.kind).secret.toLowerCase()}` : 'The new key'} made={above.made} onClose={() => setAbove(null)} />}
     </Page>
   )
 }
 
-/** What a key is called: how it begins, or who issues the tokens that it checks. */
-const nameOf = (it: Credential): string => it.jwt?.issuer ?? `${it.prefix}…`
+function NewPublicKey({ id, onClose }: { id: string; onClose: () => void }) {
+  const client = useQueryClient()
+  return (
+    <AddPublicKey
+      onClose={onClose}
+      onAdd={async (jwt) => {
+        const made = await call<Credential>('POST', `${subscriptionPath(id)}/credentials`, { body: { jwt } })
+        await client.invalidateQueries({ queryKey: ['configuration'] })
+        toast(`Tokens of ${made.data.jwt?.issuer} are good`)
+        onClose()
+      }}
+    />
+  )
+}
+
+/** What a credential is called: a user name, who issues the tokens that it checks, or how it begins. */
+const nameOf = (it: Credential): string => it.jwt?.issuer ?? (it.name || `${it.prefix}…`)
 
 const isOver = (it: Credential): boolean => it.revoked !== undefined || (it.expires ?? Infinity) < Date.now() / 1000
 
@@ -91,91 +109,120 @@ function stateOf(it: Credential) {
   return it.expires ? <span className="badge warn">until the end</span> : <span className="badge good">good</span>
 }
 
-function Keys({ subscription, hasTokens, refused, onAbove }: { subscription: Subscription; hasTokens: boolean; refused: string | null; onAbove: (above: Above) => void }) {
+function Keys({ subscription, security, refused, onAbove }: { subscription: Subscription; security: PlanSecurity | undefined; refused: string | null; onAbove: (above: Above) => void }) {
   const credentials = useCredentials(subscription.id)
   const client = useQueryClient()
   const [error, setError] = useState<unknown>(null)
   const isOpen = ['accepted', 'paused', 'stopped', 'expired'].includes(subscription.state)
+  const words = wordsOf(security ?? 'key')
   const cannot = refused ?? (isOpen ? null : 'There are keys for a subscription that is accepted only.')
   const add = async () => {
     setError(null)
     try {
       const made = await call<Credential>('POST', `${subscriptionPath(subscription.id)}/credentials`, { body: {} })
       await client.invalidateQueries({ queryKey: ['configuration'] })
-      onAbove({ kind: 'shown', key: made.data.key ?? '' })
+      onAbove({ kind: 'shown', made: made.data })
     } catch (wrong) {
       setError(wrong)
     }
   }
   const items = [...(credentials.data ?? [])].sort((a, b) => b.created - a.created)
   return (
-    <section className="card" aria-label="Keys">
+    <section className="card" aria-label={words.title}>
       <div className="head2">
-        <h2>Keys</h2>
-        <Button small refused={cannot} onPress={() => (hasTokens ? onAbove({ kind: 'public-key' }) : void add())}>
-          {hasTokens ? 'Add a public key' : 'New key'}
-        </Button>
+        <h2>{words.title}</h2>
+        {security !== undefined && words.add !== null && (
+          <Button small refused={cannot} onPress={() => (security === 'jwt' ? onAbove({ kind: 'public-key' }) : void add())}>
+            {words.add}
+          </Button>
+        )}
+        {words.add === null && (
+          <ButtonLink small to={`/applications/${encodeURIComponent(subscription.application)}`}>
+            Open the application
+          </ButtonLink>
+        )}
       </div>
       {(error ?? credentials.error) != null && <Failure error={error ?? credentials.error} />}
-      {items.length === 0 && <p className="muted">{hasTokens ? 'There is no public key yet: calls are refused until there is one. The subscriber signs tokens with the private half.' : 'There is no key yet.'}</p>}
+      {credentials.data && items.length === 0 ? <p className="muted">{words.none}</p> : <p className="muted small">{words.carried}</p>}
       <ul className="lines-list">
         {items.map((it) => (
-          <li key={it.id} className="row between">
-            <span className="row">
-              {it.jwt ? (
-                <span>
-                  <code>{it.jwt.issuer}</code> <span className="muted">{it.jwt.algorithm}</span>
-                </span>
-              ) : (
-                <code>{it.prefix}…</code>
-              )}{' '}
-              {stateOf(it)}
-              {it.trial && <span className="badge">trial</span>}
-              <span className="muted small">
-                made <Time at={it.created} />, {it.last_used === undefined ? 'not used yet' : `last used on ${dayText(it.last_used)}`}
-                {it.expires !== undefined && !it.revoked && (
-                  <>
-                    , good until <Time at={it.expires} />
-                  </>
-                )}
-                {it.revoked !== undefined && (
-                  <>
-                    , revoked <Time at={it.revoked} />
-                  </>
-                )}
-              </span>
-            </span>
-            {!isOver(it) && (
-              <span className="row">
-                {!it.jwt && !it.trial && (
-                  <Button small refused={cannot} onPress={() => onAbove({ kind: 'rotate', old: it })}>
-                    Rotate<span className="sr"> {it.prefix}</span>
-                  </Button>
-                )}
-                <Button small look="quiet" refused={refused} onPress={() => onAbove({ kind: 'revoke', old: it })}>
-                  Revoke<span className="sr"> {nameOf(it)}</span>
-                </Button>
-              </span>
-            )}
-          </li>
+          <CredentialLine key={it.id} credential={it} refused={refused} cannot={cannot} onAbove={onAbove} />
         ))}
       </ul>
     </section>
   )
 }
 
-function Rotate({ id, old, overlap, onClose, onMade }: { id: string; old: Credential; overlap: number | null; onClose: () => void; onMade: (key: string) => void }) {
+function CredentialLine({ credential: it, refused, cannot, onAbove }: { credential: Credential; refused: string | null; cannot: string | null; onAbove: (above: Above) => void }) {
+  // What the application brings has no life of its own.
+  if (isOfApplication(it.kind)) {
+    return (
+      <li className="row">
+        <code className="wrapped">{it.name}</code>
+      </li>
+    )
+  }
+  return (
+    <li className="row between">
+      <span className="row">
+        {it.jwt ? (
+          <span>
+            <code>{it.jwt.issuer}</code> <span className="muted">{it.jwt.algorithm}</span>
+          </span>
+        ) : it.name ? (
+          <span>
+            <code>{it.name}</code>{' '}
+            <span className="muted">
+              {wordsOf(it.kind).secret.toLowerCase()} {it.prefix}…
+            </span>
+          </span>
+        ) : (
+          <code>{it.prefix}…</code>
+        )}{' '}
+        {stateOf(it)}
+        {it.trial && <span className="badge">trial</span>}
+        <span className="muted small">
+          made <Time at={it.created} />, {it.last_used === undefined ? 'not used yet' : `last used on ${dayText(it.last_used)}`}
+          {it.expires !== undefined && !it.revoked && (
+            <>
+              , good until <Time at={it.expires} />
+            </>
+          )}
+          {it.revoked !== undefined && (
+            <>
+              , revoked <Time at={it.revoked} />
+            </>
+          )}
+        </span>
+      </span>
+      {!isOver(it) && (
+        <span className="row">
+          {!it.jwt && !it.trial && (
+            <Button small refused={cannot} onPress={() => onAbove({ kind: 'rotate', old: it })}>
+              Rotate<span className="sr"> {it.name || it.prefix}</span>
+            </Button>
+          )}
+          <Button small look="quiet" refused={refused} onPress={() => onAbove({ kind: 'revoke', old: it })}>
+            Revoke<span className="sr"> {nameOf(it)}</span>
+          </Button>
+        </span>
+      )}
+    </li>
+  )
+}
+
+function Rotate({ id, old, overlap, onClose, onMade }: { id: string; old: Credential; overlap: number | null; onClose: () => void; onMade: (made: Credential) => void }) {
   const [chosen, setChosen] = useState('plan')
   const client = useQueryClient()
   return (
     <Act
-      title={`Rotate ${old.prefix}…`}
+      title={`Rotate ${nameOf(old)}`}
       action="Make the new key"
       onClose={onClose}
       run={async () => {
         const made = await call<Credential>('POST', `${subscriptionPath(id)}/credentials`, { body: { replaces: old.id, ...(chosen === 'plan' ? {} : { overlap: Number(chosen) }) } })
         await client.invalidateQueries({ queryKey: ['configuration'] })
-        onMade(made.data.key ?? '')
+        onMade(made.data)
       }}
     >
       <p>A new key is made. The old one stays good for a while, so that caller and key need not change at the same moment.</p>

@@ -3,9 +3,11 @@ import { useState } from 'react'
 import { Link } from 'wouter'
 import { Act } from '../../ui/act'
 import { Button } from '../../ui/button'
+import { type CredentialWords, isOfApplication, wordsOf } from '../../ui/credentials'
 import { Dialog } from '../../ui/dialog'
 import { SelectField } from '../../ui/field'
 import { saveFile } from '../../ui/files'
+import { AddPublicKey, type TokenKey } from '../../ui/public-key'
 import { Time, dayText } from '../../ui/time'
 import { CopyButton } from '../copy'
 import { type App, type ShownKey, type Subscription, useWrite } from '../data'
@@ -16,7 +18,7 @@ const HOUR = 3_600
 const DAY = 24 * HOUR
 
 type Key = Subscription['keys'][number]
-type Above = { kind: 'rotate' | 'revoke'; key: Key } | { kind: 'close' } | { kind: 'shown'; made: ShownKey } | null
+type Above = { kind: 'rotate' | 'revoke'; key: Key } | { kind: 'close' } | { kind: 'public-key' } | { kind: 'shown'; made: ShownKey } | null
 
 const LOOKS: Record<string, string> = { accepted: 'good', pending: 'warn', paused: 'warn', stopped: 'warn', rejected: 'bad', closed: 'bad', expired: 'bad' }
 const nameOf = (it: Subscription): string => it.product || it.publication.split('/').slice(0, 2).join(' ')
@@ -44,28 +46,35 @@ export function Subscriptions({ app, all }: { app: App; all: Subscription[] }) {
   )
 }
 
-/** A key that is shown this once. */
-export function KeyShown({ shown, onClose }: { shown: ShownKey; onClose: () => void }) {
+/** A key, a password or a secret that is shown this once. */
+export function KeyShown({ shown, security, onClose }: { shown: ShownKey; security: string; onClose: () => void }) {
+  const { secret, carried } = wordsOf(security)
   return (
     <Dialog
-      title="Your key"
+      title={`Your ${secret.toLowerCase()}`}
       isOpen
-      loses="The key is not shown again"
+      loses={`The ${secret.toLowerCase()} is not shown again`}
       onClose={onClose}
       actions={
         <>
           <CopyButton text={shown.key} />
-          <Button onPress={() => saveFile('key.txt', 'text/plain', [shown.key, '\n'])}>Download</Button>
+          <Button onPress={() => saveFile('key.txt', 'text/plain', shown.name ? [`User name: ${shown.name}\n${secret}: ${shown.key}\n`] : [shown.key, '\n'])}>Download</Button>
           <Button look="primary" onPress={onClose}>
             I have kept it
           </Button>
         </>
       }
     >
-      <p>This is the only time that you see it. Weir keeps no copy that it could show again.</p>
-      <pre className="code" tabIndex={0} aria-label="Key">
+      <p>This is the only time that you see it. Weir shows no copy of it again.</p>
+      {shown.name && (
+        <p>
+          User name: <code>{shown.name}</code>
+        </p>
+      )}
+      <pre className="code" tabIndex={0} aria-label={secret}>
         {shown.key}
       </pre>
+      <p className="muted">{carried}</p>
     </Dialog>
   )
 }
@@ -73,7 +82,8 @@ export function KeyShown({ shown, onClose }: { shown: ShownKey; onClose: () => v
 function SubscriptionCard({ app, subscription, refused }: { app: string; subscription: Subscription; refused: string | null }) {
   const base = pathOf(app, subscription)
   const [above, setAbove] = useState<Above>(null)
-  const add = useWrite<ShownKey, object>('POST', () => `${base}/keys`)
+  const add = useWrite<ShownKey, { jwt?: TokenKey }>('POST', () => `${base}/keys`)
+  const words = wordsOf(subscription.security)
   const set = useWrite<Subscription, { state: string }>('POST', () => `${base}/state`)
   const [api = '', version = '', environment] = subscription.publication.split('/')
   const isOpen = ['accepted', 'paused', 'stopped', 'expired'].includes(subscription.state)
@@ -89,13 +99,18 @@ function SubscriptionCard({ app, subscription, refused }: { app: string; subscri
         {environment && ` in ${environment}`}, since <Time at={subscription.created} />
         {subscription.reason && `: ${subscription.reason}`}
       </p>
-      {subscription.state === 'pending' && <p>The provider has to accept it. You get a key then.</p>}
-      {subscription.keys.length > 0 && <Keys keys={subscription.keys} refused={refused} onAbove={setAbove} />}
+      <Told subscription={subscription} />
+      {subscription.state === 'pending' && <p>{isOfApplication(subscription.security) ? 'The provider has to accept it.' : 'The provider has to accept it. You get a key then.'}</p>}
+      {isOpen && isOfApplication(subscription.security) && <KnownBy subscription={subscription} />}
+      {subscription.keys.length > 0 && <Keys keys={subscription.keys} words={words} refused={refused} onAbove={setAbove} />}
+      {isOpen && subscription.security === 'jwt' && subscription.keys.length === 0 && <p className="muted">{words.none}</p>}
       {isOpen && (
         <div className="row">
-          <Button small refused={refused} isBusy={add.isPending} onPress={() => add.mutate({}, { onSuccess: (made) => setAbove({ kind: 'shown', made }) })}>
-            New key
-          </Button>
+          {words.add !== null && subscription.security !== '' && (
+            <Button small refused={refused} isBusy={add.isPending} onPress={() => (subscription.security === 'jwt' ? setAbove({ kind: 'public-key' }) : add.mutate({}, { onSuccess: (made) => setAbove({ kind: 'shown', made }) }))}>
+              {words.add}
+            </Button>
+          )}
           {subscription.state === 'accepted' && (
             <Button small refused={refused} onPress={() => set.mutate({ state: 'stopped' })}>
               Stop
@@ -119,10 +134,40 @@ function SubscriptionCard({ app, subscription, refused }: { app: string; subscri
           <p>Its keys stop working at once, for good. To stop calls for a while, stop it instead.</p>
         </Act>
       )}
-      {above?.kind === 'shown' && <KeyShown shown={above.made} onClose={close} />}
+      {above?.kind === 'public-key' && <AddPublicKey onClose={close} onAdd={(jwt) => add.mutateAsync({ jwt }).then(close)} />}
+      {above?.kind === 'shown' && <KeyShown shown={above.made} security={subscription.security} onClose={close} />}
     </li>
   )
 }
+
+/** What the provider was told. */
+function Told({ subscription: { request, answers } }: { subscription: Subscription }) {
+  if (request === '' && answers.length === 0) return null
+  return (
+    <dl className="pairs" aria-label="Your answers">
+      {request !== '' && [<dt key="request">What it is for</dt>, <dd key="request text">{request}</dd>]}
+      {answers.map((it) => [<dt key={it.question}>{it.question}</dt>, <dd key={`${it.question} answer`}>{it.answer}</dd>])}
+    </dl>
+  )
+}
+
+/** What a plan knows the application by, which the provider has entered. */
+function KnownBy({ subscription: { security, known_by } }: { subscription: Subscription }) {
+  const words = wordsOf(security)
+  return (
+    <div className="stack tight" role="group" aria-label={words.title}>
+      {known_by.map((it) => (
+        <p key={it}>
+          {words.title}: <code className="broken">{it}</code>
+        </p>
+      ))}
+      <p className="muted">{known_by.length === 0 ? `${words.none} Ask the provider.` : words.carried}</p>
+    </div>
+  )
+}
+
+/** What a key is called: its user name, the issuer of its tokens, or how it begins. */
+const nameOfKey = (key: Key): string => key.name || `${key.prefix}…`
 
 function stateOf(key: Key): 'revoked' | 'expired' | 'ends' | 'good' {
   if (key.revoked) return 'revoked'
@@ -130,13 +175,13 @@ function stateOf(key: Key): 'revoked' | 'expired' | 'ends' | 'good' {
   return key.expires <= Date.now() / 1000 ? 'expired' : 'ends'
 }
 
-function Keys({ keys, refused, onAbove }: { keys: Key[]; refused: string | null; onAbove: (above: Above) => void }) {
+function Keys({ keys, words, refused, onAbove }: { keys: Key[]; words: CredentialWords; refused: string | null; onAbove: (above: Above) => void }) {
   return (
-    <div className="wide" tabIndex={0} role="group" aria-label="Keys">
+    <div className="wide" tabIndex={0} role="group" aria-label={words.title}>
       <table className="plain keys stacked">
         <thead>
           <tr>
-            <th scope="col">Key</th>
+            <th scope="col">{words.title}</th>
             <th scope="col">Made</th>
             <th scope="col">Last used</th>
             <th scope="col">State</th>
@@ -151,7 +196,7 @@ function Keys({ keys, refused, onAbove }: { keys: Key[]; refused: string | null;
             return (
               <tr key={key.id}>
                 <td>
-                  <code>{key.prefix}…</code> {key.is_trial && <span className="badge">trial</span>}
+                  <code>{key.name || `${key.prefix}…`}</code> {key.name && key.prefix && <span className="muted small">{words.secret.toLowerCase()} {key.prefix}…</span>} {key.is_trial && <span className="badge">trial</span>}
                 </td>
                 <td>
                   <Time at={key.created} />
@@ -161,13 +206,13 @@ function Keys({ keys, refused, onAbove }: { keys: Key[]; refused: string | null;
                 <td>
                   {(state === 'good' || state === 'ends') && (
                     <span className="row">
-                      {state === 'good' && !key.is_trial && (
+                      {state === 'good' && !key.is_trial && key.prefix !== '' && (
                         <Button small refused={refused} onPress={() => onAbove({ kind: 'rotate', key })}>
-                          Rotate<span className="sr"> {key.prefix}</span>
+                          Rotate<span className="sr"> {nameOfKey(key)}</span>
                         </Button>
                       )}
                       <Button small look="quiet" refused={refused} onPress={() => onAbove({ kind: 'revoke', key })}>
-                        Revoke<span className="sr"> {key.prefix}</span>
+                        Revoke<span className="sr"> {nameOfKey(key)}</span>
                       </Button>
                     </span>
                   )}
@@ -195,7 +240,7 @@ function Rotate({ path, old, onClose, onMade }: { path: string; old: Key; onClos
   const [overlap, setOverlap] = useState<(typeof OVERLAPS)[number][0]>('')
   const make = useWrite<ShownKey, { replaces: string; overlap?: number }>('POST', () => `${path}/keys`)
   return (
-    <Act title={`Rotate ${old.prefix}…`} action="Make the new key" onClose={onClose} run={() => make.mutateAsync({ replaces: old.id, ...(overlap === '' ? {} : { overlap: Number(overlap) }) }).then(onMade)}>
+    <Act title={`Rotate ${nameOfKey(old)}`} action="Make the new key" onClose={onClose} run={() => make.mutateAsync({ replaces: old.id, ...(overlap === '' ? {} : { overlap: Number(overlap) }) }).then(onMade)}>
       <p>You get a new key. The old one goes on for a while, so that you can change your program in between.</p>
       <SelectField label="The old key stays good" value={overlap} onChange={setOverlap} options={OVERLAPS} />
     </Act>
@@ -205,7 +250,7 @@ function Rotate({ path, old, onClose, onMade }: { path: string; old: Key; onClos
 function Revoke({ path, old, onClose }: { path: string; old: Key; onClose: () => void }) {
   const revoke = useWrite<null>('DELETE', () => `${path}/keys/${part(old.id)}`)
   return (
-    <Act title={`Revoke ${old.prefix}…?`} action="Revoke" look="danger" onClose={onClose} run={() => revoke.mutateAsync().then(onClose)}>
+    <Act title={`Revoke ${nameOfKey(old)}?`} action="Revoke" look="danger" onClose={onClose} run={() => revoke.mutateAsync().then(onClose)}>
       <p>Calls with it are refused from now on. This cannot be taken back. To change keys without a gap, rotate it instead.</p>
     </Act>
   )

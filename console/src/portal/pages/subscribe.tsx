@@ -2,6 +2,9 @@
 import { useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
 import { Button } from '../../ui/button'
+import { AreaField } from '../../ui/field'
+import { type Typed, Questions, answersOf, begun } from '../../ui/questions'
+import type { Fields, Json } from '../../api/types'
 import { type App, type ShownKey, type Subscription, useRead, useVersion, useWrite } from '../data'
 import { Broken, Loading, Page, SignedIn } from '../frame'
 import { PlanFacts } from '../plans'
@@ -15,6 +18,7 @@ interface Wanted {
   plan: string
   conditions_revision: number
   request: string
+  answers: Fields
 }
 
 export default function Subscribe({ api, version: number }: { api: string; version: string }) {
@@ -25,6 +29,7 @@ export default function Subscribe({ api, version: number }: { api: string; versi
   const [placeAt, choosePlace] = useState(0)
   const [agreed, agree] = useState(false)
   const [request, type] = useState('')
+  const [typedOf, typeAnswers] = useState<{ plan: string; typed: Typed } | null>(null)
   const [shown, show] = useState<ShownKey | null>(null)
   const subscribe = useWrite<Subscription, Wanted>('POST', () => `/apps/${encodeURIComponent(app || (apps.data?.items[0]?.name ?? ''))}/subscriptions`)
   if (version.error) return <Broken error={version.error} onRetry={() => void version.refetch()} />
@@ -41,12 +46,15 @@ export default function Subscribe({ api, version: number }: { api: string; versi
     )
   }
   const done = subscribe.data
+  const form = plan.form as Json
+  const typed = typedOf?.plan === plan.name ? typedOf.typed : begun(form)
+  const asksWhatFor = plan.comment === 'required' || (plan.needs_approval && plan.comment !== 'none')
   return (
     <Page title={`Subscribe to ${version.data.title} ${version.data.version}`}>
       {done ? (
         <div className="stack">
           <p className="note" role="status">
-            {done.state === 'accepted' ? 'The subscription is good.' : 'The provider has to accept the subscription. You find it with the application.'}
+            {done.state === 'accepted' ? `The subscription is good.${done.security === 'jwt' ? ' Add a public key on the page of the application.' : ''}` : 'The provider has to accept the subscription. You find it with the application.'}
           </p>
           <div className="row">
             <Link className="button primary" href={`/apps/${encodeURIComponent(chosen)}`}>
@@ -56,7 +64,7 @@ export default function Subscribe({ api, version: number }: { api: string; versi
               To the reference
             </Link>
           </div>
-          {shown && <KeyShown shown={shown} onClose={() => show(null)} />}
+          {shown && <KeyShown shown={shown} security={plan.security} onClose={() => show(null)} />}
         </div>
       ) : (
         <div className="halves">
@@ -73,7 +81,7 @@ export default function Subscribe({ api, version: number }: { api: string; versi
                 isBusy={subscribe.isPending}
                 onSubmit={() =>
                   subscribe.mutate(
-                    { publication: place.publication, plan: plan.name, conditions_revision: agreed ? plan.conditions_revision : 0, request },
+                    { publication: place.publication, plan: plan.name, conditions_revision: agreed ? plan.conditions_revision : 0, request: asksWhatFor ? request : '', answers: answersOf(form, typed) },
                     { onSuccess: (made) => made.key && show(made.key) },
                   )
                 }
@@ -112,13 +120,8 @@ export default function Subscribe({ api, version: number }: { api: string; versi
                     </select>
                   </label>
                 )}
-                {plan.needs_approval && (
-                  <label className="field">
-                    <span className="label">What is it for?</span>
-                    <textarea className="input" rows={3} value={request} onChange={(event) => type(event.target.value)} />
-                    <span className="about">The provider reads this before accepting.</span>
-                  </label>
-                )}
+                <Questions form={form} typed={typed} onChange={(next) => typeAnswers({ plan: plan.name, typed: next })} />
+                {asksWhatFor && <AreaField label="What is it for?" rows={3} value={request} onChange={type} isRequired={plan.comment === 'required'} about={plan.needs_approval ? 'The provider reads this before accepting.' : 'The provider reads this.'} />}
                 {plan.conditions.length > 0 && (
                   <div className="nested">
                     <Text nodes={plan.conditions} />

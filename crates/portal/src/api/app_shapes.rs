@@ -3,6 +3,8 @@
 use crate::people::TeamRole;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use weir_apis::entities::TokenKey;
 
 /// Applications.
 #[derive(Serialize, JsonSchema)]
@@ -61,6 +63,10 @@ pub struct SubscriptionLine {
     pub plan: String,
     /// The plan's title.
     pub plan_title: String,
+    /// How its caller is known: `key`, `jwt`, `basic`, `hmac`, `oauth2` or `mtls`; empty: the plan is gone.
+    pub security: String,
+    /// For `oauth2`, the client id of the application; for `mtls`, the SHA-256 of its certificates. The provider enters them.
+    pub known_by: Vec<String>,
     /// `pending`, `accepted`, `rejected`, `paused`, `stopped`, `closed` or `expired`.
     pub state: String,
     /// Why.
@@ -69,10 +75,23 @@ pub struct SubscriptionLine {
     pub created: u64,
     /// When it ends.
     pub ends: Option<u64>,
+    /// What the provider was told.
+    pub request: String,
+    /// What was answered to the plan's questions, in their order.
+    pub answers: Vec<AnswerLine>,
     /// Its keys, the latest first.
     pub keys: Vec<KeyLine>,
     /// The key that was made with it, this once.
     pub key: Option<IssuedKey>,
+}
+
+/// The answer to a question of a plan.
+#[derive(Serialize, JsonSchema)]
+pub struct AnswerLine {
+    /// The question, by its title.
+    pub question: String,
+    /// What was answered.
+    pub answer: String,
 }
 
 /// A key, without its secret.
@@ -80,8 +99,10 @@ pub struct SubscriptionLine {
 pub struct KeyLine {
     /// Its id.
     pub id: String,
-    /// How it begins.
+    /// How it begins; empty for a public key.
     pub prefix: String,
+    /// The user name that it belongs to; for a public key, the issuer of the tokens that it checks; else empty.
+    pub name: String,
     /// Seconds since 1970.
     pub created: u64,
     /// Until when it is good.
@@ -99,8 +120,10 @@ pub struct KeyLine {
 pub struct IssuedKey {
     /// Its id.
     pub id: String,
-    /// The key itself.
+    /// The key itself; empty for a public key.
     pub key: String,
+    /// The user name that it belongs to; for a public key, the issuer of its tokens; else empty.
+    pub name: String,
 }
 
 /// An application to be made or changed.
@@ -131,6 +154,9 @@ pub struct NewSubscription {
     /// A message for the approver.
     #[serde(default)]
     pub request: String,
+    /// Answers to the plan's questions, by their names.
+    #[serde(default)]
+    pub answers: Map<String, Value>,
 }
 
 /// The state of a subscription.
@@ -151,6 +177,9 @@ pub struct NewKey {
     /// For how many seconds the old one stays good; left out: as the plan says.
     #[serde(default)]
     pub overlap: Option<u64>,
+    /// The public key with which tokens are checked, for a plan with `jwt`.
+    #[serde(default)]
+    pub jwt: Option<TokenKey>,
 }
 
 /// Subscriptions that a trial key can be made of.

@@ -135,6 +135,8 @@ pub fn plan_card(plan: &Plan, visit: &Visit) -> PlanCard {
             .collect(),
         operations: plan.operations.clone(),
         needs_approval: word(&plan.validation) == "manual",
+        comment: word(&plan.comment),
+        form: plan.form.clone(),
         conditions: markdown::read(&plan.conditions),
         conditions_revision: plan.conditions_revision,
         price: plan.price.clone(),

@@ -1,7 +1,9 @@
 //! Subscriptions of applications and their keys. What changes is a call of Weir's own API, made for the developer from
 //! inside. A key is in the answer that makes it, and nowhere else.
 
-use super::app_shapes::{IssuedKey, KeyLine, NewKey, NewState, NewSubscription, SubscriptionLine};
+use super::app_shapes::{
+    AnswerLine, IssuedKey, KeyLine, NewKey, NewState, NewSubscription, SubscriptionLine,
+};
 use super::authenticated_developer::AuthenticatedDeveloper;
 use super::catalogue_entries::{refusal, word};
 use super::operation::{Operation, Shared};
@@ -13,7 +15,7 @@ use axum::http::{Method, StatusCode};
 use axum::{Extension, Json};
 use serde_json::{Value, json};
 use std::time::SystemTime;
-use weir_apis::entities::{Credential, Plan, Subscription};
+use weir_apis::entities::{Application, Credential, Plan, Subscription};
 use weir_control::api::Problem;
 use weir_control::last_use::last_uses;
 
@@ -103,7 +105,14 @@ pub fn subscription_line(portals: &Portals, subscription: &Subscription) -> Subs
     keys.retain(|it| it.subscription == subscription.id && (!it.trial || it.is_good(now)));
     keys.sort_by_key(|it| std::cmp::Reverse(it.created));
     let plan = plan_of(portals, subscription);
+    let known_by = plan
+        .as_ref()
+        .map_or_else(Vec::new, |plan| known_by(portals, subscription, plan));
     SubscriptionLine {
+        security: plan.as_ref().map_or_else(String::new, |it| word(&it.security)),
+        known_by,
+        request: subscription.request.clone(),
+        answers: answers(plan.as_ref(), subscription),
         id: subscription.id.clone(),
         publication: subscription.publication.clone(),
         product: subscription.product.clone(),
@@ -116,6 +125,7 @@ pub fn subscription_line(portals: &Portals, subscription: &Subscription) -> Subs
         keys: keys
             .into_iter()
             .map(|it| KeyLine {
+                name: it.jwt.map_or(it.name, |jwt| jwt.issuer),
                 id: it.id,
                 prefix: it.prefix,
                 created: it.created,
@@ -127,6 +137,33 @@ pub fn subscription_line(portals: &Portals, subscription: &Subscription) -> Subs
             .collect(),
         key: None,
     }
+}
+
+/// What the application brings to a plan that knows it by that.
+fn known_by(portals: &Portals, subscription: &Subscription, plan: &Plan) -> Vec<String> {
+    let application: Option<Application> = portals
+        .documents
+        .get(&format!("apis/applications/{}", subscription.application));
+    let brought = application.map_or_else(Vec::new, |it| Credential::of_application(subscription, plan, &it));
+    brought.into_iter().map(|it| it.name).collect()
+}
+
+/// What was answered to the questions of a plan. An answer to a question that is asked no longer goes by the question's name.
+fn answers(plan: Option<&Plan>, subscription: &Subscription) -> Vec<AnswerLine> {
+    let form = plan.and_then(|it| it.form.as_ref());
+    let line = |(name, answer): (&String, &Value)| AnswerLine {
+        question: form
+            .and_then(|it| it["properties"][name]["title"].as_str())
+            .unwrap_or(name)
+            .to_owned(),
+        answer: match answer {
+            Value::String(text) => text.clone(),
+            Value::Bool(true) => "yes".to_owned(),
+            Value::Bool(false) => "no".to_owned(),
+            other => other.to_string(),
+        },
+    };
+    subscription.answers.iter().map(line).collect()
 }
 
 /// Adds when the keys of subscriptions were used last.
@@ -172,6 +209,7 @@ async fn subscribe(
         "publication": wanted.publication,
         "plan": wanted.plan,
         "request": wanted.request.chars().take(2_000).collect::<String>(),
+        "answers": wanted.answers,
         "conditions_revision": wanted.conditions_revision,
     });
     let made = asker
@@ -183,7 +221,11 @@ async fn subscribe(
     let text = |pointer: &str| made.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     line.key = text("/credential/id")
         .zip(text("/credential/key"))
-        .map(|(id, key)| IssuedKey { id, key });
+        .map(|(id, key)| IssuedKey {
+            id,
+            key,
+            name: text("/credential/name").unwrap_or_default(),
+        });
     Ok((StatusCode::CREATED, Json(line)))
 }
 
@@ -235,13 +277,15 @@ async fn add_key(
             format!("there are {MAX_KEYS} good keys, which is the most there may be: revoke one first");
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     }
-    let body = json!({ "replaces": wanted.replaces, "overlap": wanted.overlap });
+    let body = json!({ "replaces": wanted.replaces, "overlap": wanted.overlap, "jwt": wanted.jwt });
     let path = format!("/api/v1/subscriptions/{id}/credentials");
     let made = asker.write(&portals, (Method::POST, &path), Some(&body)).await?;
     let text = |field: &str| made[field].as_str().unwrap_or_default().to_owned();
+    let issuer = made["jwt"]["issuer"].as_str();
     let shown = IssuedKey {
         id: text("id"),
         key: text("key"),
+        name: issuer.map_or_else(|| text("name"), str::to_owned),
     };
     Ok((StatusCode::CREATED, Json(shown)))
 }

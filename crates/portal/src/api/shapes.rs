@@ -215,6 +215,10 @@ pub struct PlanCard {
     pub operations: Vec<String>,
     /// Whether subscriptions need approval.
     pub needs_approval: bool,
+    /// Whether subscribers say what they want it for: `none`, `asked` or `required`.
+    pub comment: String,
+    /// Questions that subscribers answer, as a JSON Schema of a map; `null`: there are none.
+    pub form: Option<serde_json::Value>,
     /// The conditions to agree to.
     pub conditions: Vec<Node>,
     /// Their revision.

@@ -4,6 +4,7 @@
 mod administration;
 mod hostile;
 mod second_factor;
+mod subscribing;
 mod tokens;
 mod trials;
 
@@ -18,12 +19,12 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tower::ServiceExt;
-use weir_control::access::{Audit, Right, Role, Scope};
 use weir_control::access::password::Passwords;
+use weir_control::access::{Audit, Right, Role, Scope};
 use weir_control::analytics::{Analytics, AnalyticsPaths, Options as AnalyticsOptions};
 use weir_control::api::{Api, ApiOptions, Delegate};
-use weir_control::operational::OperationalStore;
 use weir_control::developers::People;
+use weir_control::operational::OperationalStore;
 use weir_control::outbox::{Failure, Message, Outbox, Transport};
 use weir_control::quotas::{Limited, LocalUsage, WindowUsage};
 use weir_portal::{Mail, Options, Portals};
@@ -36,8 +37,8 @@ struct Portal {
     router: Router,
     provider: Delegate,
     api: Arc<Api>,
-    outbox: Outbox,
     people: People,
+    outbox: Outbox,
     mails: Arc<Mutex<Vec<Mail>>>,
 }
 
@@ -144,14 +145,14 @@ impl Portal {
                 Box::pin(async { Ok(()) })
             })),
         };
-        let portals = Portals::open(options).await.expect("portals");
         let people = People::new(options.operational.clone(), Passwords::default());
+        let portals = Portals::open(options).await.expect("portals");
         Self {
             router: weir_portal::router(&portals),
             provider: Delegate::new(&api, vec![right(Role::Admin)]),
             api,
-            outbox,
             people,
+            outbox,
             mails,
         }
     }

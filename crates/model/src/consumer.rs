@@ -3,6 +3,7 @@
 use crate::{DialectName, is_default};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -24,6 +25,9 @@ pub struct Consumer {
     /// Free labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// What else its dialect writes about the consumer, in the dialect's words: policy agents are told it. Never a secret.
+    #[serde(skip)]
+    pub details: BTreeMap<String, Value>,
     /// How plugins recognise the consumer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub credentials: Vec<Credential>,

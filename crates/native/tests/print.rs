@@ -356,6 +356,7 @@ fn consumer() -> impl Strategy<Value = Consumer> {
             group,
             labels,
             credentials,
+            details: std::collections::BTreeMap::new(),
             dialect: DialectName::NATIVE,
             workspace: None,
         })

@@ -1,7 +1,8 @@
 //! Who calls: consumers as filters see them, and the index by which credentials lead to them.
 
 use crate::last_use::CredentialUses;
-use std::collections::HashMap;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use weir_model::{DialectName, DocPath};
 
@@ -20,6 +21,8 @@ pub struct ConsumerIdentity {
     pub group: Option<String>,
     /// Free labels, by name.
     pub labels: Vec<(String, String)>,
+    /// What else its dialect writes about it, in the dialect's words.
+    pub details: BTreeMap<String, Value>,
     /// Its credentials whose uses are noted.
     pub uses: CredentialUses,
 }

@@ -159,10 +159,24 @@ fn consumer(
         custom_id: item.value.labels.get("custom_id").cloned(),
         group: item.value.group_id.as_ref().map(|id| id.0.clone()),
         labels: item.value.labels.clone(),
+        details: details(&item.value),
         credentials: found,
         dialect: crate::NAME,
         workspace: None,
     }
+}
+
+/// What policy agents are told about a consumer besides its names, group and labels.
+fn details(consumer: &document::Consumer) -> BTreeMap<String, Value> {
+    let fields = [
+        ("desc", consumer.desc.clone().map(Value::from)),
+        ("create_time", consumer.create_time.clone()),
+        ("update_time", consumer.update_time.clone()),
+    ];
+    let written = fields
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    written.collect()
 }
 
 fn credentials_of(

@@ -3,6 +3,7 @@
 use super::common::{CREATED_AT, ID, TAGS, UPDATED_AT};
 use crate::schema::{Check, Default, EntityCheck, Field, FieldTest, Kind, Record, Requirement};
 use serde::Deserialize;
+use serde_json::Value;
 use uuid::Uuid;
 
 /// The fields of a consumer.
@@ -146,6 +147,9 @@ pub struct Consumer {
     pub id: Uuid,
     pub username: Option<String>,
     pub custom_id: Option<String>,
+    pub tags: Option<Value>,
+    pub created_at: Option<Value>,
+    pub updated_at: Option<Value>,
 }
 
 /// An API key of a consumer. Not `Debug`: it is a secret.

@@ -63,12 +63,6 @@ struct Opa {
 
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let config: Opa = typed(config)?;
-    if config.include_uri_captures_in_opa_input {
-        return Err(UnsupportedOption {
-            field: "include_uri_captures_in_opa_input",
-            what: "telling the agent the captures of the path".to_owned(),
-        });
-    }
     let path = config.opa_path.trim_start_matches('/');
     let url = format!(
         "{}://{}:{}/{path}",
@@ -88,6 +82,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         route: config.include_route_in_opa_input,
         service: config.include_service_in_opa_input,
         consumer: config.include_consumer_in_opa_input,
+        captures: config.include_uri_captures_in_opa_input,
         all_headers: true,
         failure_status: 500,
         invalid_status: 500,

@@ -1,11 +1,13 @@
 //! Consumers with the credentials that Weir's plugins accept.
 
-use crate::document::{BasicauthCredential, Document, Entity, JwtSecret, OAuth2Credential, OAuth2Token};
+use crate::document::{
+    self, BasicauthCredential, Document, Entity, JwtSecret, OAuth2Credential, OAuth2Token,
+};
 use crate::plugins::{GROUPS, OAUTH2};
 use aws_lc_rs::digest::{SHA256, digest};
 use data_encoding::HEXLOWER;
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use uuid::Uuid;
 use weir_model::{Consumer, Credential, Diagnostic};
 use weir_plugins::{basic_auth, hmac_auth, jwt, key_auth, oauth2_server};
@@ -87,6 +89,7 @@ pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consum
             group: None,
             labels: labels(consumer.id).into_iter().collect(),
             credentials: credentials.remove(&consumer.id).unwrap_or_default(),
+            details: details(consumer),
             dialect: crate::NAME,
             workspace: None,
         })
@@ -94,6 +97,19 @@ pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consum
 }
 
 /// Clients of OAuth 2.0 with the tokens that an administrator has written, each with its consumer.
+/// What policy agents are told about a consumer besides its names.
+fn details(consumer: &document::Consumer) -> BTreeMap<String, Value> {
+    let fields = [
+        ("tags", &consumer.tags),
+        ("created_at", &consumer.created_at),
+        ("updated_at", &consumer.updated_at),
+    ];
+    let written = fields
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
+    written.filter(|(_, value)| !value.is_null()).collect()
+}
+
 fn oauth2_clients(
     document: &Document,
     found: &mut Vec<Diagnostic>,

@@ -5,7 +5,10 @@ use aws_lc_rs::digest;
 use serde_json::{Map, Value, json};
 use std::net::IpAddr;
 use weir_plugin::uri::{decode_form, query_pairs};
-use weir_plugin::{Exchange, RouteInfo};
+use weir_plugin::{Exchange, Identity, RouteInfo};
+
+/// The highest number of a group that is told by its number.
+const MAX_GROUPS: usize = 1_000;
 
 /// The document for a call.
 pub(super) fn of(config: &Config, exchange: &mut Exchange) -> Value {
@@ -18,6 +21,9 @@ pub(super) fn of(config: &Config, exchange: &mut Exchange) -> Value {
         InputForm::Flat => &mut input["request"],
         InputForm::Nested => &mut input["request"]["http"],
     };
+    if config.captures {
+        request["uri_captures"] = captures(exchange);
+    }
     let body = exchange.request.body.as_deref();
     match config.body {
         BodyForm::None => {}
@@ -39,15 +45,56 @@ pub(super) fn of(config: &Config, exchange: &mut Exchange) -> Value {
         }
     }
     if let (true, Some(identity)) = (config.consumer, &exchange.identity) {
-        let consumer = &identity.consumer;
-        input["consumer"] = json!({
-            "id": consumer.id,
-            "username": consumer.username,
-            "custom_id": consumer.custom_id,
-            "group": consumer.group,
-        });
+        input["consumer"] = caller(config.input, identity);
     }
     json!({ "input": input })
+}
+
+/// What groups have taken: all by their numbers, and those that have one by their name. One that took no part is `false`.
+fn captures(exchange: &Exchange) -> Value {
+    let (mut named, mut unnamed) = (Map::new(), Vec::new());
+    for (name, value) in &exchange.captures {
+        match name.parse::<usize>() {
+            Ok(number) if (1..=MAX_GROUPS).contains(&number) => {
+                unnamed.resize(unnamed.len().max(number), Value::Bool(false));
+                unnamed[number - 1] = text(value).into();
+            }
+            _ => {
+                named.insert(name.to_string(), text(value).into());
+            }
+        }
+    }
+    json!({"named": named, "unnamed": unnamed})
+}
+
+/// Who calls, in the words of the form's original: APISIX's or Kong's. What the consumer has not is left out.
+fn caller(form: InputForm, identity: &Identity) -> Value {
+    let consumer = &identity.consumer;
+    let text = |it: &Option<String>| it.as_deref().map(Value::from);
+    let mut told: Map<String, Value> = consumer.details.clone().into_iter().collect();
+    let mut add = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            told.insert(name.to_owned(), value);
+        }
+    };
+    add("id", Some(consumer.id.as_str().into()));
+    add("username", text(&consumer.username));
+    add("custom_id", text(&consumer.custom_id));
+    add("group", text(&consumer.group));
+    if form == InputForm::Flat {
+        let labels = consumer.labels.iter();
+        let labels: Map<String, Value> = labels
+            .map(|(name, value)| (name.clone(), value.as_str().into()))
+            .collect();
+        add("consumer_name", Some(consumer.id.as_str().into()));
+        add("group_id", text(&consumer.group));
+        add("labels", (!labels.is_empty()).then(|| labels.into()));
+        add(
+            "credential_id",
+            identity.credential_id.as_deref().map(Value::from),
+        );
+    }
+    told.into()
 }
 
 /// A route by its name and labels.
@@ -95,7 +142,8 @@ pub(super) fn key(config: &Config, instance: &[u8], exchange: &Exchange) -> [u8;
     }
     if config.consumer {
         let identity = exchange.identity.as_ref();
-        add_if_there(&mut add, identity.map(|it| it.consumer.id.as_bytes()));
+        let told = identity.map(|it| caller(config.input, it).to_string());
+        add_if_there(&mut add, told.as_deref().map(str::as_bytes));
     }
     for header in request.headers.iter() {
         add(header.name);

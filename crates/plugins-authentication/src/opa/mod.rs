@@ -56,9 +56,12 @@ pub struct Config {
     /// The document that describes the service, instead of its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_document: Option<Value>,
-    /// Whether the agent gets the consumer.
+    /// Whether the agent gets the consumer, with all that is written about it but its plugins and credentials.
     #[serde(default)]
     pub consumer: bool,
+    /// Whether the agent gets the captures of the expression that the route matches the path with (`uri_captures`).
+    #[serde(default)]
+    pub captures: bool,
     /// How long a decision is reused for calls for which the agent would get the same input, apart from the caller's
     /// port and the time, in seconds; 0: the agent is asked each time.
     #[serde(default)]
@@ -95,6 +98,7 @@ impl Config {
             route_document: None,
             service_document: None,
             consumer: false,
+            captures: false,
             cache_seconds: 0,
             upstream_headers: Vec::new(),
             all_headers: false,

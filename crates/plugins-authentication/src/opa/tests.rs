@@ -2,7 +2,7 @@
 
 use super::*;
 use serde_json::json;
-use weir_plugin::{RouteInfo, SubrequestResponse};
+use weir_plugin::{ConsumerIdentity, Identity, RouteInfo, SubrequestResponse};
 use weir_plugins_testkit::*;
 
 fn filter(change: impl FnOnce(&mut Config)) -> Arc<dyn Filter> {
@@ -57,6 +57,65 @@ fn the_agent_gets_the_facts_of_the_call() {
     assert_eq!(input["input"]["request"]["http"]["parsed_body"], json!({"a": 1}));
     assert_eq!(input["input"]["consumer"]["id"], json!("alice"));
     assert_eq!(input["input"]["client_ip"], json!("10.0.0.1"));
+}
+
+#[test]
+fn consumers_are_told_in_the_words_of_each_form() {
+    let consumer = |details: Value| {
+        let Value::Object(details) = details else {
+            panic!("a map")
+        };
+        Identity {
+            consumer: Arc::new(ConsumerIdentity {
+                id: "u1".into(),
+                username: Some("ada".into()),
+                group: Some("g".into()),
+                labels: vec![("plan".into(), "gold".into())],
+                details: details.into_iter().collect(),
+                ..ConsumerIdentity::default()
+            }),
+            credential_id: Some("cred".into()),
+        }
+    };
+    for (form, details, expected) in [
+        (
+            InputForm::Flat,
+            json!({"desc": "d", "create_time": 5}),
+            json!({
+                "id": "u1", "consumer_name": "u1", "username": "ada", "group": "g", "group_id": "g",
+                "labels": {"plan": "gold"}, "credential_id": "cred", "desc": "d", "create_time": 5,
+            }),
+        ),
+        (
+            InputForm::Nested,
+            json!({"tags": ["a"], "created_at": 7}),
+            json!({"id": "u1", "username": "ada", "group": "g", "tags": ["a"], "created_at": 7}),
+        ),
+    ] {
+        let mut call = exchange();
+        call.identity = Some(consumer(details));
+        let filter = filter(|config| {
+            config.input = form;
+            config.consumer = true;
+        });
+        assert_eq!(sent(&filter, &mut call)["input"]["consumer"], expected);
+    }
+}
+
+#[test]
+fn captures_of_the_path_are_told() {
+    let mut call = exchange();
+    let taken = [("1", "a"), ("3", "c"), ("third", "c")];
+    call.captures = taken.map(|(name, value)| (name.into(), value.into())).to_vec();
+    let filter = filter(|config| {
+        config.input = InputForm::Nested;
+        config.captures = true;
+    });
+    let told = &sent(&filter, &mut call)["input"]["request"]["http"]["uri_captures"];
+    assert_eq!(
+        told,
+        &json!({"named": {"third": "c"}, "unnamed": ["a", false, "c"]})
+    );
 }
 
 #[test]

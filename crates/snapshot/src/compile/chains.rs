@@ -89,6 +89,7 @@ impl<'m> Chains<'m> {
                 labels: labels
                     .map(|(name, value)| (name.clone(), value.clone()))
                     .collect(),
+                details: consumer.details.clone(),
                 uses: CredentialUses::of(noted.cloned()),
             });
             for (position, credential) in consumer.credentials.iter().enumerate() {

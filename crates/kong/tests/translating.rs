@@ -55,6 +55,31 @@ fn what_agents_are_told_of_consumers_is_no_secret() {
 }
 
 #[test]
+fn counts_belong_to_what_a_plugin_is_for() {
+    let states = |id: &str| {
+        let limit = |name: &str| format!("{{name: {name}, id: {id}, config: {{minute: 5}}}}");
+        let text = format!(
+            "{SERVICE}    plugins: [{}]\nplugins: [{}]",
+            limit("rate-limiting"),
+            limit("rate-limiting").replace("0001", "0002"),
+        );
+        let (model, _) = read(&text, RouterFlavor::default()).unwrap_or_else(|found| panic!("{found:?}"));
+        let own = model.routes[0]
+            .plugins
+            .iter()
+            .find_map(|step| match &step.plugin {
+                Some(weir_model::PluginRef::Inline(instance)) => instance.state.clone(),
+                _ => None,
+            });
+        [own, model.plugins[0].state.clone()]
+    };
+    let first = states("00000000-0000-4000-8000-000000000001");
+    assert_eq!(first, states("90000000-0000-4000-8000-000000000001"));
+    assert_eq!(first[1].as_deref(), Some("rate-limiting/-/-/-"));
+    assert!(first[0].is_some() && first[0] != first[1], "{first:?}");
+}
+
+#[test]
 fn services_and_routes() {
     for (rest, path, expected) in [
         ("", "/services/0/name", json!("s")),

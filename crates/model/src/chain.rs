@@ -26,6 +26,10 @@ pub struct PluginInstance {
     /// The workspace whose consumers it knows. No text form says so: it is for those who share a store.
     #[serde(skip)]
     pub workspace: Option<Arc<str>>,
+    /// What its state belongs to, where that is not its id: another instance of the same plugin that says the same goes on
+    /// with it. No text form says so.
+    #[serde(skip)]
+    pub state: Option<String>,
 }
 
 fn empty_object() -> serde_json::Value {

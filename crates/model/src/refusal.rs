@@ -98,6 +98,7 @@ fn refusal(id: String) -> PluginInstance {
         when: None,
         on_refusal: None,
         workspace: None,
+        state: None,
     }
 }
 

@@ -147,6 +147,7 @@ fn instance() -> impl Strategy<Value = PluginInstance> {
             when,
             on_refusal: None,
             workspace: None,
+            state: None,
         }
     })
 }
@@ -355,8 +356,8 @@ fn consumer() -> impl Strategy<Value = Consumer> {
             custom_id: None,
             group,
             labels,
-            credentials,
             details: std::collections::BTreeMap::new(),
+            credentials,
             dialect: DialectName::NATIVE,
             workspace: None,
         })

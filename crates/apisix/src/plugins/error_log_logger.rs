@@ -109,6 +109,7 @@ pub fn instance(metadata: &Map<String, Value>) -> Result<Option<PluginInstance>,
         when: None,
         on_refusal: None,
         workspace: None,
+        state: None,
     }))
 }
 

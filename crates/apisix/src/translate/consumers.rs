@@ -235,6 +235,7 @@ fn refuse(
         when: None,
         on_refusal: None,
         workspace: None,
+        state: None,
     });
     let table = tables.entry(REFUSED.to_owned()).or_default();
     table.insert(item.id.clone(), Some(REFUSED.to_owned()));

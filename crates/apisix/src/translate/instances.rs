@@ -207,6 +207,7 @@ impl<'d> Instances<'d> {
                 content_type: Some(crate::errors::TEXT.to_owned()),
             }),
             workspace: None,
+            state: None,
         })
     }
 

@@ -124,6 +124,7 @@ fn reply(path: &str, body: &str) -> PluginInstance {
         })),
         on_refusal: None,
         workspace: None,
+        state: None,
     }
 }
 

@@ -47,6 +47,9 @@ pub fn qualify_consumers(consumers: &mut [Consumer], workspace: &Arc<str>) {
 /// Has a plugin know the workspace's consumers only, and gives it an id, to which its state belongs, of its own.
 fn qualify_plugin(plugin: &mut PluginInstance, workspace: &Arc<str>) {
     prefix(&mut plugin.id, workspace);
+    if let Some(state) = &mut plugin.state {
+        prefix(state, workspace);
+    }
     qualify_upstreams(plugin, workspace);
     plugin.workspace = Some(Arc::clone(workspace));
 }

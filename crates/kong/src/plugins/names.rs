@@ -10,7 +10,7 @@ const OF_MODELS: &str = "plugins for language models are not built yet";
 const OF_CODE: &str = "plugins that run users' code are not built yet";
 /// It is planned.
 const NOT_BUILT: &str = "it is not built yet";
-const COUNTS: &str = "`policy: cluster`: gateways synchronise their counts through the control plane ([limits over gateways](limits-over-gateways.md)); `policy: redis`: calls over the limit are not counted; keys have different names ([shared limits](redis.md)); counts belong to the plugin's `id`: one that is deleted and created again starts again at 0 ([rate-limit](plugins/rate-limit.md))";
+const COUNTS: &str = "`policy: cluster`: gateways synchronise their counts through the control plane ([limits over gateways](limits-over-gateways.md)); `policy: redis`: calls over the limit are not counted; keys have different names ([shared limits](redis.md)); a consumer's plugin counts for itself, also by `ip`, `header` and `path` ([rate-limit](plugins/rate-limit.md))";
 const ADVANCED_COUNTS: &str = "calls over the limit are not counted, as with `disable_penalty`; `strategy: cluster`: gateways synchronise their counts through the control plane four times in a second, whatever `sync_rate` is ([limits over gateways](limits-over-gateways.md)); at most 8 limits; Redis Sentinel and Cluster are not in its `redis`";
 const STATSD: &str = "`shdict_usage` is left out, services are reported by name, `workspace` is `default`; a `sample_rate` below 1 skips calls";
 const LOGS: &str = "`custom_fields_by_lua` is refused; entries have no `upstream_uri`, contain only the names of route and service, and have `latencies.receive` 0; secrets in headers and query are masked";

@@ -20,6 +20,9 @@ use uuid::Uuid;
 use weir_model::{ChainStep, ConsumerTable, Diagnostic, PluginInstance, PluginRef};
 use weir_plugins::SERVICE_LABEL;
 
+/// The plugins whose counts belong to what an instance is for.
+const COUNTED_BY_PLACE: [&str; 2] = ["rate-limiting", "response-ratelimiting"];
+
 /// What an instance belongs to, consumers aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Scope {
@@ -48,7 +51,7 @@ pub struct Chains {
     /// By descending priority; only plugins that have instances.
     plugins: Vec<Instances>,
     /// Instances that are not shared.
-    own: HashMap<Uuid, CataloguePlugin>,
+    own: HashMap<Uuid, PluginInstance>,
     /// The ids of those that refuse calls.
     refusing: HashSet<String>,
     shared: Vec<PluginInstance>,
@@ -152,8 +155,9 @@ impl Chains {
             service: plugin.service,
         };
         // Instances for more than one route are shared, so that they have one state.
+        let made = instance(plugin, made);
         if plugin.consumer.is_some() || plugin.route.is_none() {
-            self.shared.push(instance(plugin.id, made));
+            self.shared.push(made);
         } else {
             self.own.insert(plugin.id, made);
         }
@@ -297,9 +301,12 @@ impl Chains {
     }
 }
 
-fn instance(id: Uuid, made: CataloguePlugin) -> PluginInstance {
+fn instance(plugin: &Plugin, made: CataloguePlugin) -> PluginInstance {
     PluginInstance {
-        id: id.to_string(),
+        id: plugin.id.to_string(),
+        state: COUNTED_BY_PLACE
+            .contains(&plugin.name.as_str())
+            .then(|| place(plugin)),
         name: made.name.to_owned(),
         config: made.config,
         when: None,
@@ -308,15 +315,23 @@ fn instance(id: Uuid, made: CataloguePlugin) -> PluginInstance {
     }
 }
 
+/// What counts belong to: as in the original not to the instance, so that one that is deleted and made again goes on. There is one
+/// enabled instance for each of these.
+fn place(plugin: &Plugin) -> String {
+    let ids = [plugin.route, plugin.service, plugin.consumer];
+    let ids = ids.map(|id| id.map_or_else(|| "-".to_owned(), |id| id.to_string()));
+    format!("{}/{}", plugin.name, ids.join("/"))
+}
+
 /// An instance of a route stands in its chain alone.
-fn used(id: Uuid, own: &mut HashMap<Uuid, CataloguePlugin>, is_kept: bool) -> PluginRef {
+fn used(id: Uuid, own: &mut HashMap<Uuid, PluginInstance>, is_kept: bool) -> PluginRef {
     let made = if is_kept {
         own.get(&id).cloned()
     } else {
         own.remove(&id)
     };
     match made {
-        Some(made) => PluginRef::Inline(instance(id, made).into()),
+        Some(made) => PluginRef::Inline(made.into()),
         None => PluginRef::Shared(id.to_string()),
     }
 }

@@ -303,7 +303,7 @@ impl<'m> Chains<'m> {
         });
         let settings = self.model.settings_of(dialect);
         let context = BuildContext {
-            instance_id: &id,
+            instance_id: instance.state.as_deref().unwrap_or(&id),
             dialect,
             keys_may_repeat: settings.is_some_and(|it| it.keys_may_repeat),
             consumers_may_be_missing: settings.is_some_and(|it| it.consumers_may_be_missing),

@@ -112,3 +112,63 @@ fn gateways_settle_what_they_count() {
         assert_eq!(call(gateway, "a"), None);
     }
 }
+
+#[test]
+fn a_plugin_of_kong_that_is_made_again_goes_on_counting() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let flags = ["--data", "data", "--kong-admin", "127.0.0.1:0"];
+    let weir = Weir::start(folder.path(), &flags);
+    let (admin, upstream) = (weir.kong(), server(|_| (200, "ok".to_owned())));
+    let make = |path: &str, body: serde_json::Value| {
+        let call = Call::new("POST", &admin, path);
+        let answer = call.body(&body.to_string()).make().expect(201);
+        answer.json()["id"].as_str().expect("an id").to_owned()
+    };
+    make(
+        "/services",
+        serde_json::json!({"name": "s", "url": format!("http://{upstream}")}),
+    );
+    let limits = [
+        ("rate-limiting", serde_json::json!({"year": 10, "limit_by": "ip"})),
+        (
+            "response-ratelimiting",
+            serde_json::json!({"limits": {"a": {"year": 10}}, "limit_by": "ip"}),
+        ),
+    ];
+    for (number, (name, config)) in limits.into_iter().enumerate() {
+        let path = format!("/{number}");
+        let route = make(
+            "/services/s/routes",
+            serde_json::json!({"paths": [path.as_str()]}),
+        );
+        let plugins = format!("/routes/{route}/plugins");
+        let body = serde_json::json!({"name": name, "config": config});
+        let first = make(&plugins, body.clone());
+        let left = || {
+            let answer = Call::get(&weir.proxy(), &path).make();
+            let headers = ["X-RateLimit-Remaining-Year", "X-RateLimit-Remaining-a-Year"];
+            let told = headers.iter().find_map(|it| answer.header(it));
+            told.and_then(|it| it.parse::<u64>().ok())
+        };
+        let mut seen = None;
+        until("it limits", || {
+            seen = left();
+            seen.is_some()
+        });
+        let before = seen.expect("it has been told");
+        Call::new("DELETE", &admin, &format!("{plugins}/{first}"))
+            .make()
+            .expect(204);
+        until("it is gone", || left().is_none());
+        let second = make(&plugins, body);
+        assert_ne!(first, second);
+        until("it limits again", || {
+            seen = left();
+            seen.is_some()
+        });
+        assert!(
+            seen < Some(before) || name.starts_with("response"),
+            "{name}: {seen:?}"
+        );
+    }
+}

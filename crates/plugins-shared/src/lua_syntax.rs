@@ -1,5 +1,7 @@
-//! Whether a chunk of Lua can be one: it begins as a statement does, its blocks are closed, its texts end. What it does
-//! is not looked at.
+//! Whether a chunk of Lua can be one: it begins as a statement does, its blocks and brackets are closed, its texts end. What it
+//! does is not looked at.
+//!
+//! **What it is not**: a parser of Lua. That comes with what runs the code; until then, a chunk may pass that Lua refuses.
 
 /// Words with which a statement begins.
 const STATEMENTS: [&str; 10] = [
@@ -63,7 +65,7 @@ fn wrong_start(chunk: &str) -> Option<(usize, String)> {
     (!is_closer).then(|| (reader.line, format!("'=' expected near '{near}'")))
 }
 
-/// The block that is not closed, or closed too often, and in which line that is seen.
+/// The block or bracket that is not closed, or closed too often, and in which line that is seen.
 fn open_block(chunk: &str) -> Option<(usize, String)> {
     let mut reader = Reader { rest: chunk, line: 1 };
     let mut open: Vec<(&str, usize)> = Vec::new();
@@ -72,7 +74,7 @@ fn open_block(chunk: &str) -> Option<(usize, String)> {
             Ok(Some(token)) => token,
             Ok(None) => {
                 let (opener, at) = open.pop()?;
-                let closer = if opener == "repeat" { "until" } else { "end" };
+                let closer = closer(opener);
                 break match at == reader.line {
                     true => format!("'{closer}' expected near '<eof>'"),
                     false => format!("'{closer}' expected (to close '{opener}' at line {at}) near '<eof>'"),
@@ -81,11 +83,17 @@ fn open_block(chunk: &str) -> Option<(usize, String)> {
             Err(problem) => break problem,
         };
         match token {
-            "function" | "do" | "if" | "repeat" => open.push((token, line)),
-            "end" | "until" => {
-                let wanted = open.pop().map(|(opener, _)| opener);
-                if wanted.is_none_or(|opener| (opener == "repeat") != (token == "until")) {
-                    break format!("'<eof>' expected near '{token}'");
+            "function" | "do" | "if" | "repeat" | "(" | "[" | "{" => open.push((token, line)),
+            "end" | "until" | ")" | "]" | "}" => {
+                let opener = open.pop().map(|(opener, _)| opener);
+                let wanted = opener.map(closer);
+                if wanted != Some(token) {
+                    let is_bracket = |it: &&str| matches!(*it, ")" | "]" | "}");
+                    break match (wanted.filter(is_bracket), is_bracket(&token)) {
+                        (Some(wanted), _) => format!("'{wanted}' expected near '{token}'"),
+                        (None, true) => format!("unexpected symbol near '{token}'"),
+                        (None, false) => format!("'<eof>' expected near '{token}'"),
+                    };
                 }
             }
             _ => {}
@@ -94,13 +102,24 @@ fn open_block(chunk: &str) -> Option<(usize, String)> {
     Some((reader.line, problem))
 }
 
+/// What closes a block or a bracket.
+fn closer(opener: &str) -> &'static str {
+    match opener {
+        "repeat" => "until",
+        "(" => ")",
+        "[" => "]",
+        "{" => "}",
+        _ => "end",
+    }
+}
+
 struct Reader<'c> {
     rest: &'c str,
     line: usize,
 }
 
 impl<'c> Reader<'c> {
-    /// The next word, and the line that it is in; texts and comments are passed over.
+    /// The next word or bracket, and the line that it is in; texts and comments are passed over.
     fn next(&mut self) -> Result<Option<(&'c str, usize)>, String> {
         loop {
             let rest = self.rest;
@@ -123,6 +142,9 @@ impl<'c> Reader<'c> {
                 return Ok(Some((&rest[..length], self.line)));
             } else {
                 self.skip(first.len_utf8());
+                if "()[]{}".contains(first) {
+                    return Ok(Some((&rest[..1], self.line)));
+                }
             }
         }
     }
@@ -202,6 +224,23 @@ mod tests {
             error_in("not a", "meta pre_function").as_deref(),
             Some("[string \"meta pre_function\"]:1: unexpected symbol near 'not'")
         );
+    }
+
+    #[test]
+    fn brackets_are_closed() {
+        for (chunk, wanted) in [
+            ("return )", Some("unexpected symbol near ')'")),
+            ("return (", Some("')' expected near '<eof>'")),
+            ("return {1, 2)", Some("'}' expected near ')'")),
+            ("f(function() ) end", Some("unexpected symbol near ')'")),
+            ("if a then f(b end", Some("')' expected near 'end'")),
+            ("a[b[1]] = ({...})[1]", None),
+            ("a = [[)]] b = ')' -- )", None),
+            ("a[ [[x]] ] = {f{}, f'', (g)()}", None),
+        ] {
+            let told = error(chunk).map(|told| told.split("]:1: ").last().unwrap_or_default().to_owned());
+            assert_eq!(told.as_deref(), wanted, "{chunk}");
+        }
     }
 
     #[test]

@@ -75,7 +75,7 @@ pub struct Config {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<u64>,
     /// The longest body in bytes in which a query is looked for, 1,048,576 if absent; a longer one
-    /// is refused with status 400.
+    /// is refused with status 400, or 413 if the call does not tell its length.
     #[serde(skip_serializing_if = "graphql::is_default_max_body")]
     pub max_body_bytes: usize,
 }

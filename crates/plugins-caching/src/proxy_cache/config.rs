@@ -62,7 +62,7 @@ pub struct Config {
     /// Calls are GraphQL queries: their body is in the key, and calls with mutations are passed on.
     pub graphql: bool,
     /// With `graphql`: the longest body in bytes in which a query is looked for, 1,048,576 if absent; a longer one
-    /// is refused with status 400.
+    /// is refused with status 400, or 413 if the call does not tell its length.
     #[serde(skip_serializing_if = "graphql::is_default_max_body")]
     pub graphql_max_body_bytes: usize,
     /// The method `PURGE` makes the cache forget the response.

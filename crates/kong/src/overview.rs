@@ -6,12 +6,13 @@ use weir_model::overview::{
 };
 
 /// Credentials, by their entity types, and the plugins that they are for.
-const CREDENTIALS: [(&str, &str); 7] = [
+const CREDENTIALS: [(&str, &str); 8] = [
     ("acls", "acl"),
     ("basicauth_credentials", "basic-auth"),
     ("hmacauth_credentials", "hmac-auth"),
     ("jwt_secrets", "jwt"),
     ("keyauth_credentials", "key-auth"),
+    ("keyauth_enc_credentials", "key-auth-enc"),
     ("mtls_auth_credentials", "mtls-auth"),
     ("oauth2_credentials", "oauth2"),
 ];

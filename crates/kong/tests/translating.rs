@@ -80,6 +80,19 @@ fn counts_belong_to_what_a_plugin_is_for() {
 }
 
 #[test]
+fn keys_of_both_plugins_belong_to_their_consumers() {
+    let text = "consumers: [{username: ada, keyauth_credentials: [{key: k1}], keyauth_enc_credentials: [{key: k2}]}]\n\
+                keyauth_enc_credentials: [{key: k3, consumer: {username: ada}}]";
+    let (model, _) = read(text, RouterFlavor::default()).unwrap_or_else(|found| panic!("{found:?}"));
+    let credentials = model.consumers[0].credentials.iter();
+    let keys: Vec<Value> = credentials.map(|it| it.config["key"].clone()).collect();
+    assert_eq!(keys, [json!("k1"), json!("k2"), json!("k3")], "{keys:?}");
+    let twice = "consumers: [{username: ada, keyauth_enc_credentials: [{key: secret}, {key: secret}]}]";
+    let found = read(twice, RouterFlavor::default()).expect_err("a key stands twice");
+    assert!(found[0].message.contains("(hidden)"), "{found:?}");
+}
+
+#[test]
 fn services_and_routes() {
     for (rest, path, expected) in [
         ("", "/services/0/name", json!("s")),

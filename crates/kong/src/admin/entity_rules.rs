@@ -26,7 +26,7 @@ use weir_plugins::vault_auth::VaultServer;
 pub fn is_made_up(entity_type: &EntityType, field: &str) -> bool {
     matches!(
         (entity_type.name, field),
-        ("keyauth_credentials", "key")
+        ("keyauth_credentials" | "keyauth_enc_credentials", "key")
             | ("jwt_secrets", "key" | "secret")
             | ("hmacauth_credentials", "secret")
             | ("oauth2_credentials", "client_id" | "client_secret")

@@ -70,7 +70,14 @@ pub fn scope(path: &str) -> Scope {
 }
 
 /// What stands below these is a secret, if it is no id.
-const SECRETS_BELOW: [&str; 4] = ["key-auth", "key-auths", "oauth2_tokens", "token"];
+const SECRETS_BELOW: [&str; 6] = [
+    "key-auth",
+    "key-auth-enc",
+    "key-auths",
+    "key-auths-enc",
+    "oauth2_tokens",
+    "token",
+];
 
 /// A path as it may stand in a record: members can be named by their keys, which are secrets.
 pub fn recordable(path: &str) -> String {
@@ -119,6 +126,7 @@ mod tests {
     fn keys_in_paths_are_not_recorded() {
         for (path, expected) in [
             ("/consumers/c/key-auth/k1", "/consumers/c/key-auth/***"),
+            ("/key-auths-enc/k1", "/key-auths-enc/***"),
             ("/team/key-auths/k1/consumer", "/team/key-auths/***/consumer"),
             ("/%6bey-auths//k1", "/%6bey-auths//***"),
             ("/consumers/c/key-auth", "/consumers/c/key-auth"),

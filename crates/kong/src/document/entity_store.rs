@@ -157,6 +157,14 @@ fn insert(
         "keyauth_credentials" => {
             insert_at(&mut document.keyauth_credentials, position, entity, Fields::typed)?;
         }
+        "keyauth_enc_credentials" => {
+            insert_at(
+                &mut document.keyauth_enc_credentials,
+                position,
+                entity,
+                Fields::typed,
+            )?;
+        }
         "jwt_secrets" => insert_at(&mut document.jwt_secrets, position, entity, Fields::typed)?,
         "acls" => insert_at(&mut document.acls, position, entity, Fields::typed)?,
         "basicauth_credentials" => {
@@ -222,6 +230,7 @@ fn remove(document: &mut Document, entity_type: &str, position: usize) {
         "upstreams" => take(&mut document.upstreams, position),
         "targets" => take(&mut document.targets, position),
         "keyauth_credentials" => take(&mut document.keyauth_credentials, position),
+        "keyauth_enc_credentials" => take(&mut document.keyauth_enc_credentials, position),
         "jwt_secrets" => take(&mut document.jwt_secrets, position),
         "acls" => take(&mut document.acls, position),
         "basicauth_credentials" => take(&mut document.basicauth_credentials, position),

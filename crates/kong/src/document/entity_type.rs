@@ -133,6 +133,10 @@ pub static ENTITY_TYPES: &[EntityType] = &[
         .at("key-auths", "key-auth")
         .id_from(IdFrom::Nothing)
         .cascading(),
+    EntityType::new("keyauth_enc_credentials", &consumer::KEYAUTH, "key")
+        .at("key-auths-enc", "key-auth-enc")
+        .id_from(IdFrom::Nothing)
+        .cascading(),
     EntityType::new("jwt_secrets", &consumer::JWT, "key")
         .at("jwts", "jwt")
         .id_from(IdFrom::Nothing)

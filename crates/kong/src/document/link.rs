@@ -26,7 +26,7 @@ pub fn find_doubles(entities: &[RawEntity], problems: &mut Problems) {
             if let Some(Value::String(value)) = entity.fields.get(field.name)
                 && !values.insert((entity_type, field.name, value))
             {
-                let value = if entity_type == "keyauth_credentials" {
+                let value = if ["keyauth_credentials", "keyauth_enc_credentials"].contains(&entity_type) {
                     "(hidden)"
                 } else {
                     value

@@ -73,6 +73,8 @@ pub struct Document {
     pub targets: Vec<Entity<Target>>,
     /// API keys.
     pub keyauth_credentials: Vec<Entity<KeyauthCredential>>,
+    /// API keys of `key-auth-enc`, which are good for `key-auth` too.
+    pub keyauth_enc_credentials: Vec<Entity<KeyauthCredential>>,
     /// JWT secrets.
     pub jwt_secrets: Vec<Entity<JwtSecret>>,
     /// Memberships of groups.
@@ -154,6 +156,7 @@ impl Document {
             upstreams: typed(take("upstreams"), Fields::typed, problems),
             targets: typed(take("targets"), Fields::typed, problems),
             keyauth_credentials: typed(take("keyauth_credentials"), Fields::typed, problems),
+            keyauth_enc_credentials: typed(take("keyauth_enc_credentials"), Fields::typed, problems),
             jwt_secrets: typed(take("jwt_secrets"), Fields::typed, problems),
             acls: typed(take("acls"), Fields::typed, problems),
             basicauth_credentials: typed(take("basicauth_credentials"), Fields::typed, problems),

@@ -147,7 +147,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::served("key-auth"),
     PluginName::differs(
         "key-auth-enc",
-        &["its keys are those of `key-auth`, also in the Admin API; the store encrypts them, as all it holds, only with `--store-key` ([control plane](control-plane.md))"],
+        &["its keys (`keyauth_enc_credentials`) are good for `key-auth` too, and those of `key-auth` for it; the store encrypts them, as all it holds, only with `--store-key` ([control plane](control-plane.md))"],
     )
     .paid(),
     PluginName::refused("konnect-application-auth", "it works only with Konnect").paid(),

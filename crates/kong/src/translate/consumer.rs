@@ -15,7 +15,8 @@ use weir_plugins::{basic_auth, hmac_auth, jwt, key_auth, oauth2_server};
 /// Translates consumers and credentials.
 pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consumer> {
     let mut credentials: HashMap<Uuid, Vec<Credential>> = HashMap::new();
-    for Entity { place, value: key } in &document.keyauth_credentials {
+    let keys = document.keyauth_credentials.iter();
+    for Entity { place, value: key } in keys.chain(&document.keyauth_enc_credentials) {
         let Some(text) = &key.key else {
             let message = "a credential without a key was skipped: Weir generates no keys in files";
             found.push(Diagnostic::warning(place.to_path(), message));
@@ -88,15 +89,14 @@ pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consum
             custom_id: consumer.custom_id.clone(),
             group: None,
             labels: labels(consumer.id).into_iter().collect(),
-            credentials: credentials.remove(&consumer.id).unwrap_or_default(),
             details: details(consumer),
+            credentials: credentials.remove(&consumer.id).unwrap_or_default(),
             dialect: crate::NAME,
             workspace: None,
         })
         .collect()
 }
 
-/// Clients of OAuth 2.0 with the tokens that an administrator has written, each with its consumer.
 /// What policy agents are told about a consumer besides its names.
 fn details(consumer: &document::Consumer) -> BTreeMap<String, Value> {
     let fields = [
@@ -110,6 +110,7 @@ fn details(consumer: &document::Consumer) -> BTreeMap<String, Value> {
     written.filter(|(_, value)| !value.is_null()).collect()
 }
 
+/// Clients of OAuth 2.0 with the tokens that an administrator has written, each with its consumer.
 fn oauth2_clients(
     document: &Document,
     found: &mut Vec<Diagnostic>,

@@ -185,7 +185,7 @@ impl LogRecord<'_> {
         Masks::write_url(out, &exchange.request, &self.masks.uri(&exchange.request));
         text_field(out, "request_method", &exchange.request.method);
         json::name(out, "request_headers");
-        self.masks.write_headers(out, &exchange.request.headers);
+        self.masks.write_request_headers(out, &exchange.request);
         json::name(out, "request_query");
         let query = exchange.request.query.as_deref().unwrap_or_default();
         self.masks.write_arguments(out, query);
@@ -214,7 +214,7 @@ impl LogRecord<'_> {
         self.masks
             .write_arguments(out, request.query.as_deref().unwrap_or_default());
         json::name(out, "headers");
-        self.masks.write_headers(out, &request.headers);
+        self.masks.write_request_headers(out, request);
         if let Some(body) = self.request_body {
             text_field(out, "body", body);
         }

@@ -46,9 +46,32 @@ impl Masks {
             .any(|hidden| hidden.as_bytes().eq_ignore_ascii_case(name))
     }
 
+    /// Appends the headers of a request as an object. The `Host` is there also where the upstream has got another one.
+    pub fn write_request_headers(&self, out: &mut Vec<u8>, request: &Request) {
+        out.push(b'{');
+        if !request.headers.contains(b"host") && !request.host.is_empty() {
+            json::token_key(out, b"host");
+            let mut host = request.host.clone();
+            if let Some(port) = request.host_port {
+                host.extend_from_slice(format!(":{port}").as_bytes());
+            }
+            match self.hides_header(b"host") {
+                true => json::text(out, MASKED.as_bytes()),
+                false => json::text(out, &host),
+            }
+        }
+        self.write_fields(out, &request.headers);
+        out.push(b'}');
+    }
+
     /// Appends the headers as an object. Names are in lower case; of a name that comes several times, there is a list.
     pub fn write_headers(&self, out: &mut Vec<u8>, headers: &Headers) {
         out.push(b'{');
+        self.write_fields(out, headers);
+        out.push(b'}');
+    }
+
+    fn write_fields(&self, out: &mut Vec<u8>, headers: &Headers) {
         for header in headers.iter().take(MAX_FIELDS) {
             let mut same = headers.get_all(header.name);
             let is_first = same.next().is_some_and(|first| std::ptr::eq(first, header.value));
@@ -69,7 +92,6 @@ impl Masks {
                 json::text(out, header.value);
             }
         }
-        out.push(b'}');
     }
 
     /// Appends the query's arguments as an object; one without `=` is `true`.

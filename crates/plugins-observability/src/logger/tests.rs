@@ -58,7 +58,11 @@ fn layouts_describe_calls_without_secrets() {
                 ),
                 (
                     "/request/headers",
-                    json!({"authorization": "REDACTED", "x-a": ["1", "2"], "cookie": "REDACTED"}),
+                    // The engine has taken the `Host` out: the upstream gets another one.
+                    json!({
+                        "host": "api.example", "authorization": "REDACTED", "x-a": ["1", "2"],
+                        "cookie": "REDACTED",
+                    }),
                 ),
                 ("/request/size", json!(77)),
                 ("/response/headers", json!({"set-cookie": "REDACTED"})),

@@ -106,14 +106,14 @@ fn agents_get_route_and_service_if_the_configuration_asks_for_it() {
 fn agents_are_told_what_is_written_about_consumers_but_no_secret() {
     let document = json!({
         "consumers": [{
-            "username": "ada", "desc": "d", "create_time": 5, "labels": {"custom_id": "c", "plan": "gold"},
+            "username": "ada", "desc": "d", "labels": {"custom_id": "c", "plan": "gold"},
             "plugins": {"key-auth": {"key": "a-secret"}},
         }],
         "routes": [],
     });
     let (model, _) = translate(&document, &Options::default()).expect("a good document");
     let details = serde_json::to_value(&model.consumers[0].details).expect("JSON");
-    assert_eq!(details, json!({"desc": "d", "create_time": 5}));
+    assert_eq!(details, json!({"desc": "d"}));
 }
 
 const MODEL: &str = "[request_definition]\nr = sub, obj, act\n[policy_definition]\np = sub, obj, act\n\

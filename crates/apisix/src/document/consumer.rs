@@ -3,7 +3,6 @@
 use super::{Id, Plugins};
 use crate::schema::{Schema, id, label_map, long_text, object, one_of, short_text, text, timestamp};
 use serde::Deserialize;
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -13,8 +12,6 @@ pub struct Consumer {
     pub username: String,
     pub group_id: Option<Id>,
     pub desc: Option<String>,
-    pub create_time: Option<Value>,
-    pub update_time: Option<Value>,
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
     #[serde(default)]

@@ -230,7 +230,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs(
         "opa",
         &[
-            "the data about route and service that the agent gets has `***` in place of secrets; with `with_route` and `with_service` of a global rule, it has their names and labels only; `with_consumer` sends all but the plugins of a consumer",
+            "the data about route and service that the agent gets has `***` in place of secrets; with `with_route` and `with_service` of a global rule, it has their names and labels only; `with_consumer` sends a consumer without its plugins and times",
         ],
     ),
     PluginName::served("openfunction"),

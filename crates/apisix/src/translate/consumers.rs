@@ -166,17 +166,11 @@ fn consumer(
     }
 }
 
-/// What policy agents are told about a consumer besides its names, group and labels.
+/// What policy agents are told about a consumer besides its names, group and labels. Most have nothing of it, and take no room
+/// for it.
 fn details(consumer: &document::Consumer) -> BTreeMap<String, Value> {
-    let fields = [
-        ("desc", consumer.desc.clone().map(Value::from)),
-        ("create_time", consumer.create_time.clone()),
-        ("update_time", consumer.update_time.clone()),
-    ];
-    let written = fields
-        .into_iter()
-        .filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    written.collect()
+    let desc = consumer.desc.clone().map(Value::from);
+    desc.map(|desc| ("desc".to_owned(), desc)).into_iter().collect()
 }
 
 fn credentials_of(

@@ -148,8 +148,6 @@ pub struct Consumer {
     pub username: Option<String>,
     pub custom_id: Option<String>,
     pub tags: Option<Value>,
-    pub created_at: Option<Value>,
-    pub updated_at: Option<Value>,
 }
 
 /// An API key of a consumer. Not `Debug`: it is a secret.

@@ -97,17 +97,10 @@ pub fn translate(document: &Document, found: &mut Vec<Diagnostic>) -> Vec<Consum
         .collect()
 }
 
-/// What policy agents are told about a consumer besides its names.
+/// What policy agents are told about a consumer besides its names. Most have nothing of it, and take no room for it.
 fn details(consumer: &document::Consumer) -> BTreeMap<String, Value> {
-    let fields = [
-        ("tags", &consumer.tags),
-        ("created_at", &consumer.created_at),
-        ("updated_at", &consumer.updated_at),
-    ];
-    let written = fields
-        .into_iter()
-        .filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
-    written.filter(|(_, value)| !value.is_null()).collect()
+    let tags = consumer.tags.clone().filter(|tags| !tags.is_null());
+    tags.map(|tags| ("tags".to_owned(), tags)).into_iter().collect()
 }
 
 /// Clients of OAuth 2.0 with the tokens that an administrator has written, each with its consumer.

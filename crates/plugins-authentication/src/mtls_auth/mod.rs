@@ -38,7 +38,7 @@ pub struct Config {
     /// The authorities that may have signed the certificates, in PEM; empty: no certificate is accepted, except
     /// `registered` ones.
     pub authorities: Vec<String>,
-    /// The scope of credentials for `mtls-auth`: only their certificates are accepted, whoever signed them, and lead to
+    /// The scope of credentials for `mtls-auth`: only their certificates are accepted, from any signer, and lead to
     /// their consumers. With `authorities`, one of those must also have signed them. Absent: names lead to consumers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registered: Option<String>,

@@ -55,7 +55,7 @@ pub struct WindowStore {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unavailable_message: Option<String>,
     /// Seconds, 0.01 to 3600. If set, no call asks the Redis: each gateway counts for itself, and adds its count to the
-    /// common count at this interval, from which it learns the counts of the others. Each other gateway may let pass as
+    /// common count at this interval, from which it learns the counts of the others. Each other gateway may accept as
     /// many calls beyond the limit as reach it in that time, and never more than the limit itself in a window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.01, max = 3600.0))]

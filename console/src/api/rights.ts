@@ -4,6 +4,7 @@ import { ApiError, get } from './client'
 
 /** A call, and whether the caller may make it somewhere. */
 interface Permitted {
+  operation: string
   action: string
   allowed: boolean
   scopes: string[]
@@ -48,12 +49,17 @@ export function useStoredRight(action: string): string | null {
   return state.data?.read_only === true ? READ_ONLY : refused
 }
 
-/** Why an action is refused; `null`: it is not, or that is not known. */
-export function useRight(action: string): string | null {
+/**
+ * Why an action is refused; `null`: it is not, or that is not known. With a right in one part some calls of an action are
+ * possible and others are not: `operation` names the one that is meant.
+ */
+export function useRight(action: string, operation?: string): string | null {
   const can = useCan()
   const state = useConfigurationState()
   if (state.data?.read_only === true && isChange(action)) return READ_ONLY
-  const known = can.data?.filter((it) => it.action === action) ?? []
+  const ofAction = can.data?.filter((it) => it.action === action) ?? []
+  const ofOperation = ofAction.filter((it) => it.operation === operation)
+  const known = ofOperation.length > 0 ? ofOperation : ofAction
   if (known.length === 0 || known.some((it) => it.allowed)) return null
   return known[0]?.reason ?? `Your roles do not allow this: it asks for ${action}.`
 }

@@ -27,7 +27,8 @@ export default function ApplicationPage() {
   const [, name = ''] = useSegments()
   const [application, subscriptions] = [useApplication(name), useSubscriptions()]
   const [above, setAbove] = useState<'subscribe' | 'edit' | 'delete' | { made: Credential } | null>(null)
-  const refused = useRight('subscriptions:write')
+  const refused = useRight('subscriptions:write', 'putApplication')
+  const subscribing = useRight('subscriptions:write', 'subscribe')
   if (application.data === undefined) return <Waiting title={name} crumbs={CRUMBS} queries={[application]} />
   const own = (subscriptions.data ?? []).filter((it) => it.application === name)
   const close = () => setAbove(null)
@@ -48,7 +49,7 @@ export default function ApplicationPage() {
           <Button isEdit refused={refused} onPress={() => setAbove('edit')}>
             Edit
           </Button>
-          <Button look="primary" refused={refused ?? (application.data.archived ? 'It is archived: it takes no new subscriptions.' : null)} onPress={() => setAbove('subscribe')}>
+          <Button look="primary" refused={subscribing ?? (application.data.archived ? 'It is archived: it takes no new subscriptions.' : null)} onPress={() => setAbove('subscribe')}>
             Subscribe
           </Button>
         </>

@@ -39,7 +39,7 @@ const key = (it: Row) => it.application.name
 export default function Applications() {
   const [applications, subscriptions] = [useApplications(), useSubscriptions()]
   const [isAdding, setAdding] = useState(false)
-  const refused = useRight('subscriptions:write')
+  const refused = useRight('subscriptions:write', 'createApplication')
   const rows = useMemo(
     () =>
       (applications.data ?? []).map((application) => ({

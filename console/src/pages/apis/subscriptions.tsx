@@ -52,6 +52,7 @@ export default function Subscriptions() {
   const subscriptions = useSubscriptions()
   const [above, setAbove] = useState<{ step: Step; chosen: Subscription[] } | null>(null)
   const refused = useRight('subscriptions:write')
+  const subscribing = useRight('subscriptions:write', 'subscribe')
   const [parameters, setParameters] = useSearchParams()
   const waiting = (subscriptions.data ?? []).filter((it) => it.state === 'pending')
   return (
@@ -63,7 +64,7 @@ export default function Subscriptions() {
         { about: 'Accept one', method: 'POST', path: `${subscriptionPath('ID')}/state`, body: { state: 'accepted' } },
       ]}
       actions={
-        <ButtonLink to="/applications" refused={refused}>
+        <ButtonLink to="/applications" refused={subscribing}>
           Subscribe an application
         </ButtonLink>
       }

@@ -32,7 +32,7 @@ function Existing({ name }: { name: string }) {
 
 function Editor({ base, isNew }: { base: Begun; isNew: boolean }) {
   const known = useProducts()
-  const refused = useRight('apis:write')
+  const refused = useRight('apis:write', 'putProduct')
   const client = useQueryClient()
   const [, go] = useLocation()
   const name = nameIn(base.data)

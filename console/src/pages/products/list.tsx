@@ -28,7 +28,7 @@ const key = (it: Row) => it.product.name
 
 export default function Products() {
   const [products, subscriptions] = [useProducts(), useSubscriptions()]
-  const refused = useRight('apis:write')
+  const refused = useRight('apis:write', 'putProduct')
   const rows = useMemo(
     () =>
       (products.data ?? []).map((product) => ({

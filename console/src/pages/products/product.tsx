@@ -25,7 +25,7 @@ export default function ProductPage() {
   const [, name = ''] = useSegments()
   const [product, plans, subscriptions] = [useProduct(name), useProductPlans(name), useSubscriptions()]
   const [above, setAbove] = useState<Above>(null)
-  const refused = useRight('apis:write')
+  const refused = useRight('apis:write', 'putProduct')
   if (product.data === undefined) return <Waiting title={name} crumbs={CRUMBS} queries={[product]} />
   const it = product.data
   const all = [...(plans.data ?? [])].sort((a, b) => a.order - b.order || a.name.localeCompare(b.name))

@@ -227,6 +227,15 @@ impl Operation {
         }
     }
 
+    /// Whether a right in a part may be enough: it may be called with that, or its path names a part.
+    pub fn has_parts(&self) -> bool {
+        let names_a_part = |it: &str| {
+            let kind = it.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
+            kind.is_some_and(|kind| Scope::of(kind, "-").is_some())
+        };
+        self.is_partial || self.path.split('/').any(names_a_part)
+    }
+
     /// The parts that a path names. The right in one of them is enough.
     pub fn scopes(&self, path: &str) -> Vec<Scope> {
         let named = self.path.split('/').zip(path.split('/'));

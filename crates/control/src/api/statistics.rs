@@ -1,8 +1,8 @@
 //! Statistics of a workspace: a query may name one in its filter, which stands for the services that the workspace has
-//! now. A caller with rights in workspaces only gets the numbers of these and no others.
+//! now. A caller with rights in workspaces, APIs or environments only gets the numbers of these and no others.
 
 use super::{Api, Problem};
-use crate::access::{Action, Caller, Scope};
+use crate::access::{Action, Caller, EVERYWHERE, Scope};
 use axum::http::StatusCode;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,24 +27,10 @@ fn service(workspace: &str, name: &str) -> String {
 /// # Errors
 /// The caller may not.
 pub async fn within_rights(api: &Arc<Api>, caller: &Caller, mut query: Query) -> Result<Query, Problem> {
+    permit(caller, &query)?;
     let Some(wanted) = query.filter.remove(WORKSPACE) else {
-        return match caller.can(Action::AnalyticsRead, &Scope::Everything) {
-            true => Ok(query),
-            false => Err(Problem::forbidden(format!(
-                "{} may see the numbers of some workspaces only: name one of them in 'filter.workspace'",
-                caller.name()
-            ))),
-        };
+        return Ok(query);
     };
-    for workspace in wanted.values() {
-        if !caller.can(Action::AnalyticsRead, &Scope::workspace(workspace)) {
-            let detail = format!(
-                "{} may not see the numbers of the workspace {workspace}",
-                caller.name()
-            );
-            return Err(Problem::forbidden(detail));
-        }
-    }
     let working = Arc::clone(api);
     let rows = tokio::task::spawn_blocking(move || working.index.rows(List::Services)).await;
     let rows = rows.map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
@@ -54,6 +40,41 @@ pub async fn within_rights(api: &Arc<Api>, caller: &Caller, mut query: Query) ->
         .collect();
     narrow(&mut query, &wanted, &known);
     Ok(query)
+}
+
+/// Refuses a query about more than what the caller may see. All that is in a filter has to hold of a call, so that one part
+/// of it which names only what the caller may see is enough.
+fn permit(caller: &Caller, query: &Query) -> Result<(), Problem> {
+    const PARTS: [(&str, &str); 3] = [
+        (WORKSPACE, "workspace"),
+        ("api", "API"),
+        ("environment", "environment"),
+    ];
+    let may_see = |kind: &str, name: &str| {
+        let scope = Scope::of(kind, name).unwrap_or(Scope::Everything);
+        caller.can(Action::AnalyticsRead, &scope)
+    };
+    if may_see(WORKSPACE, EVERYWHERE) {
+        return Ok(());
+    }
+    let mut refused = None;
+    for (kind, word) in PARTS {
+        let Some(named) = query.filter.get(kind).map(OneOrMany::values) else {
+            continue;
+        };
+        match named.iter().find(|it| !may_see(kind, it)) {
+            None if !named.is_empty() => return Ok(()),
+            None => {}
+            Some(name) => refused = refused.or(Some(format!("the numbers of the {word} {name}"))),
+        }
+    }
+    Err(Problem::forbidden(match refused {
+        Some(what) => format!("{} may not see {what}", caller.name()),
+        None => format!(
+            "{} may see the numbers of some parts only: name one of them in 'filter.workspace', 'filter.api' or 'filter.environment'",
+            caller.name()
+        ),
+    }))
 }
 
 /// Puts the services of workspaces in their place. Services that are named, too, narrow it further.

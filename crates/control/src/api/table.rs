@@ -59,7 +59,7 @@ fn of_itself() -> Vec<Operation> {
 /// Every call with the right that it asks for, and whether a right in a part is enough; made once.
 static PERMISSIONS: LazyLock<Vec<(&'static str, Action, bool)>> = LazyLock::new(|| {
     let all = all();
-    let one = |it: &Operation| (it.id, it.action, it.is_partial || it.path.contains('{'));
+    let one = |it: &Operation| (it.id, it.action, it.has_parts());
     all.iter().map(one).collect()
 });
 

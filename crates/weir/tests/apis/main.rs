@@ -20,6 +20,7 @@ mod products;
 #[path = "../support/provider.rs"]
 mod provider;
 mod reviewing;
+mod seeing;
 mod subscribing;
 #[path = "../managed/support.rs"]
 #[allow(dead_code, reason = "no test asks for all of it")]

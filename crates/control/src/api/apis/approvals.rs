@@ -3,6 +3,7 @@
 use super::commit::{WriteEffects, now};
 use super::entities::{body_of, parse};
 use super::library::{self, Library};
+use super::visible::Places;
 use super::{publish, versions};
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::JsonBody;
@@ -48,25 +49,9 @@ pub struct Decision {
     reason: String,
 }
 
-/// The parts in which an approval lies: its API, and the environment of its publication.
-fn scopes(approval: &Approval) -> Vec<Scope> {
-    let parts: Vec<&str> = approval.publication.split('/').collect();
-    match parts.as_slice() {
-        [name, _, environment] => vec![
-            Scope::Api((*name).to_owned()),
-            Scope::Environment((*environment).to_owned()),
-        ],
-        _ => vec![Scope::Everything],
-    }
-}
-
-/// Refuses what a caller may not do with an approval.
+/// Refuses what a caller may not do with an approval, which lies in its API and in the environment of its publication.
 fn permit(caller: &Caller, action: Action, approval: &Approval) -> Result<(), Problem> {
-    let scopes = scopes(approval);
-    match scopes.iter().any(|scope| caller.can(action, scope)) {
-        true => Ok(()),
-        false => Err(Problem::forbidden(refusal(caller, action, &scopes))),
-    }
+    Places::of_publication(&approval.publication).permit(caller, action)
 }
 
 /// The approvals of those APIs and environments that the caller may see.

@@ -38,9 +38,10 @@ pub async fn list(
 
 pub async fn read(
     State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
     Path((name, version, test)): TestPath,
 ) -> Result<Response, Problem> {
-    shown(&api, &library::test_key(&name, &version, &test)).await
+    shown(&api, &caller, &library::test_key(&name, &version, &test)).await
 }
 
 pub async fn put(

@@ -99,7 +99,11 @@ fn of_environments() -> Vec<Operation> {
     let (see, write) = (Action::EnvironmentsRead, Action::EnvironmentsWrite);
     vec![
         Operation::get(ALL, "listEnvironments", see, list)
-            .about("Environments", "Lists environments")
+            .about(
+                "Environments",
+                "Lists environments; with a right in an API only, without their plugins and variables",
+            )
+            .partial()
             .answers::<List<Environment>>(),
         written::<Environment>(Operation::post(ALL, "createEnvironment", write, create))
             .about("Environments", "Makes an environment")
@@ -126,7 +130,8 @@ fn of_apis() -> Vec<Operation> {
     let (see, write) = (Action::ApisRead, Action::ApisWrite);
     vec![
         Operation::get(ALL, "listApis", see, list)
-            .about("APIs", "Lists APIs")
+            .about("APIs", "Lists the APIs that one may read")
+            .partial()
             .answers::<List<Api>>(),
         written::<Api>(Operation::post(ALL, "createApi", write, create))
             .about("APIs", "Makes an API")
@@ -181,7 +186,11 @@ fn of_versions() -> Vec<Operation> {
         .query::<versions::NewVersion>()
         .status(StatusCode::CREATED),
         Operation::get("/api/v1/versions", "listAllVersions", see, reading::versions)
-            .about("APIs", "Lists the versions of all APIs, without their drafts")
+            .about(
+                "APIs",
+                "Lists the versions of all APIs that one may read, without their drafts",
+            )
+            .partial()
             .answers::<List<VersionSummary>>(),
         Operation::get(
             "/api/v1/apis/{api}/versions/{version}/spec",
@@ -381,7 +390,11 @@ fn of_publications() -> Vec<Operation> {
     };
     vec![
         Operation::get("/api/v1/publications", "listPublications", see, publish::list)
-            .about("Publications", "Lists publications")
+            .about(
+                "Publications",
+                "Lists the publications of the APIs and environments that one may read",
+            )
+            .partial()
             .answers::<List<Publication>>(),
         Operation::get(PUBLICATION, "getPublication", see, publish::read)
             .about("Publications", "Reads a publication with its history")
@@ -472,13 +485,15 @@ fn of_subscribers() -> Vec<Operation> {
     let (see, write) = (Action::SubscriptionsRead, Action::SubscriptionsWrite);
     vec![
         Operation::get(APPLICATIONS, "listApplications", see, list)
-            .about("Subscriptions", "Lists applications")
+            .about("Subscriptions", "Lists applications: all, or those that subscribe to what one may read")
+            .partial()
             .answers::<List<Application>>(),
         written::<Application>(Operation::post(APPLICATIONS, "createApplication", write, create))
             .about("Subscriptions", "Makes an application")
             .status(StatusCode::CREATED),
         Operation::get(APPLICATION, "getApplication", see, read)
             .about("Subscriptions", "Reads an application")
+            .partial()
             .answers::<Application>(),
         versioned::<Application>(Operation::put(APPLICATION, "putApplication", write, put))
             .about("Subscriptions", "Makes or changes an application"),
@@ -486,7 +501,8 @@ fn of_subscribers() -> Vec<Operation> {
             .about("Subscriptions", "Removes an application without subscriptions")
             .headers(WRITES),
         Operation::get(ALL, "listSubscriptions", see, subscriptions::list)
-            .about("Subscriptions", "Lists subscriptions")
+            .about("Subscriptions", "Lists the subscriptions to what one may read")
+            .partial()
             .answers::<List<Subscription>>(),
         Operation::post(ALL, "subscribe", write, subscriptions::create)
             .headers(DRY_RUN)
@@ -499,6 +515,7 @@ fn of_subscribers() -> Vec<Operation> {
             .status(StatusCode::CREATED),
         Operation::get(SUBSCRIPTION, "getSubscription", see, subscriptions::read)
             .about("Subscriptions", "Reads a subscription")
+            .partial()
             .answers::<Subscription>(),
         Operation::post(
             "/api/v1/subscriptions/{id}/state",
@@ -510,6 +527,7 @@ fn of_subscribers() -> Vec<Operation> {
             "Subscriptions",
             "Accepts, rejects, pauses, resumes, stops or closes a subscription",
         )
+        .partial()
         .headers(DRY_RUN)
         .body::<subscriptions::NewState>()
         .answers::<Subscription>(),
@@ -518,12 +536,14 @@ fn of_subscribers() -> Vec<Operation> {
                 "Subscriptions",
                 "Lists the credentials of a subscription, without what is secret in them",
             )
+            .partial()
             .answers::<List<CredentialResponse>>(),
         Operation::post(CREDENTIALS, "addCredential", write, credentials::add)
             .about(
                 "Subscriptions",
                 "Makes a credential, or one that replaces another; what is secret in it is shown once, as `key`",
             )
+            .partial()
             .headers(DRY_RUN)
             .body::<credentials::NewCredential>()
             .status(StatusCode::CREATED)
@@ -535,6 +555,7 @@ fn of_subscribers() -> Vec<Operation> {
             credentials::revoke,
         )
         .about("Subscriptions", "Revokes a key at once")
+        .partial()
         .headers(DRY_RUN),
     ]
 }
@@ -545,10 +566,15 @@ fn of_products() -> Vec<Operation> {
     let (see, write) = (Action::ApisRead, Action::ApisWrite);
     vec![
         Operation::get("/api/v1/products", "listProducts", see, products::list)
-            .about("Products", "Lists products")
+            .about(
+                "Products",
+                "Lists the products of whose publications one may read all",
+            )
+            .partial()
             .answers::<List<Product>>(),
         Operation::get(PRODUCT, "getProduct", see, products::read)
             .about("Products", "Reads a product")
+            .partial()
             .answers::<Product>(),
         versioned::<Product>(Operation::put(PRODUCT, "putProduct", write, products::put)).about(
             "Products",
@@ -564,9 +590,11 @@ fn of_products() -> Vec<Operation> {
             products::list_plans,
         )
         .about("Products", "Lists the plans of a product")
+        .partial()
         .answers::<List<Plan>>(),
         Operation::get(PLAN, "getProductPlan", see, products::read_plan)
             .about("Products", "Reads a plan of a product")
+            .partial()
             .answers::<Plan>(),
         versioned::<Plan>(Operation::put(PLAN, "putProductPlan", write, products::put_plan)).about(
             "Products",

@@ -4,6 +4,7 @@ use super::access::affected;
 use super::commit::WriteEffects;
 use super::library;
 use super::library::{Library, PREFIX};
+use super::visible::Sight;
 use crate::access::Caller;
 use crate::api::json_body;
 use crate::api::precondition::tagged;
@@ -41,17 +42,26 @@ pub fn check_name(name: &str) -> Result<(), Problem> {
 }
 
 /// Lists what is below a prefix.
-pub async fn listed(api: &Api, kind: &str) -> Result<Json<Value>, Problem> {
+/// Of these, those that the caller sees.
+pub async fn listed(api: &Api, caller: &Caller, kind: &str) -> Result<Json<Value>, Problem> {
     let library = api.library().await?;
     let items: Vec<Value> = library.list(&format!("{PREFIX}{kind}/"))?;
+    let items = Sight::new(&library, caller).of_list(kind, items)?;
     Ok(Json(json!({ "items": items })))
 }
 
-/// Reads one, with its version.
-pub async fn shown(api: &Api, key: &str) -> Result<Response, Problem> {
+/// Reads one that the caller sees, with its version.
+pub async fn shown(api: &Api, caller: &Caller, key: &str) -> Result<Response, Problem> {
     let library = api.library().await?;
+    seen(&library, caller, key)?;
     let entity: Value = library.get(key)?;
     Ok(tagged(Json(entity).into_response(), library.version_of(key)))
+}
+
+/// Refuses a caller who does not see what stands under a key.
+pub fn seen(library: &Library, caller: &Caller, key: &str) -> Result<(), Problem> {
+    let kind = key.strip_prefix(PREFIX).and_then(|it| it.split('/').next());
+    Sight::new(library, caller).demand(kind.unwrap_or_default(), &library.get(key)?)
 }
 
 /// The answer to a write: 201 if there was none before, otherwise 200.
@@ -69,15 +79,19 @@ macro_rules! documents {
         pub mod $module {
             use super::*;
 
-            pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
-                listed(&api, $kind).await
+            pub async fn list(
+                State(api): State<Arc<Api>>,
+                Extension(caller): Extension<Caller>,
+            ) -> Result<Json<Value>, Problem> {
+                listed(&api, &caller, $kind).await
             }
 
             pub async fn read(
                 State(api): State<Arc<Api>>,
+                Extension(caller): Extension<Caller>,
                 Path(name): Path<String>,
             ) -> Result<Response, Problem> {
-                shown(&api, &format!("{PREFIX}{}/{name}", $kind)).await
+                shown(&api, &caller, &format!("{PREFIX}{}/{name}", $kind)).await
             }
 
             pub async fn put(

@@ -41,6 +41,7 @@ mod trial;
 mod trial_keys;
 mod versioned;
 mod versions;
+mod visible;
 mod webhooks;
 
 pub use calls::operations;

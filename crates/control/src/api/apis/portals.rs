@@ -29,7 +29,8 @@ pub fn operations() -> Vec<Operation> {
     let (see, write) = (Action::PortalsRead, Action::PortalsWrite);
     vec![
         Operation::get(ALL, "listPortals", see, list)
-            .about("Portals", "Lists developer portals")
+            .about("Portals", "Lists the developer portals that one may read")
+            .partial()
             .answers::<List<Portal>>(),
         Operation::get(ONE, "getPortal", see, read)
             .about("Portals", "Reads a developer portal")
@@ -75,12 +76,19 @@ pub fn refused(faults: Vec<FieldError>) -> Result<(), Problem> {
     }
 }
 
-async fn list(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
-    listed(&api, "portals").await
+async fn list(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<Value>, Problem> {
+    listed(&api, &caller, "portals").await
 }
 
-async fn read(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<Response, Problem> {
-    shown(&api, &portal_key(&name)).await
+async fn read(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+) -> Result<Response, Problem> {
+    shown(&api, &caller, &portal_key(&name)).await
 }
 
 /// What a portal names although it does not exist.
@@ -191,15 +199,20 @@ async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn list_pages(State(api): State<Arc<Api>>, Path(portal): Path<String>) -> Result<Json<Value>, Problem> {
-    listed(&api, &format!("pages/{portal}")).await
+async fn list_pages(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(portal): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    listed(&api, &caller, &format!("pages/{portal}")).await
 }
 
 async fn read_page(
     State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
     Path((portal, page)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
-    shown(&api, &page_key(&portal, &page)).await
+    shown(&api, &caller, &page_key(&portal, &page)).await
 }
 
 async fn put_page(

@@ -2,10 +2,10 @@
 
 use super::access::affected;
 use super::commit::WriteEffects;
-use super::entities::{answered, body_of, check_name, listed, parse, shown};
+use super::entities::{answered, body_of, check_name, listed, parse, seen, shown};
 use super::library::{self, Library, PREFIX};
 use super::{plans, specs};
-use crate::access::Caller;
+use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::JsonBody;
 use crate::api::{Api, Problem};
 use axum::extract::{Path, State};
@@ -18,12 +18,19 @@ use std::sync::Arc;
 use weir_apis::entities::{Plan, PlanState, Product, Subscription, SubscriptionState};
 use weir_apis::{renames, states};
 
-pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
-    listed(&api, "products").await
+pub async fn list(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<Value>, Problem> {
+    listed(&api, &caller, "products").await
 }
 
-pub async fn read(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<Response, Problem> {
-    shown(&api, &library::product_key(&name)).await
+pub async fn read(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+) -> Result<Response, Problem> {
+    shown(&api, &caller, &library::product_key(&name)).await
 }
 
 /// Checks that what a product names exists, and gives operations the ids that the draft has, as in plans.
@@ -129,15 +136,27 @@ pub async fn delete(
 
 pub async fn list_plans(
     State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
 ) -> Result<Json<Value>, Problem> {
+    demand_sight(&api, &caller, &name).await?;
     plans::listed(&api, &library::product_plan_key(&name, "")).await
+}
+
+/// Refuses a caller who does not see a product.
+async fn demand_sight(api: &Api, caller: &Caller, name: &str) -> Result<(), Problem> {
+    if caller.can(Action::ApisRead, &Scope::Everything) {
+        return Ok(());
+    }
+    seen(&api.library().await?, caller, &library::product_key(name))
 }
 
 pub async fn read_plan(
     State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
     Path((name, plan)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
+    demand_sight(&api, &caller, &name).await?;
     plans::one(&api, &library::product_plan_key(&name, &plan)).await
 }
 

@@ -13,10 +13,10 @@ use crate::access::{Action, Caller, Scope};
 use crate::api::precondition::{Precondition, tagged};
 use crate::api::writing::tried;
 use crate::api::{Api, Problem};
-use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -97,8 +97,11 @@ struct PublishResult {
     forced: Vec<String>,
 }
 
-pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
-    super::entities::listed(&api, "publications").await
+pub async fn list(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<Value>, Problem> {
+    super::entities::listed(&api, &caller, "publications").await
 }
 
 /// A publication, with what is computed: whether it differs from the draft, and how far it has come.

@@ -3,11 +3,13 @@
 
 use super::library::PREFIX;
 use super::specs;
+use super::visible::Sight;
+use crate::access::Caller;
 use crate::api::{Api, Problem};
-use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,7 +17,11 @@ use std::sync::Arc;
 use weir_apis::entities::Version;
 
 /// All versions of all APIs, without what their drafts hold.
-pub async fn versions(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
+/// Of these, those of the APIs that the caller sees.
+pub async fn versions(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<Value>, Problem> {
     let library = api.library().await?;
     let versions: Vec<Version> = library.list(&format!("{PREFIX}versions/"))?;
     let items: Vec<Value> = versions
@@ -28,6 +34,7 @@ pub async fn versions(State(api): State<Arc<Api>>) -> Result<Json<Value>, Proble
             })
         })
         .collect();
+    let items = Sight::new(&library, &caller).of_list("versions", items)?;
     Ok(Json(json!({ "items": items })))
 }
 

@@ -5,7 +5,8 @@ use super::commit::{WriteEffects, now};
 use super::credentials;
 use super::entities::{body_of, parse};
 use super::library::{self, Library, PREFIX};
-use crate::access::Caller;
+use super::visible::Places;
+use crate::access::{Action, Caller};
 use crate::api::json_body::JsonBody;
 use crate::api::{Api, Problem};
 use axum::extract::{Path, State};
@@ -83,12 +84,19 @@ fn check_target(library: &Library, subscription: &Subscription) -> Result<(), Pr
     }
 }
 
-pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
-    super::entities::listed(&api, "subscriptions").await
+pub async fn list(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<Value>, Problem> {
+    super::entities::listed(&api, &caller, "subscriptions").await
 }
 
-pub async fn read(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Response, Problem> {
-    super::entities::shown(&api, &library::subscription_key(&id)).await
+pub async fn read(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    super::entities::shown(&api, &caller, &library::subscription_key(&id)).await
 }
 
 pub async fn create(
@@ -205,6 +213,7 @@ pub async fn state(
     let written = api
         .manage(&caller, &headers, |library| {
             let mut subscription: Subscription = library.get(&library::subscription_key(&id))?;
+            Places::of_subscription(library, &subscription)?.permit(&caller, Action::SubscriptionsWrite)?;
             subscription.state = states::subscription(subscription.state, to, side)?;
             subscription.reason.clone_from(&wanted.reason);
             subscription.processed_by = caller.name();

@@ -4,7 +4,7 @@
 //! **What it is not**: hooks of operators are in [`super::hooks`].
 
 use super::commit::WriteEffects;
-use super::entities::{answered, check_name};
+use super::entities::{answered, check_name, seen};
 use super::hooks::{keep, secret, shown, wanted};
 use super::library::{PREFIX, webhooks_of};
 use crate::access::{Action, Caller};
@@ -34,6 +34,7 @@ pub fn operations() -> Vec<Operation> {
                 "Subscriptions",
                 "Lists the webhooks of an application, without their secrets",
             )
+            .partial()
             .answers::<List<HookResponse>>(),
         Operation::put(ONE, "putWebhook", write, put)
             .about("Subscriptions", "Makes or changes a webhook of an application")
@@ -47,9 +48,13 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-async fn list(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
+async fn list(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+) -> Result<Json<Value>, Problem> {
     let library = api.library().await?;
-    let _there: Application = library.get(&format!("{PREFIX}applications/{name}"))?;
+    seen(&library, &caller, &format!("{PREFIX}applications/{name}"))?;
     let hooks: Vec<Hook> = library.list(&webhooks_of(&name))?;
     let items: Vec<Value> = hooks.iter().map(shown).collect();
     Ok(Json(json!({ "items": items })))

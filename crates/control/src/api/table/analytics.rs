@@ -23,6 +23,7 @@ pub(super) fn of_analytics() -> Vec<Operation> {
             "Analytics",
             "Reads which metrics and dimensions there are, and what is kept together",
         )
+        .partial()
         .answers::<Map<String, Value>>(),
         Operation::post(
             "/api/v1/analytics/query",
@@ -33,7 +34,8 @@ pub(super) fn of_analytics() -> Vec<Operation> {
         .about("Analytics", "Answers a query about calls")
         .description(
             "With `Accept: text/csv` the answer is CSV; this asks for the right to export. `workspace` in the filter stands \
-             for the services of a workspace; a caller with the right in workspaces only names one of these.",
+             for the services of a workspace. A caller with the right in parts only names some of these in the filter: \
+             workspaces, APIs (`api`) or environments (`environment`).",
         )
         .partial()
         .headers(&["Accept"])

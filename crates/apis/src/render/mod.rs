@@ -163,6 +163,7 @@ pub fn render(input: Input<'_>) -> Result<Vec<Document>, Vec<RenderError>> {
             let upstreams = renderer.backends_of_canary(&upstreams, canary, candidate.revision);
             renderer.services(candidate, &upstreams, &head, Some(canary));
         }
+        renderer.unmatched(&head);
     }
     if !renderer.faults.is_empty() {
         return Err(renderer.faults);

@@ -76,6 +76,44 @@ impl Renderer<'_> {
         }
     }
 
+    /// A route for calls below the base path that no operation takes: wrong methods and unknown paths of a version that
+    /// ends. It says so as all others do, and goes behind every other route.
+    pub fn unmatched(&mut self, head: &Head) {
+        let publication = self.input.publication;
+        let base = encoded(publication.runtime.base_path.trim_end_matches('/'));
+        let hosts = &publication.runtime.hosts;
+        // What has neither is not told from calls for others.
+        if head.headers.is_empty() || (base.is_empty() && hosts.is_empty()) {
+            return;
+        }
+        let of = |path: String| {
+            let mut condition = json!({ "path": path, "precedence": 0 });
+            if !hosts.is_empty() {
+                condition["hosts"] = json!(hosts);
+            }
+            condition
+        };
+        let mut matches = vec![of(format!("{base}/*"))];
+        if !base.is_empty() {
+            matches.push(of(format!("={base}")));
+        }
+        let name = format!("{}.unmatched", self.name);
+        let value = json!({
+            "name": name,
+            "match": matches,
+            "to": { "respond": { "status": 404, "before_plugins": true } },
+            "response_headers": head.headers,
+            "labels": {
+                "api": publication.api,
+                "version": publication.version,
+                "environment": publication.environment,
+                "operation": "",
+                "revision": self.input.stable.revision.number.to_string(),
+            },
+        });
+        self.document("routes", name, value);
+    }
+
     /// The plugin that puts a backend's path in place of the base path.
     fn strip(&mut self, backend: &str, path: &str) -> Option<String> {
         let runtime = &self.input.publication.runtime;

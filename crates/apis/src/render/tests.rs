@@ -493,14 +493,34 @@ fn deprecation_and_its_end_reach_every_answer() {
         ])
     );
     assert_ne!(route(&case)["plugins"][0]["use"], "test.orders.1.2.0.gone");
+    let unmatched = case.value("test.orders.1.2.0.unmatched");
+    assert_eq!(
+        (&unmatched["response_headers"], &unmatched["match"]),
+        (
+            &headers,
+            &json!([
+                {"path": "/v1/*", "precedence": 0, "hosts": ["api.test"]},
+                {"path": "=/v1", "precedence": 0, "hosts": ["api.test"]},
+            ])
+        )
+    );
     case.now += 1;
     assert_eq!(route(&case)["plugins"][0]["use"], "test.orders.1.2.0.gone");
     let gone = case.value("test.orders.1.2.0.gone");
     assert_eq!(gone["request-termination"]["status"], 410);
     assert!(gone.to_string().contains("https://api.test/v2"));
     case.documents().iter().for_each(check);
+    // Without a base path and hosts, calls for others would be taken.
+    let mut everywhere = orders();
+    everywhere.publication.deprecation = case.publication.deprecation.clone();
+    (
+        everywhere.publication.runtime.base_path,
+        everywhere.publication.runtime.hosts,
+    ) = (String::new(), Vec::new());
+    assert_eq!(everywhere.value("test.orders.1.2.0.unmatched"), Value::Null);
     // An operation that its document deprecates says so by itself.
     let case = orders();
+    assert_eq!(case.value("test.orders.1.2.0.unmatched"), Value::Null);
     assert_eq!(
         case.value("test.orders.1.2.0.main")["routes"][1]["response_headers"][0]["value"]["text"],
         "@1700000000"

@@ -474,6 +474,32 @@ fn deprecation_reaches_every_answer_and_the_end_is_410() {
     });
     assert_eq!(plane.status("/v1/pets", None), Some(401));
     assert_eq!(header("sunset").as_deref(), Some("Tue, 02 Oct 2096 07:06:40 GMT"));
+    // So do unknown paths and wrong methods below the base path, and nothing beside it.
+    let told = |method: &str, path: &str| {
+        let answer = Call::new(method, &plane.weir.proxy(), path).make();
+        (answer.status, answer.header("deprecation").is_some())
+    };
+    for (method, path, expected) in [
+        ("GET", "/v1/cats", (404, true)),
+        ("DELETE", "/v1/pets", (404, true)),
+        ("GET", "/v1", (404, true)),
+        ("GET", "/v10", (404, false)),
+        ("GET", "/cats", (404, false)),
+    ] {
+        assert_eq!(told(method, path), expected, "{method} {path}");
+    }
+    // A route of somebody else for these paths goes before it.
+    let own =
+        json!({"url": format!("http://{}", upstream("rest")), "routes": [{"name": "rest", "paths": ["/*"]}]});
+    plane.put("/api/v1/resources/services/rest", own).expect(201);
+    until("it takes the rest", || {
+        told("GET", "/v1/cats") == (200, false) && told("GET", "/cats") == (200, false)
+    });
+    assert_eq!(told("GET", "/v1/pets"), (401, true));
+    plane
+        .call("DELETE", "/api/v1/resources/services/rest", &Value::Null)
+        .make()
+        .expect(204);
     let over = json!({"since": 1_700_000_000, "sunset": 1_750_000_000, "successor": "https://api.test/v2", "enforce": true});
     plane.put(&format!("{PUBLICATION}/deprecation"), over).expect(200);
     until("it is over", || plane.status("/v1/pets", None) == Some(410));

@@ -89,6 +89,17 @@ fn check_oauth(settings: &OauthSettings, add: &mut impl FnMut(&str, &str)) {
         add("oauth2.discovery", address);
     }
     if !settings.introspection_endpoint.is_empty() && !is_address(&settings.introspection_endpoint) {
+/// What is to be said of a plan although it is good: a place, and why.
+pub fn advice(plan: &Plan) -> Option<(&'static str, &'static str)> {
+    let takes_any = |it: &OauthSettings| it.audiences.is_empty() && it.check == TokenCheck::Jwks;
+    plan.oauth2.as_ref().filter(|it| takes_any(it)).map(|_| {
+        (
+            "oauth2.audiences",
+            "without audiences a client's token for any other API of this authorization server is taken, too: name what tokens for this API say in 'aud'",
+        )
+    })
+}
+
         add("oauth2.introspection_endpoint", address);
     }
     let asks = settings.check == TokenCheck::Introspection;

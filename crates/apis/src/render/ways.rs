@@ -100,7 +100,7 @@ fn tokens(plan: &Plan, scope: &str) -> Value {
             config[field] = value.as_str().into();
         }
     }
-    let mut required = json!({ "audiences": settings.audiences });
+    let mut required = json!({ "audiences": settings.audiences, "access_token": true });
     if !settings.scopes.is_empty() {
         // One alternative, of which all words have to be there.
         required["scopes"] = json!([settings.scopes.join(" ")]);
@@ -157,7 +157,7 @@ mod tests {
         let made = tokens(&plan(PlanSecurity::Oauth2), "pets/1/test/gold");
         assert_eq!(
             made["required"],
-            json!({"audiences": ["pets"], "scopes": ["read list"]})
+            json!({"audiences": ["pets"], "access_token": true, "scopes": ["read list"]})
         );
         assert_eq!(
             (

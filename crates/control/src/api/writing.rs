@@ -26,10 +26,7 @@ impl WriteResult {
             true => found.message.clone(),
             false => format!("{}: {}", found.path, found.message),
         };
-        let text = found.iter().map(told).collect::<Vec<_>>().join("; ");
-        self.warning = (!text.is_empty())
-            .then(|| HeaderValue::from_str(&format!("299 weir \"{}\"", text.replace('"', "'"))).ok())
-            .flatten();
+        self.warning = warning(&found.iter().map(told).collect::<Vec<_>>());
         self
     }
 
@@ -50,6 +47,13 @@ impl WriteResult {
             ..Self::dry(was_there, value)
         }
     }
+}
+
+/// What is to be said of a write, as `Warning` has it; `None`: nothing.
+pub fn warning(told: &[String]) -> Option<HeaderValue> {
+    let text = told.join("; ").replace('"', "'");
+    let value = (!text.is_empty()).then(|| HeaderValue::from_str(&format!("299 weir \"{text}\"")));
+    value?.ok()
 }
 
 /// The answer to a call that only asked what would come of it: nothing was changed.

@@ -276,6 +276,7 @@ impl Options {
             roles: self.roles_required.clone().unwrap_or_default(),
             roles_claim: self.roles_claim.clone(),
             forbidden: self.claims_forbidden.clone().unwrap_or_default(),
+            access_token: false,
             schema: None,
         }
     }

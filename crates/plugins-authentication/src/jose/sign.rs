@@ -138,7 +138,12 @@ impl SigningKey {
 
     /// A signed token with these claims.
     pub(crate) fn sign(&self, claims: &Value) -> Option<String> {
-        let mut head = json!({"alg": name(self.algorithm), "typ": "JWT"});
+        self.sign_as("JWT", claims)
+    }
+
+    /// A signed token of a kind, which its header names in `typ`.
+    pub(crate) fn sign_as(&self, kind: &str, claims: &Value) -> Option<String> {
+        let mut head = json!({"alg": name(self.algorithm), "typ": kind});
         if let Some(id) = &self.id {
             head["kid"] = Value::from(id.as_str());
         }

@@ -15,6 +15,8 @@ const MAX_TOKEN: usize = 64 * 1024;
 pub struct Jws<'t> {
     /// The algorithm that it names.
     pub algorithm: String,
+    /// What kind of token it says that it is (`typ`).
+    pub kind: Option<String>,
     key_id: Option<String>,
     message: &'t [u8],
     claims: &'t str,
@@ -39,6 +41,8 @@ struct Head {
     alg: String,
     #[serde(default)]
     kid: Option<String>,
+    #[serde(default)]
+    typ: Option<Value>,
     #[serde(default)]
     crit: Option<Value>,
 }
@@ -65,6 +69,7 @@ impl<'t> Jws<'t> {
         }
         Ok(Self {
             algorithm: parsed.alg,
+            kind: parsed.typ.and_then(|it| it.as_str().map(str::to_owned)),
             key_id: parsed.kid,
             message: &token.as_bytes()[..head.len() + 1 + claims.len()],
             claims,

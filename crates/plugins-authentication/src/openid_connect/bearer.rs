@@ -96,6 +96,9 @@ impl Engine {
         if let Err(words) = self.times(&claims, now_s) {
             return Ok(Some(Err(("invalid_token", words))));
         }
+        if let Err(words) = self.access(jws.kind.as_deref(), &claims) {
+            return Ok(Some(Err(("invalid_token", words))));
+        }
         let issuer = claims.get("iss").and_then(Value::as_str);
         let is_own = |known: &str| issuer == Some(known);
         let is_good = match (&self.config.issuers, &provider) {
@@ -162,6 +165,40 @@ impl Engine {
             return Err("the token is not good yet");
         }
         Ok(())
+    }
+
+    /// Whether a signed token is an access token that ends, where that is asked for. `kind` is `typ` of its header.
+    fn access(&self, kind: Option<&str>, claims: &Map<String, Value>) -> Result<(), &'static str> {
+        if !self.config.required.access_token {
+            return Ok(());
+        }
+        if !claims.contains_key("exp") {
+            return Err("the token has no end");
+        }
+        let kind = kind.map(|it| it.strip_prefix("application/").unwrap_or(it));
+        if kind.is_some_and(|it| it.eq_ignore_ascii_case("at+jwt")) {
+            return Ok(());
+        }
+        let text = |name: &str| claims.get(name).and_then(Value::as_str);
+        let is_marked = ["nonce", "at_hash", "c_hash"]
+            .iter()
+            .any(|it| claims.contains_key(*it));
+        let says_so = ["typ", "token_use"]
+            .iter()
+            .any(|it| text(it).is_some_and(|kind| kind.eq_ignore_ascii_case("id")));
+        let is_for_its_client = self.config.required.audiences.is_empty() && {
+            let audiences = match claims.get("aud") {
+                Some(Value::Array(all)) => all.as_slice(),
+                Some(one) => std::slice::from_ref(one),
+                None => &[],
+            };
+            let client = ["azp", "client_id"].iter().find_map(|it| claims.get(*it));
+            client.is_some_and(|client| audiences.contains(client))
+        };
+        match is_marked || says_so || is_for_its_client {
+            true => Err("the token is an identity token, not an access token"),
+            false => Ok(()),
+        }
     }
 
     /// Asks the provider about a token (RFC 7662). Its answer is used for all calls with the same token.

@@ -438,6 +438,12 @@ pub struct RequiredClaims {
     /// Claims that a token must not have.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub forbidden: Vec<String>,
+    /// Whether a signed bearer token must be an access token that ends: it has `exp`, and is not an identity token. `typ`
+    /// in its header says which it is (`at+jwt`, RFC 9068). Without that, `nonce`, `at_hash` or `c_hash`, a claim `typ` or
+    /// `token_use` that says `ID`, and, where no `audiences` are asked for, an `aud` that is its own client are of identity
+    /// tokens.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub access_token: bool,
     /// A JSON Schema for the claims of a bearer token; in a session, for `{user, access_token, id_token}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<Map<String, Value>>,
@@ -457,6 +463,7 @@ impl Default for RequiredClaims {
             roles: Vec::new(),
             roles_claim: claim("roles"),
             forbidden: Vec::new(),
+            access_token: false,
             schema: None,
         }
     }

@@ -233,9 +233,9 @@ impl Issuer {
 
     fn token(&self, claims: Value) -> String {
         let mut all = json!({"iss": self.url, "sub": "x", "exp": 4_102_444_800_u64});
-        all.as_object_mut()
-            .expect("a map")
-            .extend(claims.as_object().expect("a map").clone());
+        let claimed = all.as_object_mut().expect("a map");
+        claimed.extend(claims.as_object().expect("a map").clone());
+        claimed.retain(|_, value| !value.is_null());
         let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let text = format!(
             "{}.{}",
@@ -266,6 +266,14 @@ fn tokens_of_a_server_lead_to_the_application_by_its_client_id() {
         ),
     ];
     let plane = offered(&[], &plans, json!({}));
+    let path = "/api/v1/apis/pets/versions/1.0.0/plans/open";
+    for (audiences, is_warned) in [(json!([]), true), (json!(["pets"]), false)] {
+        let settings = json!({"discovery": issuer.url, "audiences": audiences});
+        let answer = plane.put(path, json!({"security": "oauth2", "oauth2": settings}));
+        let warning = answer.header("warning").unwrap_or_default();
+        assert!(answer.status < 300, "{answer:?}");
+        assert_eq!(warning.contains("oauth2.audiences"), is_warned, "{answer:?}");
+    }
     let wanted = json!({"application": "shop", "publication": "pets/1.0.0/test", "plan": "by-token"});
     let refused = plane.post("/api/v1/subscriptions", wanted).expect(409);
     assert!(refused.body.contains("client_id"), "{refused:?}");
@@ -310,6 +318,14 @@ fn tokens_of_a_server_lead_to_the_application_by_its_client_id() {
         (
             json!({"client_id": "client-1", "aud": "pets", "scope": "list read", "exp": 1_000_000_000}),
             "expired",
+        ),
+        (
+            json!({"client_id": "client-1", "aud": "pets", "scope": "list read", "exp": null}),
+            "no end",
+        ),
+        (
+            json!({"client_id": "client-1", "aud": "pets", "scope": "list read", "nonce": "n"}),
+            "an identity token",
         ),
     ] {
         assert_eq!(limit(&issuer.token(claims), None).0, 401, "{what}");

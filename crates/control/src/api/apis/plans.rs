@@ -7,9 +7,9 @@ use super::library::{self, Library, PREFIX};
 use crate::access::Caller;
 use crate::api::json_body::JsonBody;
 use crate::api::precondition::tagged;
-use crate::api::{Api, Problem};
+use crate::api::{Api, Problem, writing};
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Deserialize;
@@ -45,6 +45,15 @@ pub fn shown(mut plan: Value) -> Value {
 
 /// The plans below a key.
 pub async fn listed(api: &Api, prefix: &str) -> Result<Json<Value>, Problem> {
+/// An answer to a write of a plan, with what is to be said of it although it was stored.
+pub fn advised(mut answer: Response, plan: &Plan) -> Response {
+    let told = plans::advice(plan).map(|(place, message)| format!("{place}: {message}"));
+    if let Some(warning) = writing::warning(&told.into_iter().collect::<Vec<_>>()) {
+        answer.headers_mut().insert(header::WARNING, warning);
+    }
+    answer
+}
+
     let library = api.library().await?;
     let plans: Vec<Value> = library.list(prefix)?;
     let items: Vec<Value> = plans.into_iter().map(shown).collect();
@@ -167,7 +176,8 @@ pub async fn put(
         })
         .await?;
     let (is_new, entity) = &stored.answer;
-    Ok(stored.tagged(answered(*is_new, &shown(json!(entity)))))
+    let answer = answered(*is_new, &shown(json!(entity)));
+    Ok(advised(stored.tagged(answer), entity))
 }
 
 pub async fn state(

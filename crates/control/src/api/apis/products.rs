@@ -193,7 +193,8 @@ pub async fn put_plan(
         })
         .await?;
     let (is_new, entity) = &stored.answer;
-    Ok(stored.tagged(answered(*is_new, &plans::shown(json!(entity)))))
+    let answer = answered(*is_new, &plans::shown(json!(entity)));
+    Ok(plans::advised(stored.tagged(answer), entity))
 }
 
 /// Publishes, deprecates or closes a plan of a product.

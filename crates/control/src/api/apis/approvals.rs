@@ -176,13 +176,24 @@ fn authors(
     published: u32,
     revision: &Revision,
 ) -> Result<BTreeSet<String>, Problem> {
-    let all: Vec<Revision> = library.list(&library::revisions_key(name, version))?;
-    let is_new = |it: &&Revision| {
-        it.number == revision.number || (it.number > published && it.number < revision.number)
-    };
-    let mut authors = BTreeSet::new();
+    let mut authors = authors_between(library, (name, version), (published, revision.number))?;
     // The last one may be made in this very step.
-    for it in all.iter().filter(is_new).chain([revision]) {
+    authors.extend(revision.authors.iter().cloned());
+    authors.insert(revision.author.clone());
+    authors.remove("");
+    Ok(authors)
+}
+
+/// Who has made the revisions behind one, up to another one and with it.
+pub fn authors_between(
+    library: &Library,
+    (name, version): (&str, &str),
+    (after, up_to): (u32, u32),
+) -> Result<BTreeSet<String>, Problem> {
+    let all: Vec<Revision> = library.list(&library::revisions_key(name, version))?;
+    let is_between = |it: &&Revision| it.number > after && it.number <= up_to;
+    let mut authors = BTreeSet::new();
+    for it in all.iter().filter(is_between) {
         authors.extend(it.authors.iter().cloned());
         authors.insert(it.author.clone());
     }

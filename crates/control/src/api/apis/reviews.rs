@@ -1,6 +1,7 @@
 //! Reviews of drafts: the owner asks for one, another person approves what the draft holds or asks for changes. What was
 //! said is about one content: a change of the draft ends the review and makes approvals of a publish outdated.
 
+use super::approvals;
 use super::commit::{WriteEffects, now};
 use super::entities::{body_of, parse};
 use super::library::{self, Library};
@@ -173,9 +174,17 @@ fn last_revision(library: &Library, entity: &Version) -> Result<Option<Revision>
     Ok(Some(last).filter(|it| it.hash == entity.draft.hash()))
 }
 
-/// The authors of the draft. A draft that a revision was made of knows its authors no longer; the revision does.
+/// Who has made what the draft holds and some environment does not have yet. A draft that a revision was made of knows its
+/// authors no longer; the revisions do. The one that is the draft counts, wherever it is published.
 fn authors(library: &Library, entity: &Version) -> Result<BTreeSet<String>, Problem> {
-    let mut authors = entity.draft.authors.clone();
+    let published: Vec<Publication> = library.list(&library::publication_key(&format!(
+        "{}/{}/",
+        entity.api, entity.version
+    )))?;
+    let oldest = published.iter().map(|it| it.revision).min().unwrap_or_default();
+    let version = (&*entity.api, &*entity.version);
+    let mut authors = approvals::authors_between(library, version, (oldest, entity.last_revision))?;
+    authors.extend(entity.draft.authors.iter().cloned());
     if let Some(last) = last_revision(library, entity)? {
         authors.extend(last.authors);
         authors.insert(last.author);

@@ -17,8 +17,8 @@ use weir_plugin::{ConsumerCount, PersistentCounters, Registry, WindowUsage, syst
 const MAGIC: &[u8; 8] = b"weircnt1";
 /// Its name in the folder of `--data`.
 pub const FILE_NAME: &str = "limit-counts";
-/// How often it is written.
-const EVERY: Duration = Duration::from_secs(10);
+/// How often it is written, if anything was counted since.
+const EVERY: Duration = Duration::from_secs(2);
 /// Writing takes at most one part of so many of the time.
 const REST: u32 = 50;
 /// No file is larger: two million counters and their names.
@@ -89,12 +89,15 @@ impl LimitCounts {
         }
         let (stop, stopped) = channel::<()>();
         let writing = move || {
-            let mut pause = EVERY;
+            let (mut pause, mut last) = (EVERY, None);
             loop {
                 let is_over = stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout);
                 let began = Instant::now();
-                if let Err(error) = write(&file, &kept) {
-                    tracing::warn!(file = %file.display(), %error, "the counts of limits cannot be written");
+                match write(&file, &kept, last) {
+                    Ok(written) => last = Some(written),
+                    Err(error) => {
+                        tracing::warn!(file = %file.display(), %error, "the counts of limits cannot be written");
+                    }
                 }
                 if is_over {
                     return;
@@ -192,12 +195,21 @@ fn encode(secret: [u64; 2], sections: &[(&str, Vec<u8>)]) -> Vec<u8> {
     out
 }
 
-/// Writes a temporary file and moves it into place, so that the file is always whole. Other users may not read it.
-fn write(file: &Path, kept: &[(&'static str, Arc<dyn PersistentCounters>)]) -> std::io::Result<()> {
+/// Writes the file beside its place and moves it there, so that it is always whole. Other users may not read it. What was
+/// written `last` is not written again; gives what is in the file now, as its hash.
+fn write(
+    file: &Path,
+    kept: &[(&'static str, Arc<dyn PersistentCounters>)],
+    last: Option<u64>,
+) -> std::io::Result<u64> {
     let now_ms = system_clock();
     let sections = kept.iter().map(|(name, counts)| (*name, counts.export(now_ms)));
     let sections: Vec<_> = sections.filter(|(_, bytes)| !bytes.is_empty()).collect();
     let bytes = encode(secret(), &sections);
+    let hash = hash_bytes(&bytes);
+    if last == Some(hash) {
+        return Ok(hash);
+    }
     let beside = file.with_extension("new");
     let mut options = OpenOptions::new();
     let mut written = options
@@ -207,7 +219,8 @@ fn write(file: &Path, kept: &[(&'static str, Arc<dyn PersistentCounters>)]) -> s
         .mode(0o600)
         .open(&beside)?;
     written.write_all(&bytes)?;
-    std::fs::rename(&beside, file)
+    std::fs::rename(&beside, file)?;
+    Ok(hash)
 }
 
 #[cfg(test)]
@@ -237,10 +250,16 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("counts");
         assert!(read(&file).expect("no error").is_none());
-        write(&file, &[]).expect("written");
+        let written = write(&file, &[], None).expect("written");
         let (_, sections) = read(&file).expect("read").expect("there");
         assert!(sections.is_empty());
         let mode = std::os::unix::fs::MetadataExt::mode(&file.metadata().expect("there"));
         assert_eq!(mode & 0o777, 0o600);
+        // Only what has changed is written again.
+        std::fs::write(&file, "as it was left").expect("written");
+        assert_eq!(write(&file, &[], Some(written)).expect("written"), written);
+        assert!(read(&file).is_err(), "it was left alone");
+        assert_eq!(write(&file, &[], Some(written + 1)).expect("written"), written);
+        assert!(read(&file).is_ok());
     }
 }

@@ -147,3 +147,33 @@ fn routes_in_a_file_are_conflicts_too() {
         "{status} {told}"
     );
 }
+
+/// The defect: as many routes as overlap were compiled, one by one, and what was not looked at was not told.
+#[test]
+fn of_many_conflicts_the_first_are_told_with_how_many_more_there_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("kong.yml");
+    let mut text =
+        "_format_version: '3.0'\nservices:\n- name: s\n  url: http://127.0.0.1:9\n  routes:\n".to_owned();
+    for number in 0..150 {
+        text.push_str(&format!(
+            "  - name: r{number:03}\n    hosts: [h{number}.test]\n    paths: [/v1/pets]\n    methods: [GET]\n"
+        ));
+    }
+    std::fs::write(&file, text).expect("written");
+    let plane = Plane::with(&["--environment", "test", "-c", file.to_str().expect("a text")]);
+    plane.version(&petstore());
+    let (status, _, told) = conflicts(&plane, false);
+    assert!(
+        status == 409 && told.contains("r099") && !told.contains("r100"),
+        "{status} {told}"
+    );
+    assert!(told.contains("and 50 more routes"), "{told}");
+    let (_, found, text) = conflicts(&plane, true);
+    assert_eq!(found.len(), 100);
+    assert!(text.contains("! and 50 more routes"), "{text}");
+    for it in &found {
+        let number: usize = it[1][1..].parse().expect("a number");
+        assert_eq!(it[2], format!("GET http://h{number}.test/v1/pets"));
+    }
+}

@@ -2,6 +2,7 @@
 //! at one revision of the store; if something else was committed meanwhile, all of it again.
 
 use super::access::{Access, documents_of_product};
+use super::conflict_search::{ConflictSearch, ConflictsFound};
 use super::library::{Changes, Library, PREFIX};
 use super::trial::Trial;
 use super::{specs, unrendered};
@@ -79,19 +80,24 @@ impl Api {
             .await
     }
 
-    /// The same, with tests that are run by what gateways would serve; `judge` says whether what came of them refuses it.
+    /// The same, with a search for conflicts, whose result `settle` puts into the write, and with tests that are run by what
+    /// gateways would serve; `judge` says whether what came of them refuses it.
     pub(super) async fn manage_tested<A: Send>(
         self: &Arc<Self>,
         caller: &Caller,
         headers: &HeaderMap,
         work: impl FnMut(&mut Library) -> Result<WriteEffects<A>, Problem> + Send,
-        (trial, judge): (
+        searching: (
+            impl Fn(&A) -> Option<ConflictSearch> + Send,
+            impl Fn(&mut Library, &mut WriteEffects<A>, ConflictsFound) -> Result<(), Problem> + Send,
+        ),
+        testing: (
             impl Fn(&A) -> Option<Trial> + Send,
             impl Fn(&TestReport) -> Result<(), Problem> + Send,
         ),
     ) -> Result<CommitResult<A>, Problem> {
         let whose = (&*caller.name(), is_dry_run(headers));
-        self.manage_with(whose, now(), work, (trial, judge)).await
+        self.manage_with(whose, now(), work, (searching, testing)).await
     }
 
     /// The same at a given time, in a user's name.
@@ -101,8 +107,12 @@ impl Api {
         now: u64,
         work: impl FnMut(&mut Library) -> Result<WriteEffects<A>, Problem> + Send,
     ) -> Result<CommitResult<A>, Problem> {
-        self.manage_with(whose, now, work, (|_: &A| None, |_: &TestReport| Ok(())))
-            .await
+        let searching = (
+            |_: &A| None,
+            |_: &mut Library, _: &mut WriteEffects<A>, _: ConflictsFound| Ok(()),
+        );
+        let testing = (|_: &A| None, |_: &TestReport| Ok(()));
+        self.manage_with(whose, now, work, (searching, testing)).await
     }
 
     async fn manage_with<A: Send>(
@@ -110,15 +120,26 @@ impl Api {
         (author, is_dry): (&str, bool),
         now: u64,
         mut work: impl FnMut(&mut Library) -> Result<WriteEffects<A>, Problem> + Send,
-        (trial, judge): (
-            impl Fn(&A) -> Option<Trial> + Send,
-            impl Fn(&TestReport) -> Result<(), Problem> + Send,
+        ((search, settle), (trial, judge)): (
+            (
+                impl Fn(&A) -> Option<ConflictSearch> + Send,
+                impl Fn(&mut Library, &mut WriteEffects<A>, ConflictsFound) -> Result<(), Problem> + Send,
+            ),
+            (
+                impl Fn(&A) -> Option<Trial> + Send,
+                impl Fn(&TestReport) -> Result<(), Problem> + Send,
+            ),
         ),
     ) -> Result<CommitResult<A>, Problem> {
         for _ in 0..MAX_ATTEMPTS {
             let (documents, head) = self.store.read("").await?;
             let mut library = Library::new(documents);
-            let done = work(&mut library)?;
+            let mut done = work(&mut library)?;
+            if let Some(search) = search(&done.answer) {
+                let (searched, found) = search.run(self, library).await?;
+                library = searched;
+                settle(&mut library, &mut done, found)?;
+            }
             let mut rendered = rendered(&library, &done.publications, now)?;
             // Routes that a publication takes over are gateways' documents, too.
             let is_entity = |key: &Key| key.as_str().starts_with(PREFIX);

@@ -7,6 +7,7 @@ use crate::api::compiled_config::{CompiledConfig, files};
 use crate::api::{Api, Problem};
 use crate::explain::{ExplainedCall, examples};
 use crate::follow::DialectModels;
+use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use weir_apis::entities::Publication;
@@ -15,19 +16,33 @@ use weir_apis::render::Document;
 use weir_dialect::DialectSet;
 use weir_model::{DialectName, HostPattern, Model, Route, RouteMatch, RouteTarget};
 
-/// The most conflicts that are listed.
+/// With so many conflicts no more are looked for, and so many routes that may meet the publication are looked at.
 const MAX_CONFLICTS: usize = 100;
+const MAX_EXAMINED: usize = 2_000;
+/// Routes that are compiled together. More may hide one another: explanations are bounded.
+const TOGETHER: usize = 20;
 /// The most routes of the publication that are looked at for one other route, and the most calls that are made up for both.
 const MAX_OWN: usize = 20;
 const MAX_CALLS: usize = 60;
 
-/// The conflicts of a publication, whose documents these are.
+/// Conflicts with routes of other dialects.
+#[derive(Default)]
+pub struct ForeignConflicts {
+    pub found: Vec<Conflict>,
+    /// Routes that may meet the publication and were not looked at, as there are too many.
+    pub unchecked: usize,
+}
+
+/// A route of another dialect with those of the publication that it may meet.
+type NearRoute<'m> = (&'m Arc<Route>, Vec<&'m Arc<Route>>);
+
+/// The conflicts of a publication, whose documents these are. It takes its time with many routes.
 pub fn find(
     api: &Api,
     library: &Library,
     publication: &Publication,
     documents: &[Document],
-) -> Result<Vec<Conflict>, Problem> {
+) -> Result<ForeignConflicts, Problem> {
     let environment = &publication.environment;
     let dialects: DialectSet = api
         .options
@@ -47,7 +62,7 @@ pub fn find(
         .collect();
     let of_files = files(api, &dialects, &mut Vec::new());
     if known.is_empty() && of_files.is_none() {
-        return Ok(Vec::new());
+        return Ok(ForeignConflicts::default());
     }
     let mut models = DialectModels::new(&dialects);
     if let Some(model) = of_files {
@@ -73,23 +88,24 @@ pub fn find(
     };
     let own: Vec<&Arc<Route>> = model.routes.iter().filter(|it| is_own(it)).collect();
     let others = model.routes.iter().filter(|it| it.dialect != DialectName::NATIVE);
-    let mut found = Vec::new();
-    for other in others {
-        let near: Vec<&Arc<Route>> = own
-            .iter()
-            .copied()
-            .filter(|it| may_meet(it, other))
-            .take(MAX_OWN)
-            .collect();
-        if near.is_empty() {
-            continue;
-        }
-        found.extend(meeting(api, &dialects, &model, (&near, other))?);
+    let near = others.filter_map(|other| {
+        let own = own.iter().copied().filter(|it| may_meet(it, other));
+        let own: Vec<&Arc<Route>> = own.take(MAX_OWN).collect();
+        (!own.is_empty()).then_some((other, own))
+    });
+    let near: Vec<NearRoute<'_>> = near.collect();
+    let (mut found, mut examined) = (Vec::new(), 0);
+    for some in near[..near.len().min(MAX_EXAMINED)].chunks(TOGETHER) {
         if found.len() >= MAX_CONFLICTS {
             break;
         }
+        found.extend(meetings(api, &dialects, &model, some)?);
+        examined += some.len();
     }
-    Ok(found)
+    Ok(ForeignConflicts {
+        found,
+        unchecked: near.len() - examined,
+    })
 }
 
 fn may_meet(one: &Route, other: &Route) -> bool {
@@ -111,15 +127,16 @@ fn bare(route: &Route) -> Arc<Route> {
     })
 }
 
-/// The conflict of another route with some of the publication's, if there is a call that both take.
-fn meeting(
+/// The conflicts of some routes with the publication's: those for which there is a call that both take.
+fn meetings(
     api: &Api,
     dialects: &DialectSet,
     model: &Model,
-    (own, other): (&[&Arc<Route>], &Route),
-) -> Result<Option<Conflict>, Problem> {
-    let is_meant =
-        |it: &&Arc<Route>| std::ptr::eq(Arc::as_ptr(it), other) || own.iter().any(|own| Arc::ptr_eq(own, it));
+    near: &[NearRoute<'_>],
+) -> Result<Vec<Conflict>, Problem> {
+    let meant = near.iter().flat_map(|(other, own)| own.iter().chain([other]));
+    let meant: HashSet<*const Route> = meant.map(|it| Arc::as_ptr(it)).collect();
+    let is_meant = |it: &&Arc<Route>| meant.contains(&Arc::as_ptr(it));
     let small = Model {
         dialect: model.dialect,
         dialect_settings: model.dialect_settings.clone(),
@@ -128,9 +145,18 @@ fn meeting(
         ..Model::default()
     };
     let compiled = CompiledConfig::of_model(api, dialects, &small, Vec::new())?;
+    let conflicts = near.iter().map(|(other, own)| conflict(&compiled, own, other));
+    Ok(conflicts.flatten().collect())
+}
+
+/// The conflict of a route with the publication's, if there is a call that both take.
+fn conflict(compiled: &CompiledConfig, own: &[&Arc<Route>], other: &Route) -> Option<Conflict> {
     let is_other = |taker: &(DialectName, &str)| *taker == (other.dialect, other.name.as_str());
+    // What others take of that call is another conflict.
+    let is_of_both = |taker: &(DialectName, &str)| taker.0 == DialectName::NATIVE || is_other(taker);
     for call in calls(own, other).into_iter().take(MAX_CALLS) {
-        let takers = compiled.takers(&call);
+        let mut takers = compiled.takers(&call);
+        takers.retain(is_of_both);
         if !takers.iter().any(is_other) || takers.iter().all(is_other) {
             continue;
         }
@@ -138,14 +164,14 @@ fn meeting(
             true => ConflictEffect::Takes,
             false => ConflictEffect::Loses,
         };
-        return Ok(Some(Conflict {
+        return Some(Conflict {
             with: other.dialect.to_string(),
             route: other.name.clone(),
             example: text_of(&call),
             effect,
-        }));
+        });
     }
-    Ok(None)
+    None
 }
 
 /// A call in a line. Headers are named without their values, which may be secrets that callers share with the other route.

@@ -11,6 +11,7 @@ mod approvals;
 mod call_tests;
 mod calls;
 mod commit;
+mod conflict_search;
 pub(super) mod conflicts;
 mod credentials;
 mod entities;

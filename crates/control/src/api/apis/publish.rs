@@ -3,8 +3,7 @@
 
 use super::adopting;
 use super::commit::{CommitResult, WriteEffects, memmem, now};
-use super::conflicts::{self, Conflict};
-use super::foreign_conflicts;
+use super::conflict_search::{ConflictSearch, ConflictsFound};
 use super::library::{self, Library};
 use super::step::Step;
 use super::trial::{self, Trial};
@@ -26,7 +25,7 @@ use weir_apis::call_tests::TestReport;
 use weir_apis::diff::{self, Diff, PlanChange};
 use weir_apis::entities::{
     Approval, ApprovalState, HistoryItem, LineState, Publication, PublicationState, Revision as ApiRevision,
-    Runtime, Version,
+    Runtime,
 };
 use weir_apis::lint::{self, Options};
 use weir_apis::openapi::Description;
@@ -92,9 +91,10 @@ struct PublishResult {
     publication: Publication,
     diff: Diff,
     plans: Vec<PlanChange>,
-    conflicts: Vec<Conflict>,
+    found: ConflictsFound,
     findings: Vec<Finding>,
     forced: Vec<String>,
+    approval: Option<String>,
 }
 
 pub async fn list(
@@ -224,6 +224,13 @@ async fn run(
             sees_others: step.caller.can(Action::ConfigurationRead, &Scope::Everything),
         })
     };
+    let search = |outcome: &PublishResult| {
+        let publication = outcome.publication.clone();
+        Some(ConflictSearch { publication })
+    };
+    let settle = |library: &mut Library, done: &mut WriteEffects<PublishResult>, found: ConflictsFound| {
+        conclude(library, &step.caller, &wanted, (&mut done.answer, found))
+    };
     let judge = |report: &TestReport| match report.failed == 0 || may_fail {
         true => Ok(()),
         false => Err(failing(report)),
@@ -243,9 +250,10 @@ async fn run(
                 is_stale = *first.get_or_insert(before) != before || !precondition.holds(before);
                 match is_stale {
                     true => Err(Problem::precondition("another version", None)),
-                    false => steps(&step.api, library, &step.caller, &wanted),
+                    false => steps(library, &step.caller, &wanted),
                 }
             },
+            (search, settle),
             (trial, judge),
         )
         .await;
@@ -277,25 +285,29 @@ fn answer(written: CommitResult<PublishResult>) -> Result<Response, Problem> {
         publication,
         diff,
         plans,
-        conflicts,
+        found,
         findings,
         forced,
+        ..
     } = written.answer;
     let count = |level: Level| findings.iter().filter(|it| it.level == level).count();
-    let body = json!({
+    let mut body = json!({
         "publication": publication.id(),
         "revision": publication.revision,
         "hash": publication.hash,
         "state": publication.state,
         "commit": if written.is_dry { Value::Null } else { written.revision.into() },
         "breaking": diff.is_breaking(),
-        "text": text_of((&publication, &diff, &plans), &conflicts, &written.documents),
+        "text": text_of((&publication, &diff, &plans), &found, &written.documents),
         "diff": { "operations": diff.operations, "documents": written.documents, "plans": plans },
-        "conflicts": conflicts,
+        "conflicts": found.conflicts,
         "lint": { "errors": count(Level::Error), "warnings": count(Level::Warn) },
         "forced": forced,
         "tests": written.report,
     });
+    if found.unchecked > 0 {
+        body["unchecked_routes"] = found.unchecked.into();
+    }
     Ok(match written.is_dry {
         true => tried(Json(body)),
         false => Json(body).into_response(),
@@ -305,7 +317,7 @@ fn answer(written: CommitResult<PublishResult>) -> Result<Response, Problem> {
 /// The changes of a publish, in lines: the console and the command line show exactly this.
 fn text_of(
     (publication, diff, plans): (&Publication, &Diff, &[PlanChange]),
-    conflicts: &[Conflict],
+    found: &ConflictsFound,
     documents: &[Value],
 ) -> String {
     let mut text = format!(
@@ -315,11 +327,8 @@ fn text_of(
         diff::in_lines(diff),
         diff::plans_in_lines(plans)
     );
-    if publication.state == PublicationState::Disabled {
-        text.push_str("! it is disabled: nothing of it is served until it is enabled\n");
-    }
-    for it in conflicts {
-        text.push_str(&format!("! {}\n", it.text()));
+    for it in found.told() {
+        text.push_str(&format!("! {it}\n"));
     }
     for document in documents {
         let sign = match (document["before"].is_null(), document["after"].is_null()) {
@@ -335,8 +344,8 @@ fn text_of(
     text
 }
 
+/// The steps up to the search for conflicts.
 fn steps(
-    api: &Api,
     library: &mut Library,
     caller: &Caller,
     wanted: &PublicationChange<'_>,
@@ -374,7 +383,6 @@ fn steps(
         }
     }
     library.put(&library::publication_key(&id), &publication)?;
-    let mut entity = library.version(name, version)?;
     if request.take_over {
         // The routes may be those of another team, which has no say in this API.
         if !caller.can(Action::ConfigurationWrite, &Scope::Everything) {
@@ -383,39 +391,9 @@ fn steps(
             ));
         }
         adopting::take_over(library, &mut entity, wanted.environment)?;
+        let mut entity = library.version(name, version)?;
     }
-    let conflicts = clashes(api, library, &publication, &entity)?;
-    if !conflicts.is_empty() {
-        let told = conflict_messages(&conflicts);
-        if !request.force {
-            return Err(refused("conflicts", "others take these calls", &told));
-        }
-        forced.extend(told);
-    }
-    if let Some(reason) = &request.override_tests
-        && !trial::tests_of(library, name, version)?.is_empty()
-    {
-        forced.push(format!("tests were overridden: {reason}"));
-    }
-    publication.note(HistoryItem {
-        action: wanted.action.to_owned(),
-        revision: revision.number,
-        hash: revision.hash.clone(),
-        by: caller.name(),
-        at: now(),
-        note: request.note.clone(),
-        forced: forced.clone(),
-        approval,
-    });
-    library.put(&library::publication_key(&id), &publication)?;
-    if entity.line == LineState::Retired {
-        let detail = format!("{name} {version} is retired");
-        return Err(Problem::new(StatusCode::CONFLICT, detail));
-    }
-    if entity.line == LineState::Draft {
-        entity.line = states::line(entity.line, LineState::Published)?;
-    }
-    library.put(&library::version_key(name, version), &entity)?;
+        library.put(&library::version_key(name, version), &entity)?;
     Ok(WriteEffects {
         note: format!(
             "{} {name} {version} r{} to {}",
@@ -426,11 +404,56 @@ fn steps(
             publication,
             diff,
             plans,
-            conflicts,
+            found: ConflictsFound::default(),
             findings,
             forced,
+            approval,
         },
     })
+}
+
+/// The steps from the conflicts on, up to the tests.
+fn conclude(
+    library: &mut Library,
+    caller: &Caller,
+    wanted: &PublicationChange<'_>,
+    (result, found): (&mut PublishResult, ConflictsFound),
+) -> Result<(), Problem> {
+    let (name, version, request) = (wanted.api, wanted.version, wanted.request);
+    if !found.conflicts.is_empty() {
+        let told = found.told();
+        if !request.force {
+            return Err(refused("conflicts", "others take these calls", &told));
+        }
+        result.forced.extend(told);
+    }
+    if let Some(reason) = &request.override_tests
+    result.found = found;
+        && !trial::tests_of(library, name, version)?.is_empty()
+    {
+        result.forced.push(format!("tests were overridden: {reason}"));
+    }
+    publication.note(HistoryItem {
+    let publication = &mut result.publication;
+        action: wanted.action.to_owned(),
+        revision: publication.revision,
+        hash: publication.hash.clone(),
+        by: caller.name(),
+        at: now(),
+        note: request.note.clone(),
+        forced: result.forced.clone(),
+        approval: result.approval.take(),
+    });
+    library.put(&library::publication_key(&publication.id()), publication)?;
+    let mut entity = library.version(name, version)?;
+    if entity.line == LineState::Retired {
+        let detail = format!("{name} {version} is retired");
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
+    if entity.line == LineState::Draft {
+        entity.line = states::line(entity.line, LineState::Published)?;
+    }
+    library.put(&library::version_key(name, version), &entity)
 }
 
 /// A runtime that a publish may set. A stored base path that no call can have stays as it is, so that an unrelated
@@ -452,11 +475,6 @@ fn broken_by(diff: &Diff) -> Vec<String> {
         format!("{method} {path} {}: {}", change.place, change.message)
     });
     told.collect()
-}
-
-/// Conflicts in words.
-fn conflict_messages(conflicts: &[Conflict]) -> Vec<String> {
-    conflicts.iter().map(Conflict::text).collect()
 }
 
 fn refused(kind: &'static str, what: &str, told: &[String]) -> Problem {
@@ -596,20 +614,4 @@ fn plan_changes(
     };
     let plans = library.plans(&revision.api, &revision.version)?;
     Ok(diff::plan_changes(&plans, before.as_ref(), &described(revision)?))
-}
-
-fn clashes(
-    api: &Api,
-    library: &Library,
-    publication: &Publication,
-    version: &Version,
-) -> Result<Vec<Conflict>, Problem> {
-    let documents = super::commit::documents(library, publication, now())?;
-    let services = documents.iter().filter(|it| it.kind == "services");
-    let services: Vec<Value> = services.map(|it| it.value.clone()).collect();
-    let owner = render::owner(publication);
-    let mut found = conflicts::find(library, &publication.environment, &owner, &services);
-    found.extend(foreign_conflicts::find(api, library, publication, &documents)?);
-    found.extend(adopting::conflicts(library, version, &found));
-    Ok(found)
 }

@@ -1,0 +1,73 @@
+//! The search for all that takes calls of a publication. It compiles routes, so that it works on another thread than those
+//! that answer calls.
+//!
+//! **What it is not**: the kinds of conflicts are found in [`super::conflicts`], [`super::foreign_conflicts`] and
+//! [`super::adopting`].
+
+use super::commit::{documents, now};
+use super::conflicts::{self, Conflict};
+use super::library::Library;
+use super::{adopting, foreign_conflicts};
+use crate::api::{Api, Problem};
+use axum::http::StatusCode;
+use serde_json::Value;
+use std::sync::Arc;
+use weir_apis::entities::Publication;
+use weir_apis::render;
+
+/// What is to be published.
+pub struct ConflictSearch {
+    pub publication: Publication,
+}
+
+/// What was found.
+#[derive(Default)]
+pub struct ConflictsFound {
+    pub conflicts: Vec<Conflict>,
+    /// Routes on the same paths that were not looked at, as there are too many.
+    pub unchecked: usize,
+}
+
+impl ConflictsFound {
+    /// In words.
+    pub fn told(&self) -> Vec<String> {
+        let more = (self.unchecked > 0).then(|| {
+            format!(
+                "and {} more routes of other dialects on these paths, which were not looked at",
+                self.unchecked
+            )
+        });
+        self.conflicts.iter().map(Conflict::text).chain(more).collect()
+    }
+}
+
+impl ConflictSearch {
+    /// Searches, and gives the library back.
+    pub async fn run(self, api: &Arc<Api>, library: Library) -> Result<(Library, ConflictsFound), Problem> {
+        let api = Arc::clone(api);
+        let searching = tokio::task::spawn_blocking(move || {
+            let found = self.find(&api, &library);
+            found.map(|found| (library, found))
+        });
+        searching
+            .await
+            .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?
+    }
+
+    fn find(&self, api: &Api, library: &Library) -> Result<ConflictsFound, Problem> {
+        let publication = &self.publication;
+        let version = library.version(&publication.api, &publication.version)?;
+        let documents = documents(library, publication, now())?;
+        let services = documents.iter().filter(|it| it.kind == "services");
+        let services: Vec<Value> = services.map(|it| it.value.clone()).collect();
+        let owner = render::owner(publication);
+        let mut conflicts = conflicts::find(library, &publication.environment, &owner, &services);
+        let foreign = foreign_conflicts::find(api, library, publication, &documents)?;
+        conflicts.extend(foreign.found);
+        conflicts.extend(adopting::conflicts(library, &version, &conflicts));
+        Ok(ConflictsFound {
+            conflicts,
+            unchecked: foreign.unchecked,
+        })
+    }
+}

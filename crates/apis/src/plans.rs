@@ -66,6 +66,20 @@ pub fn check(plan: &Plan) -> Vec<(String, String)> {
             "expected none: the plan's subscribers have no keys of their own",
         );
     }
+    let of_operations = plan.operation_limits.iter().map(|(id, limits)| {
+        let place = format!("operation_limits.{id}");
+        (place, limits)
+    });
+    for (place, limits) in [("limits".to_owned(), &plan.limits)]
+        .into_iter()
+        .chain(of_operations)
+    {
+        for (index, limit) in limits.iter().enumerate() {
+            if limit.count == 0 {
+                add(&format!("{place}[{index}].count"), "expected 1 or more calls");
+            }
+        }
+    }
     if plan.security == PlanSecurity::Keyless && plan.form.is_some() {
         add("form", "expected none: a keyless plan has no subscriptions");
     }
@@ -73,6 +87,17 @@ pub fn check(plan: &Plan) -> Vec<(String, String)> {
         check_form(form, &mut add);
     }
     wrong
+}
+
+/// What is to be said of a plan although it is good: a place, and why.
+pub fn advice(plan: &Plan) -> Option<(&'static str, &'static str)> {
+    let takes_any = |it: &OauthSettings| it.audiences.is_empty() && it.check == TokenCheck::Jwks;
+    plan.oauth2.as_ref().filter(|it| takes_any(it)).map(|_| {
+        (
+            "oauth2.audiences",
+            "without audiences a client's token for any other API of this authorization server is taken, too: name what tokens for this API say in 'aud'",
+        )
+    })
 }
 
 fn check_oauth(settings: &OauthSettings, add: &mut impl FnMut(&str, &str)) {
@@ -89,17 +114,6 @@ fn check_oauth(settings: &OauthSettings, add: &mut impl FnMut(&str, &str)) {
         add("oauth2.discovery", address);
     }
     if !settings.introspection_endpoint.is_empty() && !is_address(&settings.introspection_endpoint) {
-/// What is to be said of a plan although it is good: a place, and why.
-pub fn advice(plan: &Plan) -> Option<(&'static str, &'static str)> {
-    let takes_any = |it: &OauthSettings| it.audiences.is_empty() && it.check == TokenCheck::Jwks;
-    plan.oauth2.as_ref().filter(|it| takes_any(it)).map(|_| {
-        (
-            "oauth2.audiences",
-            "without audiences a client's token for any other API of this authorization server is taken, too: name what tokens for this API say in 'aud'",
-        )
-    })
-}
-
         add("oauth2.introspection_endpoint", address);
     }
     let asks = settings.check == TokenCheck::Introspection;

@@ -44,6 +44,10 @@ pub async fn add_user(
     JsonBody(wanted): JsonBody<UserRequest>,
 ) -> Result<Response, Problem> {
     let key = access::key_of(&name).map_err(|error| Problem::bad(error.to_string()))?;
+    // Clients and browsers take these out of paths, so that no call would reach such a user.
+    if matches!(name.as_str(), "." | "..") {
+        return Err(Problem::bad(format!("'{name}' is not a valid user name")));
+    }
     let password_hash = match wanted.password {
         None if wanted.without_token => {
             return Err(Problem::bad("a user without a token needs a password"));

@@ -87,6 +87,23 @@ impl Problem {
         self
     }
 
+    /// With another name for a field of what is refused: it was checked within something else.
+    #[must_use]
+    pub fn renamed(mut self, field: &str, name: &str) -> Self {
+        let renamed = |path: &str| {
+            let rest = path.strip_prefix(field)?;
+            let is_field = rest.is_empty() || rest.starts_with(['.', '[', ':']);
+            is_field.then(|| format!("{name}{rest}"))
+        };
+        for error in &mut self.errors {
+            if let Some(path) = error["path"].as_str().and_then(renamed) {
+                error["path"] = path.into();
+            }
+        }
+        self.detail = renamed(&self.detail).unwrap_or(self.detail);
+        self
+    }
+
     /// The caller may not do this.
     pub fn forbidden(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, detail)

@@ -19,6 +19,7 @@ mod plans;
 mod products;
 #[path = "../support/provider.rs"]
 mod provider;
+mod refusing;
 mod reviewing;
 mod seeing;
 mod subscribing;

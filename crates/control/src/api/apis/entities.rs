@@ -2,6 +2,7 @@
 
 use super::access::affected;
 use super::commit::WriteEffects;
+use super::environment_check;
 use super::library;
 use super::library::{Library, PREFIX};
 use super::visible::Sight;
@@ -75,7 +76,7 @@ pub fn answered(is_new: bool, entity: &impl Serialize) -> Response {
 }
 
 macro_rules! documents {
-    ($module:ident, $kind:literal, $entity:ty, $check:expr, $gone:expr, $below:expr) => {
+    ($module:ident, $kind:literal, $entity:ty, $ready:path, $check:expr, $gone:expr, $below:expr) => {
         pub mod $module {
             use super::*;
 
@@ -136,6 +137,7 @@ macro_rules! documents {
                 body["name"] = name.into();
                 let entity: $entity = parse(&body)?;
                 let key = format!("{PREFIX}{}/{name}", $kind);
+                $ready(api, &entity).await?;
                 let stored = api
                     .manage_document(caller, headers, &key, |library| {
                         let is_new = library.bytes(&key).is_none();
@@ -185,6 +187,11 @@ fn first_below(library: &Library, prefix: &str, holds: impl Fn(&str) -> bool) ->
         .find(|key| holds(key))
 }
 
+/// What needs no check before its write.
+fn ready<T>(_api: &Arc<Api>, _entity: &T) -> std::future::Ready<Result<(), Problem>> {
+    std::future::ready(Ok(()))
+}
+
 /// The prefix below which nothing is removed: no key begins so.
 fn nothing_below(_name: &str) -> String {
     format!("{PREFIX}-/")
@@ -194,6 +201,7 @@ documents!(
     environments,
     "environments",
     Environment,
+    environment_check::check,
     |library, entity| {
         crate::api::apis::specs::ruleset(entity.lint_rules.as_deref())
             .map_err(|it| it.about("lint_rules"))?;
@@ -207,6 +215,7 @@ documents!(
     definitions,
     "apis",
     ApiEntity,
+    ready,
     |_, entity| match weir_apis::logo::fault(&entity.logo) {
         None => Ok(BTreeSet::new()),
         Some(message) => Err(Problem::step("check", vec![("logo".to_owned(), message)])),
@@ -269,6 +278,7 @@ documents!(
     applications,
     "applications",
     Application,
+    ready,
     applications_of,
     |library, name| {
         let subscriptions: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/")).ok()?;

@@ -15,7 +15,10 @@ type JsonResult = Result<Json<Value>, Problem>;
 
 pub async fn deprecate(mut step: Step) -> JsonResult {
     let note = step.take_note();
-    let deprecation: Deprecation = step.parse()?;
+    let mut deprecation: Deprecation = step.parse()?;
+    if step.body.get("since").is_none() {
+        deprecation.since = now();
+    }
     check_deprecation(&deprecation)?;
     step.body["note"] = note.into();
     step.change("deprecate", |publication, version| {
@@ -91,6 +94,13 @@ pub async fn canary(mut step: Step) -> JsonResult {
     check_canary(&canary)?;
     step.body["note"] = note.into();
     step.change("canary", |publication, _| {
+        if canary.revision == publication.revision && canary.backends.is_empty() {
+            let message = format!(
+                "{} is the revision that is live: expected another one, or other 'backends' for it",
+                canary.revision
+            );
+            return Err(Problem::step("read", vec![("revision".to_owned(), message)]));
+        }
         publication.taken_back = None;
         publication.canary = Some(Canary {
             started: now(),
@@ -143,8 +153,12 @@ fn check_canary(canary: &Canary) -> Result<(), Problem> {
 }
 
 pub async fn abort_canary(step: Step) -> JsonResult {
+    let id = step.id();
     step.change("abort canary", |publication, _| {
-        publication.canary = None;
+        if publication.canary.take().is_none() {
+            let detail = format!("there is no canary of {id}");
+            return Err(Problem::new(StatusCode::CONFLICT, detail));
+        }
         Ok(())
     })
     .await

@@ -15,6 +15,7 @@ mod conflict_search;
 pub(super) mod conflicts;
 mod credentials;
 mod entities;
+mod environment_check;
 mod erasing;
 mod erasing_messages;
 mod erasing_names;

@@ -4,6 +4,7 @@ use super::access::affected;
 use super::commit::{WriteEffects, now};
 use super::entities::{answered, body_of, check_name, parse};
 use super::library::{self, Library, PREFIX};
+use super::specs;
 use crate::access::Caller;
 use crate::api::json_body::JsonBody;
 use crate::api::precondition::tagged;
@@ -17,7 +18,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use weir_apis::entities::{
-    PRODUCTS, Plan, PlanSecurity, PlanState, PlannedClose, Subscription, SubscriptionState,
+    PRODUCTS, Plan, PlanSecurity, PlanState, PlannedClose, Product, Publication, Subscription,
+    SubscriptionState,
 };
 use weir_apis::{plans, states};
 
@@ -43,8 +45,6 @@ pub fn shown(mut plan: Value) -> Value {
     plan
 }
 
-/// The plans below a key.
-pub async fn listed(api: &Api, prefix: &str) -> Result<Json<Value>, Problem> {
 /// An answer to a write of a plan, with what is to be said of it although it was stored.
 pub fn advised(mut answer: Response, plan: &Plan) -> Response {
     let told = plans::advice(plan).map(|(place, message)| format!("{place}: {message}"));
@@ -54,6 +54,8 @@ pub fn advised(mut answer: Response, plan: &Plan) -> Response {
     answer
 }
 
+/// The plans below a key.
+pub async fn listed(api: &Api, prefix: &str) -> Result<Json<Value>, Problem> {
     let library = api.library().await?;
     let plans: Vec<Value> = library.list(prefix)?;
     let items: Vec<Value> = plans.into_iter().map(shown).collect();
@@ -105,6 +107,12 @@ pub fn ready(
         settings.client_secret = kept.client_secret;
     }
     let mut wrong = plans::check(&plan);
+    wrong.extend(unknown_operations(library, &plan)?);
+    // What is stored with a fault that was not known then stays, so that other fields of it can be changed.
+    if let Some(before) = before {
+        let known = [plans::check(before), unknown_operations(library, before)?].concat();
+        wrong.retain(|it| !known.contains(it));
+    }
     if plan.security == PlanSecurity::Hmac && !is_sealed {
         let message = "signatures are checked with secrets, which this store would keep in plain text: start Weir with --store-key";
         wrong.push(("security".to_owned(), message.to_owned()));
@@ -124,6 +132,42 @@ pub fn ready(
         }
     }
     Ok(plan)
+}
+
+/// The operations that a plan names and that neither the draft nor anything published has.
+fn unknown_operations(library: &Library, plan: &Plan) -> Result<Vec<(String, String)>, Problem> {
+    let opened = plan.operations.iter().enumerate();
+    let opened = opened.map(|(index, id)| (format!("operations[{index}]"), id));
+    let limited = plan.operation_limits.keys();
+    let limited = limited.map(|id| (format!("operation_limits.{id}"), id));
+    let mut named: Vec<(String, &String)> = opened.chain(limited).collect();
+    if named.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut specs = BTreeSet::new();
+    let published: BTreeSet<String> = match plan.product.as_str() {
+        "" => {
+            specs.insert(library.version(&plan.api, &plan.version)?.draft.spec);
+            library.publications(|it| it.api == plan.api && it.version == plan.version)?
+        }
+        name => {
+            let product: Product = library.get(&library::product_key(name))?;
+            product.publications.into_keys().collect()
+        }
+    };
+    for id in published {
+        if let Some(it) = library.find::<Publication>(&library::publication_key(&id))? {
+            specs.insert(library.revision(&it.api, &it.version, it.revision)?.spec);
+        }
+    }
+    for spec in specs {
+        let description = specs::description(library, &spec)?;
+        named.retain(|(_, id)| !description.operations.iter().any(|it| it.id == **id));
+    }
+    let unknown = named.into_iter();
+    Ok(unknown
+        .map(|(place, id)| (place, format!("there is no operation '{id}'")))
+        .collect())
 }
 
 pub async fn list(

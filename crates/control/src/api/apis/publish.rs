@@ -366,7 +366,8 @@ fn steps(
         ..Publication::default()
     });
     if let Some(runtime) = &request.runtime {
-        publication.runtime = checked(runtime)?;
+        let known = &publication.runtime.hosts;
+        publication.runtime = checked(runtime, known)?;
     }
     let findings = linted(library, &environment, &revision, &publication.runtime)?;
     let both = (known.as_ref(), &publication);
@@ -390,10 +391,10 @@ fn steps(
                 "to take over routes is to remove them from the configuration: ask somebody who may write all of it",
             ));
         }
-        adopting::take_over(library, &mut entity, wanted.environment)?;
         let mut entity = library.version(name, version)?;
-    }
+        adopting::take_over(library, &mut entity, wanted.environment)?;
         library.put(&library::version_key(name, version), &entity)?;
+    }
     Ok(WriteEffects {
         note: format!(
             "{} {name} {version} r{} to {}",
@@ -427,14 +428,14 @@ fn conclude(
         }
         result.forced.extend(told);
     }
-    if let Some(reason) = &request.override_tests
     result.found = found;
+    if let Some(reason) = &request.override_tests
         && !trial::tests_of(library, name, version)?.is_empty()
     {
         result.forced.push(format!("tests were overridden: {reason}"));
     }
-    publication.note(HistoryItem {
     let publication = &mut result.publication;
+    publication.note(HistoryItem {
         action: wanted.action.to_owned(),
         revision: publication.revision,
         hash: publication.hash.clone(),
@@ -456,15 +457,23 @@ fn conclude(
     library.put(&library::version_key(name, version), &entity)
 }
 
-/// A runtime that a publish may set. A stored base path that no call can have stays as it is, so that an unrelated
-/// write is not refused.
-fn checked(runtime: &Runtime) -> Result<Runtime, Problem> {
-    match render::base_path_fault(&runtime.base_path) {
-        Some(message) => {
-            let place = "runtime.base_path".to_owned();
-            Err(Problem::step("render", vec![(place, message)]))
+/// A runtime that a publish may set. What is stored with a base path or hosts that no call can have goes on as it is, so that a
+/// write beside it is not refused.
+fn checked(runtime: &Runtime, known: &[String]) -> Result<Runtime, Problem> {
+    let mut wrong = Vec::new();
+    if let Some(message) = render::base_path_fault(&runtime.base_path) {
+        wrong.push(("runtime.base_path".to_owned(), message));
+    }
+    for (index, host) in runtime.hosts.iter().enumerate() {
+        // Names of the DNS are in ASCII, and clients send them so.
+        if !host.is_ascii() && !known.contains(host) {
+            let message = format!("no call has the host '{host}': write it in punycode (xn--…)");
+            wrong.push((format!("runtime.hosts[{index}]"), message));
         }
-        None => Ok(runtime.clone()),
+    }
+    match wrong.is_empty() {
+        true => Ok(runtime.clone()),
+        false => Err(Problem::step("render", wrong)),
     }
 }
 

@@ -1,0 +1,172 @@
+//! Writes that no publish could serve, or that mean something else than they say: they are refused at once, with the place.
+
+use crate::support::upstream;
+use crate::{Plane, petstore, runtime};
+use serde_json::{Value, json};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const PUBLICATION: &str = "/api/v1/publications/pets/1.0.0/test";
+const PLAN: &str = "/api/v1/apis/pets/versions/1.0.0/plans/gold";
+
+/// The places of a refusal.
+fn places(answer: &crate::support::Answer) -> Vec<String> {
+    let errors = answer.json()["errors"].as_array().cloned().unwrap_or_default();
+    let place = |it: &Value| it["path"].as_str().unwrap_or_default().to_owned();
+    errors.iter().map(place).collect()
+}
+
+#[test]
+fn environments_name_plugins_that_there_are_and_addresses() {
+    let plane = Plane::start();
+    for (body, expected) in [
+        (
+            json!({"base_urls": ["https://a.example.com", "not url"]}),
+            "base_urls[1]",
+        ),
+        (json!({"base_urls": ["https://ü.de"]}), "base_urls[0]"),
+        (
+            json!({"chain": [{"cors": {}}, {"no-such-plugin": {}}]}),
+            "chain[1]",
+        ),
+        (
+            json!({"chain": [{"rate-limit": {"limits": 1}}]}),
+            "chain[0].rate-limit",
+        ),
+        (
+            json!({"chain": [{"cors": {"no_such_field": 1}}]}),
+            "chain[0].cors",
+        ),
+        (json!({"chain": [{"use": "no-such-id"}]}), "chain[0]"),
+        (json!({"chain": [7]}), "chain[0]"),
+    ] {
+        let refused = plane.put("/api/v1/environments/next", body.clone()).expect(422);
+        let found = places(&refused);
+        assert!(
+            found.iter().any(|it| it.starts_with(expected)),
+            "{body}: {refused:?}"
+        );
+        assert!(!refused.body.contains("weir.chain-of"), "{refused:?}");
+    }
+    let good = json!({"chain": [{"cors": {}}], "base_urls": ["https://api.example.com/shop", "http://127.0.0.1:8000"]});
+    plane.put("/api/v1/environments/next", good.clone()).expect(201);
+    plane.put("/api/v1/environments/next", good).expect(200);
+    plane
+        .get("/api/v1/resources/routes/weir.chain-of-an-environment")
+        .expect(404);
+}
+
+#[test]
+fn plans_name_operations_that_there_are_and_allow_a_call() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    for (body, expected) in [
+        (json!({"operations": ["listPets", "listCats"]}), "operations[1]"),
+        (
+            json!({"operation_limits": {"listCats": [{"count": 1, "per": "day"}]}}),
+            "operation_limits.listCats",
+        ),
+        (
+            json!({"limits": [{"count": 9, "per": "day"}, {"count": 0, "per": "minute"}]}),
+            "limits[1].count",
+        ),
+        (
+            json!({"operation_limits": {"addPet": [{"count": 0, "per": "day"}]}}),
+            "operation_limits.addPet[0].count",
+        ),
+    ] {
+        let refused = plane.put(PLAN, body.clone()).expect(422);
+        assert_eq!(places(&refused), [expected], "{body}: {refused:?}");
+    }
+    let good =
+        json!({"operations": ["getPet"], "operation_limits": {"addPet": [{"count": 1, "per": "day"}]}});
+    plane.put(PLAN, good.clone()).expect(201);
+    plane.publish("test", upstream("pets"));
+
+    // A plan that names an operation which is gone from the draft and is still published stays good, and one that is
+    // stored and names one that is nowhere can be changed in other fields.
+    let mut fewer = petstore();
+    fewer["paths"]
+        .as_object_mut()
+        .expect("paths")
+        .remove("/pets/{id}");
+    plane
+        .put("/api/v1/apis/pets/versions/1.0.0", json!({"spec": fewer}))
+        .expect(200);
+    plane.put(PLAN, good.clone()).expect(200);
+    plane
+        .post(
+            PUBLICATION,
+            json!({"force": true, "runtime": runtime(upstream("pets"))}),
+        )
+        .expect(200);
+    let mut changed = good;
+    changed["display_name"] = "Gold".into();
+    plane.put(PLAN, changed.clone()).expect(200);
+    changed["operations"] = json!(["getPet", "listCats"]);
+    let refused = plane.put(PLAN, changed).expect(422);
+    assert_eq!(places(&refused), ["operations[1]"], "{refused:?}");
+}
+
+#[test]
+fn steps_that_mean_nothing_are_refused() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    let abort = || plane.post(&format!("{PUBLICATION}/canary/abort"), json!({}));
+    let refused = abort().expect(409);
+    assert!(refused.body.contains("there is no canary"), "{refused:?}");
+    let canary = |more: Value| {
+        let mut body = json!({"revision": 1, "share": 100, "by": {"cookie": "sid"}});
+        body.as_object_mut()
+            .expect("a map")
+            .extend(more.as_object().expect("a map").clone());
+        plane.put(&format!("{PUBLICATION}/canary"), body)
+    };
+    let refused = canary(json!({})).expect(422);
+    assert!(
+        refused.body.contains("is the revision that is live") && places(&refused) == ["revision"],
+        "{refused:?}"
+    );
+    let elsewhere = format!("http://{}", upstream("next"));
+    canary(json!({"backends": {"main": {"url": elsewhere}}})).expect(200);
+    abort().expect(200);
+    abort().expect(409);
+
+    let mut there = runtime(upstream("pets"));
+    there["hosts"] = json!(["api.test", "ü.de"]);
+    let refused = plane.post(PUBLICATION, json!({"runtime": there})).expect(422);
+    assert!(
+        refused.body.contains("punycode") && places(&refused) == ["runtime.hosts[1]"],
+        "{refused:?}"
+    );
+    there["hosts"] = json!(["xn--tda.de"]);
+    plane.post(PUBLICATION, json!({"runtime": there})).expect(200);
+
+    for name in ["%2E", "%2e%2e"] {
+        let path = format!("/api/v1/users/{name}");
+        let refused = plane
+            .post(&path, json!({"rights": [{"role": "admin"}]}))
+            .expect(400);
+        assert!(refused.body.contains("is not a valid user name"), "{refused:?}");
+    }
+}
+
+/// The defect: a deprecation without a time was one since 1970.
+#[test]
+fn a_deprecation_without_a_time_is_one_from_now_on() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    let now = || {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        since.map_or(0, |it| it.as_secs())
+    };
+    let before = now();
+    let path = format!("{PUBLICATION}/deprecation");
+    let made = plane.put(&path, json!({})).expect(200).json();
+    let since = made["deprecation"]["since"].as_u64().expect("a time");
+    assert!((before..=now()).contains(&since), "{made}");
+    plane.put(&path, json!({"sunset": 100})).expect(422);
+    let given = plane.put(&path, json!({"since": 0})).expect(200).json();
+    assert_eq!(given["deprecation"]["since"], 0, "{given}");
+}

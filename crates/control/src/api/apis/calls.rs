@@ -130,7 +130,7 @@ fn of_apis() -> Vec<Operation> {
     let (see, write) = (Action::ApisRead, Action::ApisWrite);
     vec![
         Operation::get(ALL, "listApis", see, list)
-            .about("APIs", "Lists the APIs that one may read")
+            .about("APIs", "Lists the APIs that the caller may read")
             .partial()
             .answers::<List<Api>>(),
         written::<Api>(Operation::post(ALL, "createApi", write, create))
@@ -188,7 +188,7 @@ fn of_versions() -> Vec<Operation> {
         Operation::get("/api/v1/versions", "listAllVersions", see, reading::versions)
             .about(
                 "APIs",
-                "Lists the versions of all APIs that one may read, without their drafts",
+                "Lists the versions of all APIs that the caller may read, without their drafts",
             )
             .partial()
             .answers::<List<VersionSummary>>(),
@@ -392,7 +392,7 @@ fn of_publications() -> Vec<Operation> {
         Operation::get("/api/v1/publications", "listPublications", see, publish::list)
             .about(
                 "Publications",
-                "Lists the publications of the APIs and environments that one may read",
+                "Lists the publications of the APIs and environments that the caller may read",
             )
             .partial()
             .answers::<List<Publication>>(),
@@ -485,7 +485,7 @@ fn of_subscribers() -> Vec<Operation> {
     let (see, write) = (Action::SubscriptionsRead, Action::SubscriptionsWrite);
     vec![
         Operation::get(APPLICATIONS, "listApplications", see, list)
-            .about("Subscriptions", "Lists applications: all, or those that subscribe to what one may read")
+            .about("Subscriptions", "Lists applications: all, or those that subscribe to what the caller may read")
             .partial()
             .answers::<List<Application>>(),
         written::<Application>(Operation::post(APPLICATIONS, "createApplication", write, create))
@@ -501,7 +501,7 @@ fn of_subscribers() -> Vec<Operation> {
             .about("Subscriptions", "Removes an application without subscriptions")
             .headers(WRITES),
         Operation::get(ALL, "listSubscriptions", see, subscriptions::list)
-            .about("Subscriptions", "Lists the subscriptions to what one may read")
+            .about("Subscriptions", "Lists the subscriptions to what the caller may read")
             .partial()
             .answers::<List<Subscription>>(),
         Operation::post(ALL, "subscribe", write, subscriptions::create)
@@ -568,7 +568,7 @@ fn of_products() -> Vec<Operation> {
         Operation::get("/api/v1/products", "listProducts", see, products::list)
             .about(
                 "Products",
-                "Lists the products of whose publications one may read all",
+                "Lists the products whose publications the caller may all read",
             )
             .partial()
             .answers::<List<Product>>(),
@@ -655,7 +655,7 @@ fn of_approvals() -> Vec<Operation> {
     const ALL: &str = "/api/v1/approvals";
     vec![
         Operation::get(ALL, "listApprovals", Action::ApprovalsRead, approvals::list)
-            .about("Approvals", "Lists approvals of the APIs and environments that one may see")
+            .about("Approvals", "Lists approvals of the APIs and environments that the caller may read")
             .partial()
             .answers::<List<ApprovalResponse>>(),
         Operation::post(ALL, "requestApproval", Action::ApisWrite, approvals::ask)

@@ -29,7 +29,7 @@ pub fn operations() -> Vec<Operation> {
     let (see, write) = (Action::PortalsRead, Action::PortalsWrite);
     vec![
         Operation::get(ALL, "listPortals", see, list)
-            .about("Portals", "Lists the developer portals that one may read")
+            .about("Portals", "Lists the developer portals that the caller may read")
             .partial()
             .answers::<List<Portal>>(),
         Operation::get(ONE, "getPortal", see, read)

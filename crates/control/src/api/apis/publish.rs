@@ -327,6 +327,9 @@ fn text_of(
         diff::in_lines(diff),
         diff::plans_in_lines(plans)
     );
+    if publication.state == PublicationState::Disabled {
+        text.push_str("! it is disabled: nothing of it is served until it is enabled\n");
+    }
     for it in found.told() {
         text.push_str(&format!("! {it}\n"));
     }

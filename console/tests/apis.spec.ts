@@ -230,3 +230,18 @@ test('environments are made and edited; one that is in use is not deleted', asyn
   await page.getByRole('button', { name: 'Delete test' }).click()
   await expect(page.getByRole('dialog', { name: 'Delete test?' }).getByRole('button', { name: 'Delete' })).toHaveAttribute('aria-disabled', 'true')
 })
+
+test('a version that is published stays; without publications it is deleted, and its API after it', async ({ page, managed }) => {
+  await managed.good('PUT', '/api/v1/apis/gone', {})
+  await managed.good('POST', '/api/v1/apis/gone/versions', { spec: PETS })
+  await open(page, managed, '/apis/pets/1.0.0/revisions')
+  await page.getByRole('button', { name: 'Delete version' }).click()
+  await expect(page.getByRole('dialog', { name: 'Delete pets 1.0.0?' }).getByRole('button', { name: 'Delete' })).toHaveAttribute('aria-disabled', 'true')
+  await open(page, managed, '/apis/gone/1.0.0/revisions')
+  await page.getByRole('button', { name: 'Delete version' }).click()
+  await page.getByRole('dialog', { name: 'Delete gone 1.0.0?' }).getByRole('button', { name: 'Delete' }).click()
+  await expect(page.getByText('There is no version yet.')).toBeVisible()
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  await page.getByRole('dialog', { name: 'Delete gone?' }).getByRole('button', { name: 'Delete' }).click()
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('APIs')
+})

@@ -89,6 +89,7 @@ const USED: Record<string, string> = {
   getSpec: 'pages/apis/design.tsx',
   getVersion: 'pages/apis/design-draft.ts',
   putDraft: 'pages/apis/design-draft.ts',
+  deleteVersion: 'pages/apis/delete-version.tsx',
   getReview: 'api/apis.ts',
   requestReview: 'pages/apis/review.tsx',
   withdrawReview: 'pages/apis/review.tsx',

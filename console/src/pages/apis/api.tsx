@@ -196,7 +196,7 @@ function DeleteApi({ name, versions, onClose }: { name: string; versions: number
       title={`Delete ${name}?`}
       action="Delete"
       look="danger"
-      refused={versions > 0 ? `It has ${countText(versions, 'version', 'versions')}. An API with versions is not deleted.` : null}
+      refused={versions > 0 ? `It has ${countText(versions, 'version', 'versions')}. Delete these first, on their Revisions pages.` : null}
       onClose={onClose}
       run={async () => {
         await call('DELETE', apiPath(name))
@@ -205,7 +205,7 @@ function DeleteApi({ name, versions, onClose }: { name: string; versions: number
         go('/apis')
       }}
     >
-      <p>{versions > 0 ? `It has ${countText(versions, 'version', 'versions')}, so it stays. Retire them, so that callers are told.` : 'It has no versions. Nothing is served of it.'}</p>
+      <p>{versions > 0 ? `It has ${countText(versions, 'version', 'versions')}, so it stays. A version is deleted on its Revisions page, when nothing of it is published.` : 'It has no versions. Nothing is served of it.'}</p>
     </Act>
   )
 }

@@ -1,14 +1,16 @@
 // The revisions of a version: snapshots that never change. Any two are compared; 0 is the draft.
 import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
 import { type OperationChange, toPublication, toPublish, usePublications, useRevisions, useVersion, versionPath } from '../../api/apis'
 import { get } from '../../api/client'
 import { useRight } from '../../api/rights'
 import { Empty, Failure, Page } from '../../shell/page'
 import { useSegments } from '../../shell/segments'
-import { ButtonLink } from '../../ui/button'
+import { Button, ButtonLink } from '../../ui/button'
 import { SelectField } from '../../ui/field'
 import { Time } from '../../ui/time'
+import { DeleteVersion } from './delete-version'
 import { Hash, OperationChanges, Waiting } from './shared'
 import { VersionTabs, crumbsOf } from './version-tabs'
 
@@ -16,6 +18,8 @@ export default function Revisions() {
   const [, api = '', name = ''] = useSegments()
   const [version, revisions, publications] = [useVersion(api, name), useRevisions(api, name), usePublications()]
   const publishing = useRight('apis:publish')
+  const writing = useRight('apis:write')
+  const [isDoomed, setDoomed] = useState(false)
   if (version.data === undefined || revisions.data === undefined) return <Waiting title={`Revisions of ${api} ${name}`} crumbs={crumbsOf(api)} queries={[version, revisions]} />
   const all = [...revisions.data].reverse()
   const served = (number: number) => (publications.data ?? []).filter((it) => it.api === api && it.version === name && it.revision === number)
@@ -28,6 +32,11 @@ export default function Revisions() {
         { about: 'List revisions', method: 'GET', path: `${versionPath(api, name)}/revisions` },
         { about: 'Compare one with the draft', method: 'GET', path: `${versionPath(api, name)}/diff?from=1&to=0` },
       ]}
+      actions={
+        <Button look="quiet" icon="trash" refused={writing} onPress={() => setDoomed(true)}>
+          Delete version
+        </Button>
+      }
     >
       <VersionTabs api={api} version={name} at="revisions" />
       {all.length === 0 ? (
@@ -87,6 +96,7 @@ export default function Revisions() {
           <Compare api={api} version={name} numbers={all.map((it) => it.number)} />
         </>
       )}
+      {isDoomed && <DeleteVersion api={api} version={name} environments={(publications.data ?? []).filter((it) => it.api === api && it.version === name).map((it) => it.environment)} onClose={() => setDoomed(false)} />}
     </Page>
   )
 }

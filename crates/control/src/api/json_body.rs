@@ -46,7 +46,7 @@ pub fn object(text: &str) -> Result<Value, Problem> {
 }
 
 /// A refusal of the framework (a query that is not understood, a body that is too long) as a problem with the same status.
-pub async fn as_problem(answer: Response) -> Response {
+pub async fn as_problem(answer: Response, longest: usize) -> Response {
     let status = answer.status();
     let kind = answer.headers().get(CONTENT_TYPE);
     let is_text = kind.is_none_or(|it| it.as_bytes().starts_with(b"text/plain"));
@@ -54,7 +54,7 @@ pub async fn as_problem(answer: Response) -> Response {
         return answer;
     }
     if status == StatusCode::PAYLOAD_TOO_LARGE {
-        let detail = format!("expected a body of at most {} MiB", super::MAX_BODY >> 20);
+        let detail = format!("expected a body of at most {} MiB", longest >> 20);
         return Problem::new(status, detail).into_response();
     }
     let (head, body) = answer.into_parts();
@@ -124,7 +124,7 @@ mod tests {
             (Problem::bad("so").into_response(), "\"detail\":\"so\""),
         ] {
             let status = answer.status();
-            let answer = as_problem(answer).await;
+            let answer = as_problem(answer, 16 << 20).await;
             assert_eq!(answer.status(), status);
             let body = to_bytes(answer.into_body(), MAX_REFUSAL).await.expect("a body");
             let body = String::from_utf8_lossy(&body).into_owned();

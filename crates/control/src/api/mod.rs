@@ -78,6 +78,7 @@ pub use delegate::Delegate;
 pub(crate) use fleet::MAX_USED;
 pub use fleet::{DRAINS, GatewayReport, Gateways, PREFIX as REPORTS, ReportResponse, Rollout};
 pub(crate) use history::redact as redact_difference;
+pub use json_body::as_problem;
 pub use problem::Problem;
 pub use sending::ListenerOf;
 pub use view::{FileText, FileTexts};
@@ -242,7 +243,7 @@ impl Api {
         let router = table::router()
             .fallback(async || Problem::not_found("this path"))
             .layer(DefaultBodyLimit::max(MAX_BODY))
-            .layer(map_response(json_body::as_problem))
+            .layer(map_response(|answer| json_body::as_problem(answer, MAX_BODY)))
             .with_state(Arc::clone(self));
         match self.options.is_read_only {
             true => router.layer(Extension(ReadOnly)),

@@ -36,10 +36,11 @@ use crate::state::Portals;
 use axum::Json;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use axum::middleware::map_response;
 use operation::Operation;
 use serde_json::Value;
 use std::sync::{Arc, LazyLock};
-use weir_control::api::Problem;
+use weir_control::api::{Problem, as_problem};
 
 /// The largest body of a call, in bytes. A call that is tried may carry 1 MiB, as text in JSON.
 const MAX_BODY: usize = 3 << 20;
@@ -95,6 +96,7 @@ pub fn router(portals: &Arc<Portals>) -> Router {
         .route("/portal/{*path}", axum::routing::any(nothing))
         .route("/api/{*path}", axum::routing::any(nothing))
         .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(map_response(|answer| as_problem(answer, MAX_BODY)))
         .with_state(Arc::clone(portals))
 }
 

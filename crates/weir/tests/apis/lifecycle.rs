@@ -519,6 +519,40 @@ fn deprecation_reaches_every_answer_and_the_end_is_410() {
     });
 }
 
+/// A version goes when nothing of it is published and nobody subscribes to it; its API goes after it.
+#[test]
+fn versions_and_apis_are_removed_when_nothing_needs_them() {
+    const VERSION: &str = "/api/v1/apis/pets/versions/1.0.0";
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    plane
+        .put(&format!("{VERSION}/plans/gold"), json!({"state": "published"}))
+        .expect(201);
+    plane.put("/api/v1/applications/shop", json!({})).expect(201);
+    let wanted = json!({"application": "shop", "publication": "pets/1.0.0/test", "plan": "gold"});
+    let subscription = plane.post("/api/v1/subscriptions", wanted).expect(201).json();
+    let delete = |path: &str| plane.call("DELETE", path, &Value::Null).make();
+    let refused = delete("/api/v1/apis/pets").expect(409);
+    assert!(refused.body.contains("versions/pets/1.0.0"), "{refused:?}");
+    let refused = delete(VERSION).expect(409);
+    assert!(refused.body.contains("pets/1.0.0/test"), "{refused:?}");
+    delete(PUBLICATION).expect(204);
+    let refused = delete(VERSION).expect(409);
+    assert!(refused.body.contains("1 subscriptions"), "{refused:?}");
+    let id = subscription["id"].as_str().expect("an id");
+    plane
+        .post(
+            &format!("/api/v1/subscriptions/{id}/state"),
+            json!({"state": "closed"}),
+        )
+        .expect(200);
+    delete(VERSION).expect(204);
+    delete(VERSION).expect(404);
+    plane.get(&format!("{VERSION}/plans/gold")).expect(404);
+    delete("/api/v1/apis/pets").expect(204);
+}
+
 /// What was switched off stays off through a publish, which says so.
 #[test]
 fn a_publish_does_not_switch_on_what_is_disabled() {

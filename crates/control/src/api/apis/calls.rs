@@ -213,6 +213,12 @@ fn of_versions() -> Vec<Operation> {
             .description(
                 "A document that is uploaded again is merged: what was added to its operations stays.",
             ),
+        Operation::delete(VERSION, "deleteVersion", write, versions::delete)
+            .about(
+                "APIs",
+                "Removes a version that is published nowhere, with its revisions, plans and tests",
+            )
+            .headers(DRY_RUN),
         Operation::post(
             "/api/v1/apis/{api}/versions/{version}/lint",
             "lintVersion",

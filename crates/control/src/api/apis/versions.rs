@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
 use weir_apis::entities::{
-    Api as ApiEntity, Component, LineState, LintSummary, Revision as ApiRevision, Version,
+    Api as ApiEntity, Component, LineState, LintSummary, Revision as ApiRevision, Subscription,
+    SubscriptionState, Version,
 };
 use weir_apis::lint::{self, Options, Ruleset};
 use weir_apis::openapi::{self, Description};
@@ -324,6 +325,51 @@ pub async fn put(
     answer["diff"] = difference_json(&difference);
     answer["gone"] = json!(merged.gone);
     Ok(Json(answer))
+}
+
+/// Removes a version with its revisions, plans and tests. One that is published or has subscribers stays.
+pub async fn delete(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((name, version)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Problem> {
+    api.manage(&caller, &headers, |library| {
+        let _there = library.version(&name, &version)?;
+        let published = library.publications(|it| it.api == name && it.version == version)?;
+        if !published.is_empty() {
+            let places: Vec<String> = published.into_iter().collect();
+            let detail = format!(
+                "{name} {version} is published: remove {} first",
+                places.join(", ")
+            );
+            return Err(Problem::new(StatusCode::CONFLICT, detail));
+        }
+        let of_version = format!("{name}/{version}/");
+        let subscriptions: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
+        let is_over =
+            |it: &Subscription| matches!(it.state, SubscriptionState::Closed | SubscriptionState::Rejected);
+        let open = subscriptions
+            .iter()
+            .filter(|it| it.publication.starts_with(&of_version) && !is_over(it))
+            .count();
+        if open > 0 {
+            let detail = format!("{name} {version} has {open} subscriptions: close them first");
+            return Err(Problem::new(StatusCode::CONFLICT, detail));
+        }
+        for kind in ["revisions", "plans", "tests"] {
+            for key in library.keys(&format!("{PREFIX}{kind}/{of_version}")) {
+                library.remove(key.as_str());
+            }
+        }
+        library.remove(&library::version_key(&name, &version));
+        Ok(WriteEffects::quiet(
+            format!("DELETE version {name} {version}"),
+            (),
+        ))
+    })
+    .await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Options of lint.

@@ -164,6 +164,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("fetchDocument", API_OWNERS),
     ("getVersion", API_READERS),
     ("putDraft", API_OWNERS),
+    ("deleteVersion", API_OWNERS),
     ("getReview", API_READERS),
     ("requestReview", API_OWNERS),
     ("withdrawReview", API_OWNERS),

@@ -14,7 +14,7 @@ pub struct SkippedDocument {
 /// The documents of one dialect in a store, read. A document that cannot be served is left out and named; it never
 /// stops the rest. Keys are without the dialect's prefix, here and in what is returned.
 pub trait IncrementalModel: Send {
-    /// Takes over what became of a document; `None`: it is gone.
+    /// Applies the change of a document; `None` if it was removed.
     fn apply(&mut self, key: &str, value: Option<&[u8]>);
 
     /// The model of all documents that can be served, and those that cannot. It costs what has changed: what has not is

@@ -1,5 +1,5 @@
 //! The chunked coding (RFC 9112, 7.1), strictly: CRLF line ends, hexadecimal sizes of at most 16 digits,
-//! extensions checked and dropped, trailers checked and kept for those who can use them.
+//! extensions checked and dropped, trailers checked and kept for callers that can use them.
 
 use crate::fields::{may_trail, push_header};
 use weir_plugin::headers::{is_name, is_token, is_value};

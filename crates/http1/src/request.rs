@@ -33,7 +33,7 @@ pub struct RequestHead {
     pub minor_version: u8,
 }
 
-/// What came of reading a head.
+/// The result of parsing a head.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Parsed {
     /// More bytes are needed.

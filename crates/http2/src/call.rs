@@ -17,7 +17,7 @@ pub enum IncomingHead {
     Final(Box<FieldList>, bool),
 }
 
-/// What has come of a body.
+/// The received part of a body.
 pub enum BodyEvent {
     /// Data.
     Data(Bytes),

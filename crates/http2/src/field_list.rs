@@ -47,7 +47,7 @@ impl PseudoHeader {
 /// A list of fields.
 #[derive(Debug, Clone, Default)]
 pub struct FieldList {
-    /// A line of each field, as a header list has it, and what a head says besides.
+    /// A line of each field, as a header list has it, and the other facts of a head.
     bytes: Vec<u8>,
     fields: Vec<FieldOffsets>,
     pseudo: [Option<(u32, u32)>; PseudoHeader::COUNT],

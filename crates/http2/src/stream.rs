@@ -65,7 +65,7 @@ pub(crate) struct StreamState {
     pub receiving: Receiving,
     pub is_sent: bool,
     pub fault: Option<StreamError>,
-    /// What is to come of a body of stated length.
+    /// The rest of a body with an announced length.
     pub left: Option<u64>,
     /// The answer to a HEAD states a length of what does not come.
     pub is_head: bool,

@@ -1,4 +1,4 @@
-//! Plugin chains: which plugin instances work on a call, in which order, and for whom another one does.
+//! Plugin chains: which plugin instances process a call, in which order, and which consumers get other instances.
 
 use crate::{Predicate, is_default};
 use schemars::JsonSchema;

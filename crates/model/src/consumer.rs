@@ -1,4 +1,4 @@
-//! Consumers: those who call, and the credentials by which plugins recognise them.
+//! Consumers: the callers, and the credentials by which plugins identify them.
 
 use crate::{DialectName, is_default};
 use schemars::JsonSchema;

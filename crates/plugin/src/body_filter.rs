@@ -88,7 +88,7 @@ impl BodyFilters {
         }
     }
 
-    /// Lets a piece pass; what comes of it is put behind what `out` holds.
+    /// Processes a piece and appends the result to `out`.
     pub fn piece(&mut self, data: &[u8], out: &mut Vec<u8>) {
         self.step(Step::Piece(data), out);
     }

@@ -1,7 +1,7 @@
 //! Conversations: protocols other than HTTP that a filter speaks with another server, such as LDAP.
 //!
 //! A filter hands the engine a [`Dialogue`], a state machine without I/O. The engine opens a connection or takes an idle
-//! one, writes and reads for it, keeps what came of it for the filter
+//! one, writes and reads for it, keeps the result for the filter
 //! ([`FilterState::take_answer`](crate::FilterState::take_answer)), and calls the filter again.
 
 use crate::connector::Connector;
@@ -53,7 +53,7 @@ pub trait Dialogue {
     /// [`Step::Read`], and after each other step that does not end the conversation.
     fn next(&mut self, received: &mut Received<'_>) -> Step;
 
-    /// What came of it, for the filter.
+    /// The result, for the filter.
     fn finish(self: Box<Self>) -> Box<dyn Any>;
 }
 

@@ -68,9 +68,9 @@ pub struct Exchange {
     pub repeat_on: Option<Arc<[u16]>>,
     /// The target that was asked last.
     pub upstream: Option<SocketAddr>,
-    /// What came of the question that a filter has asked last, until it takes it: an answer, or none.
+    /// The result of the last subrequest of a filter, until it takes it: an answer, or none.
     pub subrequest_response: Option<Option<SubrequestResponse>>,
-    /// What came of the script that a filter has had run last, until it takes it: an answer, or none.
+    /// The result of the last script of a filter, until it takes it: an answer, or none.
     pub redis: Option<Option<RedisResponse>>,
     /// What looks at the messages, if the call becomes a WebSocket.
     pub message_filters: Vec<Arc<dyn MessageFilter>>,

@@ -24,7 +24,7 @@ impl Owner {
         Self(std::ptr::from_ref(owner).addr(), TypeId::of::<O>())
     }
 
-    /// Of what came of a conversation: no instance has this address.
+    /// The owner of a conversation's result: no instance has this address.
     fn answer() -> Self {
         Self(0, TypeId::of::<ConversationFailed>())
     }
@@ -77,7 +77,7 @@ impl FilterState {
         self.get_mut::<O, BodyRequested>(owner).is_some()
     }
 
-    /// Keeps what came of a [`Conversation`](crate::Conversation) for the filter that wanted it; `None`: it failed.
+    /// Keeps the result of a [`Conversation`](crate::Conversation) for the filter that started it; `None` if it failed.
     pub fn put_answer(&mut self, answer: Option<Box<dyn Any>>) {
         let answer = answer.unwrap_or_else(|| Box::new(ConversationFailed));
         self.0.push((Owner::answer(), answer));

@@ -45,7 +45,7 @@ pub struct CallRecord<'c> {
     pub hostname: &'c str,
 }
 
-/// A try that no answer came of.
+/// A try without a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailedAttempt {
     /// The address that was asked; `None`: the target's name has none.

@@ -276,10 +276,11 @@ pub enum Outcome {
     /// The engine waits for this and calls the filter again, which knows by what it has
     /// [kept](Exchange::filter_state) that it has waited.
     Suspend(Suspend),
-    /// The engine asks another server and calls the filter again, which finds in [`Exchange::subrequest_response`] what came of it.
+    /// The engine calls another server and calls the filter again, which finds the result in
+    /// [`Exchange::subrequest_response`].
     Subrequest(Box<Subrequest>),
     /// The engine speaks another protocol with a server and calls the filter again, which finds in
-    /// [`FilterState::take_answer`](crate::FilterState::take_answer) what came of it.
+    /// [`FilterState::take_answer`](crate::FilterState::take_answer) the result.
     Converse(Box<Conversation>),
     /// The engine has a Redis do this.
     Redis(Box<RedisCommand>),

@@ -15,7 +15,7 @@ use std::time::Duration;
 pub struct RedisServer {
     /// Where it is.
     pub place: RedisTopology,
-    /// As whom it is used; `None`: as the default user.
+    /// The user name; `None`: the default user.
     pub username: Option<String>,
     /// The password; `None` if the server needs none.
     pub password: Option<String>,
@@ -63,7 +63,7 @@ pub enum RedisTopology {
         sentinels: Vec<RedisAddress>,
         /// The master's name.
         master: String,
-        /// As whom sentinels are asked.
+        /// The user name for the sentinels.
         username: Option<String>,
         /// Their password.
         password: Option<String>,

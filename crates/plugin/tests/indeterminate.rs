@@ -1,4 +1,4 @@
-//! Conditions of those who must not guess: what holds, what does not, and what cannot be decided.
+//! Conditions that must be evaluated without guessing: what holds, what does not, and what cannot be decided.
 
 use serde_json::{Value, json};
 use weir_model::Predicate;

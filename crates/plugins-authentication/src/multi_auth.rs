@@ -211,7 +211,7 @@ impl Filter for AnyOf {
                     return Outcome::Continue;
                 }
                 Outcome::Reply(reply) => return Outcome::Reply(reply),
-                // The way is called again, and not those before it: what came of the question is its own.
+                // The way is called again, and not those before it: the result of the request belongs to it.
                 other => {
                     let waiting = WaitingCall { at, challenge, shown };
                     exchange.filter_state.put(self, waiting);

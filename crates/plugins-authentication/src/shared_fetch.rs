@@ -120,7 +120,8 @@ impl<V: Clone + 'static> FetchRequest<'_, V> {
             }
             None => {
                 fetch.fail(retry_ms, now_ms);
-                // The fetch may have been a renewal. What it did not replace serves those who take any value.
+                // The fetch may have been a renewal. Callers that accept any value use the old value that it did not
+                // replace.
                 let kept = || self.map.get(self.key, now_ms).filter(|_| self.since_ms == 0);
                 stale
                     .or_else(kept)

@@ -324,7 +324,7 @@ impl CostFilter {
         }
     }
 
-    /// What came of asking.
+    /// The result of the request.
     fn finish(&self, shared: &Shared, exchange: &mut Exchange, cost: u64) -> Outcome {
         let answer = answer(exchange);
         let added = answer.and_then(|answer| windows::added(&answer.numbers).next());

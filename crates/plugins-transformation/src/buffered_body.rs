@@ -17,7 +17,7 @@ pub enum OversizePolicy {
     Cut,
 }
 
-/// What has come of a body.
+/// The received part of a body.
 #[derive(Debug)]
 pub(crate) struct BufferedBody {
     bytes: Vec<u8>,

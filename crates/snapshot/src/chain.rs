@@ -25,7 +25,7 @@ pub struct Chain {
 pub struct Step {
     /// No request work is done here, whatever the filter could do.
     pub response_only: bool,
-    /// What runs for those whom no table lists.
+    /// The plugin for callers that no table lists.
     pub(crate) instance: Option<Arc<Instance>>,
     /// Replacements by consumer, the first that lists the consumer counts.
     pub(crate) tables: Box<[Arc<ConsumerTable>]>,

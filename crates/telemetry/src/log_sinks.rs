@@ -1,4 +1,4 @@
-//! What became of the log entries that plugins have sent to other places.
+//! The results of log entries that plugins have sent to other places.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

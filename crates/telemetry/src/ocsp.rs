@@ -1,8 +1,8 @@
-//! What became of questions to the responders of certificates (OCSP).
+//! The results of requests to the responders of certificates (OCSP).
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What became of a question: the label `result` of `weir_ocsp_answers_total`.
+/// The result of a request: the label `result` of `weir_ocsp_answers_total`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OcspResult {
     /// The answer is passed on to clients.
@@ -28,12 +28,12 @@ impl OcspResult {
     }
 }
 
-/// Counts of questions by what became of them.
+/// Counts of requests by their result.
 #[derive(Debug, Default)]
 pub struct OcspStats([AtomicU64; OcspResult::ALL.len()]);
 
 impl OcspStats {
-    /// Notes what became of a question.
+    /// Records the result of a request.
     pub fn add(&self, result: OcspResult) {
         self.0[result as usize].fetch_add(1, Relaxed);
     }

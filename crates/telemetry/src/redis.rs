@@ -1,4 +1,4 @@
-//! How it stands with the Redis servers that hold counts, and what became of what they were asked.
+//! The state of the Redis servers that hold counts, and the results of requests to them.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};

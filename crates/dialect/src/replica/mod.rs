@@ -32,13 +32,13 @@ pub trait ReplicaState: std::fmt::Debug + Send + Sync + 'static {
     /// The same settings, and no documents.
     fn empty(&self) -> Self;
 
-    /// Takes over what became of a document below the prefix; `None`: it is gone. The key has the prefix.
+    /// Applies the change of a document below the prefix; `None` if it was removed. The key has the prefix.
     fn apply(&mut self, key: &Key, document: Option<&Document>);
 
     /// Everything up to a revision has been taken over. `has_changed`: some of it was below the prefix.
     fn note(&mut self, revision: Revision, has_changed: bool);
 
-    /// When a document that is there was made, for those who show it.
+    /// The creation time of an existing document, for display.
     fn created(&self, key: &Key) -> Option<Revision> {
         let _of_no_interest = key;
         None
@@ -117,7 +117,7 @@ pub struct WritePlan<A> {
     pub answer: A,
 }
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Debug)]
 pub enum WriteOutcome<A> {
     /// It was only tried.

@@ -84,7 +84,7 @@ pub fn check(document: &Value) -> ReferenceReport {
 
 struct Walk<'d> {
     document: &'d Value,
-    /// What has come of references that stand more than once.
+    /// The resolved values of references that occur more than once.
     known: HashMap<&'d str, Option<ReferenceError>>,
     path: DocPath,
     checked: ReferenceReport,

@@ -219,7 +219,7 @@ struct JudgedCall<'c> {
     groups: Option<&'c [String]>,
 }
 
-/// What comes of looking at a call.
+/// The result of checking a call.
 enum Finding {
     Passes,
     Unauthenticated,

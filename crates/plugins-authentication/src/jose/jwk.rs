@@ -1,5 +1,5 @@
 //! JSON Web Keys (RFC 7517, RFC 7518): their fields, and the forms in which libraries read them. What a key may be used for
-//! is decided by those who ask.
+//! is decided by the caller.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,5 +1,5 @@
 //! Signed tokens (RFC 7515) of other servers: their key sets (RFC 7517), checking what they have signed, and signing what
-//! they are sent; and encrypted ones (RFC 7516). Which claims are good is for those who ask.
+//! they are sent; and encrypted ones (RFC 7516). The caller decides which claims are valid.
 //!
 //! Security: the key decides which algorithms are good, so that a public key is never taken for a secret. There is no
 //! `none`, and tokens with critical extensions are refused.

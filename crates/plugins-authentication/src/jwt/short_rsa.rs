@@ -1,7 +1,7 @@
 //! RSA keys that are shorter than today's library takes: verification of RSASSA-PKCS1-v1_5 (RFC 8017, 8.2.2) alone.
 //!
-//! A key of 512 bits is factored within hours, so such keys are only for those who bring them along. All numbers here
-//! are public; nothing needs constant time.
+//! A key of 512 bits is factored within hours, so such keys are only for callers who already have them. All numbers
+//! here are public; nothing needs constant time.
 
 use aws_lc_rs::digest;
 use num_bigint::BigUint;

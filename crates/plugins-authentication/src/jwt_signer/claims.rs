@@ -1,4 +1,4 @@
-//! What claims say: whether they suffice, whom they name, and those of the token that upstreams are shown.
+//! The claims of tokens: whether they suffice, which consumer they name, and the claims of the token for upstreams.
 
 use super::config::{ClaimRules, Signing};
 use serde_json::{Map, Value};

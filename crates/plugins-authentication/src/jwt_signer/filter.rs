@@ -275,7 +275,7 @@ impl SignerFilter {
             .ok_or(ClaimError::Failed("there is no key to sign with")))
     }
 
-    /// The consumer whom the tokens name first.
+    /// The first consumer that the tokens name.
     #[allow(clippy::type_complexity, reason = "the pair is taken apart at once")]
     fn consumer<'j>(
         &self,

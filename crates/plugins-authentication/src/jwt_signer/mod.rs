@@ -9,8 +9,8 @@
 //!     key_server: {address: https://keys.example.com/private}
 //! ```
 //!
-//! Signed tokens are checked by the keys of those who sign them, and a server is asked about opaque ones. Upstreams then need
-//! to know the gateway's key only. While a server does not answer, calls that need it are refused; all others go on.
+//! Signed tokens are checked with the keys of their signers, and a server checks opaque ones. Upstreams then only need
+//! the gateway's key. While a server does not answer, calls that need it are refused; all others go on.
 //!
 //! Security: the keys decide which algorithms are good; there is no `none`, and no public key is taken for a secret. What
 //! callers send in the headers of the gateway's tokens never reaches the upstream, and neither do their own tokens, unless

@@ -1,6 +1,6 @@
 //! What is said to a directory: StartTLS, a search for the user's entry, and the bind that checks the password.
 //!
-//! Every conversation begins with a bind, so it does not matter as whom a connection was used before.
+//! Every conversation begins with a bind, so the earlier identity of a connection does not matter.
 
 use super::ber;
 use std::any::Any;

@@ -173,7 +173,7 @@ impl Clients {
         self.by_name.get(client_id)
     }
 
-    /// The client to whom a record belongs, if it is still there.
+    /// The client that a record belongs to, if it is still there.
     pub(super) fn of_record(&self, owner: &RecordOwner) -> Option<&Arc<Client>> {
         let client = self.by_id.get(&owner.client)?;
         (client.owner == *owner).then_some(client)

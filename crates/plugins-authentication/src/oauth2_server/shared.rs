@@ -91,7 +91,7 @@ struct StoreRecord {
     record: Record,
 }
 
-/// What comes of a change.
+/// The result of a change.
 pub(super) enum ChangeResult {
     /// Whether it was made.
     Now(bool),

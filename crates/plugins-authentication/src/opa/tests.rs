@@ -272,7 +272,7 @@ fn decisions_are_used_again_for_calls_that_are_alike() {
         change(&mut config);
         build(&plugin, &serde_json::to_value(config).expect("JSON")).expect("valid")
     };
-    // Whether the agent is asked, and what comes of the call.
+    // Whether the agent is asked, and the outcome of the call.
     let run = |filter: &Arc<dyn Filter>,
                line: &str,
                headers: &[(&str, &str)],

@@ -453,7 +453,7 @@ fn read(
     Some((Some(pair), fresh_ms.max(1)))
 }
 
-/// What comes of a call's tokens.
+/// The result of checking a call's tokens.
 enum TokenVerdict {
     Good(Identity),
     Refused(AuthFailure),

@@ -1,5 +1,5 @@
-//! Where a vault keeps pairs of tokens, for those who write them. **What it is not**: it asks no vault, and knows nothing about
-//! calls.
+//! The places of pairs of tokens in a vault, for code that writes them. **What it is not**: it makes no calls to a
+//! vault, and knows nothing about calls.
 
 use super::{EngineVersion, MAX_TOKEN, VaultServer, encoded, is_segment};
 use serde_json::{Value, json};

@@ -30,7 +30,7 @@ struct PurgeableStore {
     zone: Weak<Zone>,
 }
 
-/// What came of a purge by an instance's name.
+/// The result of a purge by an instance's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purged {
     /// The response is forgotten.

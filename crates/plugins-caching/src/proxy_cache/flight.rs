@@ -57,7 +57,7 @@ impl Flight {
     }
 }
 
-/// The duty to fetch. Dropping it wakes all who wait, whatever came of it.
+/// The duty to fetch. Dropping it wakes all waiting calls, whatever the result.
 pub(super) struct FetchLeader {
     zone: Arc<Zone>,
     key: Key,

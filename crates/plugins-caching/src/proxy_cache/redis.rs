@@ -79,7 +79,7 @@ pub(super) struct Location {
     mark: Vec<u8>,
 }
 
-/// What came of looking for a response.
+/// The result of looking for a response.
 pub(super) enum RedisLookup {
     /// The call waits for the Redis.
     Wait(Outcome),

@@ -207,7 +207,7 @@ impl BatchFilter {
         })
     }
 
-    /// Makes the next call, or answers with what came of all.
+    /// Makes the next call, or answers with the results of all.
     fn go_on(&self, exchange: &mut Exchange, mut progress: Progress) -> Outcome {
         while let Some(item) = progress.batch.items.get(progress.at) {
             let left = MAX_ANSWERS.saturating_sub(progress.size);

@@ -259,7 +259,7 @@ impl Drop for FamilySet {
     }
 }
 
-/// Locks, whatever became of others that did.
+/// Locks, even if another holder has panicked.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

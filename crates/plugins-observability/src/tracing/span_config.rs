@@ -1,5 +1,5 @@
 //! The shape of what is exported of a call: which spans, by which names, with which attributes. All of it is data, so that
-//! a trace looks as those who read it expect.
+//! a trace looks as its readers expect.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -62,7 +62,7 @@ impl RedisStore {
         Outcome::Redis(Box::new(RedisCommand::Run(call)))
     }
 
-    /// What came of looking.
+    /// The result of the look-up.
     pub(super) fn found(exchange: &mut Exchange) -> LookupResult {
         let Some(answer) = exchange.redis.take().flatten() else {
             return LookupResult::Away;

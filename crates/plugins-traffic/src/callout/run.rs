@@ -164,7 +164,7 @@ impl CalloutFilter {
         Lifetime::fresh(if self.redis.is_some() { 1 } else { self.cache_ms })
     }
 
-    /// Takes in what came of asking; `Some`: the call goes on like this.
+    /// Takes in the result of a request; `Some`: the outcome of the call.
     fn take_in(
         &self,
         answer: Option<SubrequestResponse>,

@@ -91,7 +91,7 @@ impl WindowStatus {
     }
 }
 
-/// What came of all groups so far.
+/// The result of all groups so far.
 pub(super) struct Decision {
     pub(super) allowed: bool,
     /// Of all limits so far.

@@ -47,7 +47,7 @@ impl RedisLimits {
         Ok(None)
     }
 
-    /// Takes in what came of asking for a group. `Some`: the call goes on like this, as there was no answer.
+    /// Takes in the result for a group. `Some`: the outcome of the call, because there was no answer.
     fn take_in(&self, group: &Group, exchange: &mut Exchange, progress: &mut Progress) -> Option<Outcome> {
         let limits = progress.asked.take()?;
         progress.done += 1;

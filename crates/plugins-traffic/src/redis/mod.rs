@@ -163,7 +163,7 @@ pub(crate) fn run(call: RedisCall) -> Outcome {
     Outcome::Redis(Box::new(RedisCommand::Run(call)))
 }
 
-/// What came of the script that was run last.
+/// The result of the script that was run last.
 pub(crate) fn answer(exchange: &mut Exchange) -> Option<RedisResponse> {
     exchange.redis.take().flatten()
 }

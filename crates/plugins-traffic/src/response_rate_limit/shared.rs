@@ -47,7 +47,7 @@ impl SharedUsage {
         run(call)
     }
 
-    /// Takes in what came of asking.
+    /// Takes in the result of the request.
     fn finish(&self, exchange: &mut Exchange) -> Outcome {
         let now_ms = exchange.unix_ms();
         let Some(answer) = answer(exchange) else {

@@ -6,7 +6,7 @@
 //! deny: ["^Old-App/1\\."]
 //! ```
 //!
-//! Security: a program calls itself what it likes. It keeps out those who do not hide.
+//! Security: a program can send any name. This keeps out only programs that do not hide.
 
 mod bots;
 
@@ -136,7 +136,7 @@ struct AgentFilter {
 const REMEMBERED: usize = 64;
 const MAX_NAME: usize = 384;
 
-/// What became of a program lately, at one instance.
+/// The recent result for a program, at one instance.
 struct Verdict {
     number: u64,
     agent: Vec<u8>,

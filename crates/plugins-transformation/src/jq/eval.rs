@@ -77,7 +77,7 @@ pub struct Machine<'p> {
     labels: Cell<usize>,
 }
 
-/// What comes of a part that gives its outputs elsewhere.
+/// The result of a part that gives its outputs elsewhere.
 pub type RunResult = Result<(), Interrupt>;
 
 impl<'p> Machine<'p> {

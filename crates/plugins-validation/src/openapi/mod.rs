@@ -25,7 +25,7 @@ pub struct Api {
     pub schemas: SchemaSet,
     paths: Paths,
     operations: Vec<Operation>,
-    /// What references lead into, for those who need examples; else `null`.
+    /// The targets of references, for callers that need examples; otherwise `null`.
     components: Value,
 }
 
@@ -38,7 +38,7 @@ pub struct Operation {
     pub body: Option<Body>,
     /// The bodies of its responses, by status: `200`, `2XX` or `default`.
     pub responses: Vec<(String, Body)>,
-    /// The normalised operation, for those who need its examples; else `null`.
+    /// The normalised operation, for callers that need its examples; otherwise `null`.
     pub described: Value,
 }
 

@@ -11,7 +11,7 @@ use weir_flow::expiring::{ExpiringMap, Fetch, Lifetime, Lookup};
 use weir_plugin::{Exchange, Outcome, SubrequestResponse, Suspend};
 use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules};
 
-/// What came of a fetch: a document, or what is wrong with it.
+/// The result of a fetch: a document, or its fault.
 pub type FetchedSpec = Result<Arc<Api>, Arc<str>>;
 
 /// After a fetch that has failed, the next one waits so long, in milliseconds.

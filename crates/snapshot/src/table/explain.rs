@@ -19,11 +19,11 @@ pub struct MatchExplanation {
     pub match_index: usize,
     /// Under which of the match's hosts, without its port; `*`: every host.
     pub host: String,
-    /// What became of it.
+    /// Its result.
     pub verdict: Verdict,
 }
 
-/// What became of a candidate.
+/// The result for a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// It takes the call.

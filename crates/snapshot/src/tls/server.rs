@@ -18,7 +18,7 @@ use weir_model::{Certificate, ClientCertificate, Diagnostic, DocPath, KeyPair, O
 
 /// The protocols that clients are offered (RFC 7301), the preferred first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
-/// The protocol of those who check whose a name is (RFC 8737, section 6.2).
+/// The protocol of ACME TLS-ALPN challenges (RFC 8737, section 6.2).
 pub const CHALLENGE_PROTOCOL: &[u8] = b"acme-tls/1";
 
 /// State that outlives snapshots: prepared identities, and session tickets.

@@ -44,7 +44,7 @@ pub enum AccessLogError {
     Thread(#[source] io::Error),
 }
 
-/// What became of the lines of an access log.
+/// The results of the lines of an access log.
 #[derive(Debug, Default)]
 pub struct AccessLogStats {
     written: AtomicU64,

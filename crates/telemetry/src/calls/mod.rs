@@ -206,7 +206,7 @@ impl CallRings {
     }
 }
 
-/// What became of calls and batches of analytics.
+/// The results of calls and batches of analytics.
 #[derive(Debug, Default)]
 pub struct AnalyticsStats {
     /// Calls that were not counted.

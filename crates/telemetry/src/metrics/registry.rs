@@ -171,7 +171,7 @@ impl Registry {
         self.state().log_sinks = Some(stats);
     }
 
-    /// Exposes what became of questions to the responders of certificates.
+    /// Exposes the results of requests to the responders of certificates.
     pub fn observe_ocsp(&self, stats: Arc<OcspStats>) {
         self.state().ocsp = Some(stats);
     }
@@ -181,7 +181,7 @@ impl Registry {
         self.state().redis = Some(stats);
     }
 
-    /// Exposes what became of the calls and batches of analytics.
+    /// Exposes the results of the calls and batches of analytics.
     pub fn observe_analytics(&self, stats: Arc<AnalyticsStats>) {
         self.state().analytics = Some(stats);
     }

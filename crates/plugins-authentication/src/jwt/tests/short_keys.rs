@@ -1,4 +1,4 @@
-//! RSA keys of fewer than 2048 bits, for those who bring them along.
+//! RSA keys of fewer than 2048 bits, for callers who already have them.
 
 use super::*;
 

@@ -17,7 +17,7 @@ use weir_plugins_testkit::*;
 const NOW_S: u64 = NOW_MS / 1_000;
 const KEYS: &str = include_str!("../keys.json");
 
-/// A key of the file: it signs for those who issue tokens, or for the gateway.
+/// A key of the file: it signs for an issuer of tokens, or for the gateway.
 fn jwk(id: &str) -> Value {
     let all: Value = serde_json::from_str(KEYS).expect("JSON");
     let keys = all["keys"].as_array().expect("a list");

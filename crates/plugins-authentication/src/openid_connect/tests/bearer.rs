@@ -475,7 +475,8 @@ fn clients_are_found_by_their_credentials() {
     }
 }
 
-/// What comes of a question is the way's that has asked it: the one before it, which asks too, does not get it.
+/// The result of a request belongs to the method that has sent it: the method before it, which also sends one, does not
+/// get it.
 #[test]
 fn ways_of_multi_auth_ask_one_after_the_other() {
     let provider = FakeProvider::new();

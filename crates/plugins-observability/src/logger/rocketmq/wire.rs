@@ -66,7 +66,7 @@ pub fn request(
 /// An answer to a request, or something else that a server sends.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer<'a> {
-    /// What became of the request; 0: all is well.
+    /// The result of the request; 0 means success.
     pub code: i64,
     /// The number of the request.
     pub number: i64,

@@ -379,10 +379,10 @@ impl Aggregator {
     }
 }
 
-/// What a status has whose names are not known yet.
+/// The names of a status that are not known yet.
 const UNKNOWN: (NameId, NameId) = (NameId::MAX, NameId::MAX);
 
-/// What a call adds to sums, in the order of the fields.
+/// The values that a call adds to sums, in the order of the fields.
 #[inline]
 fn sums_of(call: &GroupedCall) -> Sums {
     Sums::of([

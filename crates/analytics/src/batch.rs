@@ -16,7 +16,7 @@ const MAX_NAME: usize = 4_096;
 /// A key: a name for each dimension of its cube, then zeros. Names are numbers of the batch's table.
 pub type Key = [u32; MAX_DIMENSIONS];
 
-/// What was counted for a key in a minute.
+/// The counts of a key in a minute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BatchRow {
     /// The cube.
@@ -29,7 +29,7 @@ pub struct BatchRow {
     pub cell: Cell,
 }
 
-/// What a gateway has counted.
+/// The counts of a gateway.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Batch {
     /// The gateway's name.

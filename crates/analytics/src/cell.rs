@@ -1,4 +1,4 @@
-//! What is kept for one key: sums and sketches, of a minute, and packed into the row of an hour.
+//! The values of one key: sums and sketches, of a minute, and packed into the row of an hour.
 //!
 //! A row holds the sums and sketches of the whole hour, then the minutes that had calls. Parts that a query does not
 //! need are skipped without being read.
@@ -7,7 +7,7 @@ use crate::cube::Cube;
 use crate::sketch::Sketch;
 use crate::varint::{self, DecodeError, Reader};
 
-/// What is summed up.
+/// The values that are summed up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
     /// Calls.

@@ -1,4 +1,4 @@
-//! What is kept of clients: the family of their user agent, and their network.
+//! The data about clients: the family of their user agent, and their network.
 
 use foldhash::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};

@@ -23,7 +23,7 @@ macro_rules! named {
                 match self { $(Self::$variant => $text,)* }
             }
 
-            /// What it is, in words.
+            /// Its meaning, in words.
             pub const fn help(self) -> &'static str {
                 match self { $(Self::$variant => concat!($($doc),*).trim_ascii(),)* }
             }
@@ -38,7 +38,7 @@ macro_rules! named {
 pub(crate) use named;
 
 named! {
-    /// What calls can be grouped and filtered by.
+    /// The dimensions by which calls can be grouped and filtered.
     Dimension {
         /// The environment of the gateway; empty without environments.
         Environment = "environment",
@@ -136,7 +136,7 @@ impl Cube {
         }
     }
 
-    /// What is kept by the minute; all fields are kept by the hour.
+    /// The fields that are kept by the minute; all fields are kept by the hour.
     pub const fn minute_fields(self) -> &'static [Field] {
         use Field as F;
         match self {

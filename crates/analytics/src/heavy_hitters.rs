@@ -9,7 +9,7 @@ use std::hash::Hash;
 struct Entry<K> {
     key: K,
     count: u64,
-    /// What of it was the count of the key whose place it took.
+    /// The part of it that was the count of the key whose place it took.
     inherited: u64,
     /// Its place in the heap, once there is one.
     place: usize,
@@ -36,7 +36,7 @@ impl<K: Clone + Eq + Hash> HeavyHitters<K> {
         }
     }
 
-    /// Counts a key. Gives the key that lost its place to it.
+    /// Counts a key. Returns the key that lost its place to it.
     pub fn count(&mut self, key: &K, weight: u64) -> Option<K> {
         if let Some(number) = self.known.get(key) {
             let number = *number;

@@ -1,5 +1,5 @@
-//! What of callers and clients is kept: how addresses are shown, which headers are in the request log, and what is
-//! switched off in which environment.
+//! Which data about callers and clients is kept: how addresses are shown, which headers are in the request log, and
+//! what is switched off in which environment.
 //!
 //! It is applied before anything is counted or written, so what is switched off is nowhere. **What it is not**: it does
 //! not change what was kept before.
@@ -39,7 +39,7 @@ pub enum Addresses {
     Off,
 }
 
-/// What is not kept in an environment.
+/// The data that is not kept in an environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct HiddenFields {
     /// Consumers and applications.
@@ -57,12 +57,12 @@ pub struct Privacy {
     pub addresses: Addresses,
     /// Names of request headers whose values are in the request log, in small letters.
     pub headers: Vec<String>,
-    /// What is not kept, by environment; `*` is all of them.
+    /// The data that is not kept, by environment; `*` is all of them.
     pub hidden: BTreeMap<String, HiddenFields>,
 }
 
 impl Privacy {
-    /// What is not kept of calls in an environment.
+    /// The data about calls that is not kept in an environment.
     pub fn hidden(&self, environment: &str) -> HiddenFields {
         let of = |name: &str| self.hidden.get(name).copied().unwrap_or_default();
         let (all, own) = (of(ALL), of(environment));

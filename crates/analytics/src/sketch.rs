@@ -93,8 +93,8 @@ impl Sketch {
         }
     }
 
-    /// Adds counts to a bucket that stands at a place or behind it. Gives the place behind the bucket: who adds buckets in
-    /// their order looks through all of them once.
+    /// Adds counts to a bucket that stands at a place or after it. Returns the place after the bucket: a caller that
+    /// adds buckets in their order looks through all of them once.
     fn add_from(&mut self, mut place: usize, bucket: u16, count: u64) -> usize {
         while self.0.get(place).is_some_and(|(known, _)| *known < bucket) {
             place += 1;

@@ -1,4 +1,4 @@
-//! What a store of analytics does, whichever engine is behind it.
+//! The contract of a store of analytics, for every engine.
 
 use crate::batch::Batch;
 use crate::query::{Query, QueryError, QueryResponse};
@@ -23,12 +23,12 @@ pub enum StoreError {
     /// The engine failed.
     #[error("the analytics store failed: {0}")]
     Engine(String),
-    /// What is stored cannot be read.
+    /// The stored data cannot be read.
     #[error("the analytics store holds damaged data: {0}")]
     Damaged(String),
 }
 
-/// What became of a batch.
+/// The outcome of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IngestResult {
     /// It counts from now on.
@@ -37,7 +37,7 @@ pub enum IngestResult {
     Duplicate,
 }
 
-/// What clearing up did.
+/// The result of clearing up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RetentionStats {
     /// Rows whose minutes were put together.
@@ -69,7 +69,7 @@ pub struct Renames {
     pub consumers: Vec<(String, String)>,
     /// Consumers whose names others have, too: in calls of some services alone.
     pub consumers_of_services: Vec<(String, String)>,
-    /// What the names of these services begin with.
+    /// The prefixes of the names of these services.
     pub services: Vec<String>,
 }
 

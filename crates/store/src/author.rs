@@ -1,4 +1,4 @@
-//! Who writes: the name under which the record of a change stands. Whether they may is decided before.
+//! The author: the name under which the record of a change stands. Whether the author may write is decided before.
 
 use std::sync::Arc;
 

@@ -26,7 +26,7 @@ pub struct Replacement {
 }
 
 impl Replacement {
-    /// Says what came of it: it is served, or why it is refused.
+    /// Reports the outcome: it is served, or why it is refused.
     pub fn answer(self, outcome: Result<(), String>) {
         // A caller that has gone needs no answer.
         let _gone = self.answer.send(outcome);
@@ -56,7 +56,7 @@ impl DeclaredConfig {
         *current = (current.0 + 1, text);
     }
 
-    /// Has this text served. Gives its number.
+    /// Orders that this text is served. Returns its number.
     ///
     /// # Errors
     /// Why it is not served; the one before is.

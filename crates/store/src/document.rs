@@ -1,4 +1,4 @@
-//! What a store keeps: documents, the changes that make them, and the record of changes made.
+//! The content of a store: documents, the changes that make them, and the record of changes made.
 
 use crate::store::StoreError;
 use std::borrow::Borrow;
@@ -71,7 +71,7 @@ impl fmt::Display for Key {
 pub struct Document {
     /// Its name.
     pub key: Key,
-    /// What its dialect wrote.
+    /// The bytes that its dialect wrote.
     pub value: Arc<[u8]>,
     /// The commit that brought it in.
     pub created: Revision,
@@ -131,9 +131,9 @@ impl Change {
 /// Changes that take effect together.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Transaction {
-    /// Who makes them: a user's name, for the record.
+    /// The author of the changes: a user's name, for the record.
     pub author: String,
-    /// What for, in a few words for the record (such as `PUT /routes/blue`).
+    /// The reason, in a few words for the record (such as `PUT /routes/blue`).
     pub note: String,
     /// When.
     pub time: SystemTime,
@@ -197,13 +197,13 @@ pub struct HistoryEntry {
     pub time: SystemTime,
     /// Who.
     pub author: String,
-    /// What for.
+    /// The reason.
     pub note: String,
     /// The document.
     pub key: Key,
-    /// What it was; `None`: it was not there.
+    /// The value before; `None`: it was not there.
     pub before: Option<Arc<[u8]>>,
-    /// What it became; `None`: it was removed.
+    /// The value after; `None`: it was removed.
     pub after: Option<Arc<[u8]>>,
 }
 

@@ -26,7 +26,7 @@ struct Log {
     max_weight: usize,
 }
 
-/// What comes after a revision.
+/// The next event after a revision.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NextChange {
     /// This commit, as far as it concerns the prefix.

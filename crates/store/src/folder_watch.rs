@@ -5,7 +5,7 @@
 
 use std::ffi::OsStr;
 
-/// What was reported.
+/// An event in the folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FolderEvent<'e> {
     /// The file in the folder; `None`: reports were lost, or it is about the folder itself.

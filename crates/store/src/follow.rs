@@ -28,7 +28,7 @@ pub struct Subscription {
     prefix: String,
     /// Everything up to here has been reported.
     revision: Revision,
-    /// What was passed on of each document that is there.
+    /// The last event of each document that is there.
     told: HashMap<Key, SubscriptionEvent>,
     watch: Option<ActiveWatch>,
     /// Whether the next attempt reads everything: the changes in between are not to be had.
@@ -152,7 +152,7 @@ impl Subscription {
         self.link.subscribe()
     }
 
-    /// What changed next, or, after the store was lost, all that changed meanwhile. There may be no documents in it:
+    /// The next changes, or, after the store was lost, all changes meanwhile. There may be no documents in it:
     /// then only the revision is new. May be dropped while it waits; nothing is lost then.
     pub async fn next(&mut self) -> Changes {
         loop {

@@ -18,7 +18,7 @@ enum StoreKind {
 /// | location | store |
 /// |---|---|
 /// | `memory:` | in memory; gone with the process |
-/// | `sqlite:FOLDER`, or a path | a file in a folder ([`sqlite`](crate::sqlite)); with `?durability=power` behind it each commit waits for the disk |
+/// | `sqlite:FOLDER`, or a path | a file in a folder ([`sqlite`](crate::sqlite)); `?durability=power`: commits wait for the disk |
 /// | `etcd://…`, `etcds://…` | in etcd ([`EtcdStore::connect`]) |
 ///
 /// # Errors

@@ -90,7 +90,7 @@ pub trait Watch: Send {
     async fn next(&mut self) -> Result<Changes, WatchError>;
 }
 
-/// What one commit changed below a prefix.
+/// The changes of one commit below a prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changes {
     /// The commit.
@@ -100,7 +100,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// What of it is below a prefix.
+    /// The part of it below a prefix.
     pub(crate) fn below(&self, prefix: &str) -> Self {
         let documents = self
             .documents
@@ -133,7 +133,7 @@ pub enum StoreError {
 /// Why a watch cannot begin or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// What came next is no longer known.
+    /// The next changes are no longer known.
     #[error("the store no longer knows the changes after that revision")]
     Compacted,
     /// The store is lost.

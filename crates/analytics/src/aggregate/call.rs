@@ -10,11 +10,11 @@ pub struct GroupedCall {
     pub minute: u32,
     /// Its route ([`Aggregator::route`]).
     pub route: GroupId,
-    /// Who called ([`Aggregator::caller`]).
+    /// The caller ([`Aggregator::caller`]).
     pub caller: GroupId,
-    /// Who was asked ([`Aggregator::target`]).
+    /// The target ([`Aggregator::target`]).
     pub target: GroupId,
-    /// What kind of call it was ([`Aggregator::kind`]).
+    /// The kind of call ([`Aggregator::kind`]).
     pub kind: GroupId,
     /// The status.
     pub status: u16,
@@ -32,7 +32,7 @@ pub struct GroupedCall {
     pub bytes_in: u64,
     /// Bytes sent.
     pub bytes_out: u64,
-    /// What distinguishes callers that are no consumers: a number made of the address.
+    /// The number that distinguishes callers that are no consumers: made of the address.
     pub address: u64,
 }
 
@@ -83,11 +83,11 @@ pub struct FinishedCall {
     pub bytes_in: u64,
     /// Bytes sent.
     pub bytes_out: u64,
-    /// What distinguishes callers that are no consumers: a number made of the address.
+    /// The number that distinguishes callers that are no consumers: made of the address.
     pub caller: u64,
 }
 
-/// What is known of a sampled call besides.
+/// The further facts of a sampled call.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SampledCall<'c> {
     /// The minute in which it ended.

@@ -46,7 +46,7 @@ pub struct TargetNames {
     pub target: NameId,
 }
 
-/// What kind of call it was.
+/// The kind of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct KindNames {
     /// The method.

@@ -92,7 +92,7 @@ impl Aggregator {
         }
     }
 
-    /// What was counted since the last batch. `now` is in seconds: every minute before the present one is complete.
+    /// The counts since the last batch. `now` is in seconds: every minute before the present one is complete.
     pub fn take_batch(&mut self, now: u64, is_last: bool) -> Batch {
         self.spread();
         self.last_address = None;

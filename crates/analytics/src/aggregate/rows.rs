@@ -26,7 +26,7 @@ impl Tracker {
         }
     }
 
-    /// Whether a key is kept apart. Gives the key that is no more.
+    /// Whether a key is counted separately. Also returns the key that lost its place.
     fn admit(&mut self, cube: Cube, hour: u32, key: &Key, weight: u64) -> (bool, Option<Key>) {
         if hour > self.hour {
             *self = Self {
@@ -53,7 +53,7 @@ impl Tracker {
     }
 }
 
-/// The rows: counts, and where those of a key are. So the table of keys is small.
+/// The rows: counts, and the positions of a key's. So the table of keys is small.
 pub(super) struct Rows {
     trackers: Vec<Tracker>,
     /// The name of what stands for all keys that are not kept apart.

@@ -1,4 +1,4 @@
-//! What is counted of the calls of one series, which have the same names: the first step of counting. Most calls are of a
+//! The counts of the calls of one series, which have the same names: the first step of counting. Most calls are of a
 //! series that is called again soon, so a call adds to three series, and what they have counted is spread over the cubes
 //! later, all at once.
 
@@ -48,7 +48,7 @@ impl Counts<3> {
     }
 }
 
-/// What distinguishes series of a table: three numbers.
+/// The key of a series of a table: three numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct SeriesKey(u128);
 
@@ -134,7 +134,7 @@ impl<const TIMES: usize> SeriesTable<TIMES> {
         self.called.len()
     }
 
-    /// Gives the counts of all series that were called, and empties them.
+    /// Passes on the counts of all series that were called, and empties them.
     pub(super) fn spread(&mut self, mut each: impl FnMut(SeriesKey, &Counts<TIMES>)) {
         for place in self.called.drain(..) {
             let series = &mut self.series[place as usize];

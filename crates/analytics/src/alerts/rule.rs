@@ -27,7 +27,7 @@ pub enum Operator {
     AtMost,
 }
 
-/// What it means that there is no value.
+/// The meaning of a missing value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoData {
@@ -116,7 +116,7 @@ pub struct Rule {
     /// Groups with fewer calls in the period have no value.
     #[serde(default)]
     pub min_calls: u64,
-    /// What it means that there is no value.
+    /// The meaning of a missing value.
     #[serde(default)]
     pub no_data: NoData,
     /// How much it matters.
@@ -141,7 +141,7 @@ fn yes() -> bool {
 pub type Values = BTreeMap<BTreeMap<String, String>, Option<f64>>;
 
 impl Rule {
-    /// Says what is wrong with it.
+    /// Checks it.
     ///
     /// # Errors
     /// Something is.
@@ -216,7 +216,7 @@ impl Rule {
         Ok(())
     }
 
-    /// What it asks for at a time: the period, then the shorter one of a burn rate.
+    /// Its queries at a time: the period, then the shorter one of a burn rate.
     pub fn queries(&self, now: u64) -> Vec<Query> {
         let period = time::length("period", &self.period).unwrap_or(*PERIODS.start());
         let mut metrics = vec![self.metric.clone()];

@@ -33,7 +33,7 @@ pub struct Alert {
     pub last_value: Option<f64>,
 }
 
-/// What has changed.
+/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {

@@ -51,7 +51,7 @@ pub struct Panel {
     /// Its width, in columns of 12.
     #[serde(default = "half")]
     pub width: u8,
-    /// What it shows. The board's time and filter go before those of the query.
+    /// Its query. The board's time and filter take precedence over those of the query.
     pub query: Query,
 }
 
@@ -104,7 +104,7 @@ impl Board {
         query
     }
 
-    /// Says what is wrong with it.
+    /// Checks it.
     ///
     /// # Errors
     /// Something is; the error names the field.

@@ -12,7 +12,7 @@ use foldhash::HashMap;
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-/// What a block begins with.
+/// The first bytes of a block.
 const MAGIC: [u8; 4] = *b"WCB1";
 /// The length of a head in bytes.
 pub const HEAD: usize = 4 + 4 + 4 + 8 + 8 + 2 + 4 * 8 + 4;

@@ -1,4 +1,4 @@
-//! What is searched for in the request log, and what is found.
+//! A search in the request log, and its results.
 
 use super::CallLine;
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// Calls that are found at once, at most.
 pub const MAX_FOUND: usize = 1_000;
 
-/// What is searched for. All of it must hold.
+/// The conditions of a search. All of them must hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Search {
     /// From when, in milliseconds since the Unix epoch.
@@ -53,7 +53,7 @@ impl Default for Search {
     }
 }
 
-/// What was found.
+/// The results of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CallSearchResponse {
     /// The calls, the latest first.

@@ -15,7 +15,7 @@ const DAY: u32 = 1_440;
 /// Why rows of a batch are not stored.
 const TOO_LATE: &str = "counts came after the minutes of their day were deleted";
 
-/// What names a batch: as a token for the server, and as a number in its rows.
+/// The id of a batch: as a token for the server, and as a number in its rows.
 struct Id {
     token: String,
     number: u64,
@@ -104,7 +104,7 @@ fn insert(
     Ok(())
 }
 
-/// What a row begins with: the cube, the minute, and a name for each of five dimensions.
+/// Writes the begin of a row: the cube, the minute, and a name for each of five dimensions.
 fn head(out: &mut Writer, batch: &Batch, row: &BatchRow) {
     out.u8(row.cube.number());
     out.u32(row.minute);

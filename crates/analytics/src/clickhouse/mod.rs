@@ -30,16 +30,16 @@ use crate::sqlite::SqliteAnalytics;
 use crate::store::{AnalyticsStore, IngestResult, Renames, RetentionStats, StoreError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What carries SQL to a server.
+/// Carries SQL to a server.
 pub trait Transport: Send + Sync {
-    /// Sends a statement, and a body of rows if it takes some. Gives what the server answers.
+    /// Sends a statement, and a body of rows if it takes some. Returns the server's answer.
     ///
     /// # Errors
     /// What the server says, or that it cannot be reached.
     fn send(&self, sql: &str, rows: Option<Vec<u8>>) -> Result<Vec<u8>, String>;
 }
 
-/// What is known of the server.
+/// The facts about the server.
 #[derive(Debug, Clone, Copy)]
 struct Server {
     /// Whether it knows deduplication tokens.
@@ -85,7 +85,7 @@ impl ClickhouseAnalytics {
         sent.map_err(|error| StoreError::Engine(format!("ClickHouse: {error}")))
     }
 
-    /// What is known of the server. The first time, tables are made that are missing.
+    /// The facts about the server. The first time, missing tables are created.
     fn server(&self) -> Result<Server, StoreError> {
         let mut known = lock(&self.server);
         if let Some(server) = *known {

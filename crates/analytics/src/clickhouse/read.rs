@@ -298,7 +298,7 @@ impl TableQuery<'_> {
         out
     }
 
-    /// What each row begins with: the group, and the beginning of the step.
+    /// Reads the begin of each row: the group, and the beginning of the step.
     fn head(&self, reader: &mut Reader<'_>, names: &mut Names) -> Result<(GroupKey, u64), StoreError> {
         let (first, second) = (reader.text()?, reader.text()?);
         let is_apart = reader.u8()? == 1;

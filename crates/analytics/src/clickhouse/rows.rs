@@ -1,4 +1,4 @@
-//! ClickHouse's RowBinary: numbers with the lowest byte first, and texts behind their length.
+//! ClickHouse's RowBinary: numbers with the lowest byte first, and texts after their length.
 
 use crate::store::StoreError;
 use crate::varint;

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// The values of a group: numbers of names. A group has at most two.
 pub type GroupKey = [u64; 2];
 
-/// What is summed up for a group or a step.
+/// The sums for a group or a step.
 #[derive(Debug, Clone, Default)]
 pub struct Sum {
     cell: Cell,
@@ -33,7 +33,7 @@ impl Sum {
     }
 }
 
-/// What a row adds.
+/// The values of a row.
 #[derive(Debug, Clone, Copy)]
 pub enum RowContent<'p> {
     /// Sums and sketches.

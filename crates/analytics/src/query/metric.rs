@@ -5,7 +5,7 @@ use crate::cube::named;
 use crate::query::QueryError;
 
 named! {
-    /// What can be asked for.
+    /// The metrics of a query.
     Metric {
         /// Calls.
         Calls = "calls",

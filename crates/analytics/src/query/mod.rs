@@ -33,7 +33,7 @@ pub const MAX_GROUPS: usize = 100_000;
 pub struct QueryError {
     /// The field of the query.
     pub field: String,
-    /// What is wrong with it, and what to do.
+    /// The fault, and the remedy.
     pub message: String,
 }
 
@@ -173,11 +173,11 @@ pub struct QueryResponse {
     pub resolution: u64,
     /// Whether something is missing.
     pub partial: bool,
-    /// What is missing.
+    /// The gaps in the data.
     pub gaps: Vec<Gap>,
     /// Whether the numbers are estimates from sampled calls.
     pub sampled: bool,
-    /// What else is to be known.
+    /// Notes.
     pub notes: Vec<String>,
     /// The unit of each metric.
     pub units: BTreeMap<&'static str, &'static str>,
@@ -189,7 +189,7 @@ pub struct QueryResponse {
     pub marks: Vec<Mark>,
 }
 
-/// What a mark is of.
+/// The kind of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MarkKind {
@@ -202,13 +202,13 @@ pub enum MarkKind {
 /// A commit or a publication on the time axis of a chart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Mark {
-    /// What it is of.
+    /// Its kind.
     pub kind: MarkKind,
     /// When, in seconds since the Unix epoch.
     pub at: u64,
     /// The revision that the commit made.
     pub revision: u64,
-    /// Who made it.
+    /// The user who made it.
     pub author: String,
     /// Why, in words.
     pub note: String,

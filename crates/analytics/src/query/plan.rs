@@ -17,7 +17,7 @@ const BY_DAYS: u64 = 8 * DAY;
 /// The dimensions that unique callers are kept by.
 const UNIQUE_DIMENSIONS: [Dimension; 2] = [Dimension::Environment, Dimension::Service];
 
-/// What answers a query.
+/// The table that answers a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// A cube.
@@ -55,7 +55,7 @@ pub struct QueryPlan {
     pub notes: Vec<String>,
 }
 
-/// What a query needs of a cube.
+/// The parts of a cube that a query needs.
 struct Needs {
     dimensions: Vec<Dimension>,
     fields: Vec<Field>,

@@ -34,7 +34,7 @@ pub struct ScheduledReport {
     /// The board that it shows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub board: Option<String>,
-    /// What it shows, if not a board.
+    /// The panels, if it shows no board.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub panels: Vec<Panel>,
     /// When it is sent.
@@ -54,7 +54,7 @@ fn yes() -> bool {
 }
 
 impl ScheduledReport {
-    /// Says what is wrong with it. Whether its board exists, only the store of boards knows.
+    /// Checks it. Whether its board exists, only the store of boards knows.
     ///
     /// # Errors
     /// Something is; the error names the field.
@@ -88,7 +88,7 @@ impl ScheduledReport {
         board.map_or(&self.panels, |board| &board.panels)
     }
 
-    /// What it asks for a panel: the period, compared with the one before.
+    /// The query for a panel: the period, compared with the one before.
     pub fn query_of(&self, board: Option<&Board>, panel: &Panel, period: Period) -> Query {
         let asked = board.map_or_else(|| panel.query.clone(), |board| board.query_of(panel));
         query(&asked, period)

@@ -4,7 +4,7 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use std::io::Write;
 
-/// What every PNG begins with.
+/// The first bytes of every PNG.
 const MAGIC: [u8; 8] = [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n'];
 
 /// The PNG of a picture: lines of `width` pixels, and the colours that they stand for.

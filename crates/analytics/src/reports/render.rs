@@ -182,7 +182,8 @@ fn name_of(frame: &Frame) -> String {
     }
 }
 
-/// What is drawn of an answer, each with its name: by group the first metric, or without groups each metric.
+/// The series that are drawn of an answer, each with its name: by group the first metric, or without groups each
+/// metric.
 fn series(kind: PanelKind, answer: &QueryResponse) -> Vec<(String, Vec<Option<f64>>)> {
     let Some(first) = answer.frames.first() else {
         return Vec::new();

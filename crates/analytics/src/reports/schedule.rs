@@ -65,7 +65,7 @@ fn seconds(time: &Zoned) -> u64 {
 }
 
 impl Schedule {
-    /// Says what is wrong with it.
+    /// Checks it.
     ///
     /// # Errors
     /// Something is; the error names the field.

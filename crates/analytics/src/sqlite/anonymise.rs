@@ -30,7 +30,7 @@ struct Rows<'t> {
 /// New names by the numbers of the old ones.
 type NamesByNumber<'n> = HashMap<u64, &'n str>;
 
-/// What the callers that are known are called from now on.
+/// The new names of the callers that are known.
 struct PseudonymTable<'n> {
     applications: NamesByNumber<'n>,
     consumers: NamesByNumber<'n>,
@@ -93,7 +93,7 @@ impl<'n> PseudonymTable<'n> {
 }
 
 impl SqliteAnalytics {
-    /// Gives callers other names. Says how many rows had one of theirs.
+    /// Gives callers other names. Returns how many rows had one of theirs.
     pub(super) fn rename_callers(&self, renamed: &Renames) -> Result<u64, StoreError> {
         if PseudonymTable::of(&self.writer().connection, renamed)?.is_empty() {
             return Ok(0);

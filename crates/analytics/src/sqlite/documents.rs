@@ -6,7 +6,7 @@ use crate::store::StoreError;
 /// A document: its id and its JSON.
 pub type Document = (String, String);
 
-/// What becomes of a document that is to be stored.
+/// The outcome for a document that is to be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InsertResult {
     /// There was none of its kind and id.
@@ -71,7 +71,7 @@ impl SqliteAnalytics {
         })
     }
 
-    /// Removes a document. Says whether there was one.
+    /// Removes a document. Returns whether there was one.
     ///
     /// # Errors
     /// The engine failed.

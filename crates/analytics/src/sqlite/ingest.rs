@@ -115,7 +115,7 @@ fn add_to_hour(
     Ok(())
 }
 
-/// What comes late counts in its day, too, which is summed up already.
+/// Adds what comes late to its day, too, which is summed up already.
 fn add_to_day(
     connection: &Connection,
     cube: Cube,

@@ -27,7 +27,7 @@ impl SqliteAnalytics {
         Ok(())
     }
 
-    /// What is missing in the time that a plan is about.
+    /// The gaps in the time of a plan.
     pub(crate) fn gaps(&self, plan: &QueryPlan, now: u64) -> Result<Vec<Gap>, StoreError> {
         read::gaps(&self.reader(), plan, now)
     }

@@ -50,7 +50,7 @@ pub fn query(
     Ok(frames.answer(&plan, compared, gaps, |name| reader.text(name)))
 }
 
-/// What a row is of.
+/// The period of a row.
 #[derive(Clone, Copy)]
 enum RowPeriod {
     Hour,
@@ -167,8 +167,9 @@ impl QueryReader<'_> {
         Ok(frames)
     }
 
-    /// The days whose rows hold all that is asked for of them: the first one, the one behind the last, and the time up to
-    /// which they hold it. The present day is summed up in part: its row will do if the rest of it is asked for as well.
+    /// The days whose rows hold all that is asked for of them: the first one, the one after the last, and the time up
+    /// to which they hold it. The present day is summed up in part: its row will do if the rest of it is asked for as
+    /// well.
     fn whole_days(&self, plan: &QueryPlan) -> (u64, u64, u64) {
         let first = plan.from.div_ceil(DAY);
         let end = match self.rolled * HOUR {
@@ -324,7 +325,7 @@ impl QueryReader<'_> {
     }
 }
 
-/// What is missing in the time that a plan is about.
+/// The gaps in the time of a plan.
 pub fn gaps(connection: &Connection, plan: &QueryPlan, now: u64) -> Result<Vec<Gap>, StoreError> {
     let (from, to) = (plan.from / MINUTE, plan.to.min(now).div_ceil(MINUTE));
     let mut gaps = Vec::new();

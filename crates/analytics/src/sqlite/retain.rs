@@ -30,7 +30,7 @@ const CLIENT_TEXTS: u64 = 30 * DAY;
 /// Hours that are done at once. Between them, others may write.
 const AT_ONCE: u64 = 24;
 
-/// Does some of what is due. Says whether that was all.
+/// Does some of the work that is due. Returns whether that was all.
 pub fn retain(
     connection: &mut Connection,
     retention: &Retention,
@@ -57,7 +57,7 @@ pub fn retain(
     Ok(true)
 }
 
-/// Gives free pages back to the disk.
+/// Returns free pages to the disk.
 fn vacuum(connection: &Connection) -> Result<(), StoreError> {
     let mut vacuum = connection.prepare("PRAGMA incremental_vacuum")?;
     let mut rows = vacuum.query([])?;

@@ -24,7 +24,7 @@ const LARGEST_DOCUMENT: usize = 1_400_000;
 /// How often to begin again because another program wrote what is changed.
 const ATTEMPTS: usize = 8;
 
-/// What is there of the documents that a transaction changes.
+/// The current state of the documents that a transaction changes.
 struct CommitState {
     documents: HashMap<Key, Document>,
     /// The revision of each in etcd; 0 for one that is not there.
@@ -32,7 +32,7 @@ struct CommitState {
     /// The last commit. 0: there was none.
     head: i64,
     pending: Option<Pending>,
-    /// What etcd was at.
+    /// The revision of etcd.
     now: Revision,
 }
 
@@ -44,7 +44,7 @@ impl CommitState {
     }
 }
 
-/// What came of a transaction that makes a commit.
+/// The result of a transaction that makes a commit.
 enum TransactionResult {
     At(Revision),
     /// Another commit was made.
@@ -333,7 +333,7 @@ impl Leases {
         Ok(granted.id)
     }
 
-    /// Gives them back, since no document came of it.
+    /// Revokes them, since no document came of it.
     async fn revoke(self, shared: &Shared) {
         for id in self.0.into_values() {
             let path = "/etcdserverpb.Lease/LeaseRevoke";

@@ -98,7 +98,7 @@ impl Shared {
         }
     }
 
-    /// The next keys of a span, which begins behind them then.
+    /// The next keys of a span, which begins after them then.
     async fn next_names(&self, rest: &mut KeyRange) -> Result<RangeResponse, ClientError> {
         let names = RangeRequest {
             keys_only: true,

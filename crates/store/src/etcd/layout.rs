@@ -176,7 +176,7 @@ impl Layout {
     }
 }
 
-/// The name of a commit; each attempt at it puts its number behind.
+/// The name of a commit; each attempt at it appends its number.
 pub fn name_of(expected: Revision, time: SystemTime, id: u128) -> String {
     format!("{:016x}/{:012x}/{id:032x}", !expected.0, to_millis(time))
 }

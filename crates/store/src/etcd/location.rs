@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// The port of a member that is written without one.
 const PORT: u16 = 2379;
-/// What the keys begin with when the location does not say.
+/// The prefix of keys if the location names none.
 const PREFIX: &str = "/weir";
 
 /// A location, taken apart.
@@ -18,7 +18,7 @@ pub struct Location {
     pub members: Vec<String>,
     /// Name and password.
     pub user: Option<(String, String)>,
-    /// What the keys of the store begin with, such as `/weir`.
+    /// The prefix of the store's keys, such as `/weir`.
     pub prefix: String,
     /// `None`: without TLS.
     pub tls: Option<Tls>,

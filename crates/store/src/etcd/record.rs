@@ -1,4 +1,4 @@
-//! What is written down of a commit: its author and every change with what was there before. For a large commit it is
+//! The record of a commit: its author and every change with what was there before. For a large commit it is
 //! also what its documents are made from afterwards.
 
 use super::layout::{from_millis, to_millis};
@@ -81,7 +81,7 @@ impl Record {
         Self::decode(bytes).map_err(damaged)
     }
 
-    /// What the commit changed below a prefix.
+    /// The changes of the commit below a prefix.
     pub fn changes(&self, revision: Revision, prefix: &str) -> Result<Changes, StoreError> {
         let wanted = self.changes.iter().filter(|it| it.key.starts_with(prefix));
         let documents: Result<Vec<_>, StoreError> = wanted

@@ -33,7 +33,7 @@ pub struct Pending {
     pub revision: i64,
 }
 
-/// What etcd calls a revision is never negative.
+/// A revision of etcd is never negative.
 pub fn revision_of(number: i64) -> Revision {
     Revision(number.unsigned_abs())
 }

@@ -167,7 +167,7 @@ impl TxnResponse {
         self.header.map_or(0, |header| header.revision)
     }
 
-    /// What its ranges found, in their order.
+    /// The results of its ranges, in their order.
     pub fn ranges(self) -> impl Iterator<Item = RangeResponse> {
         self.responses.into_iter().filter_map(|op| match op.response {
             Some(Outcome::Range(range)) => Some(range),

@@ -20,7 +20,7 @@ use async_trait::async_trait;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// What a sealed value begins with. No text does.
+/// The first bytes of a sealed value. No text begins so.
 pub const MAGIC: &[u8] = b"\0weir-sealed-1\0";
 /// A store whose values are sealed.
 #[derive(Debug, Clone)]

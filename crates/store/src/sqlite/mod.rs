@@ -35,12 +35,12 @@ use tokio::sync::watch::Receiver;
 pub const FILE_NAME: &str = "store.db";
 /// The name of the operational store's file in the same folder.
 pub const OPERATIONAL_FILE_NAME: &str = "operational.db";
-/// How many changed documents a watch that lags behind reads from the disk at once, or a single commit.
+/// How many changed documents a slow watch reads from the disk at once, or a single commit.
 const CHANGES_AT_ONCE: usize = 1_000;
 /// How many changed documents are kept in memory for those who watch; they read older ones from the disk.
 const FEED_LENGTH: usize = 5_000;
 
-/// What a commit outlives.
+/// The faults that a commit outlives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
     /// A kill of any process. Commits are brought to the disk right after they were made, without waiting for it: a
@@ -57,7 +57,7 @@ pub enum Durability {
 pub struct Options {
     /// The file's name in its folder.
     pub file_name: &'static str,
-    /// What a commit outlives.
+    /// The faults that a commit outlives.
     pub durability: Durability,
     /// The file's largest size in bytes; commits that need more are [`StoreError::Full`]. `None`: as large as its disk.
     pub max_bytes: Option<u64>,
@@ -186,7 +186,7 @@ struct SqliteWatch {
     prefix: String,
     after: Revision,
     newer: Receiver<Revision>,
-    /// What comes next, read from the disk because the feed has forgotten it.
+    /// The next changes, read from the disk because the feed has forgotten them.
     late: VecDeque<Changes>,
 }
 

@@ -1,4 +1,4 @@
-//! What is in the file of a SQLite store: its tables, their version, and how revisions and times stand in them.
+//! The file of a SQLite store: its tables, their version, and how revisions and times stand in them.
 
 use super::write::write;
 use super::{Durability, Options};
@@ -196,7 +196,7 @@ impl Tables {
         Ok(changes)
     }
 
-    /// What was committed after a revision, as far as it is below a prefix: whole commits until there are so many
+    /// The commits after a revision, as far as they are below a prefix: whole commits until there are so many
     /// changes.
     pub fn changes_after(
         &mut self,

@@ -37,7 +37,7 @@ type Job = Box<dyn FnOnce(&mut Worker) + Send>;
 #[derive(Debug, Clone)]
 pub struct Handle(Arc<Sender<Job>>);
 
-/// What the thread has.
+/// The state of the thread.
 #[derive(Debug)]
 pub struct Worker {
     pub tables: Tables,
@@ -104,7 +104,7 @@ impl Handle {
     }
 }
 
-/// Has the thread look soon after each write to its file.
+/// Makes the thread look soon after each write to its file.
 fn watch(log: &Path, jobs: &Arc<Sender<Job>>) -> io::Result<FolderWatch> {
     let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
     let folder = log.parent().ok_or_else(invalid)?;

@@ -19,14 +19,14 @@ use weir_model::{DocPath, HostPattern, RouteMatch, StreamRoute};
 /// So many routes with a host are asked one by one rather than searched by path.
 const FEW: usize = 256;
 
-/// What a route takes.
+/// The calls that a route takes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
     /// The workspace.
     pub workspace: Arc<str>,
     /// The route.
     pub id: Uuid,
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
     takes: RouteClaim,
 }
@@ -42,12 +42,12 @@ enum RouteClaim {
 }
 
 impl Claim {
-    /// What a route takes, which is given as it is stored; `None`: it is no route, or takes nothing.
+    /// The claim of a route, which is given as it is stored; `None`: it is no route, or takes nothing.
     pub fn of(workspace: &Arc<str>, id: Uuid, value: &[u8], router: RouterFlavor) -> Option<Self> {
         Self::of_route(workspace, &read_route(id, value)?, router)
     }
 
-    /// What a route takes; `None`: nothing.
+    /// The claim of a route; `None`: it takes nothing.
     pub fn of_route(workspace: &Arc<str>, value: &Route, router: RouterFlavor) -> Option<Self> {
         let takes = if stream::is_stream(value) {
             let place = ItemLocation {
@@ -155,7 +155,7 @@ impl Claims {
         }
     }
 
-    /// What a route takes.
+    /// The claim of a route.
     pub fn get(&self, workspace: &str, id: Uuid) -> Option<&Arc<Claim>> {
         self.workspaces.get(workspace)?.claims.get(&id)
     }

@@ -16,7 +16,8 @@ use weir_plugin::{Exchange, Refusal, RefusalKind, Reply};
 /// How Kong names itself in `Server` and `Via`.
 pub const PSEUDONYM: &str = "kong/3.9.3";
 
-/// What `aws-lambda` and `azure-functions` add to `Via`. The original writes 2, whatever HTTP the call came by.
+/// The entry that `aws-lambda` and `azure-functions` add to `Via`. The original writes 2, whatever HTTP the call came
+/// by.
 pub const FUNCTION_VIA: &str = "2 kong/3.9.3";
 
 /// Answers refusals as Kong does.

@@ -7,7 +7,7 @@ use weir_plugins::prometheus::{escaped_label, write_gauges};
 /// The exposition in which the plugin counts.
 pub const EXPOSITION: &str = "kong";
 
-/// What is known of the node.
+/// The facts about the node.
 #[derive(Debug, Clone, Default)]
 pub struct NodeMetrics {
     /// Client connections that are open.
@@ -29,7 +29,7 @@ pub struct Target {
     pub upstream: String,
     /// The target as it is written: `host:port`.
     pub target: String,
-    /// The address; empty where its name leads nowhere.
+    /// The address; empty if its name leads nowhere.
     pub address: String,
     /// `healthchecks_off`, `healthy`, `unhealthy` or `dns_error`.
     pub state: &'static str,

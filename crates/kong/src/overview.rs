@@ -1,4 +1,5 @@
-//! What lists show of the documents of Kong: entities of a store and of a `kong.yml`, in the words of the model. It serves nothing.
+//! The rows of lists for the documents of Kong: entities of a store and of a `kong.yml`, in the words of the model. It
+//! serves nothing.
 
 use serde_json::{Map, Value, json};
 use weir_model::overview::{
@@ -25,7 +26,7 @@ const NESTED: [(&str, &str, &str); 4] = [
     ("consumer_groups", "consumers", "group"),
 ];
 
-/// What a gateway may call an upstream of a workspace.
+/// The names that a gateway may give to an upstream of a workspace.
 pub fn upstream_names(row: &Row) -> Vec<String> {
     let own = match row.workspace.as_deref() {
         None | Some("default") => row.name.clone(),
@@ -34,7 +35,7 @@ pub fn upstream_names(row: &Row) -> Vec<String> {
     UPSTREAM_FORMS.map(|form| format!("{own}{form}")).into()
 }
 
-/// What a gateway adds to an upstream's name for each scheme of the services that use it.
+/// The suffixes of an upstream's name for each scheme of the services that use it.
 const UPSTREAM_FORMS: [&str; 6] = [
     "",
     " over TLS",
@@ -44,7 +45,7 @@ const UPSTREAM_FORMS: [&str; 6] = [
     " for streams over TLS",
 ];
 
-/// What a document of a store says. `key` is its name without the dialect's own segment: `WORKSPACE/TYPE/ID`.
+/// The overview of a store's document. `key` is its name without the dialect's own segment: `WORKSPACE/TYPE/ID`.
 pub fn overview(key: &str, value: &Value) -> Overview {
     let mut segments = key.splitn(3, '/');
     let (Some(workspace), Some(entity_type), Some(id)) = (segments.next(), segments.next(), segments.next())
@@ -59,7 +60,7 @@ pub fn overview(key: &str, value: &Value) -> Overview {
     }
 }
 
-/// What a `kong.yml` says, each part with its place.
+/// The overview of a `kong.yml`, each part with its place.
 pub fn overview_of_file(document: &Value) -> Overview {
     let mut parts = Vec::new();
     let none = Map::new();
@@ -114,7 +115,7 @@ fn identity(value: &Value) -> Option<String> {
         .find_map(|field| text(value, field))
 }
 
-/// What a field refers to: `{id: …}`, `{name: …}` or a text.
+/// The target of a field: `{id: …}`, `{name: …}` or a text.
 fn referred(value: &Value, field: &str) -> Option<String> {
     match value.get(field)? {
         Value::String(text) => Some(text.clone()),

@@ -5,21 +5,21 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 use weir_dialect::{DEFAULT_WORKSPACE, SecretLocation, SecretStore, SecretSyntax, SecretTarget};
 
-/// What a reference names.
+/// The parts of a reference.
 #[derive(Debug, PartialEq, Eq)]
 struct Reference<'t> {
     /// The vault's prefix; `env` is always there.
     vault: &'t str,
-    /// Where in the vault.
+    /// The place in the vault.
     resource: &'t str,
-    /// What of the secret, if it holds several values.
+    /// The part of the secret, if it holds several values.
     field: Option<&'t str>,
-    /// `?prefix=` behind it, in place of the vault's own.
+    /// The `?prefix=` at its end, in place of the vault's own.
     prefix: Option<&'t str>,
 }
 
 impl<'t> Reference<'t> {
-    /// What a text refers to; `None`: it is no reference. One that is broken refers to what is not there.
+    /// Reads a reference; `None`: it is none. A broken one refers to what is not there.
     fn of(text: &'t str) -> Option<Self> {
         let inner = text.strip_prefix("{vault://")?.strip_suffix('}')?;
         let (path, query) = inner.split_once('?').unwrap_or((inner, ""));

@@ -219,7 +219,7 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// Where counts of limits are kept; `None`: nowhere.
+    /// The file of the counts of limits; `None`: they are not kept.
     pub fn limit_counts_file(&self) -> Option<PathBuf> {
         let in_data = || Some(self.management.data.as_ref()?.join(limit_counts::FILE_NAME));
         self.limit_counts.clone().or_else(in_data)

@@ -18,7 +18,7 @@ pub struct Assembler<'l> {
 }
 
 impl Assembler<'_> {
-    /// What is printed keeps its references; what is compiled has values in their place.
+    /// The printed model keeps its references; the compiled one has values in their place.
     pub fn compile(
         &self,
         merged: Model,

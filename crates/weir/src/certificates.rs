@@ -47,7 +47,7 @@ impl CertificateStatus {
     }
 }
 
-/// What is to be said of an end; `None`: nothing.
+/// The warning about an end; `None`: nothing.
 pub fn warning(end: &Expiry, now: i64) -> Option<String> {
     let name = end.names.first().map_or("", String::as_str);
     let days = |seconds: i64| match seconds / DAY {
@@ -70,7 +70,7 @@ pub fn warning(end: &Expiry, now: i64) -> Option<String> {
     }
 }
 
-/// What is to be said of certificates, at their places in the model.
+/// The warnings about certificates, at their places in the model.
 pub fn warnings(tls: &ServerTls) -> Vec<Diagnostic> {
     let now = now();
     let told = tls.ends().iter().filter_map(|end| {

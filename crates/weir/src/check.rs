@@ -8,7 +8,7 @@ use weir_model::Severity;
 use weir_plugins::logger::LogFolder;
 use weir_snapshot::PersistentState;
 
-/// Says of every file whether it is good.
+/// Reports for every file whether it is good.
 pub fn check(args: &CheckArgs) -> CommandOutput {
     match load(
         &args.files,

@@ -21,7 +21,7 @@ pub struct AdminSettings {
 }
 
 impl AdminSettings {
-    /// What the flags say.
+    /// Reads the flags.
     pub fn of(args: &ManagementArgs, has_kong_config: bool) -> Self {
         let admin = args.apisix_admin_key.iter().map(|key| (key, KeyRole::Admin));
         let viewer = args.apisix_viewer_key.iter().map(|key| (key, KeyRole::Viewer));
@@ -67,9 +67,9 @@ pub struct ParsedDocument<'t> {
     pub text: Cow<'t, str>,
     /// The document; `Null` if the text is no YAML.
     pub document: Value,
-    /// What it says, unless it is refused.
+    /// Its model, unless it is refused.
     pub model: Option<Model>,
-    /// What is to be said about it.
+    /// The findings about it.
     pub findings: Vec<Diagnostic>,
     /// Whether something stands for variables that are not set.
     has_stand_ins: bool,
@@ -88,7 +88,7 @@ impl ParsedDocument<'_> {
     }
 }
 
-/// What stands in a text for variables that are not set: a number if one is wanted, a name if a text is.
+/// The values of variables that are not set: a number if one is needed, a name if a text is.
 const STAND_INS: [&str; 2] = ["1", "unset"];
 
 /// Reads a text through the dialect that it is for. For a look, what stands for variables that are not set is what less

@@ -54,7 +54,7 @@ impl Source {
 /// A finding as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What it means for the configuration.
+    /// Its severity for the configuration.
     pub severity: Severity,
     /// `file:line: error: path: message`.
     pub text: String,
@@ -72,7 +72,7 @@ pub struct Replaced {
 }
 
 impl Replaced {
-    /// What is to be said about it.
+    /// The note about it.
     pub fn note(&self) -> String {
         format!(
             "{}: an Admin API has replaced its content in memory; the file counts again once it changes",
@@ -87,16 +87,16 @@ pub struct Loaded {
     dialects: DialectSet,
     /// The files, in the order in which they were given.
     pub sources: Vec<Source>,
-    /// What they say together, and its compiled form; `None` when something refuses it.
+    /// The model of all of them, and its compiled form; `None` when something refuses it.
     pub good: Option<(Model, Snapshot)>,
-    /// What is to be said about it.
+    /// The findings about it.
     pub findings: Vec<Finding>,
     /// How many findings are not among `findings`.
     pub not_shown: usize,
 }
 
 impl Loaded {
-    /// What a store holds, which has no places in files.
+    /// The configuration of a store, which has no places in files.
     pub fn of_store(dialects: DialectSet, model: Model, snapshot: Snapshot, findings: Vec<Finding>) -> Self {
         Self {
             dialects,
@@ -233,7 +233,7 @@ pub fn load_replaced(
     })
 }
 
-/// What is to be said when there are two files of a dialect whose original knows one file only. What holds globally in
+/// The warning about two files of a dialect whose original knows one file only. What holds globally in
 /// one (an access check, say) would silently not hold for the routes of the other.
 fn stands_alone(dialects: &DialectSet, dialect: DialectName) -> Option<String> {
     let form = dialects.get(dialect)?.file_form();
@@ -253,7 +253,7 @@ fn read_file(file: &Path) -> Result<String, UnreadableFile> {
     })
 }
 
-/// For each list of the model: how long it is already, and how much comes behind.
+/// For each list of the model: how long it is already, and how many items follow.
 fn extents(merged: &Model, more: &Model) -> Vec<(&'static str, usize, usize)> {
     vec![
         ("services", merged.services.len(), more.services.len()),
@@ -318,7 +318,7 @@ fn locate<'s>(dialects: &DialectSet, sources: &'s [Source], diagnostic: Diagnost
     })
 }
 
-/// What is found, as far as it is shown.
+/// The findings, as far as they are shown.
 #[derive(Default)]
 pub struct Findings {
     shown: Vec<Finding>,
@@ -376,7 +376,7 @@ impl Findings {
     }
 }
 
-/// What a person calls the resource at `path`.
+/// The name, for people, of the resource at `path`.
 fn name_of(path: &DocPath, model: &Model) -> Option<String> {
     let [PathStep::Field(list), PathStep::Index(index), ..] = path.0.as_slice() else {
         return None;

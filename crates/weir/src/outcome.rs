@@ -1,4 +1,4 @@
-//! What a command that serves nothing has to say.
+//! The output of a command that serves nothing.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -32,7 +32,7 @@ impl CommandOutput {
         }
     }
 
-    /// Says it.
+    /// Prints it.
     pub fn print(&self) -> ExitCode {
         // A reader that has gone needs no error (`weir convert … | head`).
         let _gone = io::stderr().write_all(self.stderr.as_bytes());

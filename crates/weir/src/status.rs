@@ -37,7 +37,7 @@ pub struct Status {
     /// The revisions of Admin APIs for the metrics, by dialect.
     revisions: Mutex<Vec<(DialectName, Arc<dyn Revisions>)>>,
     metrics: Arc<Registry>,
-    /// What plugins count for Prometheus.
+    /// The metrics of plugins for Prometheus.
     plugin_metrics: Arc<MetricRegistry>,
     published: Notify,
     is_draining: AtomicBool,
@@ -50,14 +50,14 @@ pub struct Status {
     last_load: Mutex<LastLoad>,
 }
 
-/// What came of the last attempt to load.
+/// The outcome of the last attempt to load.
 #[derive(Default)]
 struct LastLoad {
     /// When, in seconds since the Unix epoch.
     at: u64,
     /// Why it was refused; `None`: it is served.
     refusal: Option<String>,
-    /// What was to be said about the configuration that is served.
+    /// The notes about the configuration that is served.
     notes: Vec<String>,
 }
 
@@ -86,12 +86,12 @@ impl Status {
         self.gateway.get()
     }
 
-    /// What is counted.
+    /// The metrics.
     pub fn metrics(&self) -> &Registry {
         &self.metrics
     }
 
-    /// What plugins count for Prometheus.
+    /// The metrics of plugins for Prometheus.
     pub fn plugin_metrics(&self) -> &Arc<MetricRegistry> {
         &self.plugin_metrics
     }
@@ -136,7 +136,7 @@ impl Status {
         let _is_first = self.acme.set(status);
     }
 
-    /// Serves another snapshot. Gives its generation.
+    /// Serves another snapshot. Returns its generation.
     pub fn publish(&self, snapshot: Snapshot) -> u64 {
         let generation = self.gateway().map_or(0, |gateway| gateway.publish(snapshot));
         self.published.notify_one();
@@ -293,7 +293,7 @@ impl Status {
     }
 }
 
-/// Where streams are taken, as a URL.
+/// The address of a listener for streams, as a URL.
 fn stream_address(listen: &StreamListen) -> String {
     let scheme = match listen.transport {
         StreamTransport::Tcp => "tcp",

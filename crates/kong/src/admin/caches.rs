@@ -35,7 +35,7 @@ const NAMES: [&str; 3] = [
     "proxy-cache-advanced",
     "graphql-proxy-cache-advanced",
 ];
-/// What the original writes into each response that it keeps.
+/// The version that the original writes into each response that it keeps.
 const FORM: u8 = 1;
 
 /// Whether a call is for the responses that are kept.
@@ -76,7 +76,7 @@ pub async fn answer(admin: &Admin, call: &ApiCall) -> Result<ApiResponse, Failur
 /// The answer to calls for responses in a Redis.
 const IN_REDIS: &str = "the Admin API does not reach responses of the strategy 'redis': delete the keys of the cache in the Redis";
 
-/// Where instances keep responses.
+/// The stores in which instances keep responses.
 #[derive(Default)]
 struct CacheLocations {
     /// The stores of those that keep them in memory.

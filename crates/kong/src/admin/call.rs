@@ -1,4 +1,4 @@
-//! Calls of the Admin API: where to, and what they bring.
+//! Calls of the Admin API: their paths, and their bodies.
 
 use super::failure::Failure;
 use super::form_body;
@@ -19,7 +19,7 @@ const MAX_BODY: usize = 16 << 20;
 const MAX_CONFIG_BODY: usize = 128 << 20;
 /// More arguments than these are refused, as the original does.
 const MAX_ARGUMENTS: usize = 1000;
-/// Where whole configurations are sent to.
+/// The path of whole configurations.
 const CONFIG_PATH: &str = "config";
 
 /// In the extensions of a call: `/config` answers it over a store that outlives the process, too. The console imports so.
@@ -36,9 +36,9 @@ pub struct ApiCall {
     pub workspace: String,
     /// The arguments in the target, decoded, in order.
     pub query: Vec<(String, String)>,
-    /// What the body holds.
+    /// The body.
     pub body: RequestBody,
-    /// Who calls.
+    /// The caller.
     pub author: Author,
     /// Whether `/config` answers whatever the store is.
     pub may_use_config: bool,
@@ -48,11 +48,11 @@ pub struct ApiCall {
     pub if_match: Option<String>,
     /// Whether nothing is to be stored.
     pub dry_run: bool,
-    /// What the caller may do.
+    /// The caller's rights.
     pub rights: Rights,
 }
 
-/// What a body holds.
+/// The content of a body.
 pub enum RequestBody {
     /// Nothing.
     Nothing,
@@ -117,7 +117,7 @@ impl ApiCall {
         matches!(self.method, Method::GET | Method::HEAD)
     }
 
-    /// What the call is for the record.
+    /// The name of the call in the record.
     pub fn note(&self) -> String {
         let path = recordable(&self.path.join("/"));
         match self.workspace.as_str() {
@@ -126,7 +126,7 @@ impl ApiCall {
         }
     }
 
-    /// What the call changes is still what the caller knows; `None`: it is not there.
+    /// Checks that the call changes what the caller knows; `None`: it is not there.
     ///
     /// # Errors
     /// It has another revision than the call says.

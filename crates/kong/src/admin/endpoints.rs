@@ -77,7 +77,7 @@ pub(super) fn endpoints() -> Vec<String> {
         .collect()
 }
 
-/// What paths that stand for no entity begin with.
+/// The first segments of paths that stand for no entity.
 pub(super) fn first_segments() -> impl Iterator<Item = &'static str> {
     OTHERS
         .iter()

@@ -1,4 +1,4 @@
-//! What is special about some entity types: values that are made up or hashed, other spellings, and checks that need other
+//! Special rules of some entity types: values that are made up or hashed, other spellings, and checks that need other
 //! entities.
 
 use super::failure::Failure;
@@ -96,7 +96,7 @@ pub fn prepare(
     Ok(side)
 }
 
-/// What a hash is made of changes together.
+/// Values that a hash is made of change together.
 fn check_hashed(
     entity_type: &EntityType,
     given: &Map<String, Value>,

@@ -30,7 +30,7 @@ fn refuse(status: StatusCode, code: u8, name: &str, message: &str, fields: Optio
 }
 
 impl Failure {
-    /// What is asked for is not there.
+    /// The path leads to nothing.
     pub fn not_found() -> Self {
         Self(ApiResponse::not_found())
     }
@@ -136,7 +136,7 @@ impl Failure {
         )
     }
 
-    /// What cannot be stored as it is; the log has the reason.
+    /// The entity cannot be stored as it is; the log has the reason.
     pub fn of_store(error: &dyn std::error::Error) -> Self {
         tracing::error!(%error, "an entity cannot be stored");
         Self(ApiResponse::unexpected())

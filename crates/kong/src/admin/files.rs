@@ -86,7 +86,7 @@ fn is_of_database(answer: &ApiResponse) -> bool {
     answer.status == StatusCode::CONFLICT || code.is_some_and(|code| OF_DATABASES.contains(&code))
 }
 
-/// What is refused: the operation's name, the entity type, and the field by which the entity is named.
+/// The parts of a refusal: the operation's name, the entity type, and the field by which the entity is named.
 fn refused(call: &ApiCall, place: &ResourcePath) -> (&'static str, &'static str, Option<&'static str>) {
     let by = |pick: &EntitySelector| match pick {
         EntitySelector::Key(field, _) => Some(*field),

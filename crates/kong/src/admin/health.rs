@@ -66,7 +66,7 @@ fn find(view: WorkspaceView<'_>, upstream: &str) -> Result<Arc<TableRow>, Failur
     found.ok_or_else(Failure::not_found)
 }
 
-/// What an upstream is called in the model.
+/// The name of an upstream in the model.
 fn name_in_model(view: WorkspaceView<'_>, upstream: &TableRow) -> String {
     let name = match upstream.fields().remove("name") {
         Some(Value::String(name)) => name,

@@ -55,7 +55,7 @@ pub(super) fn answer(
     Some(found)
 }
 
-/// What is counted, as Prometheus reads it.
+/// The metrics, as Prometheus reads them.
 fn metrics(node: &Node) -> ApiResponse {
     let text = node.plugin_metrics.render(EXPOSITION);
     let kind = HeaderValue::from_static("text/plain; charset=UTF-8");

@@ -81,7 +81,7 @@ const OF_MEMBERS: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, PUT";
 pub struct AdminOptions {
     /// How documents are translated.
     pub translation: crate::Options,
-    /// What the Admin API reports about the process.
+    /// The facts about the process.
     pub node: Node,
     /// Routes of other dialects; `None`: there are none.
     pub others: Option<Arc<dyn OtherRoutes>>,

@@ -19,15 +19,15 @@ pub struct Node {
     pub listeners: Vec<Listener>,
     /// Its listeners for calls of the Admin API.
     pub admin_listeners: Vec<Listener>,
-    /// What it counts.
+    /// Its counts.
     pub statistics: Option<Arc<dyn Statistics>>,
-    /// What its plugins count for Prometheus.
+    /// The metrics of its plugins for Prometheus.
     pub plugin_metrics: Arc<MetricRegistry>,
-    /// What it knows of the health of upstreams.
+    /// The health of upstreams.
     pub health: Option<Arc<dyn HealthSource>>,
     /// The responses that it keeps; `None`: it serves no calls.
     pub caches: Option<Caches>,
-    /// What plugins share over all gateways, by the plugin's name.
+    /// The records that plugins share over all gateways, by the plugin's name.
     pub shared: Vec<(&'static str, Arc<dyn SharedRecords>)>,
     /// Asks other servers; `None`: none can be asked.
     pub http: Option<Arc<dyn HttpClient>>,
@@ -69,7 +69,7 @@ impl std::fmt::Debug for Node {
 }
 
 impl Node {
-    /// What the program says of the process.
+    /// Makes it from the program's facts about the process.
     pub fn of(node: weir_dialect::Node) -> Self {
         Self {
             id: process_id(),
@@ -85,7 +85,7 @@ impl Node {
         }
     }
 
-    /// What a plugin shares over all gateways.
+    /// The records that a plugin shares over all gateways.
     pub fn shared_records(&self, plugin: &str) -> Option<Arc<dyn SharedRecords>> {
         let mut all = self.shared.iter();
         all.find(|(name, _)| *name == plugin)

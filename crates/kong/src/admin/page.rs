@@ -26,7 +26,7 @@ pub struct PageRequest {
     tags: Vec<String>,
     /// Whether a member has all the tags, or one of them.
     needs_all: bool,
-    /// What of the call goes into the address of the next page.
+    /// The part of the call that goes into the address of the next page.
     rest: String,
 }
 
@@ -85,7 +85,7 @@ impl PageRequest {
         self
     }
 
-    /// What the address of the next page has besides the offset.
+    /// The part of the next page's address other than the offset.
     pub fn rest(&self) -> &str {
         &self.rest
     }

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 
-/// What is to become of what a call brings.
+/// The purpose of reading a call's entity.
 #[derive(Debug, Clone, Copy)]
 pub enum Context<'a> {
     /// A new entity, or one that is replaced whole.

@@ -1,4 +1,4 @@
-//! What a path of the Admin API leads to: a list, an entity or one of its parts. Nothing is looked up here.
+//! The target of a path of the Admin API: a list, an entity or one of its parts. Nothing is looked up here.
 
 use super::failure::Failure;
 use super::state::Workspace;
@@ -19,14 +19,14 @@ pub fn segments(path: &str) -> Vec<String> {
         .collect()
 }
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Debug)]
 pub enum ResourcePath {
     /// An entity type, or its members that belong to another entity.
     Collection(&'static EntityType, Option<Parent>),
     /// A member, perhaps of those that belong to another entity.
     Member(&'static EntityType, EntitySelector, Option<Parent>),
-    /// What a member refers to: by which field, and of which entity type it is.
+    /// The entity that a member refers to: by which field, and of which entity type it is.
     Foreign {
         /// The entity type of the member that refers.
         of: &'static EntityType,
@@ -196,7 +196,7 @@ pub fn collection(name: &str) -> Option<&'static EntityType> {
     ENTITY_TYPES.iter().find(|entity_type| entity_type.path == name)
 }
 
-/// A path in which names of entity types that have two segments are one: at its beginning, or behind a member.
+/// A path in which names of entity types that have two segments are one: at its beginning, or after a member.
 fn joined(path: &[String]) -> Vec<String> {
     let mut segments = path.to_vec();
     join(&mut segments, 0, |entity_type| entity_type.path);
@@ -226,7 +226,7 @@ impl ResourcePath {
         }
     }
 
-    /// What these segments lead to.
+    /// The target of these segments.
     pub fn of(path: &[String]) -> Option<Self> {
         let path = joined(path);
         let (first, rest) = path.split_first()?;

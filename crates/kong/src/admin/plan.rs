@@ -1,4 +1,4 @@
-//! What a call is to change, worked out on the state in memory before anything is stored.
+//! The changes of a call, worked out on the state in memory before anything is stored.
 
 use super::call::ApiCall;
 use super::failure::Failure;
@@ -49,7 +49,7 @@ pub struct WorkspaceView<'s> {
     pub workspace: &'s Workspace,
     /// The time.
     pub now: SystemTime,
-    /// What the caller may do.
+    /// The caller's rights.
     pub rights: &'s Rights,
     /// Routes of other dialects.
     pub others: Option<&'s dyn OtherRoutes>,
@@ -361,7 +361,7 @@ fn time_left(entity_type: &EntityType, fields: &Map<String, Value>, now: SystemT
     Some(end(entity_type, fields)?.duration_since(now).unwrap_or_default())
 }
 
-/// What a call gives is how long a credential is to stay from now on; what is kept, from when it was made.
+/// A call gives how long a credential is to stay from now on; the stored value counts from when it was made.
 pub fn keep_time_to_live(
     entity_type: &EntityType,
     fields: &mut Map<String, Value>,

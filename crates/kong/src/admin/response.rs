@@ -76,7 +76,7 @@ impl ApiResponse {
         Self::message(StatusCode::INTERNAL_SERVER_ERROR, "An unexpected error occurred")
     }
 
-    /// What `OPTIONS` is answered with: the methods that a path takes.
+    /// The answer to `OPTIONS`: the methods that a path takes.
     pub fn options(methods: &'static str) -> Self {
         Self::no_content()
             .with(ALLOW, HeaderValue::from_static(methods))

@@ -47,7 +47,7 @@ pub fn is_reserved(segment: &str) -> bool {
             .any(|list| list.contains(&segment))
 }
 
-/// What a path is for.
+/// The scope of a path.
 pub fn scope(path: &str) -> Scope {
     let segments = segments(path);
     let mut segments = segments.iter().map(String::as_str);
@@ -69,7 +69,7 @@ pub fn scope(path: &str) -> Scope {
     }
 }
 
-/// What stands below these is a secret, if it is no id.
+/// The next segment after these is a secret, if it is no id.
 const SECRETS_BELOW: [&str; 6] = [
     "key-auth",
     "key-auth-enc",

@@ -1,4 +1,4 @@
-//! What a call changes about the server names of a certificate.
+//! The changes of a call to the server names of a certificate.
 
 use super::failure::Failure;
 use super::parse_entity::{self, Context};

@@ -4,7 +4,7 @@ use super::failure::Failure;
 use crate::schema::text;
 use serde_json::{Map, Value, json};
 
-/// What a call changes besides the entity that it is about.
+/// The changes of a call to other entities than its own.
 #[derive(Debug, Default)]
 pub struct ServerNameChange {
     /// The server names that a certificate has from now on; `None`: those that it has.

@@ -1,4 +1,4 @@
-//! What the store holds below `kong/`, in memory and indexed.
+//! The content of the store below `kong/`, in memory and indexed.
 
 use super::render_entity;
 use super::table::{Table, TableRow};
@@ -25,7 +25,7 @@ pub struct AdminState {
     /// Documents that are no entities, with the reason.
     broken: BTreeMap<String, &'static str>,
     router: RouterFlavor,
-    /// What routes take. Made when it is first asked for: only writers who may not write everywhere do.
+    /// The claims of routes. Made when first asked for: only writers who may not write everywhere need them.
     claims: OnceLock<Claims>,
 }
 
@@ -176,7 +176,7 @@ impl AdminState {
         self.router
     }
 
-    /// What the routes of all workspaces take.
+    /// The claims of the routes of all workspaces.
     pub fn claims(&self) -> &Claims {
         self.claims.get_or_init(|| {
             let mut claims = Claims::default();

@@ -47,7 +47,7 @@ impl TableRow {
     }
 }
 
-/// What a member is found by.
+/// The indexes of members.
 #[derive(Default, PartialEq, Eq)]
 pub struct Keys {
     /// Values that no other member has, by their field.

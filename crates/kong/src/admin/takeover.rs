@@ -1,5 +1,5 @@
-//! What a write would take from another workspace: calls, server names, the prefix of a vault. It is refused, unless
-//! the caller may write there as well.
+//! The things that a write would take from another workspace: calls, server names, the prefix of a vault. It is
+//! refused, unless the caller may write there as well.
 
 use super::failure::Failure;
 use super::plan::{WorkspaceView, id_of};

@@ -1,5 +1,5 @@
-//! What the answer to a write says about plugins that are stored and not served: in a header, so that no one has to look at
-//! the gateway's status to learn it.
+//! The warning in the answer to a write about plugins that are stored and not served: in a header, so that no one has
+//! to look at the gateway's status to learn it.
 
 use super::render_entity::definition;
 use super::response::ApiResponse;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 /// So many are named.
 const MAX_NAMED: usize = 10;
 
-/// What is to be said of an entity that is stored; `None`: nothing.
+/// The warning about an entity that is stored; `None`: nothing.
 pub fn warning(entity_type: &EntityType, fields: &Map<String, Value>) -> Option<String> {
     let definition = definition(entity_type, fields)?;
     let is_enabled = fields.get("enabled") != Some(&Value::Bool(false));

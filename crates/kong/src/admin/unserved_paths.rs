@@ -1,4 +1,4 @@
-//! Paths of the original behind which nothing is here: filters of WebAssembly, which it has switched off by default, and
+//! Paths of the original without a counterpart here: filters of WebAssembly, which it has switched off by default, and
 //! its plugin for certificates on demand, whose work Weir does without being asked.
 
 use super::call::ApiCall;

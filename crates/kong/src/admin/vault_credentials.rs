@@ -39,7 +39,7 @@ pub async fn answer(admin: &Admin, call: &ApiCall) -> Option<Result<ApiResponse,
     Some(answer.map(|answer| if is_tried { answer.tried() } else { answer }))
 }
 
-/// What a path is about.
+/// The credential that a path names.
 enum CredentialSelector<'p> {
     /// A pair, by its access token.
     Pair(&'p str),
@@ -47,7 +47,7 @@ enum CredentialSelector<'p> {
     Consumer(&'p str),
 }
 
-/// What a call gives of a pair.
+/// The fields of a new pair.
 struct NewPair {
     access: String,
     secret: String,
@@ -135,7 +135,7 @@ async fn remove(admin: &Admin, call: &ApiCall, vault: &str, access: &str) -> Res
     Ok(ApiResponse::no_content())
 }
 
-/// What a vault says of a secret of which it has another version than the one that it is to write over.
+/// A vault's message about a secret of which it has another version than the one that it is to write over.
 const OTHER_VERSION: &str = "check-and-set parameter did not match";
 
 fn contains(text: &[u8], part: &str) -> bool {
@@ -149,7 +149,7 @@ fn address(server: &VaultServer, access: &str, is_whole: bool) -> Result<String,
 }
 
 impl NewPair {
-    /// What a call gives; tokens that it does not give are made.
+    /// Reads a call's fields; tokens that it does not give are made.
     fn read(given: &RequestBody) -> Result<Self, Failure> {
         let none = Map::new();
         let fields = match given {
@@ -199,7 +199,7 @@ struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    /// What a reference of its token leads to, only gateways know.
+    /// A reference for the token is refused: only gateways know its value.
     fn new(admin: &'a Admin, server: VaultServer) -> Result<Self, Failure> {
         if crate::secrets::Vaults::default().is_reference(&server.token) {
             let complaint = "expected a token: references are not known to the Admin API. Write the pair in the vault itself";

@@ -32,7 +32,7 @@ pub fn entity(name: &str) -> Option<Value> {
     Some(schema.into())
 }
 
-/// What the original says of fields that have nothing to do with their values.
+/// Adds the original's facts about fields that have nothing to do with their values.
 fn refine(entity_type: &str, field: &mut Value) {
     let Some((name, held)) = field.as_object_mut().and_then(|it| it.iter_mut().next()) else {
         return;
@@ -146,7 +146,7 @@ fn config(definition: &Definition) -> Value {
     config
 }
 
-/// What holds for the field at a path: its type, and whether it may be empty.
+/// The description of the field at a path: its type, and whether it may be empty.
 fn described_at(record: &Record, path: &[&str]) -> Map<String, Value> {
     let Some((first, rest)) = path.split_first() else {
         return Map::new();

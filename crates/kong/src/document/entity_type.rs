@@ -12,7 +12,7 @@ pub struct EntityType {
     pub record: &'static Record,
     /// The field by which other entities may refer to a member, besides its id.
     pub key: Option<&'static str>,
-    /// What the id of a member without one is made from.
+    /// The source of the id of a member without one.
     pub id_from: IdFrom,
     /// The collection's name in the Admin API.
     pub path: &'static str,
@@ -26,7 +26,7 @@ pub struct EntityType {
     pub is_served: bool,
 }
 
-/// What an id is made from.
+/// The source of an id.
 #[derive(Debug, Clone, Copy)]
 pub enum IdFrom {
     /// The field by which others refer to it.

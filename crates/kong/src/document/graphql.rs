@@ -1,4 +1,4 @@
-//! What entities say about the GraphQL of services: what queries cost (for `graphql-rate-limiting-advanced`), and which calls
+//! The GraphQL of services in entities: the costs of queries (for `graphql-rate-limiting-advanced`), and which calls
 //! are queries (for `degraphql`).
 
 use super::common::{CREATED_AT, ID, UPDATED_AT};
@@ -98,7 +98,7 @@ fn few(list: &Value) -> Result<(), String> {
     }
 }
 
-/// What a part of a schema costs.
+/// The cost of a part of a schema.
 #[derive(Debug, Clone, Deserialize)]
 #[allow(missing_docs, reason = "the fields are Kong's own")]
 pub struct GraphqlCost {

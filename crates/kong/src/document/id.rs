@@ -18,7 +18,7 @@ static NAMESPACES: LazyLock<HashMap<&str, Uuid>> = LazyLock::new(|| {
     };
     ENTITY_TYPES.iter().map(namespace).collect()
 });
-/// What stands for the workspace in ids that are made from several fields.
+/// The name of the workspace in ids that are made from several fields.
 const WORKSPACE: &str = "*";
 
 /// The id of the member of `entity_type`, one of [`ENTITY_TYPES`], that is called `key`.

@@ -87,7 +87,7 @@ pub struct Document {
     pub oauth2_credentials: Vec<Entity<OAuth2Credential>>,
     /// Their tokens that an administrator has written.
     pub oauth2_tokens: Vec<Entity<OAuth2Token>>,
-    /// What GraphQL queries cost.
+    /// The costs of GraphQL queries.
     pub graphql_costs: Vec<Entity<GraphqlCost>>,
     /// Calls that are GraphQL queries.
     pub degraphql_routes: Vec<Entity<DegraphqlRoute>>,

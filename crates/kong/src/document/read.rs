@@ -187,7 +187,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What stands for something else is replaced by it before the fields are read.
+    /// Replaces values that stand for something else before the fields are read.
     fn adapt(&mut self, entity_type: &EntityType, given: &mut RawFields<'_>, place: &Location<'_>) {
         if entity_type.is("routes") {
             if self.has_old_paths {

@@ -81,7 +81,7 @@ const VAULT_FIELDS: &[Field] = &[
     TAGS,
 ];
 
-/// What is said of vaults of all kinds. Which of it an entity may say depends on its kind.
+/// The fields of vaults of all kinds. Which of them an entity may have depends on its kind.
 pub static VAULT_CONFIG: Record = Record::of(&[
     PREFIX,
     PROTOCOL,
@@ -94,10 +94,10 @@ pub static VAULT_CONFIG: Record = Record::of(&[
     TOKEN,
 ]);
 
-/// What is said of the environment as a vault.
+/// The fields of the environment as a vault.
 pub static ENVIRONMENT: Record = Record::of(&[PREFIX]);
 
-/// What is said of a vault that speaks as HashiCorp's does.
+/// The fields of a vault that speaks as HashiCorp's does.
 pub static HASHICORP: Record = Record::of(&[
     PROTOCOL,
     HOST,
@@ -255,7 +255,7 @@ fn vault_prefix(text: &str) -> Result<(), String> {
     }
 }
 
-/// What names of variables begin with.
+/// The prefix of names of variables.
 fn environment_prefix(text: &str) -> Result<(), String> {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if text.chars().all(is_fine) && !text.starts_with(|first: char| first.is_ascii_digit()) {

@@ -1,5 +1,5 @@
-//! What plugins of the original leave in its database while they work: sessions, tokens, certificates on demand. Of
-//! these, tokens that an administrator writes let calls in; the others are kept and given back.
+//! The records that plugins of the original leave in its database while they work: sessions, tokens, certificates on
+//! demand. Of these, tokens that an administrator writes let calls in; the others are kept and given back.
 
 use super::common::{CREATED_AT, ID};
 use crate::schema::{Check, Default, Field, Kind, Record};

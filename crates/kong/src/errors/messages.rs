@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use weir_plugin::{AuthFailure, ClaimDefect, Exchange, Refusal, RefusalKind, TokenDefect};
 
-/// What an answer says.
+/// The message of an answer.
 pub struct RenderedMessage {
     /// The text.
     pub text: MessageText,
@@ -21,14 +21,14 @@ pub enum MessageText {
     Negotiated {
         /// The message, unless the configuration has one.
         message: Cow<'static, str>,
-        /// Who says it.
+        /// Its source.
         by: MessageSource,
     },
     /// A JSON body as it is.
     Own(String),
 }
 
-/// Who says a message; it decides the form for callers who accept nothing in particular.
+/// The source of a message; it decides the form for callers who accept nothing in particular.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageSource {
     /// The original's router, balancer and plugins.
@@ -132,7 +132,7 @@ const VALIDATORS: [&str; 6] = [
     "xml-threat-protection",
 ];
 
-/// What the original's server says about a status by itself.
+/// The message of the original's server about a status.
 fn of_status(status: u16) -> &'static str {
     match status {
         400 => "Bad request",

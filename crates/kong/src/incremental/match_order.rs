@@ -11,7 +11,7 @@ use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// What orders matches: the greatest wins.
+/// The sort key of matches: the greatest wins.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SortKey {
     rank: Rank,

@@ -177,7 +177,7 @@ pub fn end_of(key: &str, value: &[u8]) -> Option<SystemTime> {
     end(entity_type, &serde_json::from_slice(value).ok()?)
 }
 
-/// What a resource of a workspace is called in the model of all.
+/// The name of a workspace's resource in the model of all.
 pub(crate) fn name_in(workspace: &str, name: &str) -> String {
     match workspace {
         DEFAULT_WORKSPACE => name.to_owned(),

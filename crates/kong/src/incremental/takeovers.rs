@@ -12,7 +12,7 @@ use weir_dialect::SkippedDocument;
 /// A route: its workspace and its id.
 type RouteKey = (Arc<str>, Uuid);
 
-/// What routes take of other workspaces.
+/// The calls that routes take of other workspaces.
 #[derive(Default)]
 pub struct Takeovers {
     /// `None`: there is only one workspace, and no other can take its calls.

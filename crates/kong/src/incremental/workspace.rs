@@ -1,6 +1,6 @@
 //! The documents of a workspace, and what has been made of each.
 //!
-//! What depends on others is made again when one of them changes: a route when its service does, its chain when a
+//! Parts that depend on others are made again when one of them changes: a route when its service does, its chain when a
 //! plugin does that may stand in it. All else is kept from one model to the next.
 
 mod routes;
@@ -52,21 +52,21 @@ pub struct Workspace {
     configs: HashMap<Uuid, Config>,
     chains: Option<Chains>,
     plugins_broken: BTreeMap<Uuid, SkippedDocument>,
-    /// What stands in for plugins and groups that cannot be read, by their ids.
+    /// The stand-ins for plugins and groups that cannot be read, by their ids.
     unreadable: BTreeMap<Uuid, Plugin>,
 }
 
-/// What has been made of a route.
+/// The parts that have been made of a route.
 #[derive(Default)]
 struct Route {
     /// With its chain, and the places of its matches.
     made: Option<Arc<weir_model::Route>>,
-    /// What orders its matches.
+    /// The sort keys of its matches.
     keys: Vec<SortKey>,
     broken: Option<SkippedDocument>,
 }
 
-/// What has been made of a plugin's configuration.
+/// A plugin's translated configuration.
 struct Config {
     made: Result<Value, String>,
     /// Whether calls may pass without it.
@@ -95,7 +95,7 @@ impl Config {
 /// Fields of plugins that name sets of keys.
 const NAMES_OF_KEY_SETS: [&str; 3] = ["access_token_keyset", "channel_token_keyset", "key_sets"];
 
-/// What is to be made again.
+/// The parts that are to be made again.
 #[derive(Default)]
 struct Invalidation {
     routes: HashSet<Uuid>,

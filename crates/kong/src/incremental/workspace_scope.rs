@@ -44,7 +44,7 @@ pub fn qualify_consumers(consumers: &mut [Consumer], workspace: &Arc<str>) {
     }
 }
 
-/// Has a plugin know the workspace's consumers only, and gives it an id, to which its state belongs, of its own.
+/// Makes a plugin know the workspace's consumers only, and gives it an id, to which its state belongs, of its own.
 fn qualify_plugin(plugin: &mut PluginInstance, workspace: &Arc<str>) {
     prefix(&mut plugin.id, workspace);
     if let Some(state) = &mut plugin.state {
@@ -54,7 +54,7 @@ fn qualify_plugin(plugin: &mut PluginInstance, workspace: &Arc<str>) {
     plugin.workspace = Some(Arc::clone(workspace));
 }
 
-/// Has a plugin that sends calls to upstreams name the workspace's own.
+/// Makes a plugin that sends calls to upstreams name the workspace's own.
 fn qualify_upstreams(plugin: &mut PluginInstance, workspace: &str) {
     let names: Vec<&mut Value> = match plugin.name.as_str() {
         "canary" => plugin.config.get_mut("upstream").into_iter().collect(),
@@ -72,7 +72,7 @@ fn qualify_upstreams(plugin: &mut PluginInstance, workspace: &str) {
     }
 }
 
-/// Gives what chains share, what is in it, and what gets certificates, names of their own.
+/// Gives names of their own to the parts that chains share, to their content, and to entries for certificates.
 pub fn qualify_parts(
     plugins: &mut [PluginInstance],
     tables: &mut [ConsumerTable],
@@ -96,7 +96,7 @@ pub fn qualify_parts(
     }
 }
 
-/// Has a chain name the workspace's own plugins and tables.
+/// Makes a chain name the workspace's own plugins and tables.
 pub fn qualify_steps(steps: &mut [ChainStep], workspace: &Arc<str>) {
     for step in steps {
         match &mut step.plugin {

@@ -212,7 +212,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
     read(config).map(|_| Value::Null)
 }
 
-/// What the enabled instances ask for: an entry for each name, as the original gets a certificate for each.
+/// The entries of the enabled instances: one for each name, as the original gets a certificate for each.
 pub fn entries<'p>(plugins: impl Iterator<Item = &'p Plugin>) -> Vec<Acme> {
     let asked = plugins.filter(|it| it.name == DEFINITION.name && it.enabled);
     let mut names = HashSet::new();

@@ -1,5 +1,5 @@
-//! What `rate-limiting-advanced` and `service-protection` of the paid edition have in common: several limits with windows
-//! of any length, translated to `rate-limit` of the catalogue. Whom they count by differs.
+//! The common part of `rate-limiting-advanced` and `service-protection` of the paid edition: several limits with
+//! windows of any length, translated to `rate-limit` of the catalogue. Whom they count by differs.
 
 use super::UnsupportedOption;
 use super::redis::Settings;
@@ -23,7 +23,7 @@ pub const WINDOW_TYPE: Field = Field::new("window_type", Kind::String)
 pub const SYNC_RATE: Field = Field::new("sync_rate", Kind::Number);
 /// Instances with the same one count together.
 pub const NAMESPACE: Field = Field::new("namespace", Kind::String);
-/// Where counts stand.
+/// The place of counts.
 pub const STRATEGY: Field = Field::new("strategy", Kind::String)
     .required()
     .or(Default::Text("local"))

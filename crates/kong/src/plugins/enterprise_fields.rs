@@ -20,7 +20,7 @@ pub const fn flag(name: &'static str, default: bool) -> Field {
     Field::new(name, Kind::Boolean).or(Default::Boolean(default))
 }
 
-/// What becomes of calls in a mode.
+/// The action for calls in a mode.
 pub fn action(mode: &str) -> Action {
     match mode {
         "log_only" => Action::Log,
@@ -28,7 +28,7 @@ pub fn action(mode: &str) -> Action {
     }
 }
 
-/// What the originals call base paths.
+/// The base path in the originals' terms.
 pub fn base_path(config: &Value) -> BasePath {
     match (
         config["custom_base_path"].as_str(),

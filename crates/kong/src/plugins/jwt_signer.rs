@@ -127,7 +127,7 @@ const ACCESS: [Field; 44] = token_fields!(
 const CHANNEL: [Field; 44] = token_fields!("channel_token", TEXT, TEXT, TEXT);
 const FIELDS: &[Field] = &joined::<49, 44, 93>(&joined::<5, 44, 49>(&OF_BOTH, &ACCESS), &CHANNEL);
 
-/// What of one token's fields is read, without the token's name in the fields' names.
+/// The fields of one token that are read, without the token's name in the fields' names.
 #[derive(Deserialize)]
 struct Options {
     issuer: Option<String>,
@@ -176,7 +176,7 @@ struct Options {
     keyset_rotate_period: Option<f64>,
 }
 
-/// What is said of both tokens.
+/// The fields of both tokens.
 #[derive(Deserialize)]
 struct Common {
     realm: Option<String>,
@@ -307,7 +307,7 @@ pub fn named_keys(config: &Value) -> impl Iterator<Item = NamedKeys<'_>> {
     })
 }
 
-/// What a configuration names that does not exist, and is not made by the gateway either.
+/// A name in a configuration that does not exist, and is not made by the gateway either.
 pub(super) fn missing(config: &Value, known: &Consumers<'_>) -> Option<UnsupportedOption> {
     named_keys(config).find_map(|named| {
         let name = named.name;
@@ -422,7 +422,7 @@ fn by(names: Option<Vec<String>>) -> Vec<ConsumerName> {
     names.unwrap_or_default().iter().map(name).collect()
 }
 
-/// What is checked, unless that is switched off.
+/// The checked claims, unless that is switched off.
 fn checked(is_on: Option<bool>, required: Option<Vec<String>>) -> Vec<String> {
     match is_on {
         Some(false) => Vec::new(),

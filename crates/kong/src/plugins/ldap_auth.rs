@@ -84,7 +84,7 @@ fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unsuppo
     Ok(untyped(config_of(config, consumers)?))
 }
 
-/// What `ldap-auth` and `ldap-auth-advanced` have in common.
+/// The common part of `ldap-auth` and `ldap-auth-advanced`.
 pub fn config_of(config: &Value, consumers: &Consumers<'_>) -> Result<Config, UnsupportedOption> {
     let config: LdapAuth = typed(config)?;
     let scheme = config.header_type.unwrap_or_else(|| "ldap".to_owned());

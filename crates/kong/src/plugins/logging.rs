@@ -1,4 +1,4 @@
-//! What the plugins that log have in common.
+//! The common part of the plugins that log.
 
 use super::UnsupportedOption;
 use serde::Deserialize;

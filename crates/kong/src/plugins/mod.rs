@@ -139,13 +139,13 @@ pub struct CataloguePlugin {
     pub config: Value,
 }
 
-/// What in a configuration Weir's plugin cannot do yet.
+/// An option of a configuration that Weir's plugin cannot do yet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} is not available in this version of Weir")]
 pub struct UnsupportedOption {
     /// The field of `config`; empty: the whole.
     pub field: &'static str,
-    /// What is not available.
+    /// The option.
     pub what: String,
 }
 
@@ -159,7 +159,7 @@ impl UnsupportedOption {
     }
 }
 
-/// What a configuration may refer to.
+/// The entities that a configuration may refer to.
 #[derive(Clone, Copy)]
 pub struct Consumers<'c> {
     /// Finds the id of a consumer by its name or its id.
@@ -191,7 +191,8 @@ impl Consumers<'_> {
     };
 }
 
-/// What a configuration names that does not exist. It is refused when it is written; once it is stored, calls are refused.
+/// A name in a configuration that does not exist. It is refused when it is written; once it is stored, calls are
+/// refused.
 pub fn missing(name: &str, config: &Value, known: &Consumers<'_>) -> Option<UnsupportedOption> {
     match name {
         "jwt-signer" => jwt_signer::missing(config, known),
@@ -200,7 +201,7 @@ pub fn missing(name: &str, config: &Value, known: &Consumers<'_>) -> Option<Unsu
     }
 }
 
-/// What is known of a plugin's name.
+/// The support of a plugin's name.
 pub enum PluginSupport {
     /// It can be used.
     Yes(&'static Definition),

@@ -91,7 +91,7 @@ struct Options {
     default_consumer: Option<String>,
 }
 
-/// What both plugins have in common.
+/// The common part of both plugins.
 pub(super) fn common(
     config: &Value,
     source: Source,

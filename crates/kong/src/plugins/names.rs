@@ -1,4 +1,4 @@
-//! What becomes of each plugin name of Kong, of the free and of the paid edition. A row changes with the plugin: a test of
+//! The fate of each plugin name of Kong, of the free and of the paid edition. A row changes with the plugin: a test of
 //! the house (`cargo test -p weir-tidy plugin_names`) compares the rows with what is built, and the tables of
 //! `docs/compatibility.md` are made of them.
 

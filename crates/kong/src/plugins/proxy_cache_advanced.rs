@@ -42,7 +42,7 @@ const FIELDS: &[Field] = &[
     flag("bypass_on_err", false),
 ];
 
-/// Where responses are kept.
+/// The store of responses.
 pub const STRATEGY: Field = Field::new("strategy", Kind::String).check(&[Check::OneOf(&["memory", "redis"])]);
 
 #[derive(Deserialize)]

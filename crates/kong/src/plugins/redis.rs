@@ -74,7 +74,7 @@ impl Settings {
     }
 }
 
-/// What becomes of calls while the Redis is away.
+/// The fate of calls while the Redis is away.
 pub fn on_unavailable(fault_tolerant: bool) -> OnUnavailable {
     match fault_tolerant {
         true => OnUnavailable::Pass,

@@ -146,7 +146,7 @@ fn name_id_format(name: &str) -> &'static str {
     }
 }
 
-/// What would let in answers that are not signed, or that no browser can use.
+/// An option that would let in answers that are not signed, or that no browser can use.
 fn refused(options: &Options) -> Option<UnsupportedOption> {
     let unsupported = |field, what: &str| {
         Some(UnsupportedOption {

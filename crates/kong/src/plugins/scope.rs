@@ -1,4 +1,4 @@
-//! Where instances of plugins may stand: which protocols they work on, and what they may belong to.
+//! The places of instances of plugins: which protocols they work on, and what they may belong to.
 
 use super::Definition;
 use crate::document::common::{HTTP_PROTOCOLS, PROTOCOLS};

@@ -89,7 +89,7 @@ const FIELDS: &[Field] = &[
     Field::new("logout_post_arg", Kind::String).or(Default::Text("session_logout")),
 ];
 
-/// What stands for the secret that the original makes up. Everybody knows it, so it seals nothing.
+/// The stand-in for the secret that the original makes up. Everybody knows it, so it seals nothing.
 const STANDARD_SECRET: &str = "JWTZ0PkEqnEJkbnNb36YXCfCZ3zz9uzsKKpneCns3P4z";
 
 #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! What the plugins that trace have in common: which headers are read and written, and how spans wait.
+//! The common part of the plugins that trace: which headers are read and written, and how spans wait.
 
 use super::logging::Queue;
 use super::{UnsupportedOption, typed};

@@ -40,7 +40,7 @@ pub fn is_stand_in(definition: &Definition) -> bool {
     STAND_INS.iter().any(|it| std::ptr::eq(it, definition))
 }
 
-/// What stands in for a plugin's document that cannot be read; `None`: calls may pass without it.
+/// The stand-in for a plugin's document that cannot be read; `None`: calls may pass without it.
 pub fn plugin(id: Uuid, value: &[u8]) -> Option<Plugin> {
     let fields = serde_json::from_slice(value).unwrap_or_default();
     let name = text(&fields, "name").map(known);
@@ -58,7 +58,7 @@ pub fn plugin(id: Uuid, value: &[u8]) -> Option<Plugin> {
     (is_missed && is_enabled).then_some(plugin)
 }
 
-/// What stands in for the document of a consumer's group that cannot be read: it may be one that is kept out.
+/// The stand-in for the document of a consumer's group that cannot be read: it may be one that is kept out.
 pub fn group(id: Uuid, value: &[u8]) -> Plugin {
     of_consumer(id, &serde_json::from_slice(value).unwrap_or_default())
 }

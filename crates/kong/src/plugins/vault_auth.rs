@@ -82,7 +82,7 @@ fn vault_of(reference: &Value, known: &Consumers<'_>) -> Option<VaultServer> {
     name.and_then(|name| (known.vault)(name))
 }
 
-/// What a configuration names that does not exist.
+/// A name in a configuration that does not exist.
 pub(super) fn missing(config: &Value, known: &Consumers<'_>) -> Option<UnsupportedOption> {
     vault_of(&config["vault"], known)
         .is_none()

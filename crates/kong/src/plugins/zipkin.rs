@@ -175,7 +175,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
     }))
 }
 
-/// The call, its part behind the access phase (`(proxy)`), and each try.
+/// The call, its part after the access phase (`(proxy)`), and each attempt.
 fn spans(options: &Options) -> Spans {
     let name = match options.http_span_name.as_str() {
         "method_path" => "$request_method $uri",

@@ -5,7 +5,7 @@ use super::location::{Location, Problems};
 use serde_json::Value;
 use weir_model::DocPath;
 
-/// What must hold for one value besides its kind.
+/// A condition on one value in addition to its kind.
 #[derive(Debug, Clone, Copy)]
 pub enum Check {
     /// A number from the first to the second.
@@ -75,7 +75,7 @@ impl Check {
     }
 }
 
-/// What must hold for several fields together. Fields are named with dots from the entity
+/// A condition on several fields together. Fields are named with dots from the entity
 /// (`config.redis.host`).
 #[derive(Debug, Clone, Copy)]
 pub enum EntityCheck {
@@ -97,7 +97,7 @@ pub enum EntityCheck {
         is: FieldTest,
         /// The other field.
         then: &'static str,
-        /// What it must comply with.
+        /// The requirement.
         must: Requirement,
     },
     /// A function has no complaint about the entity.
@@ -119,7 +119,7 @@ pub enum FieldTest {
     Above(i64),
 }
 
-/// What a field must comply with because of another.
+/// The requirement for a field because of another.
 #[derive(Debug, Clone, Copy)]
 pub enum Requirement {
     /// It has no value.

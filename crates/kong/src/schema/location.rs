@@ -75,7 +75,7 @@ impl ItemLocation {
     }
 }
 
-/// What was found while a document was read.
+/// The findings while a document was read.
 #[derive(Debug, Default)]
 pub struct Problems(pub Vec<Diagnostic>);
 

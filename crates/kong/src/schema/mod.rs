@@ -40,13 +40,13 @@ impl Record {
 pub struct Field {
     /// The name in documents; empty for the elements of lists.
     pub name: &'static str,
-    /// What its value is.
+    /// The kind of its value.
     pub kind: Kind,
     /// Whether it must have a value (a default is one).
     pub required: bool,
     /// The value if a document gives none.
     pub default: Default,
-    /// What else holds for its value.
+    /// Further conditions on its value.
     pub checks: &'static [Check],
     /// Whether no two entities may have the same value.
     pub unique: bool,
@@ -104,7 +104,7 @@ impl Field {
     }
 }
 
-/// What a field's value is.
+/// The kind of a field's value.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
     /// A text of at least one character.
@@ -127,9 +127,9 @@ pub enum Kind {
     Set(&'static Field),
     /// Names and values.
     Map {
-        /// What names look like.
+        /// The form of names.
         keys: &'static Field,
-        /// What values look like.
+        /// The form of values.
         values: &'static Field,
     },
     /// A record.

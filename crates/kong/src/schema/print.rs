@@ -23,7 +23,7 @@ pub fn checks(checks: &[EntityCheck]) -> Value {
     checks.iter().filter_map(entity_check).collect()
 }
 
-/// What holds for a field's value, its name aside.
+/// The description of a field's value, its name aside.
 pub fn field(field: &Field) -> Map<String, Value> {
     let mut printed = kind(field.kind);
     let mut set = |name: &str, value: Value| {

@@ -39,7 +39,7 @@ impl<'d> Certificates<'d> {
     }
 }
 
-/// What clients are shown, in the document's order.
+/// The certificates for clients, in the document's order.
 pub fn translate(document: &Document) -> Vec<weir_model::Certificate> {
     let mut names: HashMap<Uuid, Vec<String>> = HashMap::new();
     for sni in document.snis.iter().map(|it| &it.value) {

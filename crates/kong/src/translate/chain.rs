@@ -20,10 +20,7 @@ use uuid::Uuid;
 use weir_model::{ChainStep, ConsumerTable, Diagnostic, PluginInstance, PluginRef};
 use weir_plugins::SERVICE_LABEL;
 
-/// The plugins whose counts belong to what an instance is for.
-const COUNTED_BY_PLACE: [&str; 2] = ["rate-limiting", "response-ratelimiting"];
-
-/// What an instance belongs to, consumers aside.
+/// The owner of an instance, consumers aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Scope {
     route: Option<Uuid>,

@@ -172,7 +172,7 @@ fn stored_token(token: &OAuth2Token) -> Result<oauth2_server::StoredToken, &'sta
     })
 }
 
-/// A hash is one of the password with the consumer's id behind it.
+/// A hash is one of the password followed by the consumer's id.
 fn password(credential: &BasicauthCredential, is_hashed: bool) -> basic_auth::Credential {
     let text = credential.password.clone();
     let (password, password_sha1) = match is_hashed {

@@ -1,5 +1,5 @@
-//! What `forward-proxy` does to the services that its instances are for, as far as people should know. What it is in the
-//! catalogue is in [`crate::plugins`].
+//! The effects of `forward-proxy` on the services that its instances are for, as far as people should know. What it is
+//! in the catalogue is in [`crate::plugins`].
 
 use crate::document::{Document, Plugin, Service};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 /// The plugin.
 const NAME: &str = "forward-proxy";
 
-/// Says which services lose the check of their certificates by an instance.
+/// The warning that names the services that lose the check of their certificates by an instance.
 pub fn warning(plugin: &Plugin, config: &Value, document: &Document) -> Option<String> {
     if plugin.name != NAME || config["https_verify"] != Value::Bool(false) {
         return None;

@@ -1,4 +1,4 @@
-//! What entities say about the GraphQL of services, as plugins need it: for each service its costs, its queries, and where its
+//! The GraphQL of services for plugins: for each service its costs, its queries, and where its
 //! schema comes from.
 
 use crate::document::{DegraphqlRoute, Document, Entity, GraphqlCost, Service, Target, Upstream};
@@ -20,7 +20,7 @@ pub struct GraphqlService {
     pub host: Option<String>,
     /// Whether its certificate must be good.
     pub verify_tls: bool,
-    /// What queries cost.
+    /// The costs of queries.
     pub costs: Vec<GraphqlCost>,
     /// Calls that are queries.
     pub routes: Vec<DegraphqlRoute>,

@@ -78,7 +78,7 @@ pub fn model(
     Ok((model, found))
 }
 
-/// What the original's web server does for all routes.
+/// The settings of the original's web server for all routes.
 pub(crate) fn dialect_settings() -> DialectSettings {
     DialectSettings {
         dialect: crate::NAME,

@@ -20,7 +20,8 @@ pub fn pattern(path: &str) -> PathPattern {
     }
 }
 
-/// What cannot stand in a path. `%` can: escapes that are there already are of reserved characters, and stay.
+/// The characters that cannot stand in a path. `%` can: escapes that are there already are of reserved characters, and
+/// stay.
 const IN_PATHS: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -95,7 +96,7 @@ fn is_escaped_in_paths(character: char) -> bool {
     matches!(character, ' ' | '"' | '`') || !character.is_ascii()
 }
 
-/// Writes a character as it stands in paths, as one group, so that a quantifier behind it counts for all of it.
+/// Writes a character as it stands in paths, as one group, so that a quantifier after it counts for all of it.
 fn push_literal(character: char, out: &mut String) {
     out.push_str("(?:");
     out.extend(utf8_percent_encode(character.encode_utf8(&mut [0; 4]), IN_PATHS));

@@ -139,7 +139,7 @@ mod tests {
     use serde::Deserialize;
     use serde_json::json;
 
-    /// What LuaJIT makes of the original's formula for the same routes.
+    /// The results of LuaJIT with the original's formula for the same routes.
     #[test]
     fn conditions_are_packed_as_by_the_original() {
         for (conditions, path, packed) in [

@@ -15,7 +15,7 @@ use weir_model::{
 /// The port of targets that name none.
 const TARGET_PORT: u16 = 8000;
 
-/// What routes need to know of a service.
+/// The facts about a service that routes need.
 pub struct ServiceInfo<'d> {
     /// The service as written.
     pub service: &'d Service,

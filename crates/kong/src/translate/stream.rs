@@ -55,7 +55,7 @@ pub struct UnorderedStreamRoute {
     pub rank: Rank,
 }
 
-/// What decides between routes that both take a session; the greater wins.
+/// The rule that decides between routes that both take a session; the greater wins.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
     /// Of the router `traditional_compatible`: a packed number, then the route's id.

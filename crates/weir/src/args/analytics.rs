@@ -75,7 +75,7 @@ pub struct AnalyticsArgs {
 }
 
 impl AnalyticsArgs {
-    /// What of callers and clients is kept.
+    /// The data about callers and clients that is kept.
     pub fn privacy(&self) -> Privacy {
         let mut headers = self.analytics_headers.clone();
         headers.sort();

@@ -21,7 +21,7 @@ impl ApisixConfig {
     /// Reads the file of this name.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// If something is wrong with it: the fault and its place.
     pub fn read(file: &str) -> Result<Self, String> {
         let text = std::fs::read_to_string(Path::new(file)).map_err(|error| error.to_string())?;
         let environment = |name: &str| std::env::var(name).ok();
@@ -34,12 +34,12 @@ impl ApisixConfig {
         Ok(Self(Box::leak(Box::new(read))))
     }
 
-    /// What it says.
+    /// Its settings.
     pub fn settings(self) -> &'static Settings {
         &self.0.settings
     }
 
-    /// What it says that is not used, each in a line.
+    /// Its settings that are not used, each in a line.
     pub fn warnings(self) -> &'static [String] {
         &self.0.warnings
     }

@@ -1,11 +1,11 @@
-//! Addresses with a word behind them that says what is spoken there, such as `127.0.0.1:8001,tls`.
+//! Addresses followed by a word for the protocol, such as `127.0.0.1:8001,tls`.
 
 use std::net::SocketAddr;
 
-/// Reads an address, and what the word behind its comma stands for: one of `words`, or nothing.
+/// Reads an address, and the meaning of the word after its comma: one of `words`, or nothing.
 ///
 /// # Errors
-/// What was expected.
+/// If it is malformed: what was expected.
 pub fn read<T: Copy>(text: &str, plain: T, words: &[(&str, T)]) -> Result<(SocketAddr, T), String> {
     let (address, word) = match text.split_once(',') {
         None => (text, None),

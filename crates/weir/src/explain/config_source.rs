@@ -27,7 +27,7 @@ pub enum ConfigSource<'a> {
 type Documents = Vec<(Key, Arc<[u8]>)>;
 
 impl<'a> ConfigSource<'a> {
-    /// What the flags name; `None`: nothing.
+    /// Reads the flags; `None`: they name nothing.
     pub fn of(args: &'a ConfigSourceArgs) -> Option<Self> {
         match (&args.data, &args.store, &args.control) {
             (_, _, Some(url)) => Some(Self::Control(url, args)),

@@ -91,7 +91,7 @@ pub fn plugins(args: &PluginsArgs) -> CommandOutput {
     }
 }
 
-/// What stands on the pages of these plugins below what is written by hand.
+/// The generated part of these plugins' pages.
 fn pages(listed: &[PluginListing]) -> String {
     let registry = weir_plugins::registry();
     let plugins = listed.iter().filter_map(|it| registry.get(&it.name));

@@ -178,7 +178,7 @@ fn review(args: &ReviewArgs) -> CommandResult {
     })))
 }
 
-/// What is printed of a good answer: the answer as it came, or a text made of it.
+/// The output for a good answer: the answer as it came, or a text made of it.
 fn printed(on: &OnServer, body: &[u8], text: impl Fn(&Value) -> String) -> String {
     match on.output {
         Output::Json => String::from_utf8_lossy(body).into_owned() + "\n",

@@ -52,7 +52,7 @@ fn id_of(remote: &RemoteArgs, all: &str, mail: &str) -> Result<String, CommandOu
     })
 }
 
-/// What was erased, a line for each kind of things.
+/// The erased things, a line for each kind.
 fn text(verb: &str, erased: &Value) -> String {
     let names = |field: &str| {
         let names = erased[field].as_array().into_iter().flatten();

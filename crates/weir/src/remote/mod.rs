@@ -97,7 +97,7 @@ fn told(remote: &RemoteArgs, call: ClientRequest, tell: impl Fn(&Value) -> Strin
     }
 }
 
-/// Makes a call. Gives the body of a good answer.
+/// Makes a call. Returns the body of a good answer.
 fn make(remote: &RemoteArgs, mut call: ClientRequest) -> Result<Vec<u8>, CommandOutput> {
     call.timeout = TIMEOUT;
     let token = remote.read_token()?;

@@ -16,7 +16,7 @@ use weir_portal::yaml;
 const PORTAL: &str = "portal.yaml";
 const PAGES: &str = "pages";
 const LOGOS: [&str; 2] = ["logo.svg", "logo.png"];
-/// What stands before and behind what is said of a page.
+/// The line before and after the metadata of a page.
 const FENCE: &str = "---\n";
 
 type CommandResult<T> = Result<T, CommandOutput>;
@@ -135,7 +135,7 @@ fn apply((name, folder): (&str, &Path), dry_run: bool, remote: &RemoteArgs) -> C
     ))
 }
 
-/// What was changed, in words.
+/// The changes, in words.
 fn summary(name: &str, answer: &Value, dry_run: bool) -> String {
     let mut text = format!(
         "portal {name}: {}\n",

@@ -1,4 +1,4 @@
-//! What a running Weir answers, for people.
+//! The answers of a running Weir, for people.
 
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -96,7 +96,7 @@ fn fields(before: &Value, after: &Value, place: &str, told: &mut String) {
     }
 }
 
-/// What an import did.
+/// The changes of an import.
 pub fn import(answer: &Value) -> String {
     let verb = match (answer["is_new"].as_bool(), answer["dry_run"].as_bool()) {
         (_, Some(true)) => "would change",

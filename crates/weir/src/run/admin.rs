@@ -77,7 +77,7 @@ impl Listeners {
         Ok(Self(bound))
     }
 
-    /// What is served where, for the `ready` line.
+    /// The names and addresses of what is served, for the `ready` line.
     pub fn addresses(&self) -> std::io::Result<Vec<(&'static str, String)>> {
         let named = |bound: &AdminListener| {
             let name = match bound.dialect {
@@ -97,7 +97,7 @@ impl Listeners {
         Ok(all.into_iter().flatten().collect())
     }
 
-    /// Serves them until `control` drains. Gives what is to be filled in once the store is open.
+    /// Serves them until `control` drains. Returns the part that is to be filled in once the store is open.
     pub fn serve(self, control: &mut Control) -> std::io::Result<AdminApis> {
         let mut dialects: Vec<(DialectName, LazyRouter)> = Vec::new();
         for bound in self.0 {
@@ -180,7 +180,7 @@ pub fn assets() -> std::io::Result<weir_console::Archive> {
     weir_console::assets().map_err(std::io::Error::other)
 }
 
-/// What Admin APIs show over TLS, and whom they let in.
+/// The TLS settings of Admin APIs: the certificate that they show, and the clients that they let in.
 fn admin_tls(management: &Management) -> anyhow::Result<Tls> {
     match &management.admin_tls {
         Some(files) => Tls::from_files(files.clone()).context("TLS of the Admin APIs"),
@@ -206,7 +206,7 @@ pub async fn pass_on(State(router): State<LazyRouter>, request: Request) -> Resp
     }
 }
 
-/// What the Admin APIs share with the rest of the process.
+/// The state that the Admin APIs share with the rest of the process.
 pub struct Shared {
     pub dialects: DialectSet,
     pub followed: StateHandle,
@@ -217,9 +217,9 @@ pub struct Shared {
     pub audit: Duration,
     /// The audit log, once it is opened.
     pub recorded: std::sync::OnceLock<Audit>,
-    /// What Admin APIs report about the process.
+    /// The facts about the process for Admin APIs.
     pub node: Node,
-    /// Where each Admin API listens.
+    /// The listeners of each Admin API.
     pub admin_listeners: Vec<(DialectName, Vec<Listener>)>,
     pub health: Arc<Health>,
     /// Which addresses documents are fetched from.
@@ -230,23 +230,23 @@ pub struct Shared {
     pub secrets: Cache,
     /// The responses that this process keeps; `None`: it serves no calls.
     pub caches: Option<Caches>,
-    /// What plugins share over all gateways.
+    /// The records that plugins share over all gateways.
     pub shared_of_plugins: Vec<(&'static str, Arc<dyn SharedRecords>)>,
-    /// What is configured by files rather than by the store.
+    /// The configurations that are in files rather than in the store.
     pub declared: Declareds,
     /// The analytics that are kept here.
     pub analytics: Option<Analytics>,
     /// The files that are served, for lists.
     pub files: FileTexts,
-    /// What is not configuration.
+    /// The store of what is not configuration.
     pub operational: OperationalStore,
     /// Whether Weir's own API refuses changes: no store would keep them.
     pub is_read_only: bool,
     /// Weir's own API, once it is open.
     pub api: Arc<tokio::sync::OnceCell<Arc<Api>>>,
-    /// What sends mails and webhooks.
+    /// Sends mails and webhooks.
     pub outbox: Outbox,
-    /// What the limits of this process have counted.
+    /// The counts of this process's limits.
     pub counted: LocalUsage,
 }
 
@@ -272,7 +272,7 @@ fn listener(address: &SocketAddr, is_tls: bool) -> Listener {
     }
 }
 
-/// What Admin APIs report about a process that listens at these addresses.
+/// The facts for Admin APIs about a process that listens at these addresses.
 pub fn node(starter: &Starter<'_>, management: &Management) -> Node {
     let args = starter.args;
     let mut listeners = Vec::new();
@@ -294,7 +294,7 @@ pub fn node(starter: &Starter<'_>, management: &Management) -> Node {
     }
 }
 
-/// Where each Admin API listens.
+/// The listeners of each Admin API.
 pub fn listeners(management: &Management) -> Vec<(DialectName, Vec<Listener>)> {
     let admins = management.admins().into_iter();
     let each = admins.map(|(name, _, all)| {
@@ -403,7 +403,7 @@ impl Shared {
         opened.await.cloned()
     }
 
-    /// Where this process takes calls over cleartext.
+    /// The address at which this process takes calls over cleartext.
     fn listener(&self) -> ListenerOf {
         let status = Arc::clone(&self.health.0);
         Arc::new(move || {

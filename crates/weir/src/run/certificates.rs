@@ -1,4 +1,4 @@
-//! What is done for the certificates that are served: those near or past their end are logged, when one is first served
+//! The work for the certificates that are served: those near or past their end are logged, when one is first served
 //! and every day from then on; the responders of those that are stapled are asked.
 
 use crate::certificates::{now, warning};

@@ -21,7 +21,7 @@ struct Declaration {
 #[derive(Default)]
 pub struct Declarations(Vec<Declaration>);
 
-/// The configurations behind the Admin APIs of dialects whose documents stand in files.
+/// The configurations of the Admin APIs of dialects whose documents stand in files.
 #[derive(Clone, Default)]
 pub struct Declareds(Vec<(DialectName, Arc<DeclaredConfig>)>);
 
@@ -79,7 +79,7 @@ impl Declarations {
         .await
     }
 
-    /// What is to be done once these texts are served.
+    /// The work that is due once these texts are served.
     pub fn after(&mut self, texts: &[Text]) -> PendingReplacement {
         let mut served = Vec::new();
         for it in &mut self.0 {
@@ -97,7 +97,7 @@ impl Declarations {
     }
 }
 
-/// What is to be done once a configuration is served.
+/// The work that is due once a configuration is served.
 #[derive(Default)]
 pub struct PendingReplacement {
     served: Vec<(Arc<DeclaredConfig>, Arc<str>)>,

@@ -25,7 +25,7 @@ const SETTLE: Duration = Duration::from_millis(50);
 /// Niceness of a thread that compiles while calls are served.
 const BACKGROUND_NICENESS: i32 = 10;
 
-/// What a load needs besides the files' content.
+/// The data that a load needs in addition to the files' content.
 pub struct Loader {
     pub files: Vec<PathBuf>,
     pub routers: RouterArgs,
@@ -37,15 +37,15 @@ pub struct Loader {
 
 /// A configuration that was loaded.
 pub struct LoadedConfig {
-    /// What it says.
+    /// Its model.
     pub model: Model,
     /// Its compiled form.
     pub snapshot: Snapshot,
-    /// What is to be said about it.
+    /// The notes about it.
     pub notes: Vec<String>,
     /// The files with the dialects that they came through and the texts that were read.
     pub texts: Vec<Text>,
-    /// What is to be done once it is served.
+    /// The work that is due once it is served.
     pub after: PendingReplacement,
 }
 
@@ -70,7 +70,7 @@ pub fn for_lists(texts: &[Text]) -> Vec<FileText> {
     texts.iter().map(one).collect()
 }
 
-/// What distinguishes a changed file from an unchanged one.
+/// The facts that distinguish a changed file from an unchanged one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileFingerprint {
     modified: Option<SystemTime>,
@@ -79,7 +79,7 @@ pub struct FileFingerprint {
 }
 
 impl Loader {
-    /// What the files look like now.
+    /// The current fingerprints of the files.
     pub fn fingerprints(&self) -> Vec<Option<FileFingerprint>> {
         use std::os::unix::fs::MetadataExt;
         let fingerprint = |file: &PathBuf| {
@@ -154,7 +154,7 @@ pub struct WatchedFiles {
     replaced: Vec<Replaced>,
 }
 
-/// What asks for another load.
+/// The reason for another load.
 enum Cause {
     /// Files look different.
     Changed(Vec<Option<FileFingerprint>>),

@@ -40,9 +40,9 @@ pub struct Files {
     pub model: Model,
     /// The dialects of the files.
     pub in_files: Vec<DialectName>,
-    /// What Admin APIs share with them.
+    /// The configurations that Admin APIs share with them.
     pub declared: Declareds,
-    /// What is served of them, for lists.
+    /// Their texts that are served, for lists.
     pub texts: FileTexts,
 }
 
@@ -160,7 +160,7 @@ async fn settled(
     }
 }
 
-/// Gives plugins the counts of before, and has them share what they keep, if there is a store. Gives what they share,
+/// Gives plugins the counts of before, and makes them share their records, if there is a store. Returns these records,
 /// for Admin APIs.
 fn prepare_plugins(
     starter: &Starter<'_>,
@@ -177,7 +177,7 @@ fn prepare_plugins(
     registry.shared_records().collect()
 }
 
-/// What sends mails and webhooks, alerts among them.
+/// Sends mails and webhooks, alerts among them.
 fn outbox(starter: &Starter<'_>, store: &OperationalStore) -> anyhow::Result<Outbox> {
     let outbox = super::outbox::open(&starter.args.outbox, store.clone())?;
     if let Some(kept) = &starter.analytics.kept {

@@ -12,7 +12,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use weir_plugin::GatewayLogLevel;
 use weir_proxy::GatewayLogLines;
 
-/// Where lines are handed over once the gateway serves. What was written before is on standard error only.
+/// Receives lines once the gateway serves. What was written before is on standard error only.
 static LINES: OnceLock<GatewayLogLines> = OnceLock::new();
 
 /// Begins the log.

@@ -39,7 +39,7 @@ fn place(info: &PanicHookInfo<'_>) -> String {
     info.location().map(ToString::to_string).unwrap_or_default()
 }
 
-/// What may be logged of a panic's message: one that is fixed in the source, or is known to hold no data.
+/// The part of a panic's message that may be logged: one that is fixed in the source, or is known to hold no data.
 fn message<'i>(info: &'i PanicHookInfo<'_>) -> &'i str {
     let payload = info.payload();
     if let Some(fixed) = payload.downcast_ref::<&'static str>() {

@@ -1,4 +1,4 @@
-//! What the flags of `weir run` mean together.
+//! The meaning of the flags of `weir run` together.
 
 use crate::args::{AdminListen, ManagementArgs, RoleArg, RunArgs};
 use std::net::SocketAddr;
@@ -26,13 +26,13 @@ const fn local(port: u16) -> AdminListen {
 pub struct UsageError(String);
 
 impl UsageError {
-    /// Says why.
+    /// With the reason.
     pub fn new(why: &str) -> Self {
         Self(why.to_owned())
     }
 }
 
-/// What to do.
+/// The work of a process.
 #[derive(Debug)]
 pub enum RunMode {
     /// Serve files and nothing else.
@@ -55,7 +55,7 @@ pub struct Management {
     pub console: Vec<AdminListen>,
     /// Listeners of the developer portal.
     pub portal: Vec<AdminListen>,
-    /// What Admin APIs show over TLS; `None`: something made for this process.
+    /// The certificate of Admin APIs over TLS; `None`: one made for this process.
     pub admin_tls: Option<TlsFiles>,
 }
 
@@ -169,7 +169,7 @@ impl RunMode {
     }
 }
 
-/// What a process offers that serves files and nothing else: Kong's Admin API at its usual address.
+/// The Admin APIs of a process that serves files and nothing else: Kong's at its usual address.
 pub fn beside_files(flags: &ManagementArgs) -> Management {
     Management {
         kong_admin: vec![KONG_ADMIN],

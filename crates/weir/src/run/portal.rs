@@ -100,7 +100,7 @@ fn tls(management: &Management) -> anyhow::Result<Tls> {
 
 /// The portal, once it is opened.
 pub struct OpenPortal {
-    /// What answers over cleartext, and over TLS.
+    /// The routers over cleartext, and over TLS.
     routers: Vec<(LazyRouter, bool)>,
     /// The environments that the gateway of this process serves.
     environments: Vec<String>,
@@ -144,7 +144,7 @@ impl OpenPortal {
         Ok(())
     }
 
-    /// Where this process takes calls of an environment.
+    /// The address at which this process takes calls of an environment.
     fn gateway(&self) -> GatewayLookup {
         let (status, environments) = (Arc::clone(&self.status), self.environments.clone());
         Arc::new(move |environment: &str| {

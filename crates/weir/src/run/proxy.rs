@@ -26,12 +26,12 @@ const MANAGEMENT_NICENESS: i32 = 5;
 pub struct Starter<'a> {
     pub args: &'a RunArgs,
     pub metrics: Arc<metrics::Registry>,
-    /// What plugins count for Prometheus.
+    /// The metrics of plugins for Prometheus.
     pub plugin_metrics: Arc<MetricRegistry>,
     pub access_log: Option<&'a AccessLog>,
     pub log_folder: LogFolder,
     pub analytics: &'a analytics::Setup,
-    /// What outlives a restart of what limits count.
+    /// The counts of limits that outlive a restart.
     pub counts: &'a LimitCounts,
 }
 
@@ -47,7 +47,7 @@ impl Starter<'_> {
         )
     }
 
-    /// What a gateway is called.
+    /// The name of a gateway.
     pub fn gateway_name(&self, gateway: &Gateway) -> String {
         let name = self.args.management.name.clone().unwrap_or_else(|| {
             let (machine, address) = (rustix::system::uname(), first_address(gateway));

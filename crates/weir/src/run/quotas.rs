@@ -1,4 +1,4 @@
-//! What the limits of this process have counted of subscribers, for those who show and watch quotas.
+//! The counts of this process's limits for subscribers, for those who show and watch quotas.
 
 use std::sync::Arc;
 use weir_apis::entities::Period;
@@ -6,7 +6,7 @@ use weir_control::limit_counts::CountLookup;
 use weir_control::quotas::{LocalUsage, WindowUsage};
 use weir_plugin::{ConsumerCount, CountWindow};
 
-/// What has been counted in the environments that this process serves.
+/// The counts in the environments that this process serves.
 pub fn counted_in(environments: Vec<String>, counted: CountLookup) -> LocalUsage {
     Arc::new(move |environment, of| {
         let is_served = environments.iter().any(|it| it == environment);

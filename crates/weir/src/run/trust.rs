@@ -8,7 +8,7 @@ use std::sync::Arc;
 use weir_model::{Certificate, TlsVersion};
 use weir_snapshot::{PersistentState, ServerIdentity, ServerTlsState};
 
-/// What outlives snapshots, with the authorities of the system, for a gateway in this zone.
+/// The state that outlives snapshots, with the authorities of the system, for a gateway in this zone.
 pub fn persistent_state(zone: Option<&str>) -> PersistentState {
     let persistent = PersistentState::default();
     if let Some(zone) = zone {
@@ -38,7 +38,7 @@ pub fn own_certificate() -> anyhow::Result<(rcgen::Certificate, KeyPair)> {
     Ok((certificate, key))
 }
 
-/// What clients are shown for whose server name no certificate is configured.
+/// The certificate for clients for whose server name none is configured.
 pub fn self_signed() -> anyhow::Result<Arc<ServerConfig>> {
     let (certificate, key) = own_certificate()?;
     let certificate = Certificate {

@@ -1,6 +1,6 @@
 //! Whether a process is ready: from when on callers and load balancers can rely on it.
 
-/// What decides whether a process is ready.
+/// The facts that decide whether a process is ready.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReadinessFacts {
     pub is_draining: bool,

@@ -18,7 +18,7 @@ use weir_model::diagnostic::PathStep;
 use weir_model::{Diagnostic, Severity};
 use weir_store::Change;
 
-/// What stands for a value that will be made up, in the answer to a dry run: the write makes another one.
+/// The stand-in for a value that will be made up, in the answer to a dry run: the write makes another one.
 const MADE_WHEN_STORED: &str = "(made when it is imported)";
 
 /// The entities of a configuration as they are stored.
@@ -130,7 +130,7 @@ impl Loaded {
         Ok(changes)
     }
 
-    /// What is to be said of entities that are stored and not served.
+    /// The warnings about entities that are stored and not served.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         let entities = self.entities.iter();
         entities.filter_map(|entity| unserved::warning(entity.entity_type, &entity.fields))

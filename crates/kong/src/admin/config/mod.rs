@@ -28,7 +28,7 @@ pub struct AppliedConfig {
     revision: Revision,
 }
 
-/// What a call brings.
+/// The request of a call.
 struct ConfigRequest {
     document: Document,
     flatten_errors: bool,
@@ -274,7 +274,7 @@ impl Admin {
             .is_some_and(|it| it.hash == hash && it.workspace == workspace && it.revision == changed)
     }
 
-    /// What a call replaces is still what its caller knows.
+    /// Checks that a call replaces what its caller knows.
     fn check_match(&self, call: &ApiCall) -> Result<(), Failure> {
         call.check_match(Some(self.state().changed))
     }

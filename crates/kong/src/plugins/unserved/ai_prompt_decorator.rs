@@ -1,4 +1,4 @@
-//! `ai-prompt-decorator`: puts messages before and behind those of a chat.
+//! `ai-prompt-decorator`: puts messages before and after those of a chat.
 
 use super::shared::{LLM_FORMAT, MAX_REQUEST_BODY_SIZE};
 use super::{Definition, blocking};

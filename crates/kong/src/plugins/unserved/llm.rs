@@ -1,4 +1,4 @@
-//! What plugins that ask a language model say of it: provider, model, credentials.
+//! The fields about a language model in plugins that ask one: provider, model, credentials.
 
 use super::shared::URL;
 use crate::schema::{Check, Default, EntityCheck, Field, Fields, Kind, Record};
@@ -14,7 +14,7 @@ pub const FIELDS: &[Field] = &[
     Field::new("logging", Kind::Record(&LOGGING)).required(),
 ];
 
-/// What holds over them.
+/// The checks over them.
 pub const CHECKS: &[EntityCheck] = &[
     EntityCheck::MutuallyRequired(&["auth.header_name", "auth.header_value"]),
     EntityCheck::MutuallyRequired(&["auth.param_name", "auth.param_value", "auth.param_location"]),
@@ -102,7 +102,7 @@ static LOGGING: Record = Record::of(&[
     flag("log_payloads").required().or(Default::Boolean(false)),
 ]);
 
-/// What a provider needs besides.
+/// The further fields that a provider needs.
 fn check_provider(llm: &Fields) -> Result<(), String> {
     let nothing = Value::Null;
     let model = llm.get("model").unwrap_or(&nothing);

@@ -34,7 +34,7 @@ pub static DESCRIBED: &[Definition] = &[
 
 /// The plugin of the catalogue that refuses calls.
 const REFUSING: &str = "request-termination";
-/// What becomes of calls that need a plugin which cannot be served.
+/// The fate of calls that need a plugin which cannot be served.
 pub const REFUSED: &str = "calls that come to it are refused";
 
 /// The warning about an instance: whether calls pass it by, or are refused.
@@ -98,7 +98,7 @@ fn refuse(_: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     Ok(refusal().config)
 }
 
-/// What stands in the place of a plugin that must not be missed: it refuses all calls that come to it.
+/// The stand-in for a plugin that must not be missed: it refuses all calls that come to it.
 pub fn refusal() -> CataloguePlugin {
     CataloguePlugin {
         name: REFUSING,

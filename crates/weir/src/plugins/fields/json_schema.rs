@@ -119,7 +119,7 @@ impl<'s> Reader<'s> {
         schema
     }
 
-    /// What values are.
+    /// The type of values.
     fn describe(&self, field: &'s Value) -> String {
         let schema = self.resolve(field);
         if let Some(alternatives) = alternatives(schema) {
@@ -179,7 +179,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// What the values that can be written mean, if the schema says so.
+    /// The meaning of the values that can be written, if the schema says so.
     fn words(&self, field: &'s Value) -> String {
         let schema = self.resolve(field);
         let schema = match schema.get("items") {
@@ -236,7 +236,7 @@ fn tag(schema: &Value) -> Option<(&String, &Value)> {
     (schema["required"] == Value::from(vec![name.as_str()])).then_some((name, value))
 }
 
-/// What is in a list, and what in a map whose names are free.
+/// The items of a list, and the values of a map whose names are free.
 fn insides(schema: &Value) -> Vec<(&'static str, &Value)> {
     let items = schema.get("items").map(|items| ("[]", items));
     let values = schema.get("additionalProperties").filter(|it| it.is_object());

@@ -19,11 +19,11 @@ const LONGEST_DEFAULT: usize = 300;
 pub struct Field {
     /// Its name, with those of the maps that it is in.
     pub path: String,
-    /// What its values are.
+    /// The type of its values.
     pub is: String,
     /// Its default, or `required`; empty: it can be left out.
     pub default: String,
-    /// What it means; empty if the schema does not say.
+    /// Its meaning; empty if the schema does not say.
     pub meaning: String,
 }
 

@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Rows that are handed over at every turn. With more, they are handed over when a minute ends: each is a write.
 const FEW_ROWS: usize = 2_000;
 
-/// What the thread has.
+/// The state of the thread.
 pub struct Collector {
     calls: Arc<Calls<PublishedSnapshot>>,
     aggregator: Aggregator,
@@ -38,7 +38,7 @@ pub struct Collector {
     clients: Clients,
 }
 
-/// What of calls is not kept.
+/// The data of calls that is not kept.
 struct PrivacyFilter {
     privacy: Privacy,
     /// By environment.

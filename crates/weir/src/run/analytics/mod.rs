@@ -28,9 +28,9 @@ const DELIVERY_TIMEOUT: Duration = Duration::from_secs(2);
 /// The analytics of this process.
 #[derive(Default)]
 pub struct Setup {
-    /// Where workers write; `None`: calls are not counted.
+    /// The rings that workers write to; `None`: calls are not counted.
     pub calls: Option<Arc<Calls<PublishedSnapshot>>>,
-    /// What is kept here.
+    /// The analytics that are kept here.
     pub kept: Option<Analytics>,
     /// To whom counts are delivered.
     control: Option<(String, Option<String>)>,

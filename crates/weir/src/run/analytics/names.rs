@@ -1,5 +1,5 @@
-//! What the numbers of records mean: names of the snapshot that served a call, looked up when a call first has them.
-//! After that a number of the record leads to a number of the aggregator.
+//! The meaning of the numbers in records: names of the snapshot that served a call, looked up when a call first has
+//! them. After that a number of the record leads to a number of the aggregator.
 
 use foldhash::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use weir_telemetry::metrics::Refusal;
 
 /// The route of calls that no route took.
 const UNMATCHED: &str = "_unmatched";
-/// What has not been looked up yet.
+/// A name that has not been looked up yet.
 const UNKNOWN: GroupId = GroupId::MAX;
 
 /// The groups of names of a call.
@@ -22,7 +22,7 @@ pub struct CallGroups {
     pub kind: GroupId,
 }
 
-/// What of a record decides which names it has.
+/// The part of a record that decides which names it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
     generation: u32,
@@ -55,7 +55,7 @@ struct Table {
     targets: HashMap<(u32, u16), GroupId>,
 }
 
-/// What is known at a place, or what is found out now.
+/// The known group at a place, or the one that is found out now.
 fn at(known: &mut Vec<GroupId>, place: u32, length: usize, find: impl FnOnce() -> GroupId) -> GroupId {
     if known.is_empty() {
         known.resize(length, UNKNOWN);

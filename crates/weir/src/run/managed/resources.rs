@@ -1,4 +1,4 @@
-//! What is opened before anything runs: keys, stores, listeners, and the places on this disk.
+//! The resources that are opened before anything runs: keys, stores, listeners, and the places on this disk.
 
 use crate::args::RoleArg;
 use crate::run::admin::Listeners;
@@ -13,14 +13,14 @@ use weir_control::taken_out::{FILE_NAME as TAKEN_OUT_FILE, TakenOut};
 use weir_dialect::DialectSet;
 use weir_store::seal::SealingKeys;
 
-/// What is opened before anything runs, so that what cannot be opened ends the start.
+/// The resources that are opened before anything runs, so that one that cannot be opened ends the start.
 pub struct ManagedResources {
     pub keys: Option<SealingKeys>,
     pub listeners: Listeners,
     pub portal: portal::Listeners,
     pub store: OpenStore,
     pub operational: OperationalStore,
-    /// Where plugins share what they keep; `None`: nowhere.
+    /// The store in which plugins share records; `None`: none.
     pub shared: Option<OperationalStore>,
     pub last_known_good: Option<LastKnownGoodFile>,
 }
@@ -47,7 +47,7 @@ impl ManagedResources {
     }
 }
 
-/// Where what is served is kept. What is on this disk already needs no second place there.
+/// The file that keeps what is served. What is on this disk already needs no second place there.
 fn last_known_good_file(
     management: &Management,
     keys: Option<&SealingKeys>,
@@ -64,7 +64,7 @@ fn last_known_good_file(
     Ok((!is_local(&management.origin)).then_some(file))
 }
 
-/// Where this gateway learns whether it is taken out, before it reports.
+/// The sources from which this gateway reads whether it is taken out, before it reports.
 pub fn taken_out(store: &OpenStore, last_known_good: Option<&LastKnownGoodFile>) -> TakenOut {
     TakenOut {
         store: store.clone(),
@@ -102,7 +102,7 @@ async fn open_operational(
     }
 }
 
-/// Where documents come from.
+/// The source of documents.
 pub fn source(
     origin: &Origin,
     keys: Option<SealingKeys>,

@@ -8,7 +8,7 @@ use weir_snapshot::Snapshot;
 /// Takes snapshots over from the thread that compiles.
 pub struct Serving {
     status: Arc<Status>,
-    /// What came before there was a gateway.
+    /// The snapshot that came before there was a gateway.
     waiting: Mutex<Option<Snapshot>>,
     came: Notify,
 }

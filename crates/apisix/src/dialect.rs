@@ -22,7 +22,7 @@ pub struct ApisixDialect {
     pub options: Options,
     /// Keys of the Admin API in addition to those of `config.yaml`.
     pub keys: Vec<(String, KeyRole)>,
-    /// What is to be said about `config.yaml`.
+    /// The notes about `config.yaml`.
     pub warnings: Vec<String>,
 }
 

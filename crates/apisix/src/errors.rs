@@ -12,10 +12,10 @@ use weir_plugin::{AuthFailure, Exchange, Refusal, RefusalKind, Reply, TokenDefec
 pub const TEXT: &str = "text/plain; charset=utf-8";
 /// `Content-Type` of pages.
 pub const HTML: &str = "text/html; charset=utf-8";
-/// What APISIX calls itself; clients of its Admin API read the version.
+/// APISIX's name for itself; clients of its Admin API read the version.
 pub const SERVER: &str = "APISIX/3.18.0";
 
-/// What it calls itself by its `config.yaml`.
+/// Its name by its `config.yaml`.
 pub fn server(settings: &Settings) -> &'static str {
     match settings.tells_version {
         true => SERVER,

@@ -33,7 +33,7 @@ pub struct IncrementalModel {
     memory: TranslationCache,
     /// Why documents are left out, by key.
     unread: BTreeMap<String, String>,
-    /// What translating documents had to leave out, by key.
+    /// The parts that translating documents had to leave out, by key.
     untranslated: BTreeMap<String, BTreeSet<String>>,
     /// Plugins that documents use and Weir lacks, by key.
     lacks: BTreeMap<String, MissingPlugins>,

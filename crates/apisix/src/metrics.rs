@@ -27,10 +27,10 @@ pub fn write_status(figures: &NodeMetrics, out: &mut String) {
     out.push_str(&status.to_string());
 }
 
-/// What is known of the node.
+/// The facts about the node.
 #[derive(Debug, Clone, Default)]
 pub struct NodeMetrics {
-    /// What the names of metrics begin with: `apisix_`, unless `config.yaml` says otherwise.
+    /// The prefix of the names of metrics: `apisix_`, unless `config.yaml` says otherwise.
     pub prefix: String,
     /// Client connections that are open.
     pub open_connections: u64,

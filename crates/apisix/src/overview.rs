@@ -1,4 +1,5 @@
-//! What lists show of the documents of APISIX: resources of a store and of an `apisix.yaml`, in the words of the model. It serves nothing.
+//! The rows of lists for the documents of APISIX: resources of a store and of an `apisix.yaml`, in the words of the
+//! model. It serves nothing.
 
 use serde_json::{Map, Value};
 use weir_model::overview::{
@@ -6,7 +7,7 @@ use weir_model::overview::{
     texts,
 };
 
-/// What a document of a store says. `key` is its name without the dialect's own segment: `COLLECTION/ID`.
+/// The overview of a store's document. `key` is its name without the dialect's own segment: `COLLECTION/ID`.
 pub fn overview(key: &str, value: &Value) -> Overview {
     let mut parts = Vec::new();
     if let Some((collection, id)) = key.split_once('/') {
@@ -18,7 +19,7 @@ pub fn overview(key: &str, value: &Value) -> Overview {
     }
 }
 
-/// What an `apisix.yaml` says, each part with its place.
+/// The overview of an `apisix.yaml`, each part with its place.
 pub fn overview_of_file(document: &Value) -> Overview {
     let mut all = Vec::new();
     let none = Map::new();

@@ -1,4 +1,5 @@
-//! What happens to the text of `apisix.yaml`, or of `apisix.json`, before it is read: the `#END` marker and environment variables.
+//! The preparation of the text of `apisix.yaml`, or of `apisix.json`, before it is read: the `#END` marker and
+//! environment variables.
 
 use regex::{Captures, Regex};
 use std::sync::LazyLock;

@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 use std::collections::HashMap;
 use weir_dialect::{SecretLocation, SecretStore, SecretSyntax, SecretTarget};
 
-/// What the original writes before the name of a variable, in any case.
+/// The original's prefix for the name of a variable, in any case.
 const VARIABLE: &str = "$env://";
-/// What it writes before the place in a vault.
+/// Its prefix for the place in a vault.
 const SECRET: &str = "$secret://";
 
 /// A variable, and what of its value if that is JSON.
@@ -28,9 +28,9 @@ fn variable(text: &str) -> Option<(&str, Option<&str>)> {
 struct VaultReference<'t> {
     /// Which kind of vault, and which one: `vault/ID`.
     vault: String,
-    /// Where in it.
+    /// The place in it.
     path: &'t str,
-    /// What of the secret.
+    /// The part of the secret.
     field: &'t str,
 }
 

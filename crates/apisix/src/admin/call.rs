@@ -25,7 +25,7 @@ pub struct ApiCall {
     pub time: SystemTime,
     /// APISIX's `config.yaml`.
     pub settings: &'static Settings,
-    /// What the caller may do.
+    /// The caller's role.
     pub role: Role,
     /// Whether the caller may write in some workspaces only.
     pub is_confined: bool,
@@ -171,7 +171,7 @@ impl Target {
         }
     }
 
-    /// What the keys of the collection begin with, without a `/` at the end.
+    /// The prefix of the keys of the collection, without a `/` at the end.
     pub fn collection(&self) -> String {
         match (self.kind, &self.owner) {
             (Kind::Credential, Some(owner)) => format!("consumers/{owner}/credentials"),

@@ -17,7 +17,7 @@ use crate::settings::Settings;
 use crate::translate::vars;
 use serde_json::{Map, Value};
 
-/// What a document is checked in.
+/// The context of a document's checks.
 #[derive(Clone, Copy)]
 pub struct CheckContext<'s> {
     /// The stored documents; `None`: what is referred to is not looked for.

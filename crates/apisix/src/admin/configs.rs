@@ -133,7 +133,8 @@ pub fn plan(state: &AdminState, call: &ApiCall) -> Outcome<ChangePlan> {
     })
 }
 
-/// What a file says, as changes. Who put the whole configuration before learns that it is another one now.
+/// The content of a file, as changes. A client that has put the whole configuration before sees that it is another one
+/// now.
 pub fn changes_of_file(state: &AdminState, document: &Value) -> Vec<(String, Option<Value>)> {
     let mut changes = BTreeMap::new();
     for list in LISTS {
@@ -196,7 +197,7 @@ fn replace(
     }
 }
 
-/// What single writes change about the whole: the last whole that was put is no longer what is there.
+/// The change of the whole by single writes: the last whole that was put is no longer what is there.
 pub fn touched(state: &AdminState, changes: &[(String, Option<Value>)]) -> Option<(String, Option<Value>)> {
     let mut about = state.get(ABOUT)?.value.clone();
     about["digest"] = Value::Null;

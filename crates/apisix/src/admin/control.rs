@@ -29,7 +29,7 @@ struct NodeHealth {
     hostname: String,
     /// `healthy`, `mostly_healthy`, `mostly_unhealthy` or `unhealthy`.
     status: &'static str,
-    /// What its checks came to since the status last changed.
+    /// The results of its checks since the status last changed.
     counter: CheckCounts,
 }
 
@@ -213,7 +213,7 @@ fn merge_checked_nodes(port: u16, nodes: &mut Vec<NodeHealth>) {
 }
 
 impl Admin {
-    /// What the original calls a document: one of a file has no store's prefix.
+    /// The original's name for a document: one of a file has no store's prefix.
     fn key_of(&self, entry: &DocumentEntry) -> String {
         match self.file {
             Some(_) => format!("/{}", entry.key),

@@ -1,4 +1,4 @@
-//! What must hold of the decorations of services before their documents are looked at.
+//! The rules for the decorations of services, which are checked before their documents.
 
 use super::call::Target;
 use super::kind::Kind;

@@ -70,7 +70,7 @@ fn not_found() -> ApiResponse {
     ApiResponse::text(StatusCode::NOT_FOUND, page).with(CONTENT_TYPE, "text/html; charset=utf-8")
 }
 
-/// What a page in a browser asks before it calls.
+/// The answer to the question that a page in a browser asks before it calls.
 fn options() -> ApiResponse {
     ApiResponse::empty(StatusCode::OK)
         .with(

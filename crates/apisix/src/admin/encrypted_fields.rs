@@ -103,7 +103,7 @@ const METADATA_FIELDS: [(&str, &str); 3] = [
     ("error-log-logger", "kafka.brokers.sasl_config.password"),
 ];
 
-/// Where documents hold private keys.
+/// The places of private keys in documents.
 const PRIVATE_KEYS: [&str; 3] = ["/key", "/tls/client_key", "/upstream/tls/client_key"];
 
 /// The keys by which secrets are encrypted, each of 16 or 32 bytes; the first encrypts, all decrypt.

@@ -12,9 +12,9 @@ pub const STOCK_KEYS: [(&str, Role); 2] = [
 /// A key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key {
-    /// What callers show as `X-API-KEY`.
+    /// The key that callers show as `X-API-KEY`.
     pub key: String,
-    /// What they may do.
+    /// Their role.
     pub role: Role,
 }
 

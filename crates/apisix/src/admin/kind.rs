@@ -48,7 +48,7 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// What its collection is called in paths and keys.
+    /// The name of its collection in paths and keys.
     pub fn name(self) -> &'static str {
         match self {
             Self::Route => "routes",
@@ -68,7 +68,7 @@ impl Kind {
         }
     }
 
-    /// What one of it is called in messages.
+    /// The word for one of it in messages.
     pub fn word(self) -> &'static str {
         match self {
             Self::Route => "route",
@@ -88,7 +88,7 @@ impl Kind {
         }
     }
 
-    /// What its schema is called.
+    /// The name of its schema.
     pub fn schema_name(self) -> &'static str {
         match self {
             Self::ConsumerGroup => "consumer_group",

@@ -69,11 +69,11 @@ pub struct AdminOptions {
     pub keyring: Keyring,
     /// Whether stream routes may be written.
     pub stream: bool,
-    /// What time it is.
+    /// The clock.
     pub clock: fn() -> SystemTime,
     /// APISIX's `config.yaml`.
     pub settings: &'static Settings,
-    /// What is known of the health of upstreams' nodes; `None`: nothing.
+    /// The health of upstreams' nodes; `None`: unknown.
     pub health: Option<Arc<dyn HealthSource>>,
 }
 
@@ -214,7 +214,7 @@ async fn by_path(state: Shared<Arc<Admin>>, request: Request<Body>) -> Response<
     }
 }
 
-/// What a guard in front says of the caller's rights; `None`: there is no guard.
+/// The caller's role by a guard in front; `None`: there is no guard.
 fn role_of(extensions: &Extensions) -> Option<Role> {
     let rights = extensions.get::<Rights>()?;
     Some(if rights.may_write(DEFAULT_WORKSPACE) {

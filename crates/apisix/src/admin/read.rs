@@ -111,7 +111,7 @@ fn page(call: &ApiCall) -> Outcome<Option<(usize, usize)>> {
     Ok(Some(((page - 1).saturating_mul(size), size)))
 }
 
-/// What a listing is asked to be narrowed to.
+/// The filters of a listing.
 struct Filter<'c> {
     name: Option<Finder>,
     label: Option<&'c str>,

@@ -1,4 +1,4 @@
-//! What documents refer to, and what callers are recognised by.
+//! The references in documents, and the identities of callers.
 
 use super::kind::Kind;
 use crate::document::id_text;
@@ -63,7 +63,7 @@ pub fn split_upstreams(config: &Value) -> impl Iterator<Item = &Value> {
         .filter_map(|upstream| upstream.get("upstream_id"))
 }
 
-/// What the plugins of a consumer or credential recognise callers by: plugin and value.
+/// The identities by which the plugins of a consumer or credential recognise callers: plugin and value.
 pub fn identities(key: &str, value: &Value) -> Vec<(String, String)> {
     match Kind::of_key(key) {
         Some(Kind::Consumer | Kind::Credential) => value

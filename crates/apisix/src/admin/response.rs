@@ -1,4 +1,4 @@
-//! What the Admin API answers: status, body and headers. What is asked, and of what, stands elsewhere.
+//! Answers of the Admin API: status, body and headers. Calls and their targets are in files of their own.
 
 use crate::errors::server;
 use crate::settings::Settings;
@@ -22,7 +22,7 @@ pub struct ApiResponse {
     pub headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// What a call comes to: an answer, or another one that ends it early.
+/// The outcome of a call: an answer, or another one that ends it early.
 pub type Outcome<T = ApiResponse> = Result<T, ApiResponse>;
 
 impl ApiResponse {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use weir_dialect::ReplicaState;
 use weir_store::{Document, Key, Revision};
 
-/// What this dialect's keys begin with in the store.
+/// The prefix of this dialect's keys in the store.
 pub const PREFIX: &str = "apisix/";
 
 /// A document.

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
-/// What is wrong in a configuration.
+/// A fault in a configuration.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct ValidationError {
     resource_type: &'static str,

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use std::time::Duration;
 use weir_store::Revision;
 
-/// What a write comes to.
+/// The outcome of a write.
 #[derive(Debug)]
 pub struct ChangePlan {
     /// The documents to write (`None`: to remove) by key, without the dialect's prefix.

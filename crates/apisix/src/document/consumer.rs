@@ -32,7 +32,7 @@ pub fn credential_of(id: &str) -> Option<(&str, &str)> {
     Some((consumer, rest.strip_prefix("credentials/")?))
 }
 
-/// What a consumer must look like.
+/// The shape of a consumer.
 pub fn consumer_shape() -> &'static Schema {
     static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
         object([
@@ -51,7 +51,7 @@ pub fn consumer_shape() -> &'static Schema {
     &SHAPE
 }
 
-/// What a credential must look like.
+/// The shape of a credential.
 pub fn credential_shape() -> &'static Schema {
     static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
         let full_id = text()

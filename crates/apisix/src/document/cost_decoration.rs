@@ -1,4 +1,4 @@
-//! What a part of a GraphQL schema costs, for limits by cost. They belong to services.
+//! The cost of a part of a GraphQL schema, for limits by cost. They belong to services.
 
 use crate::schema::{Schema, array, id, label_map, long_text, number, object, short_text, text, timestamp};
 use serde::Deserialize;
@@ -16,7 +16,7 @@ pub struct CostDecoration {
     pub mul_arguments: Vec<String>,
 }
 
-/// What a decoration must look like.
+/// The shape of a decoration.
 pub fn shape() -> &'static Schema {
     static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
         let arguments = || array(text().longer(1));

@@ -13,5 +13,5 @@ pub struct Item<T> {
     pub value: T,
 }
 
-/// What is wrong with an item: a place under it, and the words.
+/// A fault of an item: a place under it, and the words.
 pub type ItemError = (DocPath, String);

@@ -11,19 +11,19 @@ pub struct PluginSet {
     pub plugins: Plugins,
 }
 
-/// What a consumer group must look like.
+/// The shape of a consumer group.
 pub fn consumer_group_shape() -> &'static Schema {
     static SHAPE: LazyLock<Schema> = LazyLock::new(|| described().field("name", short_text()));
     &SHAPE
 }
 
-/// What a plugin config must look like.
+/// The shape of a plugin config.
 pub fn plugin_config_shape() -> &'static Schema {
     static SHAPE: LazyLock<Schema> = LazyLock::new(|| described().field("name", text()));
     &SHAPE
 }
 
-/// What a global rule must look like.
+/// The shape of a global rule.
 pub fn global_rule_shape() -> &'static Schema {
     static SHAPE: LazyLock<Schema> = LazyLock::new(bare);
     &SHAPE

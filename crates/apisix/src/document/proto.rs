@@ -16,7 +16,7 @@ pub struct Proto {
     pub content: String,
 }
 
-/// What a definition's document must look like.
+/// The shape of a definition's document.
 pub fn shape() -> &'static Schema {
     static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
         object([
@@ -34,7 +34,7 @@ pub fn shape() -> &'static Schema {
     &SHAPE
 }
 
-/// What a content is: definitions as a text, or compiled and in Base64, which no text can be taken for.
+/// The form of a content: definitions as a text, or compiled and in Base64, which no text can be taken for.
 pub fn definitions(content: &str) -> Definitions {
     let decoded = STANDARD.decode(content.trim());
     let given = Some(content.to_owned());
@@ -58,7 +58,7 @@ pub fn check_content(content: &str) -> Result<(), String> {
     protobuf::check(&definitions(content)).map_err(|error| format!("invalid content: {error}"))
 }
 
-/// What must hold for a definition beyond its shape.
+/// Checks a definition beyond its shape.
 ///
 /// # Errors
 /// In APISIX's words.

@@ -34,7 +34,7 @@ pub struct Documents {
     pub stream_routes: Vec<Item<StreamRoute>>,
     /// Protocol Buffers definitions by id.
     pub protos: BTreeMap<String, String>,
-    /// What the GraphQL of services costs: decorations by their ids, by the ids of services.
+    /// The GraphQL costs of services: decorations by their ids, by the ids of services.
     pub graphql_costs: BTreeMap<String, BTreeMap<String, CostDecoration>>,
     /// Metadata of plugins by plugin name.
     pub metadata: Map<String, Value>,
@@ -120,7 +120,7 @@ pub fn read(document: &Value, settings: &'static Settings, diagnostics: &mut Vec
     documents
 }
 
-/// What must hold for a route beyond its shape.
+/// Checks a route beyond its shape.
 ///
 /// # Errors
 /// In APISIX's words.
@@ -169,7 +169,7 @@ pub fn read_one<T: DeserializeOwned>(
     T::deserialize(value).map_err(|error| (place.clone(), error.to_string()))
 }
 
-/// What an item says. A client that writes the whole configuration may have counted the item's changes in it.
+/// The fields of an item. A client that writes the whole configuration may have counted the item's changes in it.
 fn given(map: &Map<String, Value>) -> Value {
     let mut map = map.clone();
     map.shift_remove("modifiedIndex");

@@ -37,7 +37,7 @@ pub struct Route {
     pub upstream: Option<Upstream>,
 }
 
-/// What a route must look like.
+/// The shape of a route.
 pub fn shape() -> &'static Schema {
     static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
         object([

@@ -1,10 +1,10 @@
-//! Where secrets are kept: vaults that documents refer to by `$secret://`.
+//! The vaults that documents refer to by `$secret://`.
 
 use crate::schema::{Schema, array, boolean, having, object, text};
 use serde_json::json;
 use std::sync::LazyLock;
 
-/// What a vault's document must look like, by its id (`KIND/NAME`); `None`: there is no such kind.
+/// The shape of a vault's document, by its id (`KIND/NAME`); `None`: there is no such kind.
 pub fn shape_of(id: &str) -> Option<&'static Schema> {
     shape(id.split('/').next()?)
 }

@@ -23,7 +23,7 @@ pub struct Service {
     pub enable_websocket: Option<bool>,
 }
 
-/// What a service must look like.
+/// The shape of a service.
 pub fn shape() -> &'static Schema {
     static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
         object([

@@ -45,7 +45,7 @@ pub struct Stapling {
     pub cache_ttl: u64,
 }
 
-/// What is asked of the certificates that clients show.
+/// The requirements for the certificates of clients.
 #[derive(Deserialize)]
 pub struct Client {
     pub ca: String,
@@ -178,7 +178,7 @@ fn der(text: &str, is_wanted: impl Fn(&str) -> bool) -> Option<Vec<u8>> {
     }
 }
 
-/// What a certificate's document must look like.
+/// The shape of a certificate's document.
 pub fn shape() -> &'static Schema {
     static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
         object([
@@ -224,7 +224,7 @@ pub fn private_key() -> Schema {
     text().length(64, 65_536)
 }
 
-/// What is asked of the certificates that clients show.
+/// The requirements for the certificates of clients.
 fn client() -> Schema {
     object([
         ("ca", certificate()),

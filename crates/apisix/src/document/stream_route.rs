@@ -24,7 +24,7 @@ pub struct StreamRoute {
     pub protocol: Option<Value>,
 }
 
-/// What a stream route must look like.
+/// The shape of a stream route.
 pub fn shape() -> &'static Schema {
     static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
         object([

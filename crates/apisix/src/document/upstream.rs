@@ -94,7 +94,7 @@ impl Node {
         }
     }
 
-    /// A port may stand behind the host, too.
+    /// Splits a port from the host.
     fn split_host(&mut self) {
         if self.port.is_none()
             && let (host, port @ Some(_)) = split_port(&self.host)
@@ -115,7 +115,7 @@ pub fn split_port(address: &str) -> (&str, Option<u16>) {
     }
 }
 
-/// What an upstream must look like.
+/// The shape of an upstream.
 pub fn shape() -> &'static Schema {
     static SHAPE: LazyLock<Schema> = LazyLock::new(new_shape);
     &SHAPE

@@ -1,4 +1,4 @@
-//! What an adapter of a plugin is: the trait that each implements, and what its translation is given and may remark.
+//! The contract of a plugin's adapter: the trait that each implements, and the inputs and notes of its translation.
 //! The list of all adapters is `catalogue.rs`.
 
 use crate::document::{CostDecoration, Item, Service, Upstream};
@@ -24,10 +24,10 @@ pub trait PluginAdapter: Sync {
         false
     }
 
-    /// What its configuration must look like.
+    /// The shape of its configuration.
     fn shape(&self) -> &'static Schema;
 
-    /// What its metadata must look like; `None`: Weir uses none.
+    /// The shape of its metadata; `None`: Weir uses none.
     fn metadata_shape(&self) -> Option<&'static Schema> {
         None
     }
@@ -105,9 +105,9 @@ pub trait PluginAdapter: Sync {
 /// The data about a route for policy agents.
 #[derive(Debug)]
 pub struct AgentDocuments {
-    /// What is written about it, with the plugins of all resources that it is made of.
+    /// The route's document, with the plugins of all resources that it is made of.
     pub route: Value,
-    /// What is written about its service, if it has one.
+    /// The document of its service, if it has one.
     pub service: Option<Value>,
 }
 
@@ -122,7 +122,7 @@ pub enum PluginUpstreamRef {
 
 /// The consumers' side of a plugin that authenticates.
 pub trait CredentialAdapter: Sync {
-    /// What a consumer's configuration must look like.
+    /// The shape of a consumer's configuration.
     fn shape(&self) -> &'static Schema;
 
     /// Checks what a shape cannot say.
@@ -134,7 +134,7 @@ pub trait CredentialAdapter: Sync {
         Ok(())
     }
 
-    /// What is dangerous in a configuration that is served all the same: the field, and why.
+    /// The danger in a configuration that is served all the same: the field, and why.
     fn warning(&self, config: &Value) -> Option<(&'static str, &'static str)> {
         let _ = config;
         None
@@ -160,7 +160,7 @@ pub struct Phases {
     pub last: bool,
 }
 
-/// What a translation may know of its context.
+/// The context of a translation.
 #[derive(Debug)]
 pub struct PluginContext<'s> {
     /// The id of the instance; its counters belong to it.
@@ -171,7 +171,7 @@ pub struct PluginContext<'s> {
     pub upstreams: &'s [Item<Upstream>],
     /// All services.
     pub services: &'s [Item<Service>],
-    /// What the GraphQL of services costs: decorations by their ids, by the ids of services.
+    /// The GraphQL costs of services: decorations by their ids, by the ids of services.
     pub graphql_costs: &'s BTreeMap<String, BTreeMap<String, CostDecoration>>,
     /// Protocol Buffers definitions, by id.
     pub protos: &'s BTreeMap<String, String>,
@@ -192,7 +192,7 @@ pub struct FieldRemark {
     pub severity: Severity,
     /// The field.
     pub field: &'static str,
-    /// What is to be said.
+    /// The message.
     pub message: String,
 }
 

@@ -1,4 +1,5 @@
-//! What `dingtalk-auth` and `feishu-auth` have in common: their options, and what these are in `app-login` of the catalogue.
+//! The common part of `dingtalk-auth` and `feishu-auth`: their options, and what these are in `app-login` of the
+//! catalogue.
 
 use serde::Deserialize;
 use weir_plugins::app_login::{Config, Provider};

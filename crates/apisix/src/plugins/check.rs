@@ -126,7 +126,7 @@ impl Checker {
         }
     }
 
-    /// Checks a plugin's metadata. Says whether Weir uses it.
+    /// Checks a plugin's metadata. Returns whether Weir uses it.
     ///
     /// # Errors
     /// In APISIX's words. As there, metadata of unknown plugins is passed over.

@@ -22,7 +22,7 @@ struct Options {
     skywalking: Option<Skywalking>,
     clickhouse: Option<Clickhouse>,
     kafka: Option<Kafka>,
-    /// Where lines go if nothing else says so, in the schema's old form.
+    /// The target of lines if nothing else is named, in the schema's old form.
     #[serde(flatten)]
     old: Map<String, Value>,
     level: String,

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use weir_plugins::remote_function::{AwsSignature, Config, FunctionAnswer, RequestForm};
 
-/// `aws-lambda`: a function behind Amazon's API Gateway.
+/// `aws-lambda`: a function with Amazon's API Gateway in front.
 pub struct AwsLambda;
 
 /// `azure-functions`: a function of Azure.
@@ -22,7 +22,7 @@ pub struct Openfunction;
 /// `openwhisk`: an action of OpenWhisk.
 pub struct Openwhisk;
 
-/// What all of them may say.
+/// The options that all of them have.
 #[derive(Deserialize)]
 struct Common {
     max_req_body_size: usize,
@@ -84,7 +84,7 @@ fn base(config: &Value, url: String) -> Result<Config, serde_json::Error> {
     })
 }
 
-/// What the route's wildcard stands for is appended to the function's path.
+/// Appends the part of the path that the route's wildcard stands for to the function's path.
 fn forwarded(config: &Value, url: String) -> Result<Config, serde_json::Error> {
     Ok(Config {
         request: RequestForm::Forward { append_rest: true },

@@ -39,13 +39,13 @@ struct Options {
     introspection_headers: BTreeMap<String, String>,
 }
 
-/// What is added to a cost by weights before it is rounded up: the original rounds each such cost strictly up.
+/// The summand of a cost by weights before it is rounded up: the original rounds each such cost strictly up.
 const OFFSET: f64 = 0.01;
 /// Decorations of a service that are looked at.
 const MOST: usize = 10_000;
 
 impl Options {
-    /// What fields cost; `None`: depths do.
+    /// The costs of fields; `None`: depths count.
     fn fields(&self, context: &PluginContext<'_>) -> Option<FieldCosts> {
         let strategy = match self.cost_strategy.as_str() {
             "complexity" => Strategy::Complexity,

@@ -25,7 +25,7 @@ struct Options {
     max_resp_body_size: u64,
 }
 
-/// What the options say of JSON; of several about one thing, the last one in alphabetical order counts.
+/// The form of JSON by the options; of several about one thing, the last one in alphabetical order counts.
 fn json_form(mut options: Vec<String>) -> JsonForm {
     options.sort_unstable();
     let mut form = JsonForm {

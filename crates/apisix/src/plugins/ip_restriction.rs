@@ -83,7 +83,7 @@ impl PluginAdapter for IpRestriction {
     }
 }
 
-/// What is said of networks of IPv6 that are wider than an address: their shape is right to the original.
+/// The message about networks of IPv6 that are wider than an address: their shape is right to the original.
 pub fn explain_addresses(config: &Value, fields: &[&str], error: String) -> String {
     let lists = fields.iter().filter_map(|field| config.get(*field)?.as_array());
     let is_wide = |text: &&str| {

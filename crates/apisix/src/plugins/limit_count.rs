@@ -225,7 +225,7 @@ impl Options {
         }
     }
 
-    /// Where counts stand that several gateways share.
+    /// The store of counts that several gateways share.
     fn store(&self, notes: &mut Warnings) -> Option<WindowStore> {
         Some(WindowStore {
             on_unavailable: self.redis.on_unavailable(),
@@ -273,7 +273,7 @@ impl Options {
     }
 }
 
-/// What a key of this type counts by.
+/// The counted value for a key of this type.
 pub fn count_by(key_type: &str, key: &str) -> CountBy {
     match (key_type, key) {
         ("constant", _) => CountBy::Everybody,

@@ -30,7 +30,7 @@ impl Meta {
     }
 }
 
-/// What `_meta` must look like.
+/// The shape of `_meta`.
 pub fn shape() -> Schema {
     object([
         ("disable", boolean()),

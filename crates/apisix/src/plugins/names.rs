@@ -1,4 +1,4 @@
-//! What becomes of each plugin name of APISIX, and of API7's paid editions. A row changes with the plugin: a test of the
+//! The fate of each plugin name of APISIX, and of API7's paid editions. A row changes with the plugin: a test of the
 //! house (`cargo test -p weir-tidy plugin_names`) compares the rows with what is built, and the tables of
 //! `docs/compatibility.md` are made of them.
 

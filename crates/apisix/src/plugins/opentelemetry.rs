@@ -74,7 +74,7 @@ impl Sampler {
     }
 }
 
-/// What the plugin's metadata says for all of its instances.
+/// The plugin's metadata, for all of its instances.
 #[derive(Deserialize)]
 #[serde(default)]
 struct Metadata {

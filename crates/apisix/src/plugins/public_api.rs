@@ -15,16 +15,16 @@ use weir_plugins::wolf_rbac::{Endpoint, EndpointKind};
 /// The plugin.
 pub struct PublicApi;
 
-/// Where `graphql-proxy-cache` is purged.
+/// The path for purging `graphql-proxy-cache`.
 const PURGES: &str = "/apisix/plugin/graphql-proxy-cache/";
 
-/// Where batches of calls are answered.
+/// The path of batches of calls.
 const BATCHES: &str = "/apisix/batch-requests";
 
 /// The path of the node's status.
 const STATUS: &str = "/apisix/status";
 
-/// Where users of wolf servers are served.
+/// The paths for users of wolf servers.
 const WOLF: [(&str, EndpointKind); 3] = [
     ("/apisix/plugin/wolf-rbac/login", EndpointKind::Login),
     ("/apisix/plugin/wolf-rbac/user_info", EndpointKind::UserInfo),
@@ -37,7 +37,7 @@ const WOLF: [(&str, EndpointKind); 3] = [
 /// The original's others.
 const INTERNAL: &str = "/apisix/plugin/";
 
-/// What the metadata of `batch-requests` says.
+/// The metadata of `batch-requests`.
 #[derive(Deserialize)]
 #[serde(default)]
 struct Limits {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use std::sync::LazyLock;
 use weir_plugins::redirect::{Config, Replacement};
 
-/// What an address has at least one of: a variable, or anything else but backslashes.
+/// The parts of an address, of which it has at least one: a variable, or anything else but backslashes.
 const PARTS: &str = r"(\\\$[0-9a-zA-Z_]+)|\$\{([0-9a-zA-Z_]+)\}|\$([0-9a-zA-Z_]+)|(\$|[^$\\]+)";
 
 /// The plugin.

@@ -96,7 +96,7 @@ impl Settings {
         }
     }
 
-    /// What becomes of calls while the Redis is away.
+    /// The fate of calls while the Redis is away.
     pub fn on_unavailable(&self) -> OnUnavailable {
         match self.allow_degradation {
             true => OnUnavailable::Pass,

@@ -1,4 +1,4 @@
-//! What is wrong with a regular expression, in the words of APISIX's engine (PCRE2).
+//! The faults of regular expressions, in the words of APISIX's engine (PCRE2).
 
 use regex_syntax::ast::ErrorKind;
 

@@ -157,7 +157,7 @@ fn check_options(filter: &Value) -> Result<(), String> {
     }
 }
 
-/// What filters make of every body if a pattern cannot be read: nothing is left of it.
+/// The body that filters make of every body if a pattern cannot be read: nothing is left of it.
 fn body_of_filters(filters: &[Filter]) -> Option<String> {
     let is_unreadable = |filter: &Filter| check_regex(&filter.regex) == Err(None);
     filters.iter().any(is_unreadable).then(String::new)

@@ -20,7 +20,7 @@ struct Options {
     sample_ratio: f64,
 }
 
-/// What `plugin_attr.skywalking` says.
+/// The settings of `plugin_attr.skywalking`.
 #[derive(Deserialize)]
 struct Attributes {
     service_name: String,

@@ -144,7 +144,7 @@ impl UnservedPlugin {
         }
     }
 
-    /// What its metadata must look like.
+    /// The shape of its metadata.
     pub fn metadata_shape(&'static self) -> Option<&'static Schema> {
         self.shapes().metadata.as_ref()
     }

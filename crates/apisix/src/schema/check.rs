@@ -354,7 +354,7 @@ fn same(option: &Value, value: &Value) -> bool {
     }
 }
 
-/// What Lua calls a value's type.
+/// Lua's name for a value's type.
 pub fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "userdata",

@@ -43,7 +43,7 @@ impl Kind {
     }
 }
 
-/// What a value must look like. Made by the functions of this module and narrowed by methods.
+/// The shape of a value. Made by the functions of this module and narrowed by methods.
 #[derive(Debug, Default)]
 pub struct Schema {
     kind: Option<Kind>,
@@ -286,7 +286,7 @@ impl Schema {
         self
     }
 
-    /// Where this field is there, the whole map has this shape too.
+    /// If this field is there, the whole map has this shape too.
     #[must_use]
     pub fn where_given(mut self, field: &'static str, shape: Schema) -> Self {
         self.dependents.push((field, shape));

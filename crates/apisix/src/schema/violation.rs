@@ -1,4 +1,4 @@
-//! What is wrong with a value, in the words of APISIX's checker. What is found, and when, is the checker's.
+//! A violation, in the words of APISIX's checker. The checker decides what is found, and when.
 
 use super::{Kind, Schema};
 use std::fmt;

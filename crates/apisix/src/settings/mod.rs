@@ -1,4 +1,4 @@
-//! What APISIX's `config.yaml` says that changes what routes and plugins do.
+//! The settings of APISIX's `config.yaml` that change what routes and plugins do.
 //!
 //! It is read once, when the process starts, as APISIX does. Of what it says about the server itself (addresses, workers,
 //! logs, etcd), nothing is used: those are flags of Weir's own.
@@ -20,7 +20,7 @@ use ipnet::IpNet;
 use serde_json::Value;
 use std::sync::LazyLock;
 
-/// What `config.yaml` says.
+/// The settings of a `config.yaml`.
 #[derive(Clone, PartialEq)]
 pub struct Settings {
     /// `apisix.router.http`, if it is given.

@@ -122,7 +122,7 @@ pub fn read(
 }
 
 struct Reader {
-    /// What has not been taken out of it yet.
+    /// The part of it that has not been taken yet.
     document: Value,
     warnings: Vec<Diagnostic>,
 }

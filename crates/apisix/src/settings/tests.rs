@@ -1,4 +1,4 @@
-//! What is read of `config.yaml`, and what is said about the rest.
+//! The settings that are read of `config.yaml`, and the notes about the rest.
 
 use super::*;
 use crate::admin::Role;

@@ -1,8 +1,8 @@
-//! Sizes and times as NGINX writes them: numbers with a unit behind. No other units, and no arithmetic.
+//! Sizes and times as NGINX writes them: numbers followed by a unit. No other units, and no arithmetic.
 
 use serde_json::Value;
 
-/// Bytes: a number, or one with `k`, `m` or `g` behind it.
+/// Bytes: a number, or one followed by `k`, `m` or `g`.
 pub fn bytes(value: &Value) -> Option<u64> {
     let text = match value {
         Value::String(text) => text.trim(),
@@ -17,7 +17,7 @@ pub fn bytes(value: &Value) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(factor)
 }
 
-/// Milliseconds: a number of seconds, or one with `ms`, `s`, `m`, `h` or `d` behind it.
+/// Milliseconds: a number of seconds, or one followed by `ms`, `s`, `m`, `h` or `d`.
 pub fn milliseconds(value: &Value) -> Option<u64> {
     let text = match value {
         Value::String(text) => text.trim(),

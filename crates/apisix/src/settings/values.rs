@@ -110,7 +110,7 @@ pub fn export_uri(value: &Value) -> Option<String> {
     is_good.then(|| path.to_owned())
 }
 
-/// What the name of a metric can begin with.
+/// A possible prefix of the name of a metric.
 pub fn metric_prefix(value: &Value) -> Option<String> {
     let prefix = value.as_str()?;
     let is_good = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == ':';
@@ -145,7 +145,7 @@ pub fn extra_labels(value: &Value) -> Option<Vec<(String, String)>> {
     Some(found)
 }
 
-/// What a gateway is called.
+/// The name of a gateway.
 pub fn node_id(value: &Value) -> Option<String> {
     let is_good = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-' | '.');
     let id = value

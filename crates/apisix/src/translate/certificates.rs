@@ -3,7 +3,7 @@
 use crate::document::{Documents, Ssl};
 use weir_model::{Certificate, ClientCertificate, KeyPair, OcspStapling, TlsVersion};
 
-/// What clients are shown, of all documents that are on. References to secrets stay what they are.
+/// The certificates for clients, of all documents that are on. References to secrets stay what they are.
 pub fn translate(documents: &Documents) -> Vec<Certificate> {
     let shown = documents
         .ssls

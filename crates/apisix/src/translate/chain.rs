@@ -59,7 +59,7 @@ pub struct Chain {
     pub is_lacking: bool,
 }
 
-/// What the chains of all routes have in common.
+/// The common part of the chains of all routes.
 pub struct Chains {
     global: Vec<OrderedStep>,
     global_is_lacking: bool,

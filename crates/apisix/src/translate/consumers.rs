@@ -208,7 +208,7 @@ fn credentials_of(
     found
 }
 
-/// Has the calls of a consumer answered with 503.
+/// Makes the gateway answer the calls of a consumer with 503.
 fn refuse(
     item: &Item<document::Consumer>,
     tables: &mut BTreeMap<String, BTreeMap<String, Option<String>>>,

@@ -12,14 +12,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use weir_model::{ChainStep, Diagnostic, Model, PluginRef, RouteTarget};
 
-/// What documents were translated to before.
+/// The earlier translations of documents.
 #[derive(Default)]
 pub struct TranslationCache {
     routes: HashMap<String, Translated>,
     instances: BuiltInstances,
     upstreams: TranslatedUpstreams,
     consumers: Option<Consumers>,
-    /// What consumers add to the chains of routes that recognise them: plugins by name, and the check of groups.
+    /// The additions of consumers to the chains of routes that recognise them: plugins by name, and the check of
+    /// groups.
     common: (Vec<&'static str>, bool),
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 use weir_model::{ChainStep, Diagnostic, DocPath, PluginInstance, PluginRef, RefusalOverride, Severity};
 
-/// What is written about a plugin, and where.
+/// A plugin's configuration, and its place.
 #[derive(Clone, Copy)]
 pub struct ConfiguredPlugin<'d> {
     /// The plugin.
@@ -30,7 +30,7 @@ pub struct PluginOwner<'d> {
 }
 
 impl ConfiguredPlugin<'_> {
-    /// What stands under `_meta`.
+    /// The fields of `_meta`.
     pub fn meta(&self) -> Meta {
         Meta::of(self.config)
     }
@@ -94,7 +94,7 @@ impl<'d> Instances<'d> {
         self.made = made;
     }
 
-    /// Gives all that were made away, to be resumed with.
+    /// Returns all that were made, to be resumed with.
     pub fn pause(&mut self) -> BuiltInstances {
         std::mem::take(&mut self.made)
     }

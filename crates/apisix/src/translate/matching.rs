@@ -30,7 +30,7 @@ enum HostRank {
     Exact,
 }
 
-/// What all matches of a route have in common.
+/// The common part of all matches of a route.
 #[derive(Debug)]
 pub struct Conditions {
     pub methods: Vec<String>,

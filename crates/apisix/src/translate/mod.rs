@@ -1,7 +1,7 @@
 //! From APISIX's resources to the model.
 //!
-//! What APISIX works out for each call from several resources is worked out here once: the hosts and upstream of a
-//! route and its service, the plugins of a route, its plugin config, its service, the global rules and the
+//! Values that APISIX works out for each call from several resources are worked out here once: the hosts and upstream
+//! of a route and its service, the plugins of a route, its plugin config, its service, the global rules and the
 //! consumers, and their order.
 
 mod agent_documents;
@@ -39,7 +39,7 @@ use weir_model::{
     DefaultCharset, Diagnostic, DialectSettings, DocPath, Model, PluginInstance, RealIp, Severity,
 };
 
-/// What does not stand in `apisix.yaml`.
+/// The inputs that do not stand in `apisix.yaml`.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// `apisix.router.http`.
@@ -214,7 +214,7 @@ fn error_log(documents: &Documents, diagnostics: &mut Vec<Diagnostic>) -> Option
     })
 }
 
-/// What APISIX's configuration of its server says for all calls.
+/// The settings for all calls in APISIX's configuration of its server.
 fn dialect_settings(settings: &Settings) -> DialectSettings {
     DialectSettings {
         answer_expect: true,

@@ -269,7 +269,7 @@ fn forwarded(trusted: &[IpNet]) -> ForwardedHeaders {
     }
 }
 
-/// What plugins want to know about a route. Labels cost memory: only routes that are asked have them.
+/// The labels that plugins need of a route. Labels cost memory: only routes that are asked have them.
 enum RequiredLabels {
     Nothing,
     /// Its service, at which `consumer-restriction` and `graphql-limit-count` may look.

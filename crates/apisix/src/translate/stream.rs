@@ -84,8 +84,8 @@ impl Translation<'_> {
         Some(made)
     }
 
-    /// Where sessions go, and whether time-outs are said there; `None`: nowhere. A route's own upstream goes before its
-    /// service's, and of the two ways to name one the id counts.
+    /// The target of sessions, and whether time-outs are given there; `None`: none. A route's own upstream goes before
+    /// its service's, and of the two ways to name one the id counts.
     fn stream_destination(
         &mut self,
         item: &Item<StreamRoute>,

@@ -119,7 +119,7 @@ fn group(rules: &[Value]) -> Result<Predicate, ConditionError> {
     })
 }
 
-/// What follows a variable: an operator and a value, with `!` before them to negate, or a value alone to be equal
+/// Reads what follows a variable: an operator and a value, with `!` before them to negate, or a value alone to be equal
 /// to. Null values have been taken for absent by the time this is called only within maps, so they stand here.
 fn comparison(variable: &str, rest: &[Value]) -> Result<Predicate, ConditionError> {
     let (negated, word, value) = match rest {

@@ -5,7 +5,7 @@ use crate::plugins::limit_count;
 use serde_json::Value;
 
 const PLUGIN: &str = "limit-count";
-/// What can have the plugin.
+/// The kinds of documents that can have the plugin.
 const KINDS: [Kind; 6] = [
     Kind::Route,
     Kind::Service,

@@ -1,4 +1,4 @@
-//! What must hold for the plugins of a document.
+//! The rules for the plugins of a document.
 
 use super::CheckContext;
 use crate::admin::references::identities_of;

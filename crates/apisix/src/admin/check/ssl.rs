@@ -1,4 +1,4 @@
-//! What must hold for certificates and keys.
+//! The rules for certificates and keys.
 
 use super::shaped;
 use crate::admin::kind::Kind;

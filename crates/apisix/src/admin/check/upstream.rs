@@ -1,4 +1,4 @@
-//! What must hold for an upstream, by itself or inside of another document.
+//! The rules for an upstream, by itself or inside of another document.
 
 use super::{CheckContext, ssl};
 use crate::document::{id_text, split_port, upstream_shape};

@@ -1,4 +1,4 @@
-//! What resources and plugins must look like, as JSON Schema.
+//! The schemas of resources and plugins, as JSON Schema.
 
 mod priorities;
 
@@ -36,7 +36,7 @@ const VERSIONS: [(&str, f64); 4] = [
     ("openid-connect", 0.2),
 ];
 
-/// What is said of the fields of `_meta`.
+/// The descriptions of the fields of `_meta`.
 const META: [(&str, &str); 3] = [
     (
         "filter",
@@ -169,7 +169,7 @@ pub fn plugin_schemas(name: &str) -> Option<Map<String, Value>> {
     mapping(name).map(|_| about(name))
 }
 
-/// What is known of a plugin of connections. Some look otherwise there than for calls.
+/// The schemas of a plugin of connections. Some are different there than for calls.
 fn about_stream(name: &str) -> Map<String, Value> {
     let own = match name {
         "limit-conn" => object([
@@ -193,7 +193,7 @@ fn about_stream(name: &str) -> Map<String, Value> {
     about
 }
 
-/// What is known of a plugin.
+/// The schemas of a plugin.
 fn about(name: &str) -> Map<String, Value> {
     let mut about = Map::new();
     let mut put = |field: &str, value: Option<Value>| {

@@ -12,7 +12,7 @@ use weir_model::Predicate;
 use weir_plugins::logger::target::{FileTarget, Target};
 use weir_plugins::logger::{Batch, Config, is_good_path};
 
-/// What APISIX says where neither a configuration nor the plugin's metadata names a file.
+/// APISIX's message if neither a configuration nor the plugin's metadata names a file.
 pub const NO_PATH: &str = "property \"path\" is not set in either the plugin conf or the metadata";
 
 /// The plugin.

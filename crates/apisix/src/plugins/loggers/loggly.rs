@@ -25,7 +25,7 @@ struct Options {
     severity_map: Option<Map<String, Value>>,
 }
 
-/// Where entries go, as the metadata says.
+/// The target of entries, by the metadata.
 #[derive(Deserialize)]
 #[serde(default)]
 struct Server {

@@ -57,7 +57,7 @@ const PHASES: Phases = Phases {
     last: false,
 };
 
-/// What all of them may say of entries.
+/// The options about entries that all of them have.
 #[derive(Deserialize)]
 #[serde(default)]
 struct EntryOptions {
@@ -198,7 +198,7 @@ fn base(
 /// Objects within objects that a format may have; APISIX writes what is deeper as an empty one.
 const MAX_NESTING: usize = 5;
 
-/// Empties the objects of a format that are nested too deep. Gives whether there are any.
+/// Empties the objects of a format that are nested too deep. Returns whether there are any.
 fn flatten(format: &mut Map<String, Value>, depth: usize) -> bool {
     if depth > MAX_NESTING {
         let is_deep = !format.is_empty();
@@ -243,7 +243,7 @@ fn with_batches(shape: Schema, name: &'static str) -> Schema {
         .field("batch_max_size", integer().at_least(1).or(1000))
 }
 
-/// What their metadata looks like.
+/// The shape of their metadata.
 fn metadata_shape() -> &'static Schema {
     static SHAPE: LazyLock<Schema> = LazyLock::new(|| {
         object([

@@ -1,4 +1,4 @@
-//! What APISIX checks in `openid-connect`, and its schema does not say.
+//! APISIX's checks of `openid-connect` that its schema does not have.
 
 use serde_json::{Map, Value};
 
@@ -104,7 +104,7 @@ fn proof_key(dpop: &Map<String, Value>) -> Result<(), String> {
     }
 }
 
-/// What a way to prove who the client is needs.
+/// The field that a way of client authentication needs.
 fn credential(method: &str) -> Option<&'static str> {
     match method {
         "private_key_jwt" => Some("client_rsa_private_key"),

@@ -185,7 +185,7 @@ fn auth(name: &str) -> ClientAuth {
 }
 
 impl Options {
-    /// What is served in another way, or cannot be.
+    /// Notes what is served in another way, or cannot be.
     fn note(&self, notes: &mut Warnings) {
         if self.dpop.enabled {
             notes.not_available("dpop", "DPoP");

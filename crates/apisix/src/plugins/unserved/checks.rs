@@ -1,4 +1,4 @@
-//! What APISIX checks in plugins that Weir lacks, and their schemas do not say.
+//! APISIX's checks of plugins that Weir lacks, which their schemas do not have.
 
 use super::models;
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use weir_plugins::lua_syntax;
 /// A plugin's configuration.
 pub(super) type Config = Map<String, Value>;
 
-/// What is checked before the schema is.
+/// The checks before that of the schema.
 pub(super) fn before_schema(name: &str, config: &Config) -> Result<(), String> {
     match name {
         "ai-request-rewrite" => models::rewriting_endpoint(config),
@@ -15,7 +15,7 @@ pub(super) fn before_schema(name: &str, config: &Config) -> Result<(), String> {
     }
 }
 
-/// What is checked once the schema has been, with defaults filled in.
+/// The checks after that of the schema, with defaults filled in.
 pub(super) fn after_schema(name: &str, config: &Config) -> Result<(), String> {
     match name {
         "ai-proxy" => models::provider(config),

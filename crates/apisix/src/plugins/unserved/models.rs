@@ -1,4 +1,4 @@
-//! What APISIX checks in plugins that talk to models, and their schemas do not say.
+//! APISIX's checks of plugins that talk to models, which their schemas do not have.
 
 use super::checks::{Config, at, text};
 use crate::plugins::check_regex;
@@ -14,7 +14,7 @@ pub(super) fn rewriting_endpoint(config: &Config) -> Result<(), String> {
     }
 }
 
-/// What a provider of models needs.
+/// The checks of a provider of models.
 pub(super) fn provider(config: &Config) -> Result<(), String> {
     let account = at(config, &["auth", "gcp", "service_account_json"]).and_then(Value::as_str);
     if let Some(account) = account.filter(|account| !is_secret_reference(account)) {

@@ -1,4 +1,4 @@
-//! What shapes refuse, and in which words.
+//! Violations of shapes, and their words.
 
 use super::super::*;
 use serde_json::json;

@@ -19,6 +19,14 @@ impl WebhookAddressPolicy {
     }
 }
 
+/// The URL of a webhook as those see it who may not change it: scheme and host. Many chats have the secret in the path.
+pub fn without_path(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or_default();
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let (_, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+    format!("{scheme}://{host}/***")
+}
+
 /// Whether an address belongs to no network of a special use (RFC 6890).
 fn is_public(address: IpAddr) -> bool {
     match address {
@@ -62,6 +70,22 @@ fn is_site_local(address: Ipv6Addr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_url_scheme_and_host_are_shown() {
+        for (url, shown) in [
+            ("https://chat.test/services/T0/s3cr3t", "https://chat.test/***"),
+            (
+                "https://u:s3cr3t@chat.test:8443?s3cr3t",
+                "https://chat.test:8443/***",
+            ),
+            ("http://[::1]:1#s3cr3t@a", "http://[::1]:1/***"),
+            ("http://chat.test\\s3cr3t", "http://chat.test/***"),
+            ("s3cr3t", ":///***"),
+        ] {
+            assert_eq!(without_path(url), shown);
+        }
+    }
 
     #[test]
     fn own_networks_are_out_of_reach_unless_allowed() {

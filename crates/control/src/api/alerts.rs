@@ -7,18 +7,20 @@ use super::apis::{Library, PREFIX, alerts_of_canaries};
 use super::is_dry_run;
 use super::problem::Problem;
 use super::shapes::List;
+use crate::access::{Action, Caller, Scope};
 use crate::analytics::AnalyticsStorage;
 use crate::analytics::alerting::RULES;
-use axum::Json;
+use crate::webhook_addresses::without_path;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use weir_analytics::alerts::{Alert, Rule};
+use weir_analytics::alerts::{Alert, Channel, Rule};
 
 const KIND: Kind = Kind {
     name: "alert rule",
@@ -53,14 +55,30 @@ impl RuleState {
         let alerts = alerts.map(|(group, alert)| GroupState { group, alert }).collect();
         Self { rule, alerts }
     }
+
+    /// As a caller may see it: URLs of channels are secrets of those who may change rules.
+    fn shown_to(mut self, caller: &Caller) -> Self {
+        if !caller.can(Action::AlertsWrite, &Scope::Everything) {
+            for channel in &mut self.rule.channels {
+                if let Channel::Webhook { url } = channel {
+                    *url = without_path(url);
+                }
+            }
+        }
+        self
+    }
 }
 
-pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<List<RuleState>>, Problem> {
+pub async fn list(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<List<RuleState>>, Problem> {
     let listed = api.analytics()?.with(|kept| {
         let rules = kept.rules()?.into_iter();
-        Ok(rules.map(|rule| RuleState::of(kept, rule)).collect())
+        Ok(rules.map(|rule| RuleState::of(kept, rule)).collect::<Vec<_>>())
     });
-    let mut items: Vec<RuleState> = listed.await.map_err(failed)?;
+    let listed = listed.await.map_err(failed)?.into_iter();
+    let mut items: Vec<RuleState> = listed.map(|it| it.shown_to(&caller)).collect();
     let (documents, _) = api.store.read(PREFIX).await?;
     let of_canaries = alerts_of_canaries(&Library::new(documents))?;
     items.extend(of_canaries.into_iter().map(|(rule, alert)| RuleState {
@@ -73,14 +91,19 @@ pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<List<RuleState>>, 
     Ok(Json(List { items }))
 }
 
-pub async fn show(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Json<RuleState>, Problem> {
+pub async fn show(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<RuleState>, Problem> {
     let wanted = id.clone();
     let found = api.analytics()?.with(move |kept| {
         let rule = kept.rules()?.into_iter().find(|rule| rule.id == wanted);
         Ok(rule.map(|rule| RuleState::of(kept, rule)))
     });
     let found = found.await.map_err(failed)?;
-    found.map(Json).ok_or_else(|| KIND.missing(&id))
+    let shown = found.map(|it| Json(it.shown_to(&caller)));
+    shown.ok_or_else(|| KIND.missing(&id))
 }
 
 pub async fn create(

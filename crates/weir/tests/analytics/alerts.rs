@@ -160,3 +160,57 @@ fn no_data_is_a_state_of_its_own() {
     repeat(&weir.proxy(), "/ok", "", 10, 200);
     until("there is, and all is well", || state() == "ok");
 }
+
+/// Who knows such a URL may write into the chat behind it.
+#[test]
+fn urls_of_channels_are_for_who_may_change_rules() {
+    let folder = tempfile::tempdir().expect("a folder");
+    configure(folder.path(), upstream("a"));
+    let weir = Weir::start(folder.path(), &FLAGS);
+    let call = |method: &str, path: &str| Call::new(method, &weir.console(), path);
+    let user = |name: &str, role: &str, token: &str| {
+        let path = format!("/api/v1/users/{name}");
+        let call = call("POST", &path).header("Authorization", &format!("Bearer {token}"));
+        let rights = json!({ "rights": [{ "role": role }] });
+        let made = call.body(&rights.to_string()).make().expect(201).json();
+        made["token"].as_str().expect("a token").to_owned()
+    };
+    let rule = json!({
+        "name": "Chats", "metric": "calls", "operator": ">", "threshold": 1, "period": "2m",
+        "channels": [
+            { "kind": "webhook", "url": "https://chat.test/services/T0/s3cr3t" },
+            { "kind": "webhook", "url": "https://u:s3cr3t@chat.test:8443?token=s3cr3t" },
+        ],
+    });
+    call("POST", "/api/v1/alerts")
+        .body(&rule.to_string())
+        .make()
+        .expect(201);
+    let hook = json!({ "url": "https://chat.test/services/T0/s3cr3t", "events": ["*"] });
+    for (path, body) in [
+        ("/api/v1/applications/shop", json!({})),
+        ("/api/v1/applications/shop/webhooks/chat", hook),
+    ] {
+        call("PUT", path).body(&body.to_string()).make().expect(201);
+    }
+    let admin = user("root", "admin", "");
+    for role in ["read", "viewer", "analyst", "write", "operator"] {
+        let token = user(role, role, &admin);
+        for path in ["/api/v1/alerts", "/api/v1/alerts/chats"] {
+            let call = call("GET", path).header("Authorization", &format!("Bearer {token}"));
+            let told = call.make().expect(200).json();
+            let rule = told["items"].get(0).unwrap_or(&told);
+            let shown = ["https://chat.test/***", "https://chat.test:8443/***"];
+            let urls = [&rule["channels"][0]["url"], &rule["channels"][1]["url"]];
+            let may_change = ["write", "operator"].contains(&role);
+            assert_eq!(urls == shown, !may_change, "{role}: {told}");
+            assert_eq!(told.to_string().contains("s3cr3t"), may_change, "{role}: {told}");
+        }
+        let hooks = "/api/v1/applications/shop/webhooks";
+        let call = call("GET", hooks).header("Authorization", &format!("Bearer {token}"));
+        let answer = call.make();
+        // Analysts do not see applications.
+        let told = answer.status == 200 && answer.body.contains("s3cr3t");
+        assert_eq!(told, role == "write", "{role}: {}", answer.body);
+    }
+}

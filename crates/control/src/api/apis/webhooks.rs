@@ -7,11 +7,12 @@ use super::commit::WriteEffects;
 use super::entities::{answered, check_name, seen};
 use super::hooks::{keep, secret, shown, wanted};
 use super::library::{PREFIX, webhooks_of};
-use crate::access::{Action, Caller};
+use crate::access::{Action, Caller, Scope};
 use crate::api::operation::Operation;
 use crate::api::shapes::List;
 use crate::api::shapes::lifecycle::HookResponse;
 use crate::api::{Api, Problem};
+use crate::webhook_addresses::without_path;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
@@ -55,7 +56,11 @@ async fn list(
 ) -> Result<Json<Value>, Problem> {
     let library = api.library().await?;
     seen(&library, &caller, &format!("{PREFIX}applications/{name}"))?;
-    let hooks: Vec<Hook> = library.list(&webhooks_of(&name))?;
+    let mut hooks: Vec<Hook> = library.list(&webhooks_of(&name))?;
+    // Whoever knows such a URL may write to what is behind it.
+    if !caller.can(Action::SubscriptionsWrite, &Scope::Everything) {
+        hooks.iter_mut().for_each(|it| it.url = without_path(&it.url));
+    }
     let items: Vec<Value> = hooks.iter().map(shown).collect();
     Ok(Json(json!({ "items": items })))
 }

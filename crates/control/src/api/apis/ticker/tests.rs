@@ -343,7 +343,9 @@ async fn a_failing_candidate_goes_back_by_itself() {
     assert_eq!(canary_service, Value::Null);
     // Those who look at alerts see it, until another candidate comes.
     let alerts = async || {
-        let answer = crate::api::alerts::list(axum::extract::State(Arc::clone(&plane.api))).await;
+        let api = axum::extract::State(Arc::clone(&plane.api));
+        let caller = axum::Extension(crate::access::Caller::LocalAnonymous);
+        let answer = crate::api::alerts::list(api, caller).await;
         serde_json::to_value(answer.expect("alerts").0).expect("JSON")["items"].clone()
     };
     let told = alerts().await;

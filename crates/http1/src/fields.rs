@@ -68,13 +68,23 @@ pub fn forget_framing(headers: &mut Headers) {
     ]);
 }
 
-/// Whether a header describes the client, like those that the gateway sets itself.
+/// Whether a header tells about the client, as those do that the gateway sets itself; also with `_` for `-`, which are one
+/// for conditions.
 #[inline]
 pub fn is_forwarded(name: &[u8]) -> bool {
     // Few names begin like this.
-    matches!(name, [b'x' | b'X', b'-', b'f' | b'F' | b'r' | b'R', ..])
+    matches!(name, [b'x' | b'X', b'-' | b'_', b'f' | b'F' | b'r' | b'R', ..])
         && (name
             .get(..12)
-            .is_some_and(|start| start.eq_ignore_ascii_case(b"x-forwarded-"))
-            || name.eq_ignore_ascii_case(b"x-real-ip"))
+            .is_some_and(|start| is_alike(start, b"x-forwarded-"))
+            || is_alike(name, b"x-real-ip"))
+}
+
+/// Whether a name is this one, which is in lower case, or has `_` where it has `-`.
+fn is_alike(name: &[u8], lower: &[u8]) -> bool {
+    let fold = |byte: u8| match byte {
+        b'_' => b'-',
+        byte => byte.to_ascii_lowercase(),
+    };
+    name.len() == lower.len() && name.iter().zip(lower).all(|(byte, known)| fold(*byte) == *known)
 }

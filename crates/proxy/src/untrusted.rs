@@ -13,8 +13,11 @@ const NO_HOST: &[u8] = b"localhost";
 pub fn strip_headers(trusted: &[IpNet], request: &mut Request) {
     let is_trusted = DialectSettings::believes(trusted, request.peer.ip());
     let set = |request: &mut Request, name: &'static [u8], value: &[u8]| {
-        // An empty one says nothing.
-        if !is_trusted || request.headers.get(name).is_none_or(<[u8]>::is_empty) {
+        if !is_trusted {
+            // In conditions and keys of limits, `-` and `_` are one.
+            request.headers.set_owned(name, value);
+        } else if request.headers.get(name).is_none_or(<[u8]>::is_empty) {
+            // An empty one tells nothing.
             request.headers.set(name, value);
         }
     };
@@ -32,7 +35,7 @@ pub fn strip_headers(trusted: &[IpNet], request: &mut Request) {
     if !is_trusted {
         request.headers.remove(b"Forwarded");
         if !trusted.is_empty() {
-            request.headers.remove(b"X-Forwarded-For");
+            request.headers.remove_owned(b"X-Forwarded-For");
         }
     }
 }

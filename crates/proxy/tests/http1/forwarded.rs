@@ -52,6 +52,35 @@ fn what_untrusted_peers_say_is_gone_before_anything_looks() {
     }
 }
 
+/// For conditions and keys of limits, `-` and `_` are one.
+#[test]
+fn twins_of_what_untrusted_peers_say_are_gone_too() {
+    let upstream = Upstream::bind();
+    let address = upstream.address;
+    upstream.serve(|_| answer("ok"));
+    let (others, this) = (json!(["10.0.0.0/8"]), json!(["127.0.0.0/8"]));
+    for (name, variable) in [
+        ("X_Forwarded_For", "http_x_forwarded_for"),
+        ("x-forwarded_for", "http_x_forwarded_for"),
+        ("X_Forwarded_Host", "http_x_forwarded_host"),
+        ("X-Forwarded_Proto", "http_x_forwarded_proto"),
+        ("X_FORWARDED_PORT", "http_x_forwarded_port"),
+    ] {
+        for (trusted, status) in [(&others, 404), (&this, 200)] {
+            let gateway = gateway(address, trusted, &json!([variable, "==", "forged"]));
+            let mut client = gateway.connect();
+            client.send(format!(
+                "GET /path HTTP/1.1\r\nHost: client.example\r\n{name}: forged\r\n\r\n"
+            ));
+            let response = client.response_to("GET").unwrap();
+            let is_settled = name != "X_Forwarded_For" && name != "x-forwarded_for";
+            // What a trusted peer leaves out is filled in, and read first.
+            let status = if is_settled { 404 } else { status };
+            assert_eq!(response.head.status(), status, "{trusted} {name}");
+        }
+    }
+}
+
 #[test]
 fn upstreams_get_the_forwarded_headers_that_routes_saw() {
     let names = [

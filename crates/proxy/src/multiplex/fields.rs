@@ -199,6 +199,12 @@ struct Fields {
 impl Fields {
     /// Notes a field; says whether it goes into the header list as it stands.
     fn note(&mut self, name: &[u8], value: &[u8]) -> Result<bool, RefusalKind> {
+        // Servers of HTTP/1.1 drop it: a filter would look at another value than they do (RFC 9113, 8.2.1; RFC 9114, 4.2).
+        if let [first, .., last] | [first @ last] = value
+            && [first, last].into_iter().any(|it| matches!(it, b' ' | b'\t'))
+        {
+            return Err(bad("white space around the value of a field"));
+        }
         match name {
             b"host" | b"proxy" | b"http2-settings" => return Ok(false),
             b"cookie" => {

@@ -505,3 +505,20 @@ fn what_cannot_be_served_is_said_with_its_place() {
         assert!(found[0].message.contains(part), "{}", found[0].message);
     }
 }
+
+/// An answer with all that is wrong would be many times as long as what was sent.
+#[test]
+fn of_unknown_fields_only_so_many_are_told() {
+    let unknown = |before: &str| {
+        let lines = (0..5_000).map(|it| format!("{before}k{it}: {{}}\n"));
+        lines.collect::<String>()
+    };
+    for text in [
+        unknown(""),
+        format!("services:\n- name: s\n  url: http://a.test\n{}", unknown("  ")),
+    ] {
+        let found = read(&text, RouterFlavor::default()).expect_err("it is refused");
+        let errors = found.iter().filter(|it| it.severity == Severity::Error);
+        assert_eq!(errors.count(), 1_000);
+    }
+}

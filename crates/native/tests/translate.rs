@@ -309,3 +309,22 @@ fn secrets_do_not_show_in_findings() {
         );
     }
 }
+
+/// An answer with all that is wrong would be many times as long as what was sent.
+#[test]
+fn what_is_told_of_a_document_is_bounded() {
+    let unknown: String = (0..5_000).map(|it| format!("k{it}: {{}}\n")).collect();
+    let route = |it: usize| format!("{{name: r{it}, paths: [/], x: 1}}");
+    let routes: Vec<String> = (0..5_000).map(route).collect();
+    for text in [
+        format!("weir: 1\n{unknown}"),
+        format!(
+            "weir: 1\nservices: [{{name: s, url: 'http://a.test', routes: [{}]}}]",
+            routes.join(",")
+        ),
+    ] {
+        let document = document::parse(&text).expect("YAML");
+        let found = translate(&document).expect_err("it is refused");
+        assert_eq!(found.len(), 1_000);
+    }
+}

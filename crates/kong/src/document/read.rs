@@ -2,7 +2,7 @@
 
 use super::entity_type::{EntityType, IdFrom, UNREAD, entity_type};
 use super::{id, plugin, route, service, upstream};
-use crate::schema::{Fields, ItemLocation, Location, Problems, RawFields};
+use crate::schema::{Fields, ItemLocation, Location, MOST_UNKNOWN, Problems, RawFields};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use uuid::Uuid;
@@ -36,6 +36,8 @@ struct Reader<'r> {
     /// Before format 3.0 paths were marked otherwise.
     has_old_paths: bool,
     entities: Vec<RawEntity>,
+    /// How many fields of the document itself are unknown.
+    unknown: usize,
     problems: &'r mut Problems,
 }
 
@@ -53,6 +55,7 @@ pub fn document(document: &Value, problems: &mut Problems) -> Vec<RawEntity> {
     let mut reader = Reader {
         has_old_paths: version.is_some_and(|version| version != "3.0"),
         entities: Vec::new(),
+        unknown: 0,
         problems,
     };
     for (name, value) in fields {
@@ -95,7 +98,11 @@ impl Reader<'_> {
             }
             name => match entity_type(name) {
                 Some(entity_type) => self.list(entity_type, value, place, None),
-                None => self.problems.error(place, "unknown field"),
+                None if self.unknown < MOST_UNKNOWN => {
+                    self.unknown += 1;
+                    self.problems.error(place, "unknown field");
+                }
+                None => {}
             },
         }
     }

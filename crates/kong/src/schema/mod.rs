@@ -13,6 +13,7 @@ pub mod text;
 pub use check::{Check, EntityCheck, FieldTest, Requirement};
 pub use fields::{Fields, RawFields};
 pub use location::{ItemLocation, Location, Problems};
+pub use read::MOST_UNKNOWN;
 
 /// The fields of an entity, or of a record inside of one, and the checks over several of them.
 #[derive(Debug)]

@@ -3,6 +3,10 @@
 use super::{Default, Field, Fields, Kind, Location, Problems, Record};
 use serde_json::{Map, Value};
 
+/// The most unknown fields of an object that are reported: an answer with all of them would be many times as long as the
+/// object.
+pub const MOST_UNKNOWN: usize = 1_000;
+
 impl Record {
     /// Reads `given`. The result has every field that has a value, given or by default; if something is reported,
     /// it is not to be used.
@@ -14,10 +18,15 @@ impl Record {
     ) -> Fields {
         let mut failed: Vec<&str> = Vec::new();
         let mut values: Vec<Option<&Value>> = vec![None; self.fields.len()];
+        let mut unknown = 0;
         for (name, value) in given {
             match self.fields.iter().position(|field| field.name == name) {
                 Some(position) => values[position] = Some(value),
-                None => problems.error(&place.field(name), "unknown field"),
+                None if unknown < MOST_UNKNOWN => {
+                    unknown += 1;
+                    problems.error(&place.field(name), "unknown field");
+                }
+                None => {}
             }
         }
         let has_value = |(field, value): &(&Field, &Option<&Value>)| value.is_some() || field.fills_in();

@@ -5,19 +5,33 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use weir_model::{Diagnostic, DocPath, Severity};
 
+/// The most findings of a document that are collected: an answer with all of them would be many times as long as the document.
+const MOST: usize = 1_000;
+
 /// Collects findings while a document is read, so that one run names them all.
 #[derive(Default)]
 pub(super) struct Reader {
     found: Vec<Diagnostic>,
+    /// Whether one of them refuses the document.
+    is_refused: bool,
 }
 
 impl Reader {
     pub fn error(&mut self, place: DocPath, message: impl Into<String>) {
-        self.found.push(Diagnostic::error(place, message));
+        self.push(Diagnostic::error(place, message));
     }
 
     pub fn warning(&mut self, place: DocPath, message: impl Into<String>) {
-        self.found.push(Diagnostic::warning(place, message));
+        self.push(Diagnostic::warning(place, message));
+    }
+
+    fn push(&mut self, found: Diagnostic) {
+        let refuses = found.severity != Severity::Warning;
+        // The first that refuses the document counts, however many warnings there are.
+        if self.found.len() < MOST || (refuses && !self.is_refused) {
+            self.found.push(found);
+        }
+        self.is_refused |= refuses;
     }
 
     /// The map at `place`; anything else is an error.
@@ -65,7 +79,7 @@ impl Reader {
                 for found in diagnostics.into_iter().map(reword) {
                     let mut path = place.clone();
                     path.0.extend(found.path.0);
-                    self.found.push(Diagnostic { path, ..found });
+                    self.push(Diagnostic { path, ..found });
                 }
                 None
             }
@@ -75,7 +89,7 @@ impl Reader {
     /// Whether all fields of the map are expected ones; each that is not is an error.
     pub fn check_fields(&mut self, map: &Map<String, Value>, place: &DocPath, expected: &[String]) -> bool {
         let mut is_good = true;
-        for key in map.keys().filter(|key| !expected.contains(key)) {
+        for key in map.keys().filter(|key| !expected.contains(key)).take(MOST) {
             let names: Vec<&str> = expected.iter().map(String::as_str).collect();
             self.error(place.field(key.as_str()), unknown_field(key, &names));
             is_good = false;
@@ -90,7 +104,7 @@ impl Reader {
 
     /// Whether nothing refuses the document so far.
     pub fn is_good(&self) -> bool {
-        self.found.iter().all(|found| found.severity == Severity::Warning)
+        !self.is_refused
     }
 }
 

@@ -116,7 +116,7 @@ fn slow_down(what: &str, wait: Duration) -> Response {
     answer
 }
 
-/// Begins a session. Returns the header that sets its cookie.
+/// Begins a session, and ends the one that the browser had. Gives the header that sets its cookie.
 pub async fn begin_session(
     portals: &Portals,
     visit: &Visit,
@@ -129,6 +129,9 @@ pub async fn begin_session(
         .unwrap_or_default();
     let from = (visit.address.to_canonical().to_string(), agent.to_owned());
     let (portal, now) = (&visit.portal.name, SystemTime::now());
+    if let Some(former) = cookie::get(headers, visit.is_secure()) {
+        portals.people.end(portal, &former, now).await?;
+    }
     let value = portals.people.begin(portal, &developer.id, from, now).await?;
     Ok(cookie::set(&value, visit.is_secure()))
 }

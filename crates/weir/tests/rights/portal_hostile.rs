@@ -355,7 +355,9 @@ async fn sessions_are_made_by_signing_in() {
     let first = portal.join("ann").await;
     let planted = "__Host-weir-portal=planted";
     let body = json!({ "mail": "ann@example.test", "password": PASSWORD });
-    let done = portal.send("POST", "/portal/v1/session", planted, body).await;
+    let done = portal
+        .send("POST", "/portal/v1/session", planted, body.clone())
+        .await;
     let set = done.headers["set-cookie"].to_str().expect("text").to_owned();
     for part in [
         "__Host-weir-portal=",
@@ -372,8 +374,16 @@ async fn sessions_are_made_by_signing_in() {
     let me = async |cookie: &str| portal.call("GET", "/portal/v1/me", cookie).await.body["id"].clone();
     assert_eq!(me(planted).await, Value::Null);
     assert_ne!(me(&second).await, Value::Null);
-    portal.call("DELETE", "/portal/v1/session", &second).await;
-    assert_eq!(me(&second).await, Value::Null, "signed out");
+    let done = portal.send("POST", "/portal/v1/session", &second, body).await;
+    let third = done.cookies().remove(0);
+    assert_eq!(
+        me(&second).await,
+        Value::Null,
+        "the browser's former session ends"
+    );
+    assert_ne!(me(&first).await, Value::Null, "those of other browsers stay");
+    portal.call("DELETE", "/portal/v1/session", &third).await;
+    assert_eq!(me(&third).await, Value::Null, "signed out");
     portal
         .send(
             "POST",

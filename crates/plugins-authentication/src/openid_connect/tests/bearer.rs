@@ -102,114 +102,41 @@ fn bearer_tokens_are_checked_by_the_providers_keys() {
 /// The defect: where access tokens were asked for, identity tokens and tokens without an end were taken.
 #[test]
 fn identity_tokens_and_tokens_without_an_end_are_no_access_tokens() {
+    // Whether they are taken where any is, where an access token is asked for, and where one for pets is.
+    const ALL: [bool; 3] = [true, true, true];
+    const NONE: [bool; 3] = [true, false, false];
     let provider = FakeProvider::new();
-    let of_kind = |kind: &str, more: Value| {
-        let mut claims = json!({"iss": ISSUER, "sub": "alice", "exp": NOW_S + 60});
-        for (name, value) in more.as_object().expect("claims") {
-            claims[name] = value.clone();
-        }
-        claims
-            .as_object_mut()
-            .expect("claims")
-            .retain(|_, value| !value.is_null());
-        provider.key.sign_as(kind, &claims).expect("signed")
-    };
-    let id_token = json!({"aud": "shop", "azp": "shop", "nonce": "n"});
-    for (what, token, of_any, of_access, with_audience) in [
-        ("plain", of_kind("JWT", json!({"aud": "pets"})), true, true, true),
-        ("no audience", of_kind("JWT", json!({})), true, true, false),
+    for (kind, claims, expected) in [
+        ("JWT", json!({"aud": "pets"}), ALL),
+        ("JWT", json!({}), [true, true, false]),
+        ("at+jwt", json!({"aud": "pets", "nonce": "n"}), ALL),
+        ("application/AT+JWT", json!({"aud": "pets", "azp": "pets"}), ALL),
+        ("at+jwt", json!({"aud": "pets", "exp": null}), NONE),
+        ("JWT", json!({"aud": "pets", "nonce": "n"}), NONE),
+        ("JWT", json!({"aud": "pets", "at_hash": "h"}), NONE),
+        ("JWT", json!({"aud": "pets", "c_hash": "h"}), NONE),
+        // Keycloak and Cognito say which it is.
+        ("JWT", json!({"aud": "pets", "typ": "ID"}), NONE),
+        ("JWT", json!({"aud": "pets", "typ": "Bearer"}), ALL),
+        ("JWT", json!({"aud": "pets", "token_use": "id"}), NONE),
+        // For its client, and for one that is asked for by its name.
+        ("JWT", json!({"aud": ["shop"], "azp": "shop"}), NONE),
         (
-            "an access token",
-            of_kind("at+jwt", json!({"aud": "pets", "nonce": "n"})),
-            true,
-            true,
-            true,
+            "JWT",
+            json!({"aud": "pets", "client_id": "pets"}),
+            [true, false, true],
         ),
-        (
-            "in full",
-            of_kind("application/AT+JWT", json!({"aud": "pets", "azp": "pets"})),
-            true,
-            true,
-            true,
-        ),
-        (
-            "no end",
-            of_kind("at+jwt", json!({"aud": "pets", "exp": null})),
-            true,
-            false,
-            false,
-        ),
-        (
-            "nonce",
-            of_kind("JWT", json!({"aud": "pets", "nonce": "n"})),
-            true,
-            false,
-            false,
-        ),
-        (
-            "at_hash",
-            of_kind("JWT", json!({"aud": "pets", "at_hash": "h"})),
-            true,
-            false,
-            false,
-        ),
-        (
-            "c_hash",
-            of_kind("JWT", json!({"aud": "pets", "c_hash": "h"})),
-            true,
-            false,
-            false,
-        ),
-        (
-            "Keycloak's",
-            of_kind("JWT", json!({"aud": "pets", "typ": "ID"})),
-            true,
-            false,
-            false,
-        ),
-        (
-            "Keycloak's access token",
-            of_kind("JWT", json!({"aud": "pets", "typ": "Bearer"})),
-            true,
-            true,
-            true,
-        ),
-        (
-            "Cognito's",
-            of_kind("JWT", json!({"aud": "pets", "token_use": "id"})),
-            true,
-            false,
-            false,
-        ),
-        (
-            "for its client",
-            of_kind("JWT", json!({"aud": ["shop"], "azp": "shop"})),
-            true,
-            false,
-            false,
-        ),
-        (
-            "for its client, which is asked for",
-            of_kind("JWT", json!({"aud": "pets", "client_id": "pets"})),
-            true,
-            false,
-            true,
-        ),
-        ("all", of_kind("JWT", id_token), true, false, false),
     ] {
-        for (asked, audiences, expected) in [
-            (false, &[][..], of_any),
-            (true, &[][..], of_access),
-            (true, &["pets"][..], with_audience),
-        ] {
+        let token = format!("Bearer {}", provider.token_of(kind, &claims));
+        for (index, expected) in expected.into_iter().enumerate() {
             let filter = filter(|config| {
                 config.methods = vec![Method::Bearer];
-                config.required.access_token = asked;
-                config.required.audiences = audiences.iter().map(|it| (*it).to_owned()).collect();
+                config.required.access_token = index > 0;
+                config.required.audiences = (index > 1).then(|| "pets".to_owned()).into_iter().collect();
             });
-            let mut bearer = call("GET /", &[("Authorization", &format!("Bearer {token}"))]);
+            let mut bearer = call("GET /", &[("Authorization", &token)]);
             let is_taken = word(&provider.run(&filter, &mut bearer)) == "continue";
-            assert_eq!(is_taken, expected, "{what} {asked} {audiences:?}");
+            assert_eq!(is_taken, expected, "{kind} {claims} {index}");
         }
     }
 }

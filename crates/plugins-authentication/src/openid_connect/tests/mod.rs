@@ -69,11 +69,16 @@ impl FakeProvider {
     }
 
     fn token(&self, more: Value) -> String {
+        self.token_of("JWT", &more)
+    }
+
+    /// A token of a kind. A claim that is null is left out.
+    fn token_of(&self, kind: &str, more: &Value) -> String {
         let mut claims = json!({"iss": ISSUER, "sub": "alice", "exp": NOW_S + 60});
-        for (name, value) in more.as_object().expect("claims") {
-            claims[name] = value.clone();
-        }
-        self.key.sign(&claims).expect("signed")
+        let all = claims.as_object_mut().expect("claims");
+        all.extend(more.as_object().expect("claims").clone());
+        all.retain(|_, value| !value.is_null());
+        self.key.sign_as(kind, &claims).expect("signed")
     }
 
     fn id_token(&self) -> String {

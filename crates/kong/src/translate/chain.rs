@@ -20,6 +20,9 @@ use uuid::Uuid;
 use weir_model::{ChainStep, ConsumerTable, Diagnostic, PluginInstance, PluginRef};
 use weir_plugins::SERVICE_LABEL;
 
+/// Plugins whose counts belong to the place of an instance, and not to the instance.
+const COUNTED_BY_PLACE: [&str; 2] = ["rate-limiting", "response-ratelimiting"];
+
 /// The owner of an instance, consumers aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Scope {

@@ -1,4 +1,4 @@
-//! Events on a stream of HTTP/2 or HTTP/3.
+//! Events on a stream of HTTP/2 or HTTP/3: data, trailers and the end.
 
 use bytes::Bytes;
 use http::HeaderMap;

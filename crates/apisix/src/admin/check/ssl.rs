@@ -1,4 +1,4 @@
-//! The rules for certificates and keys.
+//! The rules for certificates and keys in documents, beyond their shapes.
 
 use super::shaped;
 use crate::admin::kind::Kind;

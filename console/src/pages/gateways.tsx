@@ -40,6 +40,7 @@ const columns: Column<Gateway>[] = [
     title: 'Behind',
     text: (it) => (number(it['lag_revisions']) === 0 ? 'in step' : `${number(it['lag_revisions'])} revisions, ${duration(number(it['lag_ms']))}`),
     from: 2,
+    width: 'minmax(5rem, 0.8fr)',
   },
   {
     id: 'left_out',
@@ -60,9 +61,9 @@ const columns: Column<Gateway>[] = [
     width: '4rem',
   },
   { id: 'memory', title: 'Memory', text: (it) => (it.memory_bytes == null ? 'not told' : shown(it.memory_bytes, 'bytes')), number: (it) => it.memory_bytes ?? -1, from: 2, width: '5.5rem' },
-  { id: 'up', title: 'Running for', text: (it) => (it.uptime_s == null ? 'not told' : duration(it.uptime_s * 1000)), number: (it) => it.uptime_s ?? -1, from: 3, width: '5.5rem' },
-  { id: 'environment', title: 'Environments', text: (it) => it.environments.join(', ') || 'not told', from: 3 },
-  { id: 'address', title: 'Address', text: (it) => it.address, from: 3 },
+  { id: 'up', title: 'Running for', text: (it) => (it.uptime_s == null ? 'not told' : duration(it.uptime_s * 1000)), number: (it) => it.uptime_s ?? -1, from: 3, width: '6.5rem' },
+  { id: 'environment', title: 'Environments', text: (it) => it.environments.join(', ') || 'not told', from: 3, width: 'minmax(6.5rem, 0.8fr)' },
+  { id: 'address', title: 'Address', text: (it) => it.address, from: 3, width: 'minmax(8.5rem, 1fr)' },
   { id: 'version', title: 'Version', text: (it) => it.version, from: 3, width: '4.5rem' },
   { id: 'seen', title: 'Last heard', text: (it) => String(number(it['last_seen'])), render: (it) => <Time at={number(it['last_seen'])} />, from: 2 },
 ]

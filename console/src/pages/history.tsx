@@ -25,7 +25,7 @@ const columns: Column<Commit>[] = [
   { id: 'what', title: 'What', text: (it) => `${summary(it)} ${it.changes.map((change) => change.document).join(' ')}`, render: summary, width: 'minmax(6rem, 2fr)' },
   { id: 'documents', title: 'Documents', text: (it) => touched(it), from: 2, width: 'minmax(8rem, 1.2fr)' },
   { id: 'who', title: 'Who', text: (it) => it.author, from: 2, width: 'minmax(5rem, 0.7fr)' },
-  { id: 'when', title: 'When', text: (it) => new Date(it.time * 1000).toISOString(), render: (it) => <Time at={it.time} />, width: 'minmax(5.5rem, 0.7fr)' },
+  { id: 'when', title: 'When', text: (it) => new Date(it.time * 1000).toISOString(), render: (it) => <Time at={it.time} />, width: 'minmax(6.5rem, 0.7fr)' },
 ]
 
 /** What a commit touched, by kind. */

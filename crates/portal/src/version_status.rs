@@ -145,7 +145,7 @@ impl StatusCache {
         Ok(made)
     }
 
-    /// The place of a version's answer. If there are too many, those that nobody needs go; one too many is kept by nobody.
+    /// The place of a version's answer. If there are too many, old ones go; one too many is not kept.
     fn slot(&self, version: String, now: u64) -> Arc<Slot> {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if slots.len() >= MAX_KEPT && !slots.contains_key(&version) {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_waits_for_an_answer_about_another_version_or_for_a_newer_one() {
+    async fn an_answer_waits_for_no_other_version_and_for_no_newer_one() {
         let cache = StatusCache::default();
         let good = |it: f64| async move || Ok::<_, ()>(answer(it));
         let get = |version: &str, now, it| cache.get(version.to_owned(), now, good(it));

@@ -57,7 +57,7 @@ fn counts_belong_to_what_a_plugin_is_for() {
     let states = |id: &str| {
         let limit = |name: &str| format!("{{name: {name}, id: {id}, config: {{minute: 5}}}}");
         let text = format!(
-            "{SERVICE}    plugins: [{}]\nplugins: [{}]",
+            "{SERVICE}    paths: [/]\n    plugins: [{}]\nplugins: [{}]",
             limit("rate-limiting"),
             limit("rate-limiting").replace("0001", "0002"),
         );
@@ -80,7 +80,7 @@ fn counts_belong_to_what_a_plugin_is_for() {
 #[test]
 fn keys_of_both_plugins_belong_to_their_consumers() {
     let text = "consumers: [{username: ada, keyauth_credentials: [{key: k1}], keyauth_enc_credentials: [{key: k2}]}]\n\
-                keyauth_enc_credentials: [{key: k3, consumer: {username: ada}}]";
+                keyauth_enc_credentials: [{key: k3, consumer: ada}]";
     let (model, _) = read(text, RouterFlavor::default()).unwrap_or_else(|found| panic!("{found:?}"));
     let credentials = model.consumers[0].credentials.iter();
     let keys: Vec<Value> = credentials.map(|it| it.config["key"].clone()).collect();

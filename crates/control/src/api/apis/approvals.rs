@@ -1,5 +1,6 @@
 //! Approvals: the agreement of a second person to one exact revision.
 
+use super::authors::authors_between;
 use super::commit::{WriteEffects, now};
 use super::entities::{body_of, parse};
 use super::library::{self, Library};
@@ -180,23 +181,6 @@ fn authors(
     // The last one may be made in this very step.
     authors.extend(revision.authors.iter().cloned());
     authors.insert(revision.author.clone());
-    authors.remove("");
-    Ok(authors)
-}
-
-/// Who has made the revisions behind one, up to another one and with it.
-pub fn authors_between(
-    library: &Library,
-    (name, version): (&str, &str),
-    (after, up_to): (u32, u32),
-) -> Result<BTreeSet<String>, Problem> {
-    let all: Vec<Revision> = library.list(&library::revisions_key(name, version))?;
-    let is_between = |it: &&Revision| it.number > after && it.number <= up_to;
-    let mut authors = BTreeSet::new();
-    for it in all.iter().filter(is_between) {
-        authors.extend(it.authors.iter().cloned());
-        authors.insert(it.author.clone());
-    }
     authors.remove("");
     Ok(authors)
 }

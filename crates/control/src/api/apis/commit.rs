@@ -2,7 +2,6 @@
 //! at one revision of the store; if something else was committed meanwhile, all of it again.
 
 use super::access::{Access, documents_of_product};
-use super::conflict_search::{ConflictSearch, ConflictsFound};
 use super::library::{Changes, Library, PREFIX};
 use super::trial::Trial;
 use super::{specs, unrendered};
@@ -43,6 +42,9 @@ impl<A> WriteEffects<A> {
     }
 }
 
+/// What is searched for among entities before they are rendered; it may take its time.
+pub type Search<F> = Box<dyn FnOnce(&Api, &Library) -> Result<F, Problem> + Send>;
+
 /// The outcome of a commit, or of a dry run.
 pub struct CommitResult<A> {
     pub answer: A,
@@ -80,16 +82,16 @@ impl Api {
             .await
     }
 
-    /// The same, with a search for conflicts, whose result `settle` puts into the write, and with tests that are run by what
+    /// The same, with a search on a thread of its own, whose result `settle` puts into the write, and with tests that are run by what
     /// gateways would serve; `judge` says whether what came of them refuses it.
-    pub(super) async fn manage_tested<A: Send>(
+    pub(super) async fn manage_tested<A: Send, F: Send + 'static>(
         self: &Arc<Self>,
         caller: &Caller,
         headers: &HeaderMap,
         work: impl FnMut(&mut Library) -> Result<WriteEffects<A>, Problem> + Send,
         searching: (
-            impl Fn(&A) -> Option<ConflictSearch> + Send,
-            impl Fn(&mut Library, &mut WriteEffects<A>, ConflictsFound) -> Result<(), Problem> + Send,
+            impl Fn(&A) -> Option<Search<F>> + Send,
+            impl Fn(&mut Library, &mut WriteEffects<A>, F) -> Result<(), Problem> + Send,
         ),
         testing: (
             impl Fn(&A) -> Option<Trial> + Send,
@@ -109,21 +111,21 @@ impl Api {
     ) -> Result<CommitResult<A>, Problem> {
         let searching = (
             |_: &A| None,
-            |_: &mut Library, _: &mut WriteEffects<A>, _: ConflictsFound| Ok(()),
+            |_: &mut Library, _: &mut WriteEffects<A>, (): ()| Ok(()),
         );
         let testing = (|_: &A| None, |_: &TestReport| Ok(()));
         self.manage_with(whose, now, work, (searching, testing)).await
     }
 
-    async fn manage_with<A: Send>(
+    async fn manage_with<A: Send, F: Send + 'static>(
         self: &Arc<Self>,
         (author, is_dry): (&str, bool),
         now: u64,
         mut work: impl FnMut(&mut Library) -> Result<WriteEffects<A>, Problem> + Send,
         ((search, settle), (trial, judge)): (
             (
-                impl Fn(&A) -> Option<ConflictSearch> + Send,
-                impl Fn(&mut Library, &mut WriteEffects<A>, ConflictsFound) -> Result<(), Problem> + Send,
+                impl Fn(&A) -> Option<Search<F>> + Send,
+                impl Fn(&mut Library, &mut WriteEffects<A>, F) -> Result<(), Problem> + Send,
             ),
             (
                 impl Fn(&A) -> Option<Trial> + Send,
@@ -136,7 +138,7 @@ impl Api {
             let mut library = Library::new(documents);
             let mut done = work(&mut library)?;
             if let Some(search) = search(&done.answer) {
-                let (searched, found) = search.run(self, library).await?;
+                let (searched, found) = self.search(library, search).await?;
                 library = searched;
                 settle(&mut library, &mut done, found)?;
             }
@@ -183,6 +185,22 @@ impl Api {
             StatusCode::CONFLICT,
             "others write too fast; try again",
         ))
+    }
+
+    /// Searches among entities, and gives them back.
+    async fn search<F: Send + 'static>(
+        self: &Arc<Self>,
+        library: Library,
+        search: Search<F>,
+    ) -> Result<(Library, F), Problem> {
+        let api = Arc::clone(self);
+        let searching = tokio::task::spawn_blocking(move || {
+            let found = search(&api, &library);
+            found.map(|found| (library, found))
+        });
+        searching
+            .await
+            .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?
     }
 
     /// Refuses what would not be served whole, and is not broken without the write.

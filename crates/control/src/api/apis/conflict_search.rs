@@ -1,5 +1,4 @@
-//! The search for all that takes calls of a publication. It compiles routes, so that it works on another thread than those
-//! that answer calls.
+//! The search for all that takes calls of a publication. It compiles routes, so that a write calls it on a thread of its own.
 //!
 //! **What it is not**: the kinds of conflicts are found in [`super::conflicts`], [`super::foreign_conflicts`] and
 //! [`super::adopting`].
@@ -9,9 +8,7 @@ use super::conflicts::{self, Conflict};
 use super::library::Library;
 use super::{adopting, foreign_conflicts};
 use crate::api::{Api, Problem};
-use axum::http::StatusCode;
 use serde_json::Value;
-use std::sync::Arc;
 use weir_apis::entities::Publication;
 use weir_apis::render;
 
@@ -42,19 +39,8 @@ impl ConflictsFound {
 }
 
 impl ConflictSearch {
-    /// Searches, and gives the library back.
-    pub async fn run(self, api: &Arc<Api>, library: Library) -> Result<(Library, ConflictsFound), Problem> {
-        let api = Arc::clone(api);
-        let searching = tokio::task::spawn_blocking(move || {
-            let found = self.find(&api, &library);
-            found.map(|found| (library, found))
-        });
-        searching
-            .await
-            .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?
-    }
-
-    fn find(&self, api: &Api, library: &Library) -> Result<ConflictsFound, Problem> {
+    /// Searches. It takes its time with many routes.
+    pub fn find(&self, api: &Api, library: &Library) -> Result<ConflictsFound, Problem> {
         let publication = &self.publication;
         let version = library.version(&publication.api, &publication.version)?;
         let documents = documents(library, publication, now())?;

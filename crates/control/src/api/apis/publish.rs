@@ -2,7 +2,7 @@
 //! Rolling back and promoting are publishes of revisions that exist.
 
 use super::adopting;
-use super::commit::{CommitResult, WriteEffects, memmem, now};
+use super::commit::{CommitResult, Search, WriteEffects, memmem, now};
 use super::conflict_search::{ConflictSearch, ConflictsFound};
 use super::library::{self, Library};
 use super::step::Step;
@@ -226,7 +226,9 @@ async fn run(
     };
     let search = |outcome: &PublishResult| {
         let publication = outcome.publication.clone();
-        Some(ConflictSearch { publication })
+        let search = ConflictSearch { publication };
+        let search: Search<ConflictsFound> = Box::new(move |api, library| search.find(api, library));
+        Some(search)
     };
     let settle = |library: &mut Library, done: &mut WriteEffects<PublishResult>, found: ConflictsFound| {
         conclude(library, &step.caller, &wanted, (&mut done.answer, found))

@@ -1,7 +1,7 @@
 //! Reviews of drafts: the owner asks for one, another person approves what the draft holds or asks for changes. What was
 //! said is about one content: a change of the draft ends the review and makes approvals of a publish outdated.
 
-use super::approvals;
+use super::authors::authors_between;
 use super::commit::{WriteEffects, now};
 use super::entities::{body_of, parse};
 use super::library::{self, Library};
@@ -183,7 +183,7 @@ fn authors(library: &Library, entity: &Version) -> Result<BTreeSet<String>, Prob
     )))?;
     let oldest = published.iter().map(|it| it.revision).min().unwrap_or_default();
     let version = (&*entity.api, &*entity.version);
-    let mut authors = approvals::authors_between(library, version, (oldest, entity.last_revision))?;
+    let mut authors = authors_between(library, version, (oldest, entity.last_revision))?;
     authors.extend(entity.draft.authors.iter().cloned());
     if let Some(last) = last_revision(library, entity)? {
         authors.extend(last.authors);

@@ -217,3 +217,35 @@ fn a_review_is_asked_for_and_decided_from_a_terminal() {
     assert_eq!(review(&["--ask-changes"]).0, Some(2), "without a reason");
     assert_eq!(review(&["--approve"]).0, Some(1), "no review was asked for");
 }
+
+/// The defect: who had made an earlier revision of a draft approved the draft, as it was another person's by then.
+#[test]
+fn authors_of_earlier_revisions_do_not_approve_what_is_not_published() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    let people = People::of(&plane);
+    let both = || json!([{"role": "api-owner"}, {"role": "approver"}]);
+    let (ann, bob) = (people.add("ann", both()), people.add("bob", both()));
+    let cyd = people.add("cyd", json!([{"role": "approver"}]));
+    let approve = |token: &str| people.ask(token, "POST", DECISION, json!({"state": "approved"}));
+    let write = |token: &str, title: &str| {
+        people.ask(token, "PUT", VERSION, titled(title)).expect(200);
+        people.ask(token, "POST", REVIEW, json!({})).expect(200);
+    };
+    people.ask(&ann, "PUT", VERSION, titled("second")).expect(200);
+    people
+        .ask(&ann, "POST", &format!("{VERSION}/revisions"), json!({}))
+        .expect(201);
+    write(&bob, "third");
+    let own = approve(&ann).expect(403);
+    assert!(own.body.contains("ann has made a part"), "{own:?}");
+    approve(&cyd).expect(200);
+
+    // What is published in all places where the version is, is no longer what a review is about.
+    let body = json!({"runtime": runtime(upstream("pets"))});
+    people
+        .ask(&bob, "POST", "/api/v1/publications/pets/1.0.0/test", body)
+        .expect(200);
+    write(&bob, "fourth");
+    approve(&ann).expect(200);
+}

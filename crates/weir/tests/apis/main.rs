@@ -5,6 +5,7 @@ mod acceptance;
 mod adopting;
 mod approving;
 mod bad_input;
+mod changing;
 mod commands;
 mod erasing;
 mod events;

@@ -4,7 +4,7 @@ use super::authors::authors_between;
 use super::commit::{WriteEffects, now};
 use super::entities::{body_of, parse};
 use super::library::{self, Library};
-use super::visible::Places;
+use super::visible::EntityScopes;
 use super::{publish, versions};
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::JsonBody;
@@ -52,7 +52,7 @@ pub struct Decision {
 
 /// Refuses what a caller may not do with an approval, which lies in its API and in the environment of its publication.
 fn permit(caller: &Caller, action: Action, approval: &Approval) -> Result<(), Problem> {
-    Places::of_publication(&approval.publication).permit(caller, action)
+    EntityScopes::of_publication(&approval.publication).permit(caller, action)
 }
 
 /// The approvals of those APIs and environments that the caller may see.

@@ -42,6 +42,7 @@ pub fn operations() -> Vec<Operation> {
         of_apis(),
         of_documents(),
         of_versions(),
+        of_revisions(),
         of_reviews(),
         of_tests(),
         of_adoption(),
@@ -165,7 +166,6 @@ fn of_documents() -> Vec<Operation> {
 }
 
 fn of_versions() -> Vec<Operation> {
-    const REVISIONS: &str = "/api/v1/apis/{api}/versions/{version}/revisions";
     let (see, write) = (Action::ApisRead, Action::ApisWrite);
     vec![
         Operation::get(VERSIONS, "listVersions", see, versions::list)
@@ -231,6 +231,13 @@ fn of_versions() -> Vec<Operation> {
         )
         .body::<versions::LintRequest>()
         .answers::<LintResponse>(),
+    ]
+}
+
+fn of_revisions() -> Vec<Operation> {
+    const REVISIONS: &str = "/api/v1/apis/{api}/versions/{version}/revisions";
+    let (see, write) = (Action::ApisRead, Action::ApisWrite);
+    vec![
         Operation::get(REVISIONS, "listRevisions", see, versions::revisions)
             .about("APIs", "Lists revisions")
             .answers::<List<Revision>>(),

@@ -7,7 +7,7 @@ use super::entities::{body_of, parse};
 use super::library::{self, Library, PREFIX};
 use super::subscriptions::plan_of;
 use super::trial_keys;
-use super::visible::Places;
+use super::visible::EntityScopes;
 use crate::access::{Action, Caller};
 use crate::api::{Api, Problem};
 use crate::last_use::last_uses;
@@ -111,7 +111,7 @@ pub async fn list(
 ) -> Result<Json<Value>, Problem> {
     let library = api.library().await?;
     let subscription: Subscription = library.get(&library::subscription_key(&id))?;
-    Places::of_subscription(&library, &subscription)?.permit(&caller, Action::SubscriptionsRead)?;
+    EntityScopes::of_subscription(&library, &subscription)?.permit(&caller, Action::SubscriptionsRead)?;
     let mut known = of_subscription(&library, &id)?;
     known.extend(of_application(&library, &subscription)?);
     let ids: Vec<String> = known.iter().map(|it| it.id.clone()).collect();
@@ -232,7 +232,8 @@ pub async fn add(
     let written = api
         .manage(&caller, &headers, |library| {
             let subscription: Subscription = library.get(&library::subscription_key(&id))?;
-            Places::of_subscription(library, &subscription)?.permit(&caller, Action::SubscriptionsWrite)?;
+            EntityScopes::of_subscription(library, &subscription)?
+                .permit(&caller, Action::SubscriptionsWrite)?;
             if matches!(
                 subscription.state,
                 SubscriptionState::Pending | SubscriptionState::Rejected | SubscriptionState::Closed
@@ -284,7 +285,7 @@ pub async fn revoke(
 ) -> Result<StatusCode, Problem> {
     api.manage(&caller, &headers, |library| {
         let subscription: Subscription = library.get(&library::subscription_key(&id))?;
-        Places::of_subscription(library, &subscription)?.permit(&caller, Action::SubscriptionsWrite)?;
+        EntityScopes::of_subscription(library, &subscription)?.permit(&caller, Action::SubscriptionsWrite)?;
         let mut known: Credential = library.get(&library::credential_key(&credential))?;
         if known.subscription != id {
             return Err(Problem::not_found(format_args!(

@@ -5,7 +5,7 @@ use super::commit::{WriteEffects, now};
 use super::credentials;
 use super::entities::{body_of, parse};
 use super::library::{self, Library, PREFIX};
-use super::visible::Places;
+use super::visible::EntityScopes;
 use crate::access::{Action, Caller};
 use crate::api::json_body::JsonBody;
 use crate::api::{Api, Problem};
@@ -213,7 +213,8 @@ pub async fn state(
     let written = api
         .manage(&caller, &headers, |library| {
             let mut subscription: Subscription = library.get(&library::subscription_key(&id))?;
-            Places::of_subscription(library, &subscription)?.permit(&caller, Action::SubscriptionsWrite)?;
+            EntityScopes::of_subscription(library, &subscription)?
+                .permit(&caller, Action::SubscriptionsWrite)?;
             subscription.state = states::subscription(subscription.state, to, side)?;
             subscription.reason.clone_from(&wanted.reason);
             subscription.processed_by = caller.name();

@@ -1,5 +1,5 @@
-//! Who sees which entities of API management. An entity lies in APIs, environments or portals; who has a right in them sees it in
-//! lists and reads it, and nobody else. Lists show what is left, and are empty where nothing is.
+//! Which callers see which entities of API management. An entity lies in APIs, environments or portals: a caller with a
+//! right there sees it in lists and reads it, other callers do not. A list may be empty.
 //!
 //! **What it is not**: paths that name their API or environment are checked before, in `operation`.
 
@@ -11,10 +11,10 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use weir_apis::entities::{Product, Subscription};
 
-/// Where something lies: a right in one part of each place is asked for.
-pub struct Places(Vec<Vec<Scope>>);
+/// The scopes that an entity lies in. A caller needs a right in one scope of each group.
+pub struct EntityScopes(Vec<Vec<Scope>>);
 
-impl Places {
+impl EntityScopes {
     /// Nowhere in particular: a right in everything is asked for.
     fn everywhere() -> Self {
         Self(vec![vec![Scope::Everything]])
@@ -121,20 +121,20 @@ impl<'s> Sight<'s> {
         };
         let text = |field: &str| item[field].as_str().unwrap_or_default();
         let places = match kind {
-            "apis" => Places::of_api(text("name")),
-            "versions" => Places::of_api(text("api")),
-            "publications" => Places::of_publication(&format!(
+            "apis" => EntityScopes::of_api(text("name")),
+            "versions" => EntityScopes::of_api(text("api")),
+            "publications" => EntityScopes::of_publication(&format!(
                 "{}/{}/{}",
                 text("api"),
                 text("version"),
                 text("environment")
             )),
-            "products" => Places::of_product(&entity(item)?),
-            "subscriptions" => Places::of_subscription(self.library, &entity(item)?)?,
+            "products" => EntityScopes::of_product(&entity(item)?),
+            "subscriptions" => EntityScopes::of_subscription(self.library, &entity(item)?)?,
             "applications" if self.applications(action)?.contains(text("name")) => return Ok(Ok(())),
-            "environments" => Places(vec![vec![Scope::Environment(text("name").to_owned())]]),
-            "portals" => Places(vec![vec![Scope::Portal(text("name").to_owned())]]),
-            _ => Places::everywhere(),
+            "environments" => EntityScopes(vec![vec![Scope::Environment(text("name").to_owned())]]),
+            "portals" => EntityScopes(vec![vec![Scope::Portal(text("name").to_owned())]]),
+            _ => EntityScopes::everywhere(),
         };
         Ok(places.permit(self.caller, action))
     }
@@ -145,7 +145,7 @@ impl<'s> Sight<'s> {
             let all: Vec<Subscription> = self.library.list(&format!("{PREFIX}subscriptions/"))?;
             let mut seen = BTreeSet::new();
             for it in all {
-                let places = Places::of_subscription(self.library, &it)?;
+                let places = EntityScopes::of_subscription(self.library, &it)?;
                 if places.permit(self.caller, action).is_ok() {
                     seen.insert(it.application);
                 }

@@ -57,7 +57,7 @@ async fn list(
     let library = api.library().await?;
     seen(&library, &caller, &format!("{PREFIX}applications/{name}"))?;
     let mut hooks: Vec<Hook> = library.list(&webhooks_of(&name))?;
-    // Whoever knows such a URL may write to what is behind it.
+    // A caller that knows such a URL can write to the server behind it.
     if !caller.can(Action::SubscriptionsWrite, &Scope::Everything) {
         hooks.iter_mut().for_each(|it| it.url = without_path(&it.url));
     }

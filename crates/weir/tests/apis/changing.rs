@@ -1,0 +1,292 @@
+//! What happens to a publication and its version later: deprecation, switching off, other ids of operations, canaries,
+//! removal.
+
+use crate::support::{until, upstream};
+use crate::{Plane, petstore, runtime};
+use serde_json::{Value, json};
+
+const PUBLICATION: &str = "/api/v1/publications/pets/1.0.0/test";
+
+/// 13
+#[test]
+fn deprecation_reaches_every_answer_and_the_end_is_410() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    plane
+        .put(
+            "/api/v1/apis/pets/versions/1.0.0/plans/gold",
+            json!({"state": "published"}),
+        )
+        .expect(201);
+    let late = plane
+        .put(
+            &format!("{PUBLICATION}/deprecation"),
+            json!({"since": 200, "sunset": 100}),
+        )
+        .expect(422);
+    assert!(late.body.contains("sunset"));
+    let wanted = json!({"since": 1_750_000_000, "sunset": 4_000_000_000_u64, "successor": "https://api.test/v2", "enforce": true});
+    plane
+        .put(&format!("{PUBLICATION}/deprecation"), wanted)
+        .expect(200);
+    let header = |name: &str| plane.through("/v1/pets", None).and_then(|it| it.header(name));
+    until("a refusal tells it", || {
+        header("deprecation").as_deref() == Some("@1750000000")
+    });
+    assert_eq!(plane.status("/v1/pets", None), Some(401));
+    assert_eq!(header("sunset").as_deref(), Some("Tue, 02 Oct 2096 07:06:40 GMT"));
+    // So do unknown paths and wrong methods below the base path, and nothing beside it.
+    let told = |method: &str, path: &str| {
+        let answer = Call::new(method, &plane.weir.proxy(), path).make();
+        (answer.status, answer.header("deprecation").is_some())
+    };
+    for (method, path, expected) in [
+        ("GET", "/v1/cats", (404, true)),
+        ("DELETE", "/v1/pets", (404, true)),
+        ("GET", "/v1", (404, true)),
+        ("GET", "/v10", (404, false)),
+        ("GET", "/cats", (404, false)),
+    ] {
+        assert_eq!(told(method, path), expected, "{method} {path}");
+    }
+    // A route of somebody else for these paths goes before it.
+    let own =
+        json!({"url": format!("http://{}", upstream("rest")), "routes": [{"name": "rest", "paths": ["/*"]}]});
+    plane.put("/api/v1/resources/services/rest", own).expect(201);
+    until("it takes the rest", || {
+        told("GET", "/v1/cats") == (200, false) && told("GET", "/cats") == (200, false)
+    });
+    assert_eq!(told("GET", "/v1/pets"), (401, true));
+    plane
+        .call("DELETE", "/api/v1/resources/services/rest", &Value::Null)
+        .make()
+        .expect(204);
+    let over = json!({"since": 1_700_000_000, "sunset": 1_750_000_000, "successor": "https://api.test/v2", "enforce": true});
+    plane.put(&format!("{PUBLICATION}/deprecation"), over).expect(200);
+    until("it is over", || plane.status("/v1/pets", None) == Some(410));
+    let answer = plane.through("/v1/pets", None).expect("an answer");
+    assert!(answer.body.contains("https://api.test/v2"), "{answer:?}");
+    assert!(
+        answer
+            .header("link")
+            .is_some_and(|it| it.contains("successor-version")),
+        "{answer:?}"
+    );
+    plane
+        .post(&format!("{PUBLICATION}/undeprecate"), json!({}))
+        .expect(200);
+    until("it is served again", || {
+        plane.status("/v1/pets", None) == Some(401)
+    });
+}
+
+/// A version goes when nothing of it is published and no one subscribes to it; its API goes after it.
+#[test]
+fn versions_and_apis_are_removed_when_nothing_needs_them() {
+    const VERSION: &str = "/api/v1/apis/pets/versions/1.0.0";
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    plane
+        .put(&format!("{VERSION}/plans/gold"), json!({"state": "published"}))
+        .expect(201);
+    plane.put("/api/v1/applications/shop", json!({})).expect(201);
+    let wanted = json!({"application": "shop", "publication": "pets/1.0.0/test", "plan": "gold"});
+    let subscription = plane.post("/api/v1/subscriptions", wanted).expect(201).json();
+    let delete = |path: &str| plane.call("DELETE", path, &Value::Null).make();
+    let refused = delete("/api/v1/apis/pets").expect(409);
+    assert!(refused.body.contains("versions/pets/1.0.0"), "{refused:?}");
+    let refused = delete(VERSION).expect(409);
+    assert!(refused.body.contains("pets/1.0.0/test"), "{refused:?}");
+    delete(PUBLICATION).expect(204);
+    let refused = delete(VERSION).expect(409);
+    assert!(refused.body.contains("1 subscriptions"), "{refused:?}");
+    let id = subscription["id"].as_str().expect("an id");
+    plane
+        .post(
+            &format!("/api/v1/subscriptions/{id}/state"),
+            json!({"state": "closed"}),
+        )
+        .expect(200);
+    delete(VERSION).expect(204);
+    delete(VERSION).expect(404);
+    plane.get(&format!("{VERSION}/plans/gold")).expect(404);
+    delete("/api/v1/apis/pets").expect(204);
+}
+
+/// What was switched off stays off through a publish, which says so.
+#[test]
+fn a_publish_does_not_switch_on_what_is_disabled() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    let is = |status| plane.status("/v1/pets", None) == Some(status);
+    until("it is served", || is(200));
+    plane
+        .post(&format!("{PUBLICATION}/disable"), json!({}))
+        .expect(200);
+    until("it is switched off", || is(404));
+    plane
+        .put(
+            "/api/v1/apis/pets/versions/1.0.0",
+            json!({"chain": [{"cors": {}}]}),
+        )
+        .expect(200);
+    let published = plane.post(PUBLICATION, json!({})).expect(200).json();
+    assert_eq!(
+        (&published["state"], &published["revision"]),
+        (&json!("disabled"), &json!(2))
+    );
+    assert!(
+        published["text"]
+            .as_str()
+            .is_some_and(|it| it.contains("disabled")),
+        "{published:#}"
+    );
+    assert!(is(404));
+    plane
+        .post(&format!("{PUBLICATION}/enable"), json!({}))
+        .expect(200);
+    until("it is served again", || is(200));
+}
+
+/// A document that is uploaded again may give an operation another id. Plans and products open it where it is published
+/// under the former one, where it is published under the new one, and after a rollback.
+#[test]
+fn operations_with_other_ids_stay_open() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    let plan = json!({"state": "published", "operations": ["listPets"]});
+    plane
+        .put("/api/v1/apis/pets/versions/1.0.0/plans/gold", plan)
+        .expect(201);
+    let product = json!({"state": "published", "publications": {"pets/1.0.0/test": ["listPets"]}});
+    plane.put("/api/v1/products/bundle", product).expect(201);
+    plane
+        .put("/api/v1/products/bundle/plans/all", json!({"state": "published"}))
+        .expect(201);
+    plane.put("/api/v1/applications/shop", json!({})).expect(201);
+    let subscribed = |wanted: Value| {
+        let made = plane.post("/api/v1/subscriptions", wanted).expect(201).json();
+        made["credential"]["key"].as_str().expect("a key").to_owned()
+    };
+    let keys = [
+        subscribed(json!({"application": "shop", "publication": "pets/1.0.0/test", "plan": "gold"})),
+        subscribed(json!({"application": "shop", "product": "bundle", "plan": "all"})),
+    ];
+    let are = |expected: u16, path: &str| {
+        keys.iter()
+            .all(|key| plane.status(path, Some(key)) == Some(expected))
+    };
+    until("both keys open the list", || {
+        are(200, "/v1/pets") && are(403, "/v1/pets/7")
+    });
+    let mut document = petstore();
+    document["paths"]["/pets"]["get"]["operationId"] = "everyPet".into();
+    plane
+        .put("/api/v1/apis/pets/versions/1.0.0", json!({"spec": document}))
+        .expect(200);
+    let plan = plane
+        .get("/api/v1/apis/pets/versions/1.0.0/plans/gold")
+        .expect(200)
+        .json();
+    assert_eq!(plan["operations"], json!(["everyPet"]));
+    // Anything that renders the publication again, and what is published stays as it is.
+    let rendered = |mark: &str| {
+        let chain = json!([{"response-rewrite": {"headers": [{"set": {"X-Mark": mark}}]}}]);
+        plane
+            .put("/api/v1/environments/test", json!({"chain": chain}))
+            .expect(200);
+        until("it is rendered", || {
+            let answer = plane.through("/v1/pets", Some(&keys[0]));
+            answer.and_then(|it| it.header("x-mark")).as_deref() == Some(mark)
+        });
+        assert!(are(200, "/v1/pets") && are(403, "/v1/pets/7"), "{mark}");
+    };
+    rendered("draft");
+    let published = plane.post(PUBLICATION, json!({})).expect(200).json();
+    assert_eq!(published["diff"]["plans"], json!([]), "{published:#}");
+    rendered("published");
+    plane
+        .post(&format!("{PUBLICATION}/rollback"), json!({}))
+        .expect(200);
+    rendered("back");
+}
+
+/// 14
+#[test]
+fn a_canary_takes_its_share_and_keeps_callers_on_their_side() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    let edit = json!({"chain": [{"response-rewrite": {"headers": [{"set": {"X-Side": "new"}}]}}]});
+    plane.put("/api/v1/apis/pets/versions/1.0.0", edit).expect(200);
+    plane
+        .post("/api/v1/apis/pets/versions/1.0.0/revisions", json!({}))
+        .expect(201);
+    plane
+        .put(
+            &format!("{PUBLICATION}/canary"),
+            json!({"revision": 2, "share": 1000, "by": {"cookie": "sid"}}),
+        )
+        .expect(200);
+    until("it is served", || plane.status("/v1/pets", None) == Some(200));
+    let side = |cookie: &str| {
+        let call = Call::get(&plane.weir.proxy(), "/v1/pets").header("Cookie", &format!("sid={cookie}"));
+        call.make().expect(200).header("x-side").is_some()
+    };
+    let some = |count: u32| (0..count).filter(|it| side(&format!("caller-{it}"))).count();
+    until("some are on the new side", || some(100) > 0);
+    let share = some(1000);
+    assert!((70..=130).contains(&share), "{share} of 1000");
+    let one = (0..100)
+        .find(|it| side(&format!("caller-{it}")))
+        .expect("one on the new side");
+    assert!((0..20).all(|_| side(&format!("caller-{one}"))));
+    plane
+        .post(&format!("{PUBLICATION}/canary/abort"), json!({}))
+        .expect(200);
+    until("all are on the old side", || some(100) == 0);
+}
+
+#[test]
+fn a_canary_of_a_backend_takes_its_share_of_the_same_revision() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("old"));
+    let canary = |body: &Value| plane.put(&format!("{PUBLICATION}/canary"), body.clone());
+    let next = json!({"main": {"url": format!("http://{}", upstream("next"))}});
+    let by = json!({"cookie": "sid"});
+    for (body, status, told) in [
+        (json!({"share": 1000, "by": by}), 422, "revision"),
+        (
+            json!({"backends": {"other": {"url": "http://a"}}, "share": 1000, "by": by}),
+            422,
+            "no component has a backend 'other'",
+        ),
+        (
+            json!({"backends": next, "share": 1000, "by": by}),
+            200,
+            "\"revision\":1",
+        ),
+    ] {
+        let answer = canary(&body).expect(status);
+        assert!(answer.body.contains(told), "{answer:?}");
+    }
+    until("it is served", || plane.status("/v1/pets", None) == Some(200));
+    let is_next = |number: u32| {
+        let call =
+            Call::get(&plane.weir.proxy(), "/v1/pets").header("Cookie", &format!("sid=caller-{number}"));
+        call.make().expect(200).body == "next"
+    };
+    let some = |count: u32| (0..count).filter(|it| is_next(*it)).count();
+    until("some are on the new side", || some(100) > 0);
+    let share = some(1000);
+    assert!((70..=130).contains(&share), "{share} of 1000");
+    plane
+        .post(&format!("{PUBLICATION}/canary/abort"), json!({}))
+        .expect(200);
+    until("all are on the old side", || some(100) == 0);
+}

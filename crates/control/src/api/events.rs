@@ -191,7 +191,7 @@ pub async fn watch(api: Weak<Api>, mut commits: mpsc::Receiver<Changes>) {
     }
 }
 
-/// The right that is needed to read a document; `None`: nobody reads it, it is no configuration.
+/// The right that is needed to read a document; `None`: no caller reads it, it is no configuration.
 fn readers(dialects: &DialectSet, key: &Key) -> Option<(Action, Scope)> {
     let key = key.as_str();
     let scope = if let Some(rest) = key.strip_prefix(ENVIRONMENTS) {

@@ -1,8 +1,8 @@
 //! What happens to a publication and its version later: deprecation, switching off, other ids of operations, canaries,
 //! removal.
 
-use crate::support::{until, upstream};
-use crate::{Plane, petstore, runtime};
+use crate::support::{Call, until, upstream};
+use crate::{Plane, petstore};
 use serde_json::{Value, json};
 
 const PUBLICATION: &str = "/api/v1/publications/pets/1.0.0/test";

@@ -193,7 +193,7 @@ rate-limit: limits the number of calls in a time window
             let outcome = said(&[name], false);
             assert!(outcome.stdout.starts_with(text), "{name}: {}", outcome.stdout);
             assert_eq!(outcome.code, 0);
-            let field = "\n  status: number, 200 to 599; default `429`; Status of the answer";
+            let field = "\n  status: number, 200 to 599; default `429`; Status of the response";
             assert!(outcome.stdout.contains(field), "{name}: {}", outcome.stdout);
         }
         assert_eq!(said(&["rate-limit", "limits"], false).code, 1);

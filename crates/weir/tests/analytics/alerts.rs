@@ -165,8 +165,15 @@ fn no_data_is_a_state_of_its_own() {
 #[test]
 fn urls_of_channels_are_for_who_may_change_rules() {
     let folder = tempfile::tempdir().expect("a folder");
-    configure(folder.path(), upstream("a"));
-    let weir = Weir::start(folder.path(), &FLAGS);
+    let flags = [
+        "--data",
+        "data",
+        "--console",
+        "127.0.0.1:0",
+        "--analytics-interval",
+        "1",
+    ];
+    let weir = Weir::start(folder.path(), &flags);
     let call = |method: &str, path: &str| Call::new(method, &weir.console(), path);
     let user = |name: &str, role: &str, token: &str| {
         let path = format!("/api/v1/users/{name}");
@@ -198,19 +205,19 @@ fn urls_of_channels_are_for_who_may_change_rules() {
         let token = user(role, role, &admin);
         for path in ["/api/v1/alerts", "/api/v1/alerts/chats"] {
             let call = call("GET", path).header("Authorization", &format!("Bearer {token}"));
-            let told = call.make().expect(200).json();
-            let rule = told["items"].get(0).unwrap_or(&told);
-            let shown = ["https://chat.test/***", "https://chat.test:8443/***"];
+            let shown = call.make().expect(200).json();
+            let rule = shown["items"].get(0).unwrap_or(&shown);
+            let hidden = ["https://chat.test/***", "https://chat.test:8443/***"];
             let urls = [&rule["channels"][0]["url"], &rule["channels"][1]["url"]];
             let may_change = ["write", "operator"].contains(&role);
-            assert_eq!(urls == shown, !may_change, "{role}: {told}");
-            assert_eq!(told.to_string().contains("s3cr3t"), may_change, "{role}: {told}");
+            assert_eq!(urls == hidden, !may_change, "{role}: {shown}");
+            assert_eq!(shown.to_string().contains("s3cr3t"), may_change, "{role}: {shown}");
         }
         let hooks = "/api/v1/applications/shop/webhooks";
         let call = call("GET", hooks).header("Authorization", &format!("Bearer {token}"));
         let answer = call.make();
         // Analysts do not see applications.
-        let told = answer.status == 200 && answer.body.contains("s3cr3t");
-        assert_eq!(told, role == "write", "{role}: {}", answer.body);
+        let is_shown = answer.status == 200 && answer.body.contains("s3cr3t");
+        assert_eq!(is_shown, role == "write", "{role}: {}", answer.body);
     }
 }

@@ -78,7 +78,7 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
         "13 deprecation and sunset",
         &[
             "acceptance a_sunset_is_announced_in_every_answer_and_comes_by_itself",
-            "lifecycle deprecation_reaches_every_answer_and_the_end_is_410",
+            "changing deprecation_reaches_every_answer_and_the_end_is_410",
         ],
     ),
     (

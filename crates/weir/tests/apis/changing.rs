@@ -94,7 +94,7 @@ fn versions_and_apis_are_removed_when_nothing_needs_them() {
     plane.put("/api/v1/applications/shop", json!({})).expect(201);
     let wanted = json!({"application": "shop", "publication": "pets/1.0.0/test", "plan": "gold"});
     let subscription = plane.post("/api/v1/subscriptions", wanted).expect(201).json();
-    let delete = |path: &str| plane.call("DELETE", path, &Value::Null).make();
+    let delete = |path: &str| plane.call("DELETE", path, &json!({})).make();
     let refused = delete("/api/v1/apis/pets").expect(409);
     assert!(refused.body.contains("versions/pets/1.0.0"), "{refused:?}");
     let refused = delete(VERSION).expect(409);

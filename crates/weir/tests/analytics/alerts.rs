@@ -211,7 +211,11 @@ fn urls_of_channels_are_for_who_may_change_rules() {
             let urls = [&rule["channels"][0]["url"], &rule["channels"][1]["url"]];
             let may_change = ["write", "operator"].contains(&role);
             assert_eq!(urls == hidden, !may_change, "{role}: {shown}");
-            assert_eq!(shown.to_string().contains("s3cr3t"), may_change, "{role}: {shown}");
+            assert_eq!(
+                shown.to_string().contains("s3cr3t"),
+                may_change,
+                "{role}: {shown}"
+            );
         }
         let hooks = "/api/v1/applications/shop/webhooks";
         let call = call("GET", hooks).header("Authorization", &format!("Bearer {token}"));

@@ -350,6 +350,8 @@ const MORE: &[&str] = &[
     "/graphql-rate-limiting-advanced",
     "/services/{services}/degraphql",
     "/services/{services}/graphql-rate-limiting-advanced",
+    "/key-auths-enc",
+    "/consumers/{consumers}/key-auth-enc",
 ];
 
 #[tokio::test]

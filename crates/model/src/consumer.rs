@@ -25,8 +25,8 @@ pub struct Consumer {
     /// Free labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// What else its dialect writes about the consumer, in the dialect's words: policy agents are told it. Never a secret.
-    #[serde(skip)]
+    /// Further facts about the consumer, in the words of its dialect, for policy agents (`opa`). Never a secret.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub details: BTreeMap<String, Value>,
     /// How plugins recognise the consumer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

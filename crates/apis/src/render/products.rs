@@ -104,6 +104,17 @@ mod tests {
     use crate::entities::{Limit, Period, PlanState, SubscriptionState};
 
     #[test]
+    fn ids_that_a_product_and_its_plan_share_are_opened() {
+        let ids = |all: &[&str]| -> Vec<String> { all.iter().map(|it| (*it).to_owned()).collect() };
+        for (chosen, opened, expected) in [
+            (&["a", "b"][..], &["b", "c"][..], &["b"][..]),
+            (&["a"], &["b"], &[NO_OPERATION]),
+        ] {
+            assert_eq!(both(&ids(chosen), &ids(opened)), expected);
+        }
+    }
+
+    #[test]
     fn a_product_opens_what_it_has_chosen_and_shares_its_limits() {
         let mut product = Product {
             name: "bundle".into(),
@@ -165,11 +176,6 @@ mod tests {
                 .all(|it| it.value["owned_by"] == "products/bundle")
         );
         assert_eq!(limit_id("bundle", "bundle.gold"), "products.bundle.plan.gold");
-        product
-            .publications
-            .insert("pets/1/test".into(), vec!["none".into()]);
-        let (pets, _, _, _) = made(&product);
-        assert_eq!(pets.0[0].operations, [""], "nothing in common opens nothing");
         product.state = ProductState::Unpublished;
         let (pets, _, _, documents) = made(&product);
         assert!(pets.0.is_empty() && documents.is_empty());

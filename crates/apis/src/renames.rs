@@ -1,41 +1,37 @@
 //! Ids of operations in older revisions. Plans name operations as the draft does; a revision that is published may know
 //! the same operations by former ids. No I/O.
 
+use crate::diff::shape;
 use crate::entities::{Plan, Rename, Version};
+use crate::openapi::Operation;
 use crate::plans::NO_OPERATION;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Notes that operations of a draft have other ids than in its newest revision.
-pub fn note(version: &mut Version, renamed: &BTreeMap<String, String>) {
-    // Before there is a revision, nothing knows the former ids.
-    if version.last_revision == 0 || renamed.is_empty() {
-        return;
-    }
-    if version
-        .renames
-        .last()
-        .is_none_or(|it| it.after != version.last_revision)
-    {
+/// Notes which operations of its newest revision have another id in the draft.
+pub fn note(version: &mut Version, revision: &[Operation], draft: &[Operation]) {
+    version.renames.retain(|it| it.after != version.last_revision);
+    let ids = renamed(revision, draft);
+    if !ids.is_empty() {
         version.renames.push(Rename {
             after: version.last_revision,
-            ids: BTreeMap::new(),
+            ids,
         });
     }
-    let Some(last) = version.renames.last_mut() else {
-        return;
-    };
-    let reached: BTreeSet<String> = last.ids.values().cloned().collect();
-    for id in last.ids.values_mut() {
-        if let Some(today) = renamed.get(id) {
-            id.clone_from(today);
-        }
+}
+
+/// The operations with another id: those of the same method and path whose id is new.
+fn renamed(former: &[Operation], today: &[Operation]) -> BTreeMap<String, String> {
+    let former_ids: HashSet<&str> = former.iter().map(|it| it.id.as_str()).collect();
+    let mut new = HashMap::new();
+    for operation in today.iter().filter(|it| !former_ids.contains(it.id.as_str())) {
+        new.entry(shape(&operation.method, &operation.path))
+            .or_insert(operation);
     }
-    let more = renamed.iter().filter(|(from, _)| !reached.contains(*from));
-    last.ids.extend(more.map(|(from, to)| (from.clone(), to.clone())));
-    last.ids.retain(|from, to| from != to);
-    if last.ids.is_empty() {
-        version.renames.pop();
-    }
+    let pairs = former.iter().filter_map(|it| {
+        let today = new.get(&shape(&it.method, &it.path))?;
+        Some((it.id.clone(), today.id.clone()))
+    });
+    pairs.collect()
 }
 
 /// The id that the draft gives an operation of a revision.
@@ -82,64 +78,89 @@ pub fn as_of(plan: &Plan, renames: &[Rename], revision: u32) -> Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::openapi::from_value;
+    use serde_json::{Map, json};
+    use std::collections::BTreeSet;
 
-    fn renamed(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-        let owned = |(from, to): &(&str, &str)| ((*from).to_owned(), (*to).to_owned());
-        pairs.iter().map(owned).collect()
+    /// Operations from `id path`.
+    fn operations(all: &[&str]) -> Vec<Operation> {
+        let paths: Map<String, serde_json::Value> = all
+            .iter()
+            .filter_map(|it| it.split_once(' '))
+            .map(|(id, path)| (path.to_owned(), json!({"get": {"operationId": id}})))
+            .collect();
+        let document = json!({"openapi": "3.1.0", "info": {}, "paths": paths});
+        from_value(document).expect("a description").operations
     }
 
-    /// A version whose draft was changed so after these revisions.
-    fn version(steps: &[(u32, &[(&str, &str)])]) -> Version {
+    /// A version with these revisions; the last document is its draft.
+    fn version(documents: &[&[&str]]) -> Version {
         let mut version = Version::default();
-        for (revision, pairs) in steps {
-            version.last_revision = *revision;
-            note(&mut version, &renamed(pairs));
+        for (before, after) in documents.iter().zip(&documents[1..]) {
+            version.last_revision += 1;
+            note(&mut version, &operations(before), &operations(after));
         }
         version
     }
 
     #[test]
     fn plans_open_the_same_operations_of_each_revision() {
-        for (steps, opened, revision, expected) in [
-            // Nothing was renamed; the revision has the ids of the draft.
-            (&[][..], &["a", "b"][..], 1, &["a", "b"][..]),
-            (&[(1, &[("b", "new")][..])], &["a", "new"], 1, &["a", "b"]),
-            (&[(1, &[("b", "new")][..])], &["a", "new"], 2, &["a", "new"]),
-            // There is no revision with the former id.
-            (&[(0, &[("b", "new")][..])], &["new"], 1, &["new"]),
-            // Twice before the next revision, there and back, and two that change their names.
-            (&[(1, &[("b", "c")][..]), (1, &[("c", "d")])], &["d"], 1, &["b"]),
-            (&[(1, &[("b", "c")][..]), (1, &[("c", "b")])], &["b"], 1, &["b"]),
-            (&[(1, &[("a", "b"), ("b", "a")][..])], &["a"], 1, &["b"]),
-            // Once after each of two revisions.
-            (&[(1, &[("a", "b")][..]), (2, &[("b", "c")])], &["c"], 1, &["a"]),
-            (&[(1, &[("a", "b")][..]), (2, &[("b", "c")])], &["c"], 2, &["b"]),
-            (&[(1, &[("a", "b")][..]), (2, &[("b", "c")])], &["c"], 3, &["c"]),
+        let swapped: &[&[&str]] = &[&["a /1", "b /2"], &["b /1", "a /2"]];
+        let twice: &[&[&str]] = &[&["a /1"], &["b /1"], &["c /1"]];
+        let reused: &[&[&str]] = &[&["a /1"], &["q /1", "a /2"]];
+        let removed: &[&[&str]] = &[&["a /1"], &["m /2"]];
+        for (documents, opened, revision, expected) in [
+            (
+                &[&["a /1", "b /2"][..], &["a /1", "b /2"]][..],
+                &["a", "b"][..],
+                1,
+                &["a", "b"][..],
+            ),
+            (
+                &[&["a /1", "b /2"], &["a /1", "n /2"]],
+                &["a", "n"],
+                1,
+                &["a", "b"],
+            ),
+            (
+                &[&["a /1", "b /2"], &["a /1", "n /2"]],
+                &["a", "n"],
+                2,
+                &["a", "n"],
+            ),
+            // Ids that stay are the same operations, wherever they are.
+            (swapped, &["a"], 1, &["a"]),
+            (twice, &["c"], 1, &["a"]),
+            (twice, &["c"], 2, &["b"]),
+            (twice, &["c"], 3, &["c"]),
             // The former id belongs to another operation by now.
-            (&[(1, &[("a", "b")][..])], &["a"], 1, &[""]),
-            (&[(1, &[("a", "b")][..])], &["a", "b"], 1, &["", "a"]),
+            (reused, &["q"], 1, &["a"]),
+            (reused, &["a"], 1, &[NO_OPERATION]),
+            (reused, &["a", "q"], 1, &[NO_OPERATION, "a"]),
+            // Another operation is not the one that is gone.
+            (removed, &["m"], 1, &["m"]),
         ] {
-            let version = version(steps);
+            let version = version(documents);
             let plan = Plan {
                 operations: opened.iter().map(|it| (*it).to_owned()).collect(),
                 operation_limits: opened.iter().map(|it| ((*it).to_owned(), Vec::new())).collect(),
                 ..Plan::default()
             };
             let plan = as_of(&plan, &version.renames, revision);
-            assert_eq!(plan.operations, expected, "{steps:?} {opened:?} {revision}");
+            assert_eq!(plan.operations, expected, "{documents:?} {opened:?} {revision}");
             let limited: BTreeSet<&str> = plan.operation_limits.keys().map(String::as_str).collect();
             let expected: BTreeSet<&str> = expected
                 .iter()
                 .copied()
                 .filter(|it| *it != NO_OPERATION)
                 .collect();
-            assert_eq!(limited, expected, "{steps:?} {opened:?} {revision}");
+            assert_eq!(limited, expected, "{documents:?} {opened:?} {revision}");
         }
     }
 
     #[test]
     fn operations_have_the_ids_of_the_draft() {
-        let version = version(&[(1, &[("a", "b")]), (2, &[("b", "c"), ("x", "y")])]);
+        let version = version(&[&["a /1", "x /2"], &["b /1", "x /2"], &["c /1", "y /2"]]);
         for (id, revision, expected) in [
             ("a", 1, "c"),
             ("b", 2, "c"),

@@ -140,6 +140,12 @@ pub(super) fn key(config: &Config, instance: &[u8], exchange: &Exchange) -> [u8;
         add_if_there(&mut add, route.map(|route| route.name.as_bytes()));
         add_if_there(&mut add, route.map(|route| route.service.as_bytes()));
     }
+    if config.captures {
+        for (name, value) in &exchange.captures {
+            add(name.as_bytes());
+            add(value);
+        }
+    }
     if config.consumer {
         let identity = exchange.identity.as_ref();
         let told = identity.map(|it| caller(config.input, it).to_string());

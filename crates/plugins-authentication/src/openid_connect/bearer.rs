@@ -180,12 +180,15 @@ impl Engine {
             return Ok(());
         }
         let text = |name: &str| claims.get(name).and_then(Value::as_str);
+        let is = |name: &str, kind: &str| text(name).is_some_and(|it| it.eq_ignore_ascii_case(kind));
+        // Keycloak's access tokens may have a `nonce`; its identity tokens say `ID`.
+        if is("typ", "bearer") || is("token_use", "access") {
+            return Ok(());
+        }
         let is_marked = ["nonce", "at_hash", "c_hash"]
             .iter()
             .any(|it| claims.contains_key(*it));
-        let says_so = ["typ", "token_use"]
-            .iter()
-            .any(|it| text(it).is_some_and(|kind| kind.eq_ignore_ascii_case("id")));
+        let says_so = is("typ", "id") || is("token_use", "id");
         let is_for_its_client = self.config.required.audiences.is_empty() && {
             let audiences = match claims.get("aud") {
                 Some(Value::Array(all)) => all.as_slice(),

@@ -98,7 +98,10 @@ fn of_subscription(library: &Library, id: &str) -> Result<Vec<Credential>, Probl
 fn of_application(library: &Library, subscription: &Subscription) -> Result<Vec<Credential>, Problem> {
     let application: Option<Application> =
         library.find(&library::application_key(&subscription.application))?;
-    let plan = plan_of(library, subscription)?;
+    // With a version go its plans; subscriptions that were closed before stay.
+    let Ok(plan) = plan_of(library, subscription) else {
+        return Ok(Vec::new());
+    };
     Ok(application.map_or_else(Vec::new, |it| {
         Credential::of_application(subscription, &plan, &it)
     }))

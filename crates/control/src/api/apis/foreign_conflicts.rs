@@ -19,7 +19,7 @@ use weir_model::{DialectName, HostPattern, Model, Route, RouteMatch, RouteTarget
 /// With so many conflicts no more are looked for, and so many routes that may meet the publication are looked at.
 const MAX_CONFLICTS: usize = 100;
 const MAX_EXAMINED: usize = 2_000;
-/// Routes that are compiled together. More may hide one another: explanations are bounded.
+/// Matches of routes that are compiled together. More may hide one another: explanations are bounded.
 const TOGETHER: usize = 20;
 /// The most routes of the publication that are looked at for one other route, and the most calls that are made up for both.
 const MAX_OWN: usize = 20;
@@ -95,10 +95,9 @@ pub fn find(
     });
     let near: Vec<NearRoute<'_>> = near.collect();
     let (mut found, mut examined) = (Vec::new(), 0);
-    for some in near[..near.len().min(MAX_EXAMINED)].chunks(TOGETHER) {
-        if found.len() >= MAX_CONFLICTS {
-            break;
-        }
+    let near_ones = &near[..near.len().min(MAX_EXAMINED)];
+    while examined < near_ones.len() && found.len() < MAX_CONFLICTS {
+        let some = together(&near_ones[examined..]);
         found.extend(meetings(api, &dialects, &model, some)?);
         examined += some.len();
     }
@@ -125,6 +124,17 @@ fn bare(route: &Route) -> Arc<Route> {
         plugins: Vec::new(),
         ..route.clone()
     })
+}
+
+/// The first of these routes, as many as are compiled together, and one at least.
+fn together<'n, 'm>(near: &'n [NearRoute<'m>]) -> &'n [NearRoute<'m>] {
+    let mut weight = 0;
+    let count = near.iter().take_while(|(other, _)| {
+        let matches = other.matches.iter().map(|it| it.hosts.len().max(1));
+        weight += matches.sum::<usize>();
+        weight <= TOGETHER
+    });
+    &near[..count.count().max(1)]
 }
 
 /// The conflicts of some routes with the publication's: those for which there is a call that both take.

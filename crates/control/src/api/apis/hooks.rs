@@ -3,11 +3,12 @@
 use super::commit::WriteEffects;
 use super::entities::{answered, body_of, check_name, parse};
 use super::library::{Library, PREFIX};
-use crate::access::Caller;
+use crate::access::{Action, Caller, Scope};
 use crate::api::precondition::tagged;
 use crate::api::shapes::List;
 use crate::api::{Api, Problem};
 use crate::outbox::{Attempt, Delivery, DeliveryState, SECRET_PREFIX};
+use crate::webhook_addresses::without_path;
 use aws_lc_rs::rand;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -35,16 +36,32 @@ pub fn shown(hook: &Hook) -> Value {
     value
 }
 
-pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {
+/// Hides the URL from callers that may not change it: a caller that knows it can write to the server behind it.
+fn for_caller(mut hook: Hook, caller: &Caller) -> Hook {
+    if !caller.can(Action::AlertsWrite, &Scope::Everything) {
+        hook.url = without_path(&hook.url);
+    }
+    hook
+}
+
+pub async fn list(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<Value>, Problem> {
     let hooks: Vec<Hook> = api.library().await?.list(&hook_key(""))?;
-    let items: Vec<Value> = hooks.iter().map(shown).collect();
+    let hooks = hooks.into_iter().map(|it| for_caller(it, &caller));
+    let items: Vec<Value> = hooks.map(|it| shown(&it)).collect();
     Ok(Json(json!({ "items": items })))
 }
 
-pub async fn read(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<Response, Problem> {
+pub async fn read(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+) -> Result<Response, Problem> {
     let (key, library) = (hook_key(&name), api.library().await?);
     let hook: Hook = library.get(&key)?;
-    let answer = Json(shown(&hook)).into_response();
+    let answer = Json(shown(&for_caller(hook, &caller))).into_response();
     Ok(tagged(answer, library.version_of(&key)))
 }
 

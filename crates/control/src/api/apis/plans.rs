@@ -15,13 +15,13 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use weir_apis::entities::{
     PRODUCTS, Plan, PlanSecurity, PlanState, PlannedClose, Product, Publication, Subscription,
     SubscriptionState,
 };
-use weir_apis::{plans, states};
+use weir_apis::{plans, renames, states};
 
 /// The change of a plan's state, and what becomes of the subscriptions to a plan that is closed.
 #[derive(Deserialize, schemars::JsonSchema)]
@@ -107,6 +107,7 @@ pub fn ready(
         settings.client_secret = kept.client_secret;
     }
     let mut wrong = plans::check(&plan);
+    name_as_draft(library, &mut plan)?;
     wrong.extend(unknown_operations(library, &plan)?);
     // What is stored with a fault that was not known then stays, so that other fields of it can be changed.
     if let Some(before) = before {
@@ -132,6 +133,39 @@ pub fn ready(
         }
     }
     Ok(plan)
+}
+
+/// Gives operations that a plan names by an id of what is published the id of the draft, as stored plans have it.
+fn name_as_draft(library: &Library, plan: &mut Plan) -> Result<(), Problem> {
+    if !plan.product.is_empty() || (plan.operations.is_empty() && plan.operation_limits.is_empty()) {
+        return Ok(());
+    }
+    let version = library.version(&plan.api, &plan.version)?;
+    if version.renames.is_empty() {
+        return Ok(());
+    }
+    let draft = specs::description(library, &version.draft.spec)?;
+    let published = library.publications(|it| it.api == plan.api && it.version == plan.version)?;
+    let mut names = BTreeMap::new();
+    for id in published {
+        let publication = library.publication(&id)?;
+        let revision = library.revision(&plan.api, &plan.version, publication.revision)?;
+        for operation in &specs::description(library, &revision.spec)?.operations {
+            let latest = renames::latest(&operation.id, &version.renames, revision.number);
+            names.insert(operation.id.clone(), latest.to_owned());
+        }
+    }
+    for operation in &draft.operations {
+        names.remove(&operation.id);
+    }
+    let named = |id: String| names.get(&id).cloned().unwrap_or(id);
+    plan.operations = std::mem::take(&mut plan.operations)
+        .into_iter()
+        .map(named)
+        .collect();
+    let limits = std::mem::take(&mut plan.operation_limits).into_iter();
+    plan.operation_limits = limits.map(|(id, all)| (named(id), all)).collect();
+    Ok(())
 }
 
 /// The operations that a plan names and that neither the draft nor anything published has.

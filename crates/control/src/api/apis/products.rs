@@ -50,8 +50,9 @@ fn check(library: &Library, product: &mut Product) -> Result<(), Problem> {
                 let latest = renames::latest(&it.id, &version.renames, revision.number);
                 (it.id.as_str(), latest)
             });
-            let mut those = ids.filter(|(id, latest)| operation == id || operation == latest);
-            match those.next() {
+            // An id of the draft means that operation, also if it is another one's where it is published.
+            let found = ids.clone().find(|(_, latest)| operation == latest);
+            match found.or_else(|| ids.clone().find(|(id, _)| operation == id)) {
                 Some((_, latest)) => latest.clone_into(operation),
                 None => wrong.push((place.clone(), format!("it has no operation '{operation}'"))),
             }

@@ -426,7 +426,7 @@ fn conclude(
     (result, found): (&mut PublishResult, ConflictsFound),
 ) -> Result<(), Problem> {
     let (name, version, request) = (wanted.api, wanted.version, wanted.request);
-    if !found.conflicts.is_empty() {
+    if !found.conflicts.is_empty() || found.unchecked > 0 {
         let told = found.told();
         if !request.force {
             return Err(refused("conflicts", "others take these calls", &told));

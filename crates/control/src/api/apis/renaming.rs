@@ -5,18 +5,16 @@ use super::library::{self, Library};
 use crate::api::Problem;
 use std::collections::BTreeMap;
 use weir_apis::entities::{Plan, Product, Version};
-use weir_apis::renames;
 
-/// Writes the new ids into the plans of a version and into products that it is in, and notes the former ones.
+/// Writes the new ids into the plans of a version and into products that it is in.
 pub fn rename(
     library: &mut Library,
-    version: &mut Version,
+    version: &Version,
     renamed: &BTreeMap<String, String>,
 ) -> Result<(), Problem> {
     if renamed.is_empty() {
         return Ok(());
     }
-    renames::note(version, renamed);
     let today = |id: String| renamed.get(&id).cloned().unwrap_or(id);
     for mut plan in library.plans(&version.api, &version.version)? {
         let before = plan.clone();

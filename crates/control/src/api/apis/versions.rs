@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
 use weir_apis::entities::{
-    Api as ApiEntity, Component, LineState, LintSummary, Revision as ApiRevision, Subscription,
+    Api as ApiEntity, Approval, Component, LineState, LintSummary, Revision as ApiRevision, Subscription,
     SubscriptionState, Version,
 };
 use weir_apis::lint::{self, Options, Ruleset};
@@ -301,7 +301,12 @@ pub async fn put(
                 merged = import::merge(&entity.draft.operations, &before.operations, &fresh.operations);
                 entity.draft.operations.clone_from(&merged.operations);
                 entity.draft.spec = specs::keep(library, text)?;
-                renaming::rename(library, &mut entity, &merged.renamed)?;
+                renaming::rename(library, &entity, &merged.renamed)?;
+                if entity.last_revision > 0 {
+                    let last = library.revision(&name, &version, entity.last_revision)?;
+                    let last = specs::description(library, &last.spec)?;
+                    renames::note(&mut entity, &last.operations, &fresh.operations);
+                }
             }
             apply(&mut entity, &edit);
             let description = fresh.clone().unwrap_or_else(|| Arc::clone(&before));
@@ -360,6 +365,11 @@ pub async fn delete(
         for kind in ["revisions", "plans", "tests"] {
             for key in library.keys(&format!("{PREFIX}{kind}/{of_version}")) {
                 library.remove(key.as_str());
+            }
+        }
+        for approval in library.list::<Approval>(&library::approval_key(""))? {
+            if approval.publication.starts_with(&of_version) {
+                library.remove(&library::approval_key(&approval.id));
             }
         }
         library.remove(&library::version_key(&name, &version));

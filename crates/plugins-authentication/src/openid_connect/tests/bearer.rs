@@ -113,6 +113,8 @@ fn identity_tokens_and_tokens_without_an_end_are_no_access_tokens() {
         ("application/AT+JWT", json!({"aud": "pets", "azp": "pets"}), ALL),
         ("at+jwt", json!({"aud": "pets", "exp": null}), NONE),
         ("JWT", json!({"aud": "pets", "nonce": "n"}), NONE),
+        // Keycloak's access tokens may have one, too.
+        ("JWT", json!({"aud": "pets", "nonce": "n", "typ": "Bearer"}), ALL),
         ("JWT", json!({"aud": "pets", "at_hash": "h"}), NONE),
         ("JWT", json!({"aud": "pets", "c_hash": "h"}), NONE),
         // Keycloak and Cognito say which it is.

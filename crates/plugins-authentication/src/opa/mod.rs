@@ -56,7 +56,7 @@ pub struct Config {
     /// The document that describes the service, instead of its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_document: Option<Value>,
-    /// Whether the agent gets the consumer, with all that is written about it but its plugins and credentials.
+    /// Whether the agent gets the consumer, with all that is written about it but its plugins, credentials and times.
     #[serde(default)]
     pub consumer: bool,
     /// Whether the agent gets the captures of the expression that the route matches the path with (`uri_captures`).

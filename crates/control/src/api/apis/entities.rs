@@ -42,8 +42,7 @@ pub fn check_name(name: &str) -> Result<(), Problem> {
     }
 }
 
-/// Lists what is below a prefix.
-/// Of these, those that the caller sees.
+/// Lists the entities below a prefix that the caller sees.
 pub async fn listed(api: &Api, caller: &Caller, kind: &str) -> Result<Json<Value>, Problem> {
     let library = api.library().await?;
     let items: Vec<Value> = library.list(&format!("{PREFIX}{kind}/"))?;

@@ -68,7 +68,7 @@ pub fn forget_framing(headers: &mut Headers) {
     ]);
 }
 
-/// Whether a header tells about the client, as those do that the gateway sets itself; also with `_` for `-`, which are one
+/// Whether a header describes the client, as those do that the gateway sets itself; also with `_` for `-`, which are one
 /// for conditions.
 #[inline]
 pub fn is_forwarded(name: &[u8]) -> bool {

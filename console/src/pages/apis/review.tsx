@@ -22,7 +22,7 @@ type Step = 'ask' | 'withdraw' | 'approved' | 'changes-asked'
 
 const TEXTS: Record<DraftState, string> = {
   clean: 'Nothing has changed since the last revision.',
-  changed: 'It has changed since the last revision, and nobody was asked to look at it.',
+  changed: 'It has changed since the last revision, and no one was asked to look at it.',
   'in-review': 'It waits for another person.',
   'changes-asked': 'Another person has looked at it, and asks for changes.',
   approved: 'Another person has approved exactly what it holds.',
@@ -71,7 +71,7 @@ export default function ReviewPage() {
         <Pairs
           pairs={[
             ['Made by', authors.join(', ')],
-            ['Who approves', state === 'in-review' && `Everyone with the right approvals:decide for ${api}, but nobody who has made a part of it or asked.`],
+            ['Who approves', state === 'in-review' && `Everyone with the right approvals:decide for ${api}, except the people who made a part of it or asked.`],
           ]}
         />
       </section>

@@ -72,7 +72,7 @@ function Make({ onClose, onMade }: { onClose: () => void; onMade: (made: Token) 
       <TextField label="What it is for" placeholder="nightly report" value={name} onChange={setName} autoFocus />
       <SelectField label="Good for" value={days} onChange={setDays} options={LIVES} />
       {hasPassword ? (
-        <TextField label="Your password" type="password" autoComplete="current-password" value={password} onChange={setPassword} isRequired about="So that nobody else makes one at a browser that you have left open." />
+        <TextField label="Your password" type="password" autoComplete="current-password" value={password} onChange={setPassword} isRequired about="So that no one else makes one at a browser that you have left open." />
       ) : (
         <p className="muted">You sign in through an identity provider: sign in again if that was more than ten minutes ago.</p>
       )}

@@ -140,7 +140,7 @@ function SubscriptionCard({ app, subscription, refused }: { app: string; subscri
   )
 }
 
-/** What the provider was told. */
+/** What the subscriber wrote to the provider. */
 function Told({ subscription: { request, answers } }: { subscription: Subscription }) {
   if (request === '' && answers.length === 0) return null
   return (

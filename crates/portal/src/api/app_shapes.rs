@@ -75,7 +75,7 @@ pub struct SubscriptionLine {
     pub created: u64,
     /// When it ends.
     pub ends: Option<u64>,
-    /// What the provider was told.
+    /// What the subscriber wrote to the provider.
     pub request: String,
     /// What was answered to the plan's questions, in their order.
     pub answers: Vec<AnswerLine>,

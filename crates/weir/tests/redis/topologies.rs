@@ -4,9 +4,12 @@ use crate::support::{CLOSED_PORT, Gateway, Redis, Upstream, free_port, is_instal
 use std::cell::Cell;
 use std::fmt::Write as _;
 
+/// Long enough for a machine that is busy with other tests: none of these is about time.
+const TIMEOUTS: &str = "connect_timeout_ms: 30000, timeout_ms: 30000";
+
 fn limit(redis: &str, count: usize) -> String {
     format!(
-        "rate-limit: {{limits: [{{count: {count}, per: day}}], store: {{redis: {{{redis}}}, on_unavailable: refuse}}}}"
+        "rate-limit: {{limits: [{{count: {count}, per: day}}], store: {{redis: {{{redis}, {TIMEOUTS}}}, on_unavailable: refuse}}}}"
     )
 }
 
@@ -174,7 +177,7 @@ fn clusters_have_each_key_somewhere() {
         CLOSED_PORT, nodes[1].port
     );
     let plugin = format!(
-        "rate-limit: {{limits: [{{count: 2, per: day}}, {{count: 9, per: {{sliding-seconds: 600}}}}], by: {{header: X-Who}}, store: {{redis: {{{options}}}, on_unavailable: refuse}}}}"
+        "rate-limit: {{limits: [{{count: 2, per: day}}, {{count: 9, per: {{sliding-seconds: 600}}}}], by: {{header: X-Who}}, store: {{redis: {{{options}, {TIMEOUTS}}}, on_unavailable: refuse}}}}"
     );
     let document = native(&upstream, &plugin);
     let gateways = [Gateway::start(&document), Gateway::start(&document)];
@@ -205,17 +208,25 @@ fn clusters_have_each_key_somewhere() {
             .to_owned()
     };
     let third = id(&nodes[2]);
-    // Of two that claim a slot the one with the greater epoch has it, so no node may have a greater one than the third.
+    // Of two that claim a slot the one with the greater epoch has it, so no node may have a greater one than the third:
+    // it has to know the epochs of all before it takes the next one.
     let epoch = |node: &Redis| {
         let info = node.ask("CLUSTER INFO");
-        let line = info.lines().find(|line| line.starts_with("cluster_my_epoch:"));
-        line.map(str::to_owned)
+        let mut lines = info.lines();
+        let own = lines.find_map(|line| line.strip_prefix("cluster_my_epoch:"));
+        own.unwrap_or_default().to_owned()
     };
-    until("no two nodes have one epoch", || {
+    until("the third knows all epochs, and no two nodes have one", || {
+        let known = nodes[2].ask("CLUSTER NODES");
+        let is_known = |node: &Redis| {
+            let mut lines = known.lines();
+            let line = lines.find(|line| line.starts_with(&id(node)));
+            line.and_then(|line| line.split(' ').nth(6)) == Some(&epoch(node))
+        };
         let mut epochs: Vec<_> = nodes.iter().map(epoch).collect();
         epochs.sort();
         epochs.dedup();
-        epochs.len() == nodes.len()
+        epochs.len() == nodes.len() && nodes.iter().all(is_known)
     });
     nodes[2].ask("CLUSTER BUMPEPOCH");
     for node in [&nodes[2], &nodes[0], &nodes[1]] {

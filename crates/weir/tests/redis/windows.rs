@@ -10,7 +10,7 @@ fn two_gateways_share_one_limit_exactly() {
     let redis = Redis::start(&[]);
     let upstream = Upstream::start("");
     let store = format!(
-        "store: {{redis: {{host: 127.0.0.1, port: {}}}, on_unavailable: refuse}}",
+        "store: {{redis: {{host: 127.0.0.1, port: {}, connect_timeout_ms: 30000, timeout_ms: 30000}}, on_unavailable: refuse}}",
         redis.port
     );
     for (plugin, expected) in [
@@ -86,7 +86,7 @@ fn graphql_and_responses_share_their_counts_too() {
     let redis = Redis::start(&[]);
     let upstream = Upstream::start("X-Used: v=2\r\n");
     let store = format!(
-        "store: {{redis: {{host: 127.0.0.1, port: {}}}, on_unavailable: refuse}}",
+        "store: {{redis: {{host: 127.0.0.1, port: {}, connect_timeout_ms: 30000, timeout_ms: 30000}}, on_unavailable: refuse}}",
         redis.port
     );
     let plugin = format!("response-rate-limit: {{limits: {{v: [{{count: 5, per: day}}]}}, {store}}}");

@@ -21,7 +21,7 @@ use tower::ServiceExt;
 use weir_control::access::password::Passwords;
 use weir_control::access::{Audit, Guard, Users, protect};
 use weir_control::analytics::Analytics;
-use weir_control::api::{Api, ApiOptions, FileTexts, Gateways, ListenerOf, Ticker};
+use weir_control::api::{Api, ApiOptions, FileTexts, Gateways, ListenerOf, Problem, Ticker};
 use weir_control::follow::StateHandle;
 use weir_control::http::ForAdminApis;
 use weir_control::last_use;
@@ -77,6 +77,11 @@ impl Listeners {
         Ok(Self(bound))
     }
 
+    /// Whether none is wanted.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The names and addresses of what is served, for the `ready` line.
     pub fn addresses(&self) -> std::io::Result<Vec<(&'static str, String)>> {
         let named = |bound: &AdminListener| {
@@ -114,11 +119,12 @@ impl Listeners {
                 }
             };
             let listener = tokio::net::TcpListener::from_std(bound.listener)?;
-            let router = Router::new().fallback(pass_on).with_state(late);
             let router = match bound.dialect {
                 // Its pages are shown whether or not the store can be reached.
-                DialectName::NATIVE => weir_console::router(assets()?).merge(router),
-                _ => router,
+                DialectName::NATIVE => {
+                    weir_console::router(assets()?).merge(Router::new().fallback(pass_on).with_state(late))
+                }
+                _ => Router::new().fallback(pass_on_foreign).with_state(late),
             };
             control.listen(listen::Listener::new(listener, bound.tls), router);
         }
@@ -195,14 +201,25 @@ fn admin_tls(management: &Management) -> anyhow::Result<Tls> {
     }
 }
 
+/// What is answered until the store is open.
+const NOT_OPEN: &str = "the store is not open yet, or away; /status says more";
+
+/// Weir's own API, and the portal.
 pub async fn pass_on(State(router): State<LazyRouter>, request: Request) -> Response {
     match router.get() {
         Some(router) => router.clone().oneshot(request).await.into_response(),
-        None => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "{\"message\":\"the store is away\"}\n",
-        )
-            .into_response(),
+        None => Problem::new(StatusCode::SERVICE_UNAVAILABLE, NOT_OPEN).into_response(),
+    }
+}
+
+/// An Admin API of another dialect, whose texts are in `message`.
+async fn pass_on_foreign(State(router): State<LazyRouter>, request: Request) -> Response {
+    match router.get() {
+        Some(router) => router.clone().oneshot(request).await.into_response(),
+        None => {
+            let body = axum::Json(serde_json::json!({ "message": NOT_OPEN }));
+            (StatusCode::SERVICE_UNAVAILABLE, body).into_response()
+        }
     }
 }
 
@@ -349,7 +366,6 @@ impl AdminApis {
             // Nothing else fills it in.
             let _is_first = late.set(protect(router, guard));
         }
-        shared.health.0.admin_is_open();
         Ok(())
     }
 }
@@ -456,6 +472,32 @@ impl Shared {
                 admin_listeners: listeners.map_or(Vec::new(), |(_, all)| all.clone()),
                 ..self.node.clone()
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn until_the_store_is_open_weirs_own_api_answers_with_problems() {
+        let answered = async |router: Router| {
+            let request = Request::get("/api/v1/environments").body(axum::body::Body::empty());
+            let answer = router
+                .oneshot(request.expect("a request"))
+                .await
+                .expect("an answer");
+            let kind = answer.headers().get("content-type").cloned().expect("a type");
+            let kind = kind.to_str().expect("a text").to_owned();
+            (answer.status(), kind)
+        };
+        let late = LazyRouter::default();
+        let own = Router::new().fallback(pass_on).with_state(Arc::clone(&late));
+        let foreign = Router::new().fallback(pass_on_foreign).with_state(late);
+        for (router, kind) in [(own, "application/problem+json"), (foreign, "application/json")] {
+            let expected = (StatusCode::SERVICE_UNAVAILABLE, kind.to_owned());
+            assert_eq!(answered(router).await, expected);
         }
     }
 }

@@ -58,6 +58,10 @@ pub async fn serve(
     let opened = ManagedResources::of(management).await?;
     let mut addresses = opened.listeners.addresses()?;
     addresses.extend(opened.portal.addresses()?);
+    // Before anything of the store is followed: until they are open, the process is not ready.
+    if !opened.listeners.is_empty() || !opened.portal.is_empty() {
+        control.status.await_admin();
+    }
     let store = opened.store;
     let followed = StateHandle::default();
     let is_kept = !management.is_forgotten();
@@ -120,9 +124,6 @@ pub async fn serve(
     };
     let portal = opened.portal.serve(control, environments)?;
     let listeners = opened.listeners.serve(control)?;
-    if !listeners.is_empty() || portal.is_some() {
-        control.status.await_admin();
-    }
     let opening = tokio::spawn(open_admin_apis((listeners, portal), store.clone(), shared));
     if is_gateway {
         let target = report_target(management, &store, gateways.clone());

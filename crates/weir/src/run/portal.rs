@@ -38,6 +38,11 @@ impl Listeners {
         Ok(Self(bound))
     }
 
+    /// Whether none is wanted.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Its addresses, for the `ready` line.
     pub fn addresses(&self) -> std::io::Result<Vec<(&'static str, String)>> {
         let one = |(listener, tls): &(TcpListener, Option<Arc<Tls>>)| {

@@ -16,6 +16,7 @@ mod native;
 mod partition;
 #[path = "../support/ports.rs"]
 mod ports;
+mod readiness;
 mod rights;
 mod roles;
 mod secrets;

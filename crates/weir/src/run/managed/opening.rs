@@ -35,10 +35,11 @@ pub async fn open_admin_apis(
     let (apis, portal, shared) = (&apis, &portal, &shared);
     let opened = until_read(FIRST_PAUSE, || async {
         apis.open(Arc::clone(&store), shared).await?;
-        match portal {
-            Some(portal) => portal.open(Arc::clone(&store), shared).await,
-            None => Ok(()),
+        if let Some(portal) = portal {
+            portal.open(Arc::clone(&store), shared).await?;
         }
+        shared.health.0.admin_is_open();
+        Ok(())
     });
     let opened = opened.await;
     let opened = opened.context("the Admin APIs cannot be opened");

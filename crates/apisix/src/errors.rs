@@ -107,7 +107,7 @@ fn words(refusal: &Refusal) -> Option<(&'static str, &str)> {
         RefusalKind::PluginFailed { plugin, .. } if LOGINS.contains(plugin) => {
             message.map(|message| ("message", message))
         }
-        RefusalKind::RateLimited | RefusalKind::PluginFailed { .. } => {
+        RefusalKind::RateLimited | RefusalKind::QuotaSpent | RefusalKind::PluginFailed { .. } => {
             message.map(|message| ("error_msg", message))
         }
         RefusalKind::Forbidden { plugin } => message.map(|message| (field(plugin), message)),

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use weir_plugin::error_renderer::ErrorRenderer;
 use weir_plugin::uri::NormalForm;
-use weir_plugin::{AuthFailure, ClaimDefect, Exchange, Refusal, RefusalKind, Reply, TokenDefect};
+use weir_plugin::{AuthFailure, ClaimDefect, Exchange, NotOpen, Refusal, RefusalKind, Reply, TokenDefect};
 
 /// Answers with `application/problem+json`. `type` names the kind of problem and is what programs should look
 /// at; `title` belongs to it; `detail` is for people; `request_id` leads to the call's log line.
@@ -84,6 +84,16 @@ fn title(kind: &RefusalKind) -> &'static str {
         RefusalKind::Unauthenticated { .. } => "Unauthenticated",
         RefusalKind::AnonymousConsumerMissing | RefusalKind::PluginFailed { .. } => "Gateway misconfigured",
         RefusalKind::RateLimited => "Rate limit exceeded",
+        RefusalKind::QuotaSpent => "Quota spent",
+        RefusalKind::NotOpen { reason, .. } => match reason {
+            NotOpen::NoSubscription => "No subscription",
+            NotOpen::SubscriptionPaused => "Subscription paused",
+            NotOpen::SubscriptionStopped => "Subscription stopped",
+            NotOpen::SubscriptionEnded => "Subscription ended",
+            NotOpen::SubscriptionNotBegun => "Subscription not begun",
+            NotOpen::NotInPlan => "Operation not in the plan",
+            NotOpen::Retired => "Retired",
+        },
         RefusalKind::Forbidden { .. } => "Forbidden",
         RefusalKind::Unacceptable { .. } => "Request not acceptable",
         RefusalKind::WorkLimit => "Request too complex",
@@ -120,7 +130,8 @@ fn detail(kind: &RefusalKind) -> Cow<'static, str> {
             "The consumer for unauthenticated calls, which the configuration names, does not exist."
         }
         RefusalKind::RateLimited => "The limit of calls is reached; try again later.",
-        RefusalKind::Forbidden { .. } => "This request is not allowed.",
+        RefusalKind::QuotaSpent => "The quota of calls is used up until its next period begins.",
+        RefusalKind::Forbidden { .. } | RefusalKind::NotOpen { .. } => "This request is not allowed.",
         RefusalKind::Unacceptable { .. } => "The request is not one that is taken here.",
         RefusalKind::WorkLimit => "To judge the request takes more work than one request may ask for.",
         RefusalKind::PluginFailed { .. } => "The configuration does not fit this request.",
@@ -199,6 +210,21 @@ mod tests {
                 "no-route",
                 404,
                 "No route matches this request.",
+            ),
+            (
+                RefusalKind::QuotaSpent,
+                "quota-spent",
+                429,
+                "The quota of calls is used up until its next period begins.",
+            ),
+            (
+                RefusalKind::NotOpen {
+                    plugin: "request-termination",
+                    reason: NotOpen::NotInPlan,
+                },
+                "not-in-plan",
+                403,
+                "This request is not allowed.",
             ),
             (
                 RefusalKind::BadRequest("a bare line feed"),

@@ -83,7 +83,7 @@ pub use redis::{
     RedisAccumulator, RedisAddress, RedisCall, RedisCommand, RedisPublisher, RedisResponse, RedisScript,
     RedisServer, RedisTls, RedisTopology,
 };
-pub use refusal::{AuthFailure, ClaimDefect, Refusal, RefusalKind, TokenDefect};
+pub use refusal::{AuthFailure, ClaimDefect, NotOpen, Refusal, RefusalKind, TokenDefect};
 pub use request::{CLIENT_HEADERS, Request, client_header_bit};
 pub use response::{BufferResponse, Reply, Response, SharedReply};
 pub use semaphore::Permit;

@@ -1,6 +1,8 @@
 //! Refusals: why the gateway itself answers a call. Typed, without words; a [`Dialect`](crate::dialect::Dialect)
 //! renders them.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// Why the gateway answers a call itself, with the status that this calls for.
@@ -91,6 +93,15 @@ pub enum RefusalKind {
     AnonymousConsumerMissing,
     /// A rate limit is reached.
     RateLimited,
+    /// A quota, which is a limit by the day or longer, is used up.
+    QuotaSpent,
+    /// What the caller is subscribed to does not open the call.
+    NotOpen {
+        /// The plugin's name in the catalogue.
+        plugin: &'static str,
+        /// Why.
+        reason: NotOpen,
+    },
     /// A plugin's own check says no (address, origin, method, …).
     Forbidden {
         /// The plugin's name in the catalogue.
@@ -123,7 +134,7 @@ impl RefusalKind {
         match self {
             Self::BadRequest(_) | Self::Unacceptable { .. } | Self::WorkLimit => 400,
             Self::Unauthenticated { .. } => 401,
-            Self::Forbidden { .. } => 403,
+            Self::Forbidden { .. } | Self::NotOpen { .. } => 403,
             Self::NoRoute => 404,
             Self::MethodNotAllowed => 405,
             Self::RequestTimeout => 408,
@@ -131,7 +142,7 @@ impl RefusalKind {
             Self::UriTooLong => 414,
             Self::ExpectationFailed => 417,
             Self::HttpsRequired => 426,
-            Self::RateLimited => 429,
+            Self::RateLimited | Self::QuotaSpent => 429,
             Self::HeadTooLarge => 431,
             Self::AnonymousConsumerMissing | Self::PluginFailed { .. } => 500,
             Self::NotImplemented => 501,
@@ -181,11 +192,48 @@ impl RefusalKind {
             Self::Unauthenticated { .. } => "unauthenticated",
             Self::AnonymousConsumerMissing => "anonymous_consumer_missing",
             Self::RateLimited => "rate_limited",
+            Self::QuotaSpent => "quota_spent",
+            Self::NotOpen { reason, .. } => reason.as_str(),
             Self::Forbidden { .. } => "forbidden",
             Self::Unacceptable { .. } => "unacceptable",
             Self::Answered { .. } => "answered",
             Self::WorkLimit => "work_limit",
             Self::PluginFailed { .. } => "plugin_failed",
+        }
+    }
+}
+
+/// Why a subscription does not open a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NotOpen {
+    /// The caller is known, and has no subscription here.
+    NoSubscription,
+    /// The provider has paused the subscription.
+    SubscriptionPaused,
+    /// Its application has stopped the subscription.
+    SubscriptionStopped,
+    /// The subscription has ended.
+    SubscriptionEnded,
+    /// The subscription has not begun.
+    SubscriptionNotBegun,
+    /// The plan of the subscription does not contain the operation.
+    NotInPlan,
+    /// The version of the API is retired.
+    Retired,
+}
+
+impl NotOpen {
+    /// A short word for metrics and logs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NoSubscription => "no_subscription",
+            Self::SubscriptionPaused => "subscription_paused",
+            Self::SubscriptionStopped => "subscription_stopped",
+            Self::SubscriptionEnded => "subscription_ended",
+            Self::SubscriptionNotBegun => "subscription_not_begun",
+            Self::NotInPlan => "not_in_plan",
+            Self::Retired => "retired",
         }
     }
 }

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use weir_http1::body::BodyCursor;
 use weir_http1::fields::push_header;
 use weir_http1::status;
-use weir_plugin::{Headers, Refusal, RefusalKind, Reply};
+use weir_plugin::{Headers, NotOpen, Refusal, RefusalKind, Reply};
 use weir_snapshot::{Chain, ForwardedHeaderPolicy, Route};
 use weir_telemetry::metrics;
 
@@ -359,6 +359,7 @@ fn plugin_of(kind: &RefusalKind) -> Option<&'static str> {
         | RefusalKind::Forbidden { plugin }
         | RefusalKind::Unacceptable { plugin }
         | RefusalKind::Answered { plugin }
+        | RefusalKind::NotOpen { plugin, .. }
         | RefusalKind::PluginFailed { plugin, .. } => Some(plugin),
         _ => None,
     }
@@ -382,7 +383,16 @@ fn metric_of(kind: &RefusalKind) -> metrics::Refusal {
         Kind::HttpsRequired => Metric::WrongProtocol,
         Kind::Unauthenticated { .. } => Metric::Unauthenticated,
         Kind::Forbidden { .. } => Metric::Forbidden,
-        Kind::RateLimited => Metric::RateLimited,
+        Kind::RateLimited | Kind::QuotaSpent => Metric::RateLimited,
+        Kind::NotOpen { reason, .. } => match reason {
+            NotOpen::NoSubscription => Metric::NoSubscription,
+            NotOpen::SubscriptionPaused => Metric::SubscriptionPaused,
+            NotOpen::SubscriptionStopped => Metric::SubscriptionStopped,
+            NotOpen::SubscriptionEnded => Metric::SubscriptionEnded,
+            NotOpen::SubscriptionNotBegun => Metric::SubscriptionNotBegun,
+            NotOpen::NotInPlan => Metric::NotInPlan,
+            NotOpen::Retired => Metric::Retired,
+        },
         Kind::NoTarget | Kind::NameResolution => Metric::NoTarget,
         Kind::ConnectFailed => Metric::UpstreamConnect,
         Kind::UpstreamFailed => Metric::UpstreamInvalid,

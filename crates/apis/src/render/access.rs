@@ -6,6 +6,31 @@ use crate::entities::{Credential, Deprecation, Plan, PlanSecurity, Subscription,
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
+/// Why subscribers are refused: the end of the plugin's id, the reason for programs, and the text for people.
+const CLOSED: [(&str, &str, &str); 5] = [
+    (
+        "paused",
+        "subscription-paused",
+        "The provider has paused this subscription.",
+    ),
+    (
+        "stopped",
+        "subscription-stopped",
+        "The subscription is stopped. Its application can start it again.",
+    ),
+    ("expired", "subscription-ended", "The subscription has ended."),
+    (
+        "early",
+        "subscription-not-begun",
+        "The subscription has not begun yet.",
+    ),
+    (
+        "not-in-plan",
+        "not-in-plan",
+        "The plan of this subscription does not contain this operation.",
+    ),
+];
+
 /// The plugins in front of every route's own.
 #[derive(Debug, Default)]
 pub struct Head {
@@ -110,7 +135,7 @@ impl Renderer<'_> {
         let gone = self.plugin(
             "gone",
             "request-termination",
-            json!({ "status": 410, "message": message }),
+            json!({ "status": 410, "message": message, "reason": "retired" }),
         );
         head.first.push(json!({ "use": gone }));
     }
@@ -174,35 +199,24 @@ impl Renderer<'_> {
 
     fn tables(&mut self, head: &mut Head, keyed: &[&Plan], keyless: Option<&Plan>) {
         let publication = self.input.publication;
-        let refuse = |renderer: &mut Self, suffix: &str, message: String| {
+        let refuse = |renderer: &mut Self, suffix: &str, reason: &str, message: String| {
             renderer.plugin(
                 suffix,
                 "request-termination",
-                json!({ "status": 403, "message": message }),
+                json!({ "status": 403, "message": message, "reason": reason }),
             )
         };
         let what = format!("{} {}", publication.api, publication.version);
         let none = refuse(
             self,
             "no-subscription",
+            "no-subscription",
             format!("There is no subscription to {what} for this key."),
         );
-        let closed: BTreeMap<&str, String> = [
-            ("paused", "The provider has paused this subscription."),
-            (
-                "stopped",
-                "The subscription is stopped. Its application can start it again.",
-            ),
-            ("expired", "The subscription has ended."),
-            ("early", "The subscription has not begun yet."),
-            (
-                "not-in-plan",
-                "The plan of this subscription does not contain this operation.",
-            ),
-        ]
-        .into_iter()
-        .map(|(suffix, message)| (suffix, refuse(self, suffix, message.to_owned())))
-        .collect();
+        let closed: BTreeMap<&str, String> = CLOSED
+            .into_iter()
+            .map(|(suffix, reason, message)| (suffix, refuse(self, suffix, reason, message.to_owned())))
+            .collect();
         let anonymous = keyless.map(|_| format!("{}.anonymous", self.name));
         let (mut all, mut limits) = (Map::new(), Map::new());
         let mut of_plan: BTreeMap<&str, Vec<String>> = BTreeMap::new();

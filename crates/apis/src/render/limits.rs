@@ -74,6 +74,9 @@ pub(super) fn limit_config(limits: &[Limit], by: &str) -> Value {
     if by == "consumer" && limits.iter().any(Limit::is_quota) {
         config["across"] = "gateways".into();
     }
+    if limits.iter().any(Limit::is_quota) {
+        config["quota"] = true.into();
+    }
     config
 }
 

@@ -310,7 +310,7 @@ fn operations_have_limits_of_their_own() {
     let own = slug(&ids[0]);
     assert_eq!(
         case.value(&format!("{name}.plan.gold.{own}"))["rate-limit"],
-        json!({"limits": [{"count": 5, "per": "month"}], "by": "consumer", "across": "gateways"})
+        json!({"limits": [{"count": 5, "per": "month"}], "by": "consumer", "across": "gateways", "quota": true})
     );
     assert_eq!(
         case.value(&format!("{name}.limits.{own}"))["instances"],

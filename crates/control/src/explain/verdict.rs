@@ -283,6 +283,8 @@ fn reason(refusal: &Refusal) -> String {
             _ => "the token is not accepted",
         },
         RefusalKind::RateLimited => "a limit is reached",
+        RefusalKind::QuotaSpent => "a quota is used up",
+        RefusalKind::NotOpen { .. } => "the subscription does not open the call",
         RefusalKind::Forbidden { .. } => "the plugin's own check refuses the call",
         RefusalKind::Unacceptable { .. } => "the plugin finds the request wrong",
         RefusalKind::AnonymousConsumerMissing => "the consumer for anonymous calls does not exist",

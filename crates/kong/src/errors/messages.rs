@@ -107,7 +107,9 @@ pub fn of(refusal: &Refusal, exchange: &Exchange) -> RenderedMessage {
         RefusalKind::UpstreamTimeout => RenderedMessage::server("The upstream server is timing out"),
         RefusalKind::Overloaded => RenderedMessage::server(of_status(503)),
         RefusalKind::Unauthenticated { plugin, failure } => unauthenticated(plugin, failure),
-        RefusalKind::RateLimited => RenderedMessage::router("API rate limit exceeded"),
+        RefusalKind::RateLimited | RefusalKind::QuotaSpent => {
+            RenderedMessage::router("API rate limit exceeded")
+        }
         RefusalKind::Forbidden { plugin } => forbidden(plugin, exchange),
         RefusalKind::Unacceptable { plugin } if VALIDATORS.contains(plugin) => {
             let message = refusal.message.as_deref().unwrap_or("Bad Request");
@@ -117,7 +119,9 @@ pub fn of(refusal: &Refusal, exchange: &Exchange) -> RenderedMessage {
         RefusalKind::AnonymousConsumerMissing | RefusalKind::PluginFailed { .. } => {
             RenderedMessage::router("An unexpected error occurred")
         }
-        RefusalKind::Answered { .. } => RenderedMessage::server(of_status(refusal.status)),
+        RefusalKind::Answered { .. } | RefusalKind::NotOpen { .. } => {
+            RenderedMessage::server(of_status(refusal.status))
+        }
         _ => RenderedMessage::server("An unexpected error occurred"),
     }
 }

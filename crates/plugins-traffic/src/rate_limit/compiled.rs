@@ -130,16 +130,18 @@ impl CompiledLimit {
     }
 }
 
+/// A day.
+pub(super) const DAY_MS: u64 = 86_400_000;
+
 /// The approximate length of a window, to compare two windows.
 pub(super) fn length_ms(window: Window) -> u64 {
-    const DAY: u64 = 86_400_000;
     match window {
         Window::Second => 1_000,
         Window::Minute => 60_000,
         Window::Hour => 3_600_000,
-        Window::Day => DAY,
-        Window::Month => 30 * DAY,
-        Window::Year => 365 * DAY,
+        Window::Day => DAY_MS,
+        Window::Month => 30 * DAY_MS,
+        Window::Year => 365 * DAY_MS,
         Window::Aligned { length_ms } | Window::FromFirst { length_ms } | Window::Sliding { length_ms } => {
             length_ms
         }

@@ -1,6 +1,6 @@
 //! The rate limit at work: configuration made ready for many calls.
 
-use super::compiled::{CompiledLimit, Names, length_ms};
+use super::compiled::{CompiledLimit, DAY_MS, Names, length_ms};
 use super::{Config, MissingKey, OnFailure};
 use crate::graphql_cost::{CompiledCost, Costs, SchemaCache};
 use crate::rate_key::RateKey;
@@ -20,6 +20,8 @@ pub(super) struct Limits {
     reject: bool,
     status: u16,
     message: Option<String>,
+    /// Windows of a day and longer are quotas.
+    has_quotas: bool,
     summary: Names,
     /// Seconds that are added to `Retry-After` by chance, at most.
     jitter_s: u64,
@@ -173,6 +175,7 @@ impl Limits {
             reject: config.reject,
             status: config.status,
             message: config.message,
+            has_quotas: config.quota,
             summary: config.headers.into(),
             jitter_s: config.retry_after_jitter_seconds,
             fractional_reset: config.fractional_reset,
@@ -290,7 +293,12 @@ impl Limits {
         if decision.allowed || !self.reject {
             return None;
         }
-        let mut refusal = Refusal::with_status(RefusalKind::RateLimited, self.status);
+        let is_quota = |tightest: &WindowStatus| tightest.length_ms >= DAY_MS;
+        let kind = match self.has_quotas && decision.tightest.as_ref().is_some_and(is_quota) {
+            true => RefusalKind::QuotaSpent,
+            false => RefusalKind::RateLimited,
+        };
+        let mut refusal = Refusal::with_status(kind, self.status);
         refusal.message.clone_from(&self.message);
         Some(Box::new(refusal))
     }

@@ -141,6 +141,10 @@ pub struct Config {
     /// The message for calls over the limit, instead of the dialect's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Whether a refusal by a window of a day or longer says that a quota is spent (`quota-spent` in the problem's
+    /// `type`), not that a rate is reached. Plans of APIs set it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub quota: bool,
     /// Whether calls over the limit are refused. `false`: they pass, and only the headers report it.
     #[serde(default = "weir_plugins_shared::yes")]
     pub reject: bool,
@@ -185,6 +189,7 @@ impl Default for Config {
             scope: None,
             status: too_many_requests(),
             message: None,
+            quota: false,
             reject: true,
             headers: SummaryHeaders::default(),
             retry_after_jitter_seconds: 0,

@@ -16,7 +16,7 @@ use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::{is_name, is_value};
 use weir_plugin::uri::{decode_form, query_pairs};
 use weir_plugin::{
-    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, Reply, Request,
+    BuildContext, Exchange, Filter, NotOpen, Outcome, Phases, Plugin, Refusal, RefusalKind, Reply, Request,
     parse_config,
 };
 
@@ -31,6 +31,10 @@ pub struct Config {
     /// call counts as refused, and the document has its `request_id`. Not together with `body`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Why the caller may not pass, with a `message` and a status from 400 on: the `type` and the `title` of the problem
+    /// document say it to programs, and metrics and analytics count the call by it. Publications set it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<NotOpen>,
     /// The body of the response; without `message` and `body` it is empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
@@ -49,6 +53,7 @@ impl Default for Config {
         Self {
             status: 503,
             message: None,
+            reason: None,
             body: None,
             content_type: None,
             trigger: None,
@@ -86,6 +91,12 @@ impl Plugin for RequestTermination {
         }
         if config.message.is_some() && config.body.is_some() {
             fault("message", "expected either 'message' or 'body', not both");
+        }
+        if config.reason.is_some() && (config.message.is_none() || config.echo || config.status < 400) {
+            fault(
+                "reason",
+                "expected a 'message' and a status from 400 on beside it, and no 'echo'",
+            );
         }
         if config.echo && config.body.is_some() {
             fault("body", "expected no body, as 'echo' makes one");
@@ -133,8 +144,10 @@ fn answer_of(config: Config) -> Answer {
         ));
     };
     if status >= 400 {
-        let kind = RefusalKind::Answered {
-            plugin: RequestTermination.name(),
+        let plugin = RequestTermination.name();
+        let kind = match config.reason {
+            Some(reason) => RefusalKind::NotOpen { plugin, reason },
+            None => RefusalKind::Answered { plugin },
         };
         return Answer::Refusal(Refusal {
             message: Some(message),

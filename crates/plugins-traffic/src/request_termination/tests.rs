@@ -96,6 +96,23 @@ fn errors_with_a_message_are_refusals() {
     }
 }
 
+/// Programs tell refusals of plans apart by their kinds.
+#[test]
+fn a_reason_is_the_kind_of_the_refusal() {
+    let config = json!({"status": 403, "message": "m", "reason": "subscription-paused"});
+    let filter = build(&RequestTermination, &config).expect("valid");
+    let mut exchange = exchange();
+    prepare(&mut exchange, "GET /", &[]);
+    let Outcome::Refuse(refusal) = filter.on_request(&mut exchange) else {
+        panic!("expected a refusal");
+    };
+    let kind = RefusalKind::NotOpen {
+        plugin: "request-termination",
+        reason: NotOpen::SubscriptionPaused,
+    };
+    assert_eq!((refusal.status, refusal.kind), (403, kind));
+}
+
 #[test]
 fn echoes_show_the_call() {
     let config = json!({"status": 404, "echo": true, "message": "m"});
@@ -134,6 +151,12 @@ fn configurations_are_checked() {
             json!({"content_type": "a\nb", "trigger": ""}),
             vec!["content_type", "trigger"],
         ),
+        (json!({"reason": "retired"}), vec!["reason"]),
+        (
+            json!({"reason": "retired", "message": "m", "status": 301}),
+            vec!["reason"],
+        ),
+        (json!({"reason": "unpaid", "message": "m"}), vec!["reason"]),
         (json!({"code": 500}), vec!["code"]),
     ] {
         assert_eq!(refused_at(&RequestTermination, &config), places, "{config}");

@@ -321,9 +321,14 @@ fn reason(line: &CallLine) -> String {
         ("", 400..500) => "The API answered that something is wrong with the call.",
         ("", _) => "The API failed.",
         ("unauthenticated", _) => "The key is missing, unknown, expired or revoked.",
-        ("forbidden" | "plugin", 403) => {
-            "The subscription does not open this operation: it is paused, stopped, over, or of another plan."
-        }
+        ("no_subscription", _) => "The application has no subscription to this API with this key.",
+        ("subscription_paused", _) => "The provider has paused the subscription.",
+        ("subscription_stopped", _) => "The subscription is stopped. You can start it again.",
+        ("subscription_ended", _) => "The subscription has ended.",
+        ("subscription_not_begun", _) => "The subscription has not begun yet.",
+        ("not_in_plan", _) => "The plan of the subscription does not contain this operation.",
+        ("retired", _) => "This version of the API is retired.",
+        ("forbidden" | "plugin", 403) => "A rule of the API refuses this call.",
         ("rate_limited", _) => "The limit of the plan is used up for now.",
         ("plugin", 410) => "This version of the API is retired.",
         ("no_route", _) => "There is no such operation.",
@@ -379,6 +384,33 @@ async fn calls(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_refusal_has_one_reason() {
+        let said = |refusal: &str, status: u16| {
+            let line = CallLine {
+                refusal: refusal.into(),
+                status,
+                ..CallLine::default()
+            };
+            reason(&line)
+        };
+        let closed = [
+            "no_subscription",
+            "subscription_paused",
+            "subscription_stopped",
+            "subscription_ended",
+            "subscription_not_begun",
+            "not_in_plan",
+        ];
+        let mut reasons: Vec<String> = closed.iter().map(|it| said(it, 403)).collect();
+        reasons.push(said("retired", 410));
+        reasons.push(said("forbidden", 403));
+        assert!(reasons.iter().all(|it| !it.contains(" or ")), "{reasons:?}");
+        reasons.sort();
+        reasons.dedup();
+        assert_eq!(reasons.len(), closed.len() + 2, "{reasons:?}");
+    }
 
     #[test]
     fn services_name_their_api() {

@@ -262,6 +262,20 @@ label_values! {
         Unavailable = "unavailable",
         /// The gateway's own fault (500).
         Internal = "internal",
+        /// The caller has no subscription to the API (403).
+        NoSubscription = "no_subscription",
+        /// The provider has paused the subscription (403).
+        SubscriptionPaused = "subscription_paused",
+        /// The application has stopped the subscription (403).
+        SubscriptionStopped = "subscription_stopped",
+        /// The subscription has ended (403).
+        SubscriptionEnded = "subscription_ended",
+        /// The subscription has not begun (403).
+        SubscriptionNotBegun = "subscription_not_begun",
+        /// The plan of the subscription does not contain the operation (403).
+        NotInPlan = "not_in_plan",
+        /// The version of the API is retired (410).
+        Retired = "retired",
     }
 }
 

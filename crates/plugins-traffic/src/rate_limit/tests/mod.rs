@@ -5,7 +5,7 @@ mod windows;
 
 use super::*;
 use serde_json::json;
-use weir_plugin::{Exchange, Outcome, SubrequestResponse};
+use weir_plugin::{Exchange, Outcome, RefusalKind, SubrequestResponse};
 use weir_plugins_testkit::*;
 
 /// What prepares a call, and its outcome.
@@ -400,5 +400,33 @@ fn configurations_are_checked() {
         ),
     ] {
         assert_eq!(refused_at(&plugin, &config), places, "{config}");
+    }
+}
+
+#[test]
+fn a_spent_quota_is_told_apart_from_a_reached_rate() {
+    let limits =
+        |second: u64, day: u64| json!([{"count": second, "per": "second"}, {"count": day, "per": "day"}]);
+    for (quota, limits, expected) in [
+        (true, limits(5, 1), RefusalKind::QuotaSpent),
+        (true, limits(1, 5), RefusalKind::RateLimited),
+        (
+            true,
+            json!([{"count": 1, "per": {"clock-seconds": 604_800}}]),
+            RefusalKind::QuotaSpent,
+        ),
+        (false, limits(5, 1), RefusalKind::RateLimited),
+    ] {
+        let config = json!({"limits": limits, "quota": quota});
+        let plugin = RateLimit::default();
+        let filter = build(&plugin, &config).expect("valid");
+        let mut exchange = exchange();
+        prepare(&mut exchange, "GET /", &[]);
+        assert_eq!(word(&filter.on_request(&mut exchange)), "continue", "{config}");
+        prepare(&mut exchange, "GET /", &[]);
+        let Outcome::Refuse(refusal) = filter.on_request(&mut exchange) else {
+            panic!("expected a refusal: {config}");
+        };
+        assert_eq!((refusal.status, refusal.kind), (429, expected), "{config}");
     }
 }

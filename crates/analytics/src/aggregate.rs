@@ -88,20 +88,9 @@ impl Aggregator {
             gateway_name: empty,
             other,
             statuses: Vec::new(),
-            routes: Groups::new(RouteNames {
-                service: other,
-                route: other,
-                ..RouteNames::default()
-            }),
-            callers: Groups::new(CallerNames {
-                consumer: other,
-                application: other,
-                plan: empty,
-            }),
-            targets: Groups::new(TargetNames {
-                upstream: other,
-                target: other,
-            }),
+            routes: no_routes(other),
+            callers: no_callers(other),
+            targets: no_targets(other),
             kinds: Groups::new(KindNames::default()),
             minute: 0,
             by_route: SeriesTable::default(),
@@ -141,7 +130,22 @@ impl Aggregator {
         self.names.get(name as usize).unwrap_or(&self.names[0])
     }
 
-    /// The number of a route. Numbers of groups stay good as those of names do.
+    /// Whether many groups are known: revisions of APIs and targets come and go, and few further ones find room.
+    pub fn has_many_groups(&self) -> bool {
+        self.routes.is_nearly_full() || self.callers.is_nearly_full() || self.targets.is_nearly_full()
+    }
+
+    /// Forgets the groups of routes, callers and targets. Their numbers are no longer good.
+    pub fn forget_groups(&mut self) {
+        self.spread();
+        self.forget_series();
+        self.last_address = None;
+        self.routes = no_routes(self.other);
+        self.callers = no_callers(self.other);
+        self.targets = no_targets(self.other);
+    }
+
+    /// The number of a route. Numbers of groups stay good until they are forgotten.
     pub fn route(&mut self, names: RouteNames) -> GroupId {
         self.routes.number(names)
     }
@@ -211,11 +215,14 @@ impl Aggregator {
                 environment: call.environment,
                 api: call.api,
                 version: call.version,
+                operation: call.operation,
+                revision: call.revision,
             }),
             caller: self.caller(CallerNames {
                 consumer: call.consumer,
                 application: call.application,
                 plan: call.plan,
+                subscription: call.subscription,
             }),
             target: self.target(TargetNames {
                 upstream: call.upstream,
@@ -377,6 +384,31 @@ impl Aggregator {
         let series = self.by_route.bytes() + self.by_caller.bytes() + self.by_target.bytes();
         series + self.rows.bytes() + self.texts.bytes()
     }
+}
+
+/// Only the group of all routes that find no room; likewise below.
+fn no_routes(other: NameId) -> Groups<RouteNames> {
+    Groups::new(RouteNames {
+        service: other,
+        route: other,
+        ..RouteNames::default()
+    })
+}
+
+fn no_callers(other: NameId) -> Groups<CallerNames> {
+    Groups::new(CallerNames {
+        consumer: other,
+        application: other,
+        subscription: other,
+        ..CallerNames::default()
+    })
+}
+
+fn no_targets(other: NameId) -> Groups<TargetNames> {
+    Groups::new(TargetNames {
+        upstream: other,
+        target: other,
+    })
 }
 
 /// The names of a status that are not known yet.

@@ -80,6 +80,12 @@ named! {
         Application = "application",
         /// The plan of the subscription.
         Plan = "plan",
+        /// The operation, by its id in the document; empty for routes of no API and for calls that no operation takes.
+        Operation = "operation",
+        /// The revision of the API's version that served the call. A canary's calls have that of the candidate.
+        Revision = "revision",
+        /// The subscription that called, by its id; empty for callers without one.
+        Subscription = "subscription",
     }
 }
 
@@ -108,6 +114,10 @@ named! {
         Agent = "agent",
         /// Usage of APIs by applications.
         Usage = "usage",
+        /// Traffic of the operations and revisions of APIs.
+        Operation = "operation",
+        /// Usage of APIs by subscriptions.
+        Subscription = "subscription",
     }
 }
 
@@ -133,6 +143,14 @@ impl Cube {
             Self::Network => &[D::Environment, D::Service, D::Network],
             Self::Agent => &[D::Environment, D::Service, D::Agent],
             Self::Usage => &[D::Environment, D::Api, D::Version, D::Application, D::Plan],
+            Self::Operation => &[D::Environment, D::Api, D::Version, D::Revision, D::Operation],
+            Self::Subscription => &[
+                D::Environment,
+                D::Api,
+                D::Version,
+                D::Application,
+                D::Subscription,
+            ],
         }
     }
 
@@ -151,7 +169,7 @@ impl Cube {
                 F::ServerErrors,
                 F::Retries,
             ],
-            Self::Caller | Self::Usage => &[
+            Self::Caller | Self::Usage | Self::Operation => &[
                 F::Calls,
                 F::Total,
                 F::BytesOut,
@@ -159,7 +177,9 @@ impl Cube {
                 F::ClientErrors,
                 F::ServerErrors,
             ],
-            Self::CallerRoute => &[F::Calls, F::Refused, F::ClientErrors, F::ServerErrors],
+            Self::CallerRoute | Self::Subscription => {
+                &[F::Calls, F::Refused, F::ClientErrors, F::ServerErrors]
+            }
             Self::Target => &[
                 F::Calls,
                 F::Upstream,
@@ -176,7 +196,7 @@ impl Cube {
     pub const fn sketches(self) -> [bool; 3] {
         match self {
             Self::Route => [true, true, true],
-            Self::Caller | Self::Gateway | Self::Usage => [true, false, false],
+            Self::Caller | Self::Gateway | Self::Usage | Self::Operation => [true, false, false],
             Self::Target => [false, true, false],
             _ => [false, false, false],
         }
@@ -191,7 +211,7 @@ impl Cube {
     pub const fn limit(self) -> usize {
         match self {
             Self::CallerRoute => 2_000,
-            Self::Caller | Self::Usage => 10_000,
+            Self::Caller | Self::Usage | Self::Subscription => 10_000,
             Self::Path | Self::Network | Self::Agent => 500,
             _ => MANY,
         }
@@ -201,7 +221,13 @@ impl Cube {
     pub const fn is_unbounded(self) -> bool {
         matches!(
             self,
-            Self::CallerRoute | Self::Caller | Self::Usage | Self::Path | Self::Network | Self::Agent
+            Self::CallerRoute
+                | Self::Caller
+                | Self::Usage
+                | Self::Subscription
+                | Self::Path
+                | Self::Network
+                | Self::Agent
         )
     }
 
@@ -227,6 +253,7 @@ impl Cube {
             D::Environment
                 | D::Api
                 | D::Version
+                | D::Revision
                 | D::Status
                 | D::Class
                 | D::Gateway

@@ -65,10 +65,16 @@ pub struct FinishedCall {
     pub api: NameId,
     /// The version of the API.
     pub version: NameId,
+    /// The operation of the API.
+    pub operation: NameId,
+    /// The revision of the version.
+    pub revision: NameId,
     /// The application that called; zero: none.
     pub application: NameId,
     /// The plan of its subscription.
     pub plan: NameId,
+    /// The subscription.
+    pub subscription: NameId,
     /// The status.
     pub status: u16,
     /// Whether the client left before the end.

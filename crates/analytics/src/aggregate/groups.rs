@@ -6,7 +6,7 @@ use foldhash::HashMap;
 use std::hash::Hash;
 
 /// Groups that are known, at most. Further ones are one group: `_other`.
-const MAX_GROUPS: usize = 1_000_000;
+pub(super) const MAX_GROUPS: usize = 1_000_000;
 
 /// The number of a group. Zero is the group of empty names.
 pub type GroupId = u32;
@@ -24,6 +24,10 @@ pub struct RouteNames {
     pub api: NameId,
     /// The version of the API.
     pub version: NameId,
+    /// The operation, by its id in the document.
+    pub operation: NameId,
+    /// The revision of the version.
+    pub revision: NameId,
 }
 
 /// The names of who called.
@@ -35,6 +39,8 @@ pub struct CallerNames {
     pub application: NameId,
     /// The plan of its subscription.
     pub plan: NameId,
+    /// The subscription, by its id; zero: none.
+    pub subscription: NameId,
 }
 
 /// The names of who was asked.
@@ -77,7 +83,7 @@ impl<T: Copy + Default + Eq + Hash> Groups<T> {
         groups
     }
 
-    /// The number of a group. It stays good.
+    /// The number of a group. It stays good until the groups are forgotten.
     pub(super) fn number(&mut self, names: T) -> GroupId {
         if let Some(number) = self.numbers.get(&names) {
             return *number;
@@ -89,6 +95,11 @@ impl<T: Copy + Default + Eq + Hash> Groups<T> {
         self.known.push(names);
         self.numbers.insert(names, number);
         number
+    }
+
+    /// Whether few further groups find room.
+    pub(super) fn is_nearly_full(&self) -> bool {
+        self.known.len() >= MAX_GROUPS / 2
     }
 
     /// The names of a group.

@@ -53,6 +53,16 @@ impl Aggregator {
             let key = [environment, names.service, kind.refusal, kind.plugin, status];
             add(Cube::Refusal, key, Cube::Refusal.sketches());
         }
+        if names.api != 0 {
+            let key = [
+                environment,
+                names.api,
+                names.version,
+                names.revision,
+                names.operation,
+            ];
+            add(Cube::Operation, key, Cube::Operation.sketches());
+        }
         let gateway = [environment, self.gateway_name, class, 0, 0];
         add(Cube::Gateway, gateway, Cube::Gateway.sketches());
     }
@@ -85,6 +95,16 @@ impl Aggregator {
                 caller.plan,
             ];
             add(Cube::Usage, key);
+            if caller.subscription != 0 {
+                let key = [
+                    environment,
+                    names.api,
+                    names.version,
+                    caller.application,
+                    caller.subscription,
+                ];
+                add(Cube::Subscription, key);
+            }
         }
         if caller.consumer != 0 {
             let hash = self.hashes.get(caller.consumer as usize).copied().unwrap_or(0);

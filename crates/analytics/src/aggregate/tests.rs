@@ -61,6 +61,66 @@ fn a_call_counts_in_every_cube_that_it_concerns() {
     assert_eq!(Batch::decode(&batch.encode()), Ok(batch));
 }
 
+/// Calls of a published API count by operation and revision, and by subscription. What was counted before groups are
+/// forgotten stays counted.
+#[test]
+fn calls_of_apis_count_by_revision_and_subscription() {
+    let mut aggregator = Aggregator::new("edge-1", "", 60_000 * 1_000);
+    let names = ["test", "pets", "1", "7", "listPets", "shop", "s1"];
+    let [
+        environment,
+        api,
+        version,
+        revision,
+        operation,
+        application,
+        subscription,
+    ] = names.map(|name| aggregator.name(name));
+    let call = FinishedCall {
+        minute: 1_000,
+        environment,
+        api,
+        version,
+        revision,
+        operation,
+        application,
+        consumer: application,
+        subscription,
+        status: 200,
+        total_us: 900,
+        ..FinishedCall::default()
+    };
+    aggregator.add(&call);
+    assert!(!aggregator.has_many_groups());
+    aggregator.forget_groups();
+    aggregator.add(&call);
+    aggregator.add(&FinishedCall {
+        subscription: 0,
+        application: 0,
+        consumer: 0,
+        ..call
+    });
+    let batch = aggregator.take_batch(60_000, false);
+    for (cube, key, calls) in [
+        (Cube::Operation, ["test", "pets", "1", "7", "listPets"], 3),
+        (Cube::Subscription, ["test", "pets", "1", "shop", "s1"], 2),
+        (Cube::Usage, ["test", "pets", "1", "shop", ""], 2),
+        (Cube::Usage, ["test", "pets", "1", "", ""], 1),
+    ] {
+        assert_eq!(calls_of(&batch, cube, |names| names == key), calls, "{key:?}");
+    }
+    assert_eq!(calls_of(&batch, Cube::Subscription, |_| true), 2);
+    for number in 0..groups::MAX_GROUPS as u32 / 2 {
+        aggregator.route(RouteNames {
+            route: number,
+            ..RouteNames::default()
+        });
+    }
+    assert!(aggregator.has_many_groups());
+    aggregator.forget_groups();
+    assert!(!aggregator.has_many_groups());
+}
+
 /// A million paths, addresses and agents that never come twice, and 200,000 routes and callers.
 #[test]
 fn memory_is_bounded_with_a_million_keys() {

@@ -244,6 +244,7 @@ mod tests {
                     number(Cube::CallerRoute)
                 ),
                 format!("cube_id = {} AND d4 IN ('till')", number(Cube::Usage)),
+                format!("cube_id = {} AND d4 IN ('till')", number(Cube::Subscription)),
             ]
         );
         assert!(rows_of(&Renames::default()).is_empty());

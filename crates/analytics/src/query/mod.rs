@@ -15,7 +15,7 @@ pub use plan::{QueryPlan, Source};
 use crate::cube::Dimension;
 use crate::store::Gap;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 
 /// The most points of a frame.
@@ -47,14 +47,55 @@ impl QueryError {
     }
 }
 
-/// One value, or several of which any may hold.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "expected a text or a list of texts")]
+/// A value as it is asked for: a text, or a number, such as a status.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+enum ValueBody {
+    Text(String),
+    Number(u64),
+}
+
+impl From<ValueBody> for String {
+    fn from(wanted: ValueBody) -> Self {
+        match wanted {
+            ValueBody::Text(text) => text,
+            ValueBody::Number(number) => number.to_string(),
+        }
+    }
+}
+
+/// What [`OneOrMany`] is read from.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a text, a whole number, or a list of them")]
+enum FilterBody {
+    One(ValueBody),
+    Many(Vec<ValueBody>),
+}
+
+impl From<FilterBody> for OneOrMany {
+    fn from(wanted: FilterBody) -> Self {
+        match wanted {
+            FilterBody::One(value) => Self::One(value.into()),
+            FilterBody::Many(values) => Self::Many(values.into_iter().map(String::from).collect()),
+        }
+    }
+}
+
+/// One value, or several of which any may hold. Whole numbers are read as texts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
 pub enum OneOrMany {
     /// One.
-    One(String),
+    One(#[schemars(with = "ValueBody")] String),
     /// Several.
-    Many(Vec<String>),
+    Many(#[schemars(with = "Vec<ValueBody>")] Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        FilterBody::deserialize(from).map(Self::from)
+    }
 }
 
 impl OneOrMany {

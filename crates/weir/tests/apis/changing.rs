@@ -246,6 +246,35 @@ fn a_canary_takes_its_share_and_keeps_callers_on_their_side() {
         .expect("one on the new side");
     assert!((0..20).all(|_| side(&format!("caller-{one}"))));
     plane
+    // Analytics tell the two revisions apart, and name operations as the document does.
+    let counted = |dimension: &str| {
+        let asked = json!({"metrics": ["calls"], "group_by": [dimension], "filter": {"api": "pets"}});
+        let answer = plane.post("/api/v1/analytics/query", asked).expect(200).json();
+        let frames = answer["frames"].as_array().cloned().unwrap_or_default();
+        let of = |it: &Value| {
+            let name = it["group"][dimension].as_str().unwrap_or_default().to_owned();
+            Some((name, it["total"]["calls"].as_f64()?))
+        };
+        frames
+            .iter()
+            .filter_map(of)
+            .collect::<std::collections::BTreeMap<_, _>>()
+    };
+    until("the calls are counted", || {
+        counted("revision")
+            .get("2")
+            .is_some_and(|new| *new >= share as f64 + 20.0)
+    });
+    let (revisions, operations) = (counted("revision"), counted("operation"));
+    assert_eq!(
+        revisions.keys().map(String::as_str).collect::<Vec<_>>(),
+        ["1", "2"]
+    );
+    assert!(revisions["1"] > revisions["2"], "{revisions:?}");
+    assert_eq!(
+        operations.keys().map(String::as_str).collect::<Vec<_>>(),
+        ["listPets"]
+    );
         .post(&format!("{PUBLICATION}/canary/abort"), json!({}))
         .expect(200);
     until("all are on the old side", || some(100) == 0);

@@ -204,3 +204,41 @@ fn the_definition_names_a_cube_for_every_metric() {
         assert_eq!(cubes.is_empty(), metric == "unique_callers", "{metric}");
     }
 }
+
+#[test]
+fn filters_take_numbers_and_lists_of_them() {
+    let read = |filter: &str| {
+        serde_json::from_str::<Query>(&format!(r#"{{"metrics": ["calls"], "filter": {filter}}}"#))
+    };
+    for (filter, expected) in [
+        (r#"{"status": 404}"#, &["404"][..]),
+        (r#"{"status": "404"}"#, &["404"]),
+        (r#"{"status": [404, "429"]}"#, &["404", "429"]),
+    ] {
+        let query = read(filter).expect(filter);
+        assert_eq!(query.filter["status"].values(), expected, "{filter}");
+    }
+    for filter in [
+        r#"{"status": -1}"#,
+        r#"{"status": 4.5}"#,
+        r#"{"status": null}"#,
+        r#"{"status": {}}"#,
+    ] {
+        let error = read(filter).expect_err(filter).to_string();
+        assert!(error.contains("a whole number, or a list"), "{error}");
+    }
+}
+
+#[test]
+fn operations_and_revisions_are_kept_together_and_subscriptions_with_their_application() {
+    for (group_by, expected) in [
+        (&["operation", "revision"][..], Cube::Operation),
+        (&["revision"], Cube::Operation),
+        (&["api"], Cube::Usage),
+        (&["application", "plan"], Cube::Usage),
+        (&["application", "subscription"], Cube::Subscription),
+    ] {
+        let found = plan(&["calls", "share_5xx"], group_by, "-1h", None).expect("kept");
+        assert_eq!(found.source, Source::Cube(expected), "{group_by:?}");
+    }
+}

@@ -82,6 +82,7 @@ impl PrivacyFilter {
             let names = CallerNames {
                 consumer: 0,
                 application: 0,
+                subscription: 0,
                 ..aggregator.caller_names(groups.caller)
             };
             groups.caller = aggregator.caller(names);
@@ -170,6 +171,10 @@ impl Collector {
         self.dropped = dropped;
         self.stats.dropped.store(dropped, Relaxed);
         self.tables.forget(&idle);
+        if self.aggregator.has_many_groups() {
+            self.aggregator.forget_groups();
+            self.tables.forget_groups();
+        }
         let minute = unix().as_secs() / 60;
         self.sampler.adjust(self.calls.sampling(), Instant::now(), minute);
         let is_few = self.aggregator.waiting() <= FEW_ROWS;

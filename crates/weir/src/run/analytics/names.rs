@@ -78,12 +78,15 @@ fn route_group(route: &weir_snapshot::Route, to: &mut Aggregator) -> GroupId {
     let labels = &route.facts.labels;
     let mut label = |label: &str| labels.get(label).map_or(0, |it| to.name(it));
     let (environment, api, version) = (label("environment"), label("api"), label("version"));
+    let (operation, revision) = (label("operation"), label("revision"));
     let names = RouteNames {
         service: to.name(service),
         route: to.name(name),
         environment,
         api,
         version,
+        operation,
+        revision,
     };
     to.route(names)
 }
@@ -95,10 +98,12 @@ fn caller_group(consumer: &weir_plugin::ConsumerIdentity, to: &mut Aggregator) -
         found.map_or(0, |(_, value)| to.name(value))
     };
     let (application, plan) = (label("application"), label("plan"));
+    let subscription = consumer.id.strip_prefix("sub.").filter(|_| application != 0);
     let names = CallerNames {
         consumer: to.name(consumer.username.as_deref().unwrap_or(&consumer.id)),
         application,
         plan,
+        subscription: subscription.map_or(0, |it| to.name(it)),
     };
     to.caller(names)
 }
@@ -157,6 +162,16 @@ impl Tables {
                 targets: HashMap::default(),
             };
             self.by_generation.insert(generation, table);
+        }
+    }
+
+    /// Forgets all groups: the aggregator gives them other numbers.
+    pub fn forget_groups(&mut self) {
+        self.last = None;
+        for table in self.by_generation.values_mut() {
+            table.routes.clear();
+            table.consumers.clear();
+            table.targets.clear();
         }
     }
 

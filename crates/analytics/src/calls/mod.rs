@@ -8,7 +8,7 @@ pub mod files;
 pub mod search;
 
 pub use files::{CallLog, CallLogOptions};
-pub use search::{CallSearchResponse, Search};
+pub use search::{CallOwner, CallSearchResponse, Search};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -8,6 +8,38 @@ use std::sync::Arc;
 /// Calls that are found at once, at most.
 pub const MAX_FOUND: usize = 1_000;
 
+/// A part of what is managed, to which calls belong by their service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallOwner {
+    /// A workspace: its name stands before those of its services, unless it is `default`.
+    Workspace(String),
+    /// An environment.
+    Environment(String),
+    /// A published API.
+    Api(String),
+}
+
+impl CallOwner {
+    fn holds(&self, line: &CallLine) -> bool {
+        match self {
+            Self::Workspace(name) if name == "default" => {
+                !line.service.is_empty() && !line.service.contains('/')
+            }
+            Self::Workspace(name) => line.service.split_once('/').is_some_and(|it| it.0 == name),
+            Self::Environment(name) => *line.environment == **name,
+            // Services of publications are called `ENVIRONMENT.API.VERSION.COMPONENT`.
+            Self::Api(name) => {
+                let of_environment = line.service.strip_prefix(&*line.environment);
+                let rest = of_environment.and_then(|it| it.strip_prefix('.'));
+                !line.environment.is_empty()
+                    && rest
+                        .and_then(|it| it.split_once('.'))
+                        .is_some_and(|it| it.0 == name)
+            }
+        }
+    }
+}
+
 /// The conditions of a search. All of them must hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Search {
@@ -33,6 +65,8 @@ pub struct Search {
     pub min_us: u32,
     /// How many calls, at most.
     pub limit: usize,
+    /// The call belongs to one of these; `None`: to any part, or to none.
+    pub parts: Option<Vec<CallOwner>>,
 }
 
 impl Default for Search {
@@ -49,6 +83,7 @@ impl Default for Search {
             path: None,
             min_us: 0,
             limit: 100,
+            parts: None,
         }
     }
 }
@@ -103,6 +138,10 @@ impl Search {
         };
         (self.from..self.to).contains(&line.time)
             && line.total_us >= self.min_us
+            && self
+                .parts
+                .as_ref()
+                .is_none_or(|parts| parts.iter().any(|part| part.holds(line)))
             && self.status.as_ref().is_none_or(is_status)
             && self
                 .path
@@ -111,5 +150,66 @@ impl Search {
             && self
                 .names()
                 .all(|(field, name)| Self::indexed(line)[usize::from(field)].1 == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_belong_to_parts_by_their_services() {
+        let line = |environment: &str, service: &str| CallLine {
+            environment: environment.into(),
+            service: service.into(),
+            ..CallLine::default()
+        };
+        let of = |name: &str| name.to_owned();
+        for (part, line, expected) in [
+            (
+                CallOwner::Api(of("pets")),
+                line("test", "test.pets.1.0.main"),
+                true,
+            ),
+            (
+                CallOwner::Api(of("pets")),
+                line("test", "test.cats.1.0.main"),
+                false,
+            ),
+            // A service by hand is of no API, whatever it is called.
+            (CallOwner::Api(of("pets")), line("", "test.pets.1.0.main"), false),
+            (
+                CallOwner::Api(of("pets")),
+                line("prod", "test.pets.1.0.main"),
+                false,
+            ),
+            (
+                CallOwner::Api(of("pet")),
+                line("test", "test.pets.1.0.main"),
+                false,
+            ),
+            (
+                CallOwner::Environment(of("test")),
+                line("test", "test.pets.1.0.main"),
+                true,
+            ),
+            (CallOwner::Environment(of("test")), line("", "shop"), false),
+            (CallOwner::Workspace(of("team")), line("", "team/shop"), true),
+            (CallOwner::Workspace(of("team")), line("", "teams/shop"), false),
+            (CallOwner::Workspace(of("default")), line("", "shop"), true),
+            (CallOwner::Workspace(of("default")), line("", "team/shop"), false),
+            (CallOwner::Workspace(of("default")), line("", ""), false),
+        ] {
+            let search = |parts| Search {
+                parts,
+                ..Search::default()
+            };
+            assert_eq!(
+                search(Some(vec![part.clone()])).holds(&line),
+                expected,
+                "{part:?} {line:?}"
+            );
+            assert!(search(None).holds(&line) && !search(Some(Vec::new())).holds(&line));
+        }
     }
 }

@@ -21,7 +21,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
 use weir_analytics::batch::Batch;
-use weir_analytics::calls::{CallSearchResponse, Search};
+use weir_analytics::calls::{CallOwner, CallSearchResponse, Search};
 use weir_analytics::query::{QueryError, TimePoint, time};
 use weir_analytics::{IngestResult, StoreError, csv, definition};
 use weir_model::{Diagnostic, DocPath};
@@ -186,15 +186,30 @@ impl CallsQuery {
             path: self.path,
             min_us: self.min_ms.unwrap_or(0).saturating_mul(1_000),
             limit: self.limit.unwrap_or(100),
+            parts: None,
         })
     }
 }
 
+/// The parts whose calls a caller may see; `None`: all calls.
+fn parts_of(caller: &Caller) -> Option<Vec<CallOwner>> {
+    let scopes = caller.scopes(Action::AnalyticsRead);
+    let part = |scope: &Scope| match scope {
+        Scope::Workspace(name) => Some(CallOwner::Workspace(name.clone())),
+        Scope::Environment(name) => Some(CallOwner::Environment(name.clone())),
+        Scope::Api(name) => Some(CallOwner::Api(name.clone())),
+        Scope::Everything | Scope::Portal(_) => None,
+    };
+    (!scopes.contains(&Scope::Everything)).then(|| scopes.iter().filter_map(part).collect())
+}
+
 pub async fn calls(
     State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<CallSearchResponse>, Problem> {
-    let search = CallsQuery::read(query.as_deref())?.search()?;
+    let mut search = CallsQuery::read(query.as_deref())?.search()?;
+    search.parts = parts_of(&caller);
     let found = api.analytics()?.with(move |kept| {
         let found = kept.log.search(&search);
         found.map_err(|error| StoreError::Engine(format!("the request log: {error}")))
@@ -220,13 +235,15 @@ pub async fn live(
     Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
-    let search = CallsQuery::read(query.as_deref())?.search()?;
+    let mut search = CallsQuery::read(query.as_deref())?.search()?;
+    search.parts = parts_of(&caller);
     let analytics = api.analytics()?.clone();
     let (events, taken) = mpsc::channel(MAX_WAITING);
     let users = api.options.users.clone();
+    let parts = search.parts.clone();
     let may_go_on = move || {
         let caller = caller.reauthorize(&users);
-        caller.is_some_and(|it| it.can(Action::AnalyticsRead, &Scope::Everything))
+        caller.is_some_and(|it| !it.scopes(Action::AnalyticsRead).is_empty() && parts_of(&it) == parts)
     };
     tokio::spawn(follow(analytics, search, events, may_go_on));
     let head = [

@@ -3,9 +3,9 @@
 use super::Api;
 use super::analytics::{failed, wrong};
 use super::analytics_documents::{DocumentWrite, Kind, id_of};
-use super::is_dry_run;
 use super::problem::Problem;
 use super::shapes::List;
+use super::{is_dry_run, statistics};
 use crate::access::Caller;
 use crate::analytics::{Analytics, AnalyticsStorage, now};
 use axum::body::Bytes;
@@ -93,26 +93,43 @@ impl AnalyticsStorage {
     }
 }
 
-pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<List<SavedBoard>>, Problem> {
+/// The boards that a caller may see: those that Weir comes with, and of the others those about what it may see.
+async fn seen(api: &Api, caller: &Caller) -> Result<Vec<SavedBoard>, Problem> {
     let saved = api
         .analytics()?
         .with(AnalyticsStorage::saved_boards)
         .await
         .map_err(failed)?;
-    let items = boards::given().iter().map(given).chain(saved);
-    Ok(Json(List {
-        items: items.collect(),
-    }))
+    let saved = saved.into_iter().filter(|it| is_seen(&it.board, caller));
+    Ok(boards::given().iter().map(given).chain(saved).collect())
 }
 
-pub async fn show(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Json<SavedBoard>, Problem> {
-    let saved = api
-        .analytics()?
-        .with(AnalyticsStorage::saved_boards)
-        .await
-        .map_err(failed)?;
-    let mut all = boards::given().iter().map(given).chain(saved);
-    let found = all.find(|it| it.board.id == id);
+/// Whether the caller may ask all that a board asks.
+fn is_seen(board: &Board, caller: &Caller) -> bool {
+    board.panels.iter().all(|panel| {
+        let mut filter = panel.query.filter.clone();
+        filter.extend(board.filter.clone());
+        statistics::permit(caller, &filter).is_ok()
+    })
+}
+
+pub async fn list(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<List<SavedBoard>>, Problem> {
+    let items = seen(&api, &caller).await?;
+    Ok(Json(List { items }))
+}
+
+pub async fn show(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<SavedBoard>, Problem> {
+    let found = seen(&api, &caller)
+        .await?
+        .into_iter()
+        .find(|it| it.board.id == id);
     found.map(Json).ok_or_else(|| KIND.missing(&id))
 }
 

@@ -4,7 +4,7 @@
 use super::{Api, Problem};
 use crate::access::{Action, Caller, EVERYWHERE, Scope};
 use axum::http::StatusCode;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use weir_analytics::query::{OneOrMany, Query};
 use weir_model::overview::List;
@@ -27,7 +27,7 @@ fn service(workspace: &str, name: &str) -> String {
 /// # Errors
 /// The caller may not.
 pub async fn within_rights(api: &Arc<Api>, caller: &Caller, mut query: Query) -> Result<Query, Problem> {
-    permit(caller, &query)?;
+    permit(caller, &query.filter)?;
     let Some(wanted) = query.filter.remove(WORKSPACE) else {
         return Ok(query);
     };
@@ -44,7 +44,7 @@ pub async fn within_rights(api: &Arc<Api>, caller: &Caller, mut query: Query) ->
 
 /// Refuses a query about more than what the caller may see. All that is in a filter has to hold of a call, so that one part
 /// of it which names only what the caller may see is enough.
-fn permit(caller: &Caller, query: &Query) -> Result<(), Problem> {
+pub fn permit(caller: &Caller, filter: &BTreeMap<String, OneOrMany>) -> Result<(), Problem> {
     const PARTS: [(&str, &str); 3] = [
         (WORKSPACE, "workspace"),
         ("api", "API"),
@@ -59,7 +59,7 @@ fn permit(caller: &Caller, query: &Query) -> Result<(), Problem> {
     }
     let mut refused = None;
     for (kind, word) in PARTS {
-        let Some(named) = query.filter.get(kind).map(OneOrMany::values) else {
+        let Some(named) = filter.get(kind).map(OneOrMany::values) else {
             continue;
         };
         match named.iter().find(|it| !may_see(kind, it)) {

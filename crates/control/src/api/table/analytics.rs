@@ -43,6 +43,8 @@ pub(super) fn of_analytics() -> Vec<Operation> {
         .answers::<weir_analytics::query::QueryResponse>(),
         Operation::get("/api/v1/analytics/calls", "searchCalls", read, analytics::calls)
             .about("Analytics", "Searches the request log, the latest call first")
+            .description("A caller with the right in parts only finds the calls of these.")
+            .partial()
             .query::<analytics::CallsQuery>()
             .answers::<weir_analytics::calls::CallSearchResponse>(),
         Operation::get("/api/v1/analytics/live", "followCalls", read, analytics::live)
@@ -50,6 +52,8 @@ pub(super) fn of_analytics() -> Vec<Operation> {
                 "Analytics",
                 "Streams sampled calls as they end, as server-sent events",
             )
+            .description("A caller with the right in parts only gets the calls of these.")
+            .partial()
             .query::<analytics::CallsQuery>()
             .answers_of("text/event-stream", None),
         Operation::post(
@@ -98,6 +102,10 @@ pub(super) fn of_boards() -> Vec<Operation> {
     let operations = [
         Operation::get(BOARDS, "listBoards", read, boards::list)
             .about("Boards", "Lists boards: first those that Weir comes with")
+            .description(
+                "A caller with the right in parts only sees those that Weir comes with, and those whose filter names such parts.",
+            )
+            .partial()
             .answers::<List<boards::SavedBoard>>(),
         Operation::post(BOARDS, "createBoard", write, boards::create)
             .about("Boards", "Saves a board; without an id, it gets one of its title")
@@ -107,6 +115,7 @@ pub(super) fn of_boards() -> Vec<Operation> {
             .answers::<boards::SavedBoard>(),
         Operation::get(BOARD, "getBoard", read, boards::show)
             .about("Boards", "Reads a board")
+            .partial()
             .answers::<boards::SavedBoard>(),
         Operation::put(BOARD, "putBoard", write, boards::replace)
             .about(

@@ -1,7 +1,7 @@
 //! Which state may follow which, as tables, and refusals that say why.
 
 use crate::entities::{
-    ApprovalState, DraftState, LineState, Plan, PlanState, ProductState, SubscriptionState,
+    ApprovalState, DraftState, LineState, Plan, PlanState, ProductState, Subscription, SubscriptionState,
 };
 use std::fmt::Debug;
 
@@ -155,7 +155,7 @@ pub fn plan(from: PlanState, to: PlanState) -> Result<PlanState, Refusal> {
 }
 
 /// The steps of a subscription.
-pub const SUBSCRIPTION: [(SubscriptionState, SubscriptionState); 15] = [
+pub const SUBSCRIPTION: [(SubscriptionState, SubscriptionState); 16] = [
     (SubscriptionState::Pending, SubscriptionState::Accepted),
     (SubscriptionState::Pending, SubscriptionState::Rejected),
     (SubscriptionState::Pending, SubscriptionState::Closed),
@@ -167,6 +167,7 @@ pub const SUBSCRIPTION: [(SubscriptionState, SubscriptionState); 15] = [
     (SubscriptionState::Paused, SubscriptionState::Closed),
     (SubscriptionState::Paused, SubscriptionState::Expired),
     (SubscriptionState::Stopped, SubscriptionState::Accepted),
+    (SubscriptionState::Stopped, SubscriptionState::Paused),
     (SubscriptionState::Stopped, SubscriptionState::Closed),
     (SubscriptionState::Stopped, SubscriptionState::Expired),
     // A new end opens it again.
@@ -205,6 +206,31 @@ pub fn subscription(
         Some(reason) => Err(Refusal::NotYours(reason)),
         None => Ok(next),
     }
+}
+
+/// Changes a subscription's state. What the provider has paused and the consumer has stopped serves when both have
+/// taken that back, in any order; until then it is paused.
+///
+/// # Errors
+/// As of [`subscription`].
+pub fn change_subscription(
+    changed: &mut Subscription,
+    to: SubscriptionState,
+    side: SubscriptionParty,
+) -> Result<(), Refusal> {
+    use SubscriptionState::{Accepted, Paused, Stopped};
+    match (changed.state, to, side) {
+        (Paused, Accepted, SubscriptionParty::Consumer) if changed.stopped => changed.stopped = false,
+        (Paused, Stopped, SubscriptionParty::Consumer) => changed.stopped = true,
+        (Paused, Accepted, SubscriptionParty::Provider) if changed.stopped => {
+            (changed.state, changed.stopped) = (Stopped, false);
+        }
+        (from, ..) => {
+            changed.state = subscription(from, to, side)?;
+            changed.stopped = (from, to) == (Stopped, Paused);
+        }
+    }
+    Ok(())
 }
 
 /// The steps of an approval.
@@ -343,6 +369,7 @@ mod tests {
                 "C:paused>closed",
                 "P:paused>expired",
                 "C:stopped>accepted",
+                "P:stopped>paused",
                 "P:stopped>closed",
                 "C:stopped>closed",
                 "P:stopped>expired",
@@ -351,6 +378,45 @@ mod tests {
                 "C:expired>closed",
             ]
         );
+    }
+
+    #[test]
+    fn what_both_sides_have_halted_serves_when_both_go_on() {
+        use SubscriptionParty::{Consumer, Provider};
+        use SubscriptionState::{Accepted, Paused, Stopped};
+        for steps in [
+            &[
+                (Stopped, Consumer, Stopped),
+                (Paused, Provider, Paused),
+                (Accepted, Consumer, Paused),
+                (Accepted, Provider, Accepted),
+            ][..],
+            &[
+                (Stopped, Consumer, Stopped),
+                (Paused, Provider, Paused),
+                (Accepted, Provider, Stopped),
+                (Accepted, Consumer, Accepted),
+            ],
+            &[
+                (Paused, Provider, Paused),
+                (Stopped, Consumer, Paused),
+                (Accepted, Provider, Stopped),
+                (Accepted, Consumer, Accepted),
+            ],
+        ] {
+            let mut it = Subscription {
+                state: Accepted,
+                ..Subscription::default()
+            };
+            for (number, (to, side, expected)) in steps.iter().enumerate() {
+                change_subscription(&mut it, *to, *side).expect("possible");
+                assert_eq!(it.state, *expected, "step {number} of {steps:?}");
+            }
+            assert!(!it.stopped);
+            // Now only the provider can resume what it pauses.
+            change_subscription(&mut it, Paused, Provider).expect("possible");
+            change_subscription(&mut it, Accepted, Consumer).expect_err("the provider's");
+        }
     }
 
     #[test]

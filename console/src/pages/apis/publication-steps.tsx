@@ -2,7 +2,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type Canary, type Outcome, type Publication, publicationPath, useRevisions } from '../../api/apis'
-import { call } from '../../api/client'
+import { ApiError, call } from '../../api/client'
 import { Act } from '../../ui/act'
 import { CheckField, ChoiceField, SelectField, TextField } from '../../ui/field'
 import { toast } from '../../ui/toast'
@@ -64,30 +64,46 @@ export default function StepDialog({ step, publication, onClose, onGone }: Props
       )
     }
     case 'remove':
-      return (
-        <Confirmed
-          name={publication.environment}
-          title={`Remove ${place}?`}
-          action="Remove"
-          onClose={onClose}
-          run={async () => {
-            await call('DELETE', path)
-            toast(`${place} is removed`)
-            onGone()
-            await client.invalidateQueries({ queryKey: ['configuration'] })
-          }}
-        >
-          <p>All its routes go. Its revisions stay, so it can be published again.</p>
-        </Confirmed>
-      )
+      return <Remove publication={publication} path={path} onClose={onClose} onGone={onGone} />
   }
 }
 
-function Confirmed({ name, title, action, children, onClose, run }: { name: string; title: string; action: string; children: React.ReactNode; onClose: () => void; run: (note: string) => Promise<unknown> }) {
+function Remove({ publication, path, onClose, onGone }: { publication: Publication; path: string; onClose: () => void; onGone: () => void }) {
+  const client = useQueryClient()
+  const place = `${publication.api} ${publication.version} in ${publication.environment}`
+  // Asked once more after Weir has said who depends on it.
+  const [dependents, setDependents] = useState<string | null>(null)
+  const [force, setForce] = useState(false)
+  return (
+    <Confirmed
+      name={publication.environment}
+      title={`Remove ${place}?`}
+      action="Remove"
+      refused={dependents !== null && !force ? 'Subscriptions depend on it.' : null}
+      onClose={onClose}
+      run={async () => {
+        try {
+          await call('DELETE', path, force ? { body: { force } } : {})
+        } catch (error) {
+          if (error instanceof ApiError && error.kind === 'subscribers') setDependents(error.message)
+          throw error
+        }
+        toast(`${place} is removed`)
+        onGone()
+        await client.invalidateQueries({ queryKey: ['configuration'] })
+      }}
+    >
+      <p>All its routes go. Its revisions stay, so it can be published again.</p>
+      {dependents !== null && <CheckField label="Remove it all the same, and notify the applications that are subscribed" value={force} onChange={setForce} />}
+    </Confirmed>
+  )
+}
+
+function Confirmed({ name, title, action, children, refused, onClose, run }: { name: string; title: string; action: string; children: React.ReactNode; refused?: string | null; onClose: () => void; run: (note: string) => Promise<unknown> }) {
   const [typed, setTyped] = useState('')
   const [note, setNote] = useState('')
   return (
-    <Act title={title} action={action} look="danger" refused={typed === name ? null : `Type ${name} first.`} onClose={onClose} run={() => run(note)}>
+    <Act title={title} action={action} look="danger" refused={typed === name ? (refused ?? null) : `Type ${name} first.`} onClose={onClose} run={() => run(note)}>
       {children}
       <TextField label={`Type ${name} to confirm`} value={typed} onChange={setTyped} autoFocus />
       {action === 'Retire' && <TextField label="Note" value={note} onChange={setNote} />}

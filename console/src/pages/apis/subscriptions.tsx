@@ -41,7 +41,7 @@ const version = (it: Subscription) => it.state
 export const STEPS: { to: SubscriptionState; text: string; done: string; from: SubscriptionState[]; asksWhy?: boolean; look?: 'danger' }[] = [
   { to: 'accepted', text: 'Accept', done: 'accepted', from: ['pending'] },
   { to: 'rejected', text: 'Reject', done: 'rejected', from: ['pending'], asksWhy: true, look: 'danger' },
-  { to: 'paused', text: 'Pause', done: 'paused', from: ['accepted'], asksWhy: true },
+  { to: 'paused', text: 'Pause', done: 'paused', from: ['accepted', 'stopped'], asksWhy: true },
   { to: 'accepted', text: 'Resume', done: 'resumed', from: ['paused', 'expired'] },
   { to: 'closed', text: 'Close', done: 'closed', from: ['pending', 'accepted', 'paused', 'stopped', 'expired'], asksWhy: true, look: 'danger' },
 ]

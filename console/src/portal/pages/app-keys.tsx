@@ -111,12 +111,12 @@ function SubscriptionCard({ app, subscription, refused }: { app: string; subscri
               {words.add}
             </Button>
           )}
-          {subscription.state === 'accepted' && (
+          {(subscription.state === 'accepted' || (subscription.state === 'paused' && !subscription.stopped)) && (
             <Button small refused={refused} onPress={() => set.mutate({ state: 'stopped' })}>
               Stop
             </Button>
           )}
-          {subscription.state === 'stopped' && (
+          {subscription.stopped && (
             <Button small refused={refused} onPress={() => set.mutate({ state: 'accepted' })}>
               Start
             </Button>

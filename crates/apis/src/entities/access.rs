@@ -87,6 +87,9 @@ pub struct Subscription {
     pub plan: String,
     /// How far its life has come.
     pub state: SubscriptionState,
+    /// Whether its consumer has stopped what the provider has paused: both have to take it back.
+    #[serde(skip_serializing_if = "is_default")]
+    pub stopped: bool,
     /// Seconds since 1970; absent: at once.
     #[serde(skip_serializing_if = "is_default")]
     pub starts: Option<u64>,

@@ -35,6 +35,7 @@ pub fn for_application(event: &Event) -> Option<Event> {
             | "publication.deprecated"
             | "publication.undeprecated"
             | "publication.retired"
+            | "publication.removed"
     );
     let about = event.about.iter().filter(|(name, _)| ABOUT.contains(name));
     (is_theirs || is_of_api).then(|| Event {
@@ -126,6 +127,13 @@ pub fn mail_to_application(event: &Event) -> Option<(String, String)> {
             format!("{api} is retired"),
             format!(
                 "{api} in {} is retired. Calls are answered with 410.",
+                event.get("environment")
+            ),
+        ),
+        "publication.removed" => (
+            format!("{api} is removed"),
+            format!(
+                "{api} is no longer published in {}. Calls are answered with 404.",
                 event.get("environment")
             ),
         ),

@@ -69,6 +69,8 @@ pub struct SubscriptionLine {
     pub known_by: Vec<String>,
     /// `pending`, `accepted`, `rejected`, `paused`, `stopped`, `closed` or `expired`.
     pub state: String,
+    /// Whether the application has stopped it, also while the provider has paused it.
+    pub stopped: bool,
     /// Why.
     pub reason: String,
     /// Seconds since 1970.

@@ -15,7 +15,7 @@ use axum::http::{Method, StatusCode};
 use axum::{Extension, Json};
 use serde_json::{Value, json};
 use std::time::SystemTime;
-use weir_apis::entities::{Application, Credential, Plan, Subscription};
+use weir_apis::entities::{Application, Credential, Plan, Subscription, SubscriptionState};
 use weir_control::api::Problem;
 use weir_control::last_use::last_uses;
 
@@ -119,6 +119,7 @@ pub fn subscription_line(portals: &Portals, subscription: &Subscription) -> Subs
         plan: subscription.plan.clone(),
         plan_title: plan_title(plan, subscription),
         state: word(&subscription.state),
+        stopped: subscription.stopped || subscription.state == SubscriptionState::Stopped,
         reason: subscription.reason.clone(),
         created: subscription.created,
         ends: subscription.ends,

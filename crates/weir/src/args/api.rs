@@ -174,6 +174,21 @@ pub enum ApiCommand {
         #[command(flatten)]
         on: OnServer,
     },
+    /// Remove a publication. Exit status 1 if subscriptions depend on it.
+    Remove {
+        /// The publication.
+        #[command(flatten)]
+        of: PublicationArgs,
+        /// Remove it although subscriptions depend on it. Their applications are notified.
+        #[arg(long)]
+        force: bool,
+        /// Only say whether it would be refused.
+        #[arg(long)]
+        dry_run: bool,
+        /// Which Weir.
+        #[command(flatten)]
+        remote: RemoteArgs,
+    },
 }
 
 /// A version.

@@ -99,6 +99,12 @@ pub fn api(args: &ApiArgs) -> CommandOutput {
             body.insert("note".to_owned(), note.as_str().into());
             deprecate(of, body, *dry_run, on)
         }),
+        ApiCommand::Remove {
+            of,
+            force,
+            dry_run,
+            remote,
+        } => remove(of, *force, *dry_run, remote),
     };
     done.unwrap_or_else(|failed| failed)
 }
@@ -469,4 +475,17 @@ fn deprecate(of: &PublicationArgs, body: Map<String, Value>, dry_run: bool, on: 
             answer["environment"].as_str().unwrap_or_default()
         )
     })))
+}
+
+fn remove(of: &PublicationArgs, force: bool, dry_run: bool, remote: &RemoteArgs) -> CommandResult {
+    let body = json!({ "force": force });
+    make(
+        remote,
+        call(remote, Method::DELETE, &path_of(of, ""), Some(&body), dry_run),
+    )?;
+    let done = if dry_run { "would be removed" } else { "is removed" };
+    Ok(CommandOutput::succeeded(format!(
+        "{}/{}/{} {done}\n",
+        of.api, of.version, of.environment
+    )))
 }

@@ -99,7 +99,8 @@ fn versions_and_apis_are_removed_when_nothing_needs_them() {
     assert!(refused.body.contains("versions/pets/1.0.0"), "{refused:?}");
     let refused = delete(VERSION).expect(409);
     assert!(refused.body.contains("pets/1.0.0/test"), "{refused:?}");
-    delete(PUBLICATION).expect(204);
+    let force = json!({"force": true});
+    plane.call("DELETE", PUBLICATION, &force).make().expect(204);
     let refused = delete(VERSION).expect(409);
     assert!(refused.body.contains("1 subscriptions"), "{refused:?}");
     let id = subscription["id"].as_str().expect("an id");
@@ -245,7 +246,6 @@ fn a_canary_takes_its_share_and_keeps_callers_on_their_side() {
         .find(|it| side(&format!("caller-{it}")))
         .expect("one on the new side");
     assert!((0..20).all(|_| side(&format!("caller-{one}"))));
-    plane
     // Analytics tell the two revisions apart, and name operations as the document does.
     let counted = |dimension: &str| {
         let asked = json!({"metrics": ["calls"], "group_by": [dimension], "filter": {"api": "pets"}});
@@ -275,6 +275,7 @@ fn a_canary_takes_its_share_and_keeps_callers_on_their_side() {
         operations.keys().map(String::as_str).collect::<Vec<_>>(),
         ["listPets"]
     );
+    plane
         .post(&format!("{PUBLICATION}/canary/abort"), json!({}))
         .expect(200);
     until("all are on the old side", || some(100) == 0);

@@ -214,6 +214,29 @@ fn people_get_mails_about_their_subscriptions() {
         1,
         "{once:?}"
     );
+    // Who removes a publication that is subscribed to is told first, and then the subscribers.
+    let publication = "/api/v1/publications/pets/1.0.0/test";
+    let refused = plane.call("DELETE", publication, &json!({})).make().expect(409);
+    assert!(
+        refused
+            .body
+            .contains("one subscription depends on pets/1.0.0/test"),
+        "{refused:?}"
+    );
+    assert_eq!(refused.json()["type"], "urn:weir:problem:subscribers");
+    let remove = ["remove", "pets", "1.0.0", "test"];
+    let (code, _, complaint) = plane.api(&remove);
+    assert!(
+        code == Some(1) && complaint.contains("one subscription depends"),
+        "{complaint}"
+    );
+    plane.get(publication).expect(200);
+    let (code, said, _) = plane.api(&[&remove[..], &["--force"]].concat());
+    assert_eq!((code, said.as_str()), (Some(0), "pets/1.0.0/test is removed\n"));
+    plane.get(publication).expect(404);
+    until("the application is told", || {
+        sink.subjects().iter().any(|it| it == "pets 1.0.0 is removed")
+    });
 }
 
 /// The application `shop` with a quota of five calls and a webhook, and `club`, which subscribes to a product. Gives

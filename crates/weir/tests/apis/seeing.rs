@@ -220,6 +220,44 @@ fn the_owner_of_one_api_reads_and_decides_what_concerns_it_and_nothing_else() {
     people.ask(&ann, "DELETE", &path, Value::Null).expect(204);
 }
 
+#[test]
+fn the_owner_of_one_api_has_applications_of_its_own() {
+    let plane = zoo();
+    let developers = json!({"owner": "developer:dev1"});
+    plane
+        .put("/api/v1/applications/devs", developers.clone())
+        .expect(201);
+    let people = People::of(&plane);
+    let ann = people.add("ann", json!([{"role": "api-owner", "api": "pets"}]));
+    let vic = people.add("vic", json!([{"role": "viewer", "api": "pets"}]));
+    let wes = people.add("wes", json!([{"role": "write", "workspace": "shop"}]));
+    let path = |name: &str| format!("/api/v1/applications/{name}");
+    let subscribe = |token: &str, name: &str, api: &str| {
+        let wanted = json!({"application": name, "publication": format!("{api}/1.0.0/test"), "plan": "gold"});
+        people.ask(token, "POST", "/api/v1/subscriptions", wanted).status
+    };
+    let put = |token: &str, name: &str, body: Value| people.ask(token, "PUT", &path(name), body).status;
+    for (token, expected) in [(&vic, 403), (&wes, 403), (&ann, 201)] {
+        assert_eq!(put(token, "till", json!({})), expected);
+    }
+    people.ask(&ann, "GET", &path("till"), Value::Null).expect(200);
+    assert_eq!(subscribe(&ann, "till", "cats"), 403);
+    assert_eq!(subscribe(&ann, "till", "pets"), 201);
+    assert_eq!(put(&ann, "till", json!({"display_name": "Till"})), 200);
+    // A developer's, and those that call other APIs, are none of hers.
+    assert_eq!(put(&ann, "mine", developers), 403);
+    for name in ["devs", "store"] {
+        assert_eq!(put(&ann, name, json!({})), 403, "{name}");
+        assert_eq!(subscribe(&ann, name, "pets"), 403, "{name}");
+        people.ask(&ann, "DELETE", &path(name), Value::Null).expect(403);
+    }
+    let made = people.ask(&ann, "POST", "/api/v1/applications", json!({"name": "spare"}));
+    made.expect(201);
+    people
+        .ask(&ann, "DELETE", &path("spare"), Value::Null)
+        .expect(204);
+}
+
 /// The subscriptions by their applications.
 fn plane_subscriptions(people: &People<'_>) -> std::collections::BTreeMap<String, String> {
     let root = people.add("reader", json!([{"role": "viewer"}]));
@@ -279,4 +317,73 @@ fn numbers_of_one_api_are_for_those_who_may_read_them() {
     people
         .ask(&of_pets, "GET", "/api/v1/analytics/definition", Value::Null)
         .expect(200);
+}
+
+/// The request log and the boards show the owner of one API what is about that one.
+#[test]
+fn calls_and_boards_of_one_api_are_for_those_who_may_read_them() {
+    let plane = zoo();
+    for api in ["pets", "cats"] {
+        let panel = json!({"title": "Calls", "kind": "stat", "query": {"metrics": ["calls"]}});
+        let board = json!({"title": api, "filter": {"api": api}, "panels": [panel]});
+        plane.post("/api/v1/boards", board).expect(201);
+    }
+    let people = People::of(&plane);
+    let of_pets = people.add("ann", json!([{"role": "api-owner", "api": "pets"}]));
+    let all = people.add("vic", json!([{"role": "viewer"}]));
+    for path in ["/v1/pets", "/cats/pets", "/nowhere"] {
+        crate::support::until("it is served", || {
+            plane
+                .status(path, None)
+                .is_some_and(|it| it == 401 || path == "/nowhere")
+        });
+    }
+    let services = |token: &str| -> std::collections::BTreeSet<String> {
+        let found = people.ask(
+            token,
+            "GET",
+            "/api/v1/analytics/calls?from=-5m&limit=1000",
+            Value::Null,
+        );
+        let calls = found.expect(200).json()["calls"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        calls
+            .iter()
+            .map(|it| it["service"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    };
+    crate::support::until("all are logged", || services(&all).len() == 3);
+    assert_eq!(
+        services(&of_pets).into_iter().collect::<Vec<_>>(),
+        ["test.pets.1.0.0.main"]
+    );
+    let boards = |token: &str| -> Vec<String> {
+        let listed = people
+            .ask(token, "GET", "/api/v1/boards", Value::Null)
+            .expect(200)
+            .json();
+        let items = listed["items"].as_array().cloned().unwrap_or_default();
+        let saved = items.iter().filter(|it| it["given"] == false);
+        saved
+            .map(|it| it["title"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    };
+    assert_eq!(
+        (boards(&of_pets), boards(&all)),
+        (
+            vec!["pets".to_owned()],
+            vec!["cats".to_owned(), "pets".to_owned()]
+        )
+    );
+    people
+        .ask(&of_pets, "GET", "/api/v1/boards/overview", Value::Null)
+        .expect(200);
+    people
+        .ask(&of_pets, "GET", "/api/v1/boards/cats", Value::Null)
+        .expect(404);
+    people
+        .ask(&of_pets, "GET", "/api/v1/alerts", Value::Null)
+        .expect(403);
 }

@@ -247,6 +247,147 @@ fn keys_open_their_api_only_and_a_pause_says_so() {
     });
 }
 
+/// Each refusal of a plan has a type and a title of its own, for programs; the request log says the same.
+#[test]
+fn refusals_of_plans_have_types_of_their_own() {
+    let plane = offered(json!({"state": "published", "operations": ["listPets"],
+        "limits": [{"count": 2, "per": "day"}, {"count": 1000, "per": "second"}]}));
+    let made = subscribe(&plane, "gold");
+    let (id, key) = (text(&made, "/id"), text(&made, "/credential/key"));
+    let refused = |path: &str| {
+        let answer = plane.through(path, Some(key)).filter(|it| it.status >= 400)?;
+        let problem = answer.json();
+        let kind = text(&problem, "/type")
+            .strip_prefix("urn:weir:problem:")?
+            .to_owned();
+        Some((answer.status, kind, text(&problem, "/title").to_owned()))
+    };
+    let expect = |path: &str, status: u16, kind: &str, title: &str| {
+        let expected = Some((status, kind.to_owned(), title.to_owned()));
+        until(kind, || refused(path) == expected);
+    };
+    expect("/v1/pets/1", 403, "not-in-plan", "Operation not in the plan");
+    expect("/v1/pets", 429, "quota-spent", "Quota spent");
+    for (body, kind, title) in [
+        (
+            json!({"state": "paused", "reason": "unpaid"}),
+            "subscription-paused",
+            "Subscription paused",
+        ),
+        (json!({"state": "accepted"}), "quota-spent", "Quota spent"),
+        (
+            json!({"state": "stopped", "side": "consumer"}),
+            "subscription-stopped",
+            "Subscription stopped",
+        ),
+        (json!({"state": "closed"}), "unauthenticated", "Unauthenticated"),
+    ] {
+        assert_eq!(set(&plane, id, body), 200);
+        let status = match kind {
+            "quota-spent" => 429,
+            "unauthenticated" => 401,
+            _ => 403,
+        };
+        expect("/v1/pets", status, kind, title);
+    }
+    let logged = || {
+        let found = plane
+            .get("/api/v1/analytics/calls?from=-5m&limit=1000")
+            .expect(200)
+            .json();
+        let calls = found["calls"].as_array().cloned().unwrap_or_default();
+        [
+            "not_in_plan",
+            "rate_limited",
+            "subscription_paused",
+            "subscription_stopped",
+        ]
+        .iter()
+        .all(|wanted| calls.iter().any(|it| it["refusal"] == **wanted))
+    };
+    until("the log says it", logged);
+    let by_subscription = json!({"metrics": ["calls", "refused"], "group_by": ["subscription"], "filter": {"application": "shop"}});
+    let counted = || {
+        plane
+            .post("/api/v1/analytics/query", by_subscription.clone())
+            .expect(200)
+            .json()
+    };
+    until("its calls are counted", || {
+        counted()["frames"][0]["total"]["refused"].as_f64() > Some(3.0)
+    });
+    assert_eq!(counted()["frames"][0]["group"]["subscription"], id);
+    let unauthorized =
+        json!({"metrics": ["calls"], "filter": {"status": 401, "service": ["test.pets.1.0.0.main"]}});
+    let found = plane
+        .post("/api/v1/analytics/query", unauthorized)
+        .expect(200)
+        .json();
+    assert!(
+        found["frames"][0]["total"]["calls"].as_f64() >= Some(1.0),
+        "{found}"
+    );
+    let publication = "/api/v1/publications/pets/1.0.0/test";
+    plane
+        .put(&format!("{publication}/deprecation"), json!({}))
+        .expect(200);
+    plane
+        .post(&format!("{publication}/retire"), json!({}))
+        .expect(200);
+    expect("/v1/pets", 410, "retired", "Retired");
+}
+
+/// A provider can pause what its consumer has stopped: it serves when both have taken that back.
+#[test]
+fn a_stopped_subscription_can_be_paused() {
+    let plane = offered(json!({"state": "published"}));
+    let made = subscribe(&plane, "gold");
+    let (id, key) = (text(&made, "/id"), text(&made, "/credential/key"));
+    let step = |body: Value| {
+        let path = format!("/api/v1/subscriptions/{id}/state");
+        plane.post(&path, body).expect(200).json()["state"].clone()
+    };
+    assert_eq!(step(json!({"state": "stopped", "side": "consumer"})), "stopped");
+    assert_eq!(step(json!({"state": "paused", "reason": "unpaid"})), "paused");
+    assert_eq!(step(json!({"state": "accepted", "side": "consumer"})), "paused");
+    let known = plane
+        .get(&format!("/api/v1/subscriptions/{id}"))
+        .expect(200)
+        .json();
+    assert_eq!(
+        (&known["state"], &known["reason"]),
+        (&json!("paused"), &json!("unpaid"))
+    );
+    until("the pause is told", || {
+        let answer = plane.through("/v1/pets", Some(key));
+        answer.is_some_and(|it| it.status == 403 && it.body.contains("subscription-paused"))
+    });
+    assert_eq!(step(json!({"state": "accepted"})), "accepted");
+    until("calls pass", || plane.status("/v1/pets", Some(key)) == Some(200));
+}
+
+#[test]
+fn a_rejection_says_why() {
+    let plane = offered(json!({"state": "published", "validation": "manual"}));
+    let id = text(&subscribe(&plane, "gold"), "/id").to_owned();
+    let path = format!("/api/v1/subscriptions/{id}/state");
+    for body in [
+        json!({"state": "rejected"}),
+        json!({"state": "rejected", "reason": " "}),
+    ] {
+        let refused = plane.post(&path, body).expect(422).json();
+        assert_eq!(refused["errors"][0]["path"], "reason", "{refused}");
+    }
+    let known = plane
+        .get(&format!("/api/v1/subscriptions/{id}"))
+        .expect(200)
+        .json();
+    assert_eq!(known["state"], "pending");
+    plane
+        .post(&path, json!({"state": "rejected", "reason": "no contract"}))
+        .expect(200);
+}
+
 /// 12
 #[test]
 fn a_rollback_of_the_configuration_leaves_subscriptions_and_keys_alone() {

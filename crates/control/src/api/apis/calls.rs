@@ -424,7 +424,9 @@ fn of_publications() -> Vec<Operation> {
         .description("Of two who publish at once, one wins. The other is told by whom with 412."),
         Operation::delete(PUBLICATION, "removePublication", act, lifecycle::remove)
             .about("Publications", "Removes a publication with all its routes")
-            .headers(DRY_RUN),
+            .headers(DRY_RUN)
+            .body::<lifecycle::Removal>()
+            .description("With subscriptions it needs `force`, and their applications are notified."),
         step(
             "/api/v1/publications/{api}/{version}/{environment}/rollback",
             "rollbackPublication",
@@ -503,15 +505,21 @@ fn of_subscribers() -> Vec<Operation> {
             .answers::<List<Application>>(),
         written::<Application>(Operation::post(APPLICATIONS, "createApplication", write, create))
             .about("Subscriptions", "Makes an application")
+            .partial()
             .status(StatusCode::CREATED),
         Operation::get(APPLICATION, "getApplication", see, read)
             .about("Subscriptions", "Reads an application")
             .partial()
             .answers::<Application>(),
         versioned::<Application>(Operation::put(APPLICATION, "putApplication", write, put))
-            .about("Subscriptions", "Makes or changes an application"),
+            .about("Subscriptions", "Makes or changes an application")
+            .description(
+                "A right in an API is enough for an application that is no developer's and that subscribes to nothing else.",
+            )
+            .partial(),
         Operation::delete(APPLICATION, "deleteApplication", write, delete)
             .about("Subscriptions", "Removes an application without subscriptions")
+            .partial()
             .headers(WRITES),
         Operation::get(ALL, "listSubscriptions", see, subscriptions::list)
             .about("Subscriptions", "Lists the subscriptions to what the caller may read")
@@ -522,6 +530,7 @@ fn of_subscribers() -> Vec<Operation> {
             .body::<subscriptions::NewSubscription>()
             .answers::<SubscriptionResponse>()
             .about("Subscriptions", "Subscribes an application to a plan")
+            .partial()
             .description(
                 "The key, password or secret of a subscription that is accepted at once is in the answer, and nowhere else.",
             )

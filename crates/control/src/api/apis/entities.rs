@@ -5,7 +5,7 @@ use super::commit::WriteEffects;
 use super::environment_check;
 use super::library;
 use super::library::{Library, PREFIX};
-use super::visible::Sight;
+use super::visible::{Sight, permit_application};
 use crate::access::Caller;
 use crate::api::json_body;
 use crate::api::precondition::tagged;
@@ -75,7 +75,7 @@ pub fn answered(is_new: bool, entity: &impl Serialize) -> Response {
 }
 
 macro_rules! documents {
-    ($module:ident, $kind:literal, $entity:ty, $ready:path, $check:expr, $gone:expr, $below:expr) => {
+    ($module:ident, $kind:literal, $entity:ty, $ready:path, $permit:expr, $check:expr, $gone:expr, $below:expr) => {
         pub mod $module {
             use super::*;
 
@@ -139,7 +139,12 @@ macro_rules! documents {
                 $ready(api, &entity).await?;
                 let stored = api
                     .manage_document(caller, headers, &key, |library| {
-                        let is_new = library.bytes(&key).is_none();
+                        let before: Option<$entity> = library.find(&key)?;
+                        let permit: fn(&Library, &Caller, &$entity) -> Result<(), Problem> = $permit;
+                        for it in before.iter().chain([&entity]) {
+                            permit(library, caller, it)?;
+                        }
+                        let is_new = before.is_none();
                         library.put(&key, &entity)?;
                         let check: fn(&Library, &$entity) -> Result<BTreeSet<String>, Problem> = $check;
                         Ok(WriteEffects {
@@ -160,7 +165,9 @@ macro_rules! documents {
             ) -> Result<StatusCode, Problem> {
                 let key = format!("{PREFIX}{}/{name}", $kind);
                 api.manage_document(&caller, &headers, &key, |library| {
-                    let _there: $entity = library.get(&key)?;
+                    let there: $entity = library.get(&key)?;
+                    let permit: fn(&Library, &Caller, &$entity) -> Result<(), Problem> = $permit;
+                    permit(library, &caller, &there)?;
                     let gone: fn(&Library, &str) -> Option<String> = $gone;
                     if let Some(user) = gone(library, &name) {
                         let detail = format!("{} '{name}' is used by {user}", $kind);
@@ -191,6 +198,11 @@ fn ready<T>(_api: &Arc<Api>, _entity: &T) -> std::future::Ready<Result<(), Probl
     std::future::ready(Ok(()))
 }
 
+/// Paths name where these are: the call was permitted there.
+fn permitted<T>(_library: &Library, _caller: &Caller, _entity: &T) -> Result<(), Problem> {
+    Ok(())
+}
+
 /// The prefix below which nothing is removed: no key begins so.
 fn nothing_below(_name: &str) -> String {
     format!("{PREFIX}-/")
@@ -201,6 +213,7 @@ documents!(
     "environments",
     Environment,
     environment_check::check,
+    permitted,
     |library, entity| {
         crate::api::apis::specs::ruleset(entity.lint_rules.as_deref())
             .map_err(|it| it.about("lint_rules"))?;
@@ -215,6 +228,7 @@ documents!(
     "apis",
     ApiEntity,
     ready,
+    permitted,
     |_, entity| match weir_apis::logo::fault(&entity.logo) {
         None => Ok(BTreeSet::new()),
         Some(message) => Err(Problem::step("check", vec![("logo".to_owned(), message)])),
@@ -278,6 +292,7 @@ documents!(
     "applications",
     Application,
     ready,
+    permit_application,
     applications_of,
     |library, name| {
         let subscriptions: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/")).ok()?;

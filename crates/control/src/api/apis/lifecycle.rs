@@ -1,14 +1,18 @@
 //! Changes of a publication after it was published: deprecation, retirement, canaries, switching off, removal.
 
 use super::commit::{WriteEffects, now};
-use super::library;
+use super::library::{self, Library, PREFIX};
 use super::step::Step;
 use crate::api::Problem;
 use axum::Json;
 use axum::http::StatusCode;
+use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use weir_apis::entities::{Canary, CanaryKey, Deprecation, LineState, Publication, PublicationState};
+use weir_apis::entities::{
+    Canary, CanaryKey, Deprecation, LineState, Product, Publication, PublicationState, Subscription,
+    SubscriptionState,
+};
 use weir_apis::states;
 
 type JsonResult = Result<Json<Value>, Problem>;
@@ -180,12 +184,25 @@ pub async fn enable(step: Step) -> JsonResult {
     .await
 }
 
+/// The removal of a publication.
+#[derive(Default, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(rename = "PublicationRemoval")]
+pub struct Removal {
+    /// Removes it although subscriptions depend on it.
+    force: bool,
+}
+
 pub async fn remove(step: Step) -> Result<StatusCode, Problem> {
     let id = step.id();
+    let removal: Removal = step.parse()?;
     step.api
         .manage(&step.caller, &step.headers, |library| {
             step.permit(library, "remove")?;
             let _there = library.publication(&id)?;
+            if !removal.force {
+                check_subscribers(library, &id)?;
+            }
             library.remove(&library::publication_key(&id));
             Ok(WriteEffects {
                 note: format!("remove {} {} from {}", step.name, step.version, step.environment),
@@ -195,4 +212,28 @@ pub async fn remove(step: Step) -> Result<StatusCode, Problem> {
         })
         .await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Refuses to remove a publication that subscribers call, by themselves or by a product.
+fn check_subscribers(library: &Library, id: &str) -> Result<(), Problem> {
+    let products: Vec<Product> = library.list(&library::product_key(""))?;
+    let products: BTreeSet<&str> = products
+        .iter()
+        .filter(|it| it.publications.contains_key(id))
+        .map(|it| it.name.as_str())
+        .collect();
+    let all: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
+    let depends = |it: &&Subscription| {
+        let is_over = matches!(it.state, SubscriptionState::Closed | SubscriptionState::Rejected);
+        !is_over && (it.publication == id || products.contains(it.product.as_str()))
+    };
+    let what = match all.iter().filter(depends).count() {
+        0 => return Ok(()),
+        1 => "one subscription depends".to_owned(),
+        count => format!("{count} subscriptions depend"),
+    };
+    let detail = format!(
+        "{what} on {id}: calls with their keys would get 404; 'force' removes it all the same, and their applications are notified"
+    );
+    Err(Problem::new(StatusCode::CONFLICT, detail).of_type("subscribers"))
 }

@@ -5,7 +5,7 @@ use super::commit::{WriteEffects, now};
 use super::credentials;
 use super::entities::{body_of, parse};
 use super::library::{self, Library, PREFIX};
-use super::visible::EntityScopes;
+use super::visible::{EntityScopes, permit_application};
 use crate::access::{Action, Caller};
 use crate::api::json_body::JsonBody;
 use crate::api::{Api, Problem};
@@ -125,6 +125,9 @@ pub async fn create(
                 ..Subscription::default()
             };
             check_target(library, &subscription)?;
+            EntityScopes::of_subscription(library, &subscription)?
+                .permit(&caller, Action::SubscriptionsWrite)?;
+            permit_application(library, &caller, &application)?;
             let plan = plan_of(library, &subscription)?;
             states::can_subscribe(&plan, &application, wanted.conditions_revision)?;
             plans::check_answers(&plan, &wanted.request, &wanted.answers)?;
@@ -182,7 +185,7 @@ pub async fn create(
 pub struct NewState {
     /// `accepted`, `rejected`, `paused`, `stopped` or `closed`.
     state: String,
-    /// Why.
+    /// Why. A rejection needs it.
     #[serde(default)]
     reason: String,
     /// Whether the consumer asks: `consumer`; left out: the provider.
@@ -210,14 +213,22 @@ pub async fn state(
             )));
         }
     };
+    if to == SubscriptionState::Rejected && wanted.reason.trim().is_empty() {
+        let message = "expected why: the applicant reads it".to_owned();
+        return Err(Problem::step("read", vec![("reason".to_owned(), message)]));
+    }
     let written = api
         .manage(&caller, &headers, |library| {
             let mut subscription: Subscription = library.get(&library::subscription_key(&id))?;
             EntityScopes::of_subscription(library, &subscription)?
                 .permit(&caller, Action::SubscriptionsWrite)?;
-            subscription.state = states::subscription(subscription.state, to, side)?;
-            subscription.reason.clone_from(&wanted.reason);
-            subscription.processed_by = caller.name();
+            let before = subscription.state;
+            states::change_subscription(&mut subscription, to, side)?;
+            // What the provider has paused stays so, for the provider's reason, when the consumer starts it again.
+            if subscription.state != before {
+                subscription.reason.clone_from(&wanted.reason);
+                subscription.processed_by = caller.name();
+            }
             if wanted.ends.is_some() {
                 subscription.ends = wanted.ends;
                 subscription.noticed = None;

@@ -9,7 +9,7 @@ use crate::api::Problem;
 use crate::api::operation::refusal;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use weir_apis::entities::{Product, Subscription};
+use weir_apis::entities::{Application, Product, Subscription};
 
 /// The scopes that an entity lies in. A caller needs a right in one scope of each group.
 pub struct EntityScopes(Vec<Vec<Scope>>);
@@ -62,6 +62,35 @@ impl EntityScopes {
             Some(scopes) => Err(Problem::forbidden(refusal(caller, action, scopes))),
         }
     }
+}
+
+/// Refuses a caller who may not change an application: that asks for a right everywhere, or where each of its subscriptions
+/// is. An application without any is for everybody with a right in an API, unless it is a developer's.
+pub fn permit_application(
+    library: &Library,
+    caller: &Caller,
+    application: &Application,
+) -> Result<(), Problem> {
+    const WRITE: Action = Action::SubscriptionsWrite;
+    if caller.can(WRITE, &Scope::Everything) {
+        return Ok(());
+    }
+    if !application.owner.is_empty() {
+        return Err(Problem::forbidden(refusal(caller, WRITE, &[Scope::Everything])));
+    }
+    let all: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
+    let mut own = all
+        .iter()
+        .filter(|it| it.application == application.name)
+        .peekable();
+    if own.peek().is_none() {
+        let is_part = |it: &Scope| matches!(it, Scope::Api(_) | Scope::Environment(_) | Scope::Portal(_));
+        return match caller.scopes(WRITE).iter().any(is_part) {
+            true => Ok(()),
+            false => Err(Problem::forbidden(refusal(caller, WRITE, &[Scope::Everything]))),
+        };
+    }
+    own.try_for_each(|it| EntityScopes::of_subscription(library, it)?.permit(caller, WRITE))
 }
 
 /// The right that reading an entity of a kind asks for; `None`: nothing but the call's own.
@@ -132,6 +161,8 @@ impl<'s> Sight<'s> {
             "products" => EntityScopes::of_product(&entity(item)?),
             "subscriptions" => EntityScopes::of_subscription(self.library, &entity(item)?)?,
             "applications" if self.applications(action)?.contains(text("name")) => return Ok(Ok(())),
+            // Who may change one may read it.
+            "applications" => return Ok(permit_application(self.library, self.caller, &entity(item)?)),
             "environments" => EntityScopes(vec![vec![Scope::Environment(text("name").to_owned())]]),
             "portals" => EntityScopes(vec![vec![Scope::Portal(text("name").to_owned())]]),
             _ => EntityScopes::everywhere(),

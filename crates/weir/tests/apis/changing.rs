@@ -320,3 +320,20 @@ fn a_canary_of_a_backend_takes_its_share_of_the_same_revision() {
         .expect(200);
     until("all are on the old side", || some(100) == 0);
 }
+
+/// A deprecation that is written again, with a link more, keeps the day that callers have been told.
+#[test]
+fn a_deprecation_written_again_keeps_its_day() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    let path = format!("{PUBLICATION}/deprecation");
+    plane.put(&path, json!({"since": 1_700_000_000})).expect(200);
+    let again = plane.put(&path, json!({"link": "/news"})).expect(200).json();
+    assert_eq!(again["deprecation"]["since"], 1_700_000_000, "{again:#}");
+    let named = plane
+        .put(&path, json!({"since": 1_700_000_009}))
+        .expect(200)
+        .json();
+    assert_eq!(named["deprecation"]["since"], 1_700_000_009, "{named:#}");
+}

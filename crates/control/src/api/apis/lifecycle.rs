@@ -19,15 +19,19 @@ type JsonResult = Result<Json<Value>, Problem>;
 
 pub async fn deprecate(mut step: Step) -> JsonResult {
     let note = step.take_note();
-    let mut deprecation: Deprecation = step.parse()?;
-    if step.body.get("since").is_none() {
-        deprecation.since = now();
-    }
-    check_deprecation(&deprecation)?;
+    let asked: Deprecation = step.parse()?;
+    let is_dated = step.body.get("since").is_some();
     step.body["note"] = note.into();
     step.change("deprecate", |publication, version| {
+        let mut deprecation = asked.clone();
+        if !is_dated {
+            // Callers have been told a date already: it stands.
+            let known = publication.deprecation.as_ref();
+            deprecation.since = known.map_or_else(now, |it| it.since);
+        }
+        check_deprecation(&deprecation)?;
         version.line = states::line(version.line, LineState::Deprecated)?;
-        publication.deprecation = Some(deprecation.clone());
+        publication.deprecation = Some(deprecation);
         Ok(())
     })
     .await

@@ -83,7 +83,7 @@ portalTest('34: a refused call is listed with its time, its operation, the reaso
   await refuse('GET', '/tree', 429, 'The limit of the plan is used up for now.')
   await shop.good('POST', `/api/v1/subscriptions/${id}/state`, { state: 'paused', reason: 'The invoice is open.' })
   await expect.poll(async () => (await call('/orders')).status).toBe(403)
-  await refuse('GET', '/tree', 403, 'The subscription does not open this operation: it is paused, stopped, over, or of another plan.')
+  await refuse('GET', '/tree', 403, 'The provider has paused the subscription.')
 
   await page.goto(`${shop.portal}/apps/${app}/calls`)
   await page.getByRole('button', { name: 'Refused' }).click()

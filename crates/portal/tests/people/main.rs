@@ -487,7 +487,7 @@ async fn applications_subscribe_and_see_their_key_once() {
     portal
         .post(&state, &ann, json!({ "state": "paused" }))
         .await
-        .expect(409);
+        .expect(403);
     assert_eq!(
         portal
             .post(&state, &ann, json!({ "state": "accepted" }))

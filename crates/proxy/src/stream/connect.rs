@@ -113,11 +113,13 @@ impl TargetRequest<'_> {
         let (read, write, busy) = self
             .try_targets(report, async |index, address| {
                 let target = &upstream.targets[index];
+                // It counts from here on: sessions that begin meanwhile see it in the load.
+                let busy = SessionGuard::new(upstream, target);
                 let connected = self.dial(target, address, greeting);
                 let timeout = Duration::from_millis(self.forward.timeouts.connect_ms);
                 let until = later(Instant::now(), timeout);
                 match tokio::time::timeout_at(until.into(), connected).await {
-                    Ok(Ok((read, write))) => Ok((read, write, SessionGuard::new(upstream, target))),
+                    Ok(Ok((read, write))) => Ok((read, write, busy)),
                     Ok(Err(error)) => Err(error),
                     Err(_) => Err(io::ErrorKind::TimedOut.into()),
                 }

@@ -103,14 +103,18 @@ test('the owner of one API sees what is hers, and publishes and decides there', 
   await open(page, managed, '/environments')
   await expect(page.getByRole('button', { name: 'Edit prod' })).toHaveAttribute('aria-disabled', 'true')
 
-  // She decides about those who want to call, and makes no applications.
+  // She decides about those who want to call, and makes applications for them.
   await open(page, managed, `/subscriptions/${id}`)
   await page.getByRole('button', { name: 'Accept', exact: true }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Accept' }).click()
   await expect(page.getByRole('region', { name: 'About it' })).toContainText('accepted')
   await open(page, managed, '/applications')
   await expect(page.getByRole('link', { name: 'shop', exact: true })).toBeVisible()
-  await expect(page.getByRole('button', { name: 'New application' })).toHaveAttribute('aria-disabled', 'true')
+  await page.getByRole('button', { name: 'New application' }).click()
+  const form = page.getByRole('dialog', { name: 'New application' })
+  await form.getByLabel('Name', { exact: true }).fill('partner')
+  await form.getByRole('button', { name: 'Create' }).click()
+  await expect(page.getByRole('heading', { level: 1, name: 'partner' })).toBeVisible()
   await open(page, managed, '/products')
   await expect(page.getByRole('link', { name: 'bundle', exact: true })).toBeVisible()
   await expect(page.getByRole('button', { name: 'New product' })).toHaveAttribute('aria-disabled', 'true')

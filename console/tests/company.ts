@@ -2,7 +2,7 @@
 // that succeed and fail. Pictures of pages are made of it.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { PETS, Weir, expect } from './weir'
+import { PASSWORD, PETS, Weir, expect } from './weir'
 
 const ORDERS = `openapi: 3.1.0
 info: {title: Orders, version: 2.3.0, description: Orders and refunds of the shop.}
@@ -103,7 +103,7 @@ export class Company {
     await weir.addAdmin()
     await weir.addUser('ann', [{ role: 'api-owner', api: 'orders' }])
     await weir.addUser('bob', [{ role: 'read' }])
-    await weir.good('POST', '/api/v1/me/tokens', { name: 'deploy from CI' })
+    await weir.good('POST', '/api/v1/me/tokens', { name: 'deploy from CI', password: PASSWORD })
   }
 
   private async calls(key: string) {

@@ -1,7 +1,7 @@
 // Logging in: passwords, an identity provider, tokens; sessions that end; and what readers may not do.
 import type { Page } from '@playwright/test'
 import { IdentityProvider } from './identity'
-import { type Weir, expect, logIn, open, test } from './weir'
+import { PASSWORD, type Weir, expect, logIn, open, test } from './weir'
 
 const loginOf = (page: Page) => page.getByRole('heading', { level: 1, name: 'Log in to Weir' })
 
@@ -126,6 +126,10 @@ test('personal tokens: shown once, they work, may be less, and are removed', asy
   await dialog.getByRole('spinbutton', { name: 'Days' }).fill('7')
   await dialog.getByRole('radio', { name: /Only some of it/ }).check()
   await dialog.getByLabel('Role 1').selectOption('analyst')
+  await dialog.getByLabel('Your password').fill('a wrong password')
+  await dialog.getByRole('button', { name: 'Create' }).click()
+  await expect(dialog.getByRole('alert')).toContainText('password is wrong')
+  await dialog.getByLabel('Your password').fill(PASSWORD)
   await dialog.getByRole('button', { name: 'Create' }).click()
   const token = await page.getByRole('dialog', { name: 'The token' }).getByLabel('Secret').innerText()
   await page.getByRole('button', { name: 'I have kept it' }).click()

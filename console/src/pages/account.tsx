@@ -31,7 +31,7 @@ export default function Account() {
       calls={[
         { about: 'Who you are', method: 'GET', path: '/api/v1/me' },
         { about: 'What you may do', method: 'GET', path: '/api/v1/me/can' },
-        { about: 'Make a personal token', method: 'POST', path: TOKENS, body: { name: 'ci', days: 90 } },
+        { about: 'Make a personal token', method: 'POST', path: TOKENS, body: { name: 'ci', days: 90, password: '…' } },
         { about: 'List your sessions', method: 'GET', path: SESSIONS },
       ]}
       actions={me.data?.session ? <Button onPress={() => void leave()}>Log out</Button> : undefined}
@@ -100,7 +100,7 @@ function Known({ me }: { me: Me }) {
           {me.is_stored ? <Password hasOne={me.has_password} /> : <p className="muted">Your identity provider keeps your password.</p>}
         </section>
       </div>
-      <Tokens isStored={me.is_stored} />
+      <Tokens me={me} />
       <Sessions />
     </>
   )
@@ -151,14 +151,14 @@ const tokenColumns: Column<TokenState>[] = [
 ]
 const keyOf = (it: { id: string }) => it.id
 
-function Tokens({ isStored }: { isStored: boolean }) {
+function Tokens({ me }: { me: Me }) {
   const tokens = useQuery({ queryKey: ['me', 'tokens'], queryFn: items<TokenState>(TOKENS) })
   const client = useQueryClient()
   const [isAdding, setAdding] = useState(false)
   const [secret, setSecret] = useState<string | null>(null)
   const [doomed, setDoomed] = useState<TokenState[]>([])
   const reread = () => client.invalidateQueries({ queryKey: ['me', 'tokens'] })
-  const refused = isStored ? null : 'Only users that this Weir keeps have personal tokens.'
+  const refused = me.is_stored ? null : 'Only users that this Weir keeps have personal tokens.'
   const add = (
     <Button look="primary" refused={refused} onPress={() => setAdding(true)}>
       New token
@@ -190,6 +190,7 @@ function Tokens({ isStored }: { isStored: boolean }) {
       )}
       {isAdding && (
         <NewToken
+          proof={me.session ? (me.has_password ? 'password' : 'login') : null}
           onClose={() => setAdding(false)}
           onMade={(token) => {
             setAdding(false)
@@ -218,13 +219,15 @@ function Tokens({ isStored }: { isStored: boolean }) {
   )
 }
 
-function NewToken({ onClose, onMade }: { onClose: () => void; onMade: (token: string) => void }) {
+/** `proof`: what the server asks for besides the session, so that a browser that was left open makes no token. */
+function NewToken({ proof, onClose, onMade }: { proof: 'password' | 'login' | null; onClose: () => void; onMade: (token: string) => void }) {
   const [name, setName] = useState('')
+  const [password, setPassword] = useState('')
   const [days, setDays] = useState('90')
   const [extent, setExtent] = useState<'all' | 'some'>('all')
   const [rights, setRights] = useState<Right[]>([{ role: 'viewer', workspace: '*' }])
   const count = Number(days)
-  const wrong = name.trim() === '' ? 'Say what it is for.' : !(Number.isInteger(count) && count >= 1 && count <= 366) ? 'It lasts from 1 to 366 days.' : extent === 'some' && !areWhole(rights) ? 'A right has no name of its scope.' : null
+  const wrong = name.trim() === '' ? 'Say what it is for.' : !(Number.isInteger(count) && count >= 1 && count <= 366) ? 'It lasts from 1 to 366 days.' : extent === 'some' && !areWhole(rights) ? 'A right has no name of its scope.' : proof === 'password' && password === '' ? 'Type your password.' : null
   return (
     <Act
       title="New personal token"
@@ -232,7 +235,7 @@ function NewToken({ onClose, onMade }: { onClose: () => void; onMade: (token: st
       refused={wrong}
       onClose={onClose}
       run={async () => {
-        const made = await call<{ token: string }>('POST', TOKENS, { body: { name: name.trim(), days: count, ...(extent === 'some' ? { rights } : {}) } })
+        const made = await call<{ token: string }>('POST', TOKENS, { body: { name: name.trim(), days: count, ...(extent === 'some' ? { rights } : {}), ...(proof === 'password' ? { password } : {}) } })
         onMade(made.data.token)
       }}
     >
@@ -248,6 +251,8 @@ function NewToken({ onClose, onMade }: { onClose: () => void; onMade: (token: st
         ]}
       />
       {extent === 'some' && <RightsField label="Rights" value={rights} onChange={setRights} />}
+      {proof === 'password' && <TextField label="Your password" type="password" value={password} onChange={setPassword} autoComplete="current-password" isRequired about="So that no one else makes a token at a browser that you have left open." />}
+      {proof === 'login' && <p className="muted">You have no password here: log in again if that was more than ten minutes ago.</p>}
     </Act>
   )
 }

@@ -17,10 +17,13 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Deserialize;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long a personal token lasts if the call does not say, in days.
 const TOKEN_DAYS: u16 = 90;
+
+/// For how long after the login a user without a password may change how the account is entered.
+const FRESH_SESSION: Duration = Duration::from_secs(600);
 
 pub async fn read(State(api): State<Arc<Api>>, Extension(caller): Extension<Caller>) -> Json<CurrentUser> {
     let stored = caller.user().and_then(|it| api.options.users.of_name(&it.name));
@@ -78,20 +81,12 @@ pub async fn set_password(
     parts: Parts,
     JsonBody(change): JsonBody<PasswordChange>,
 ) -> Result<Response, Response> {
-    let refused = |problem: Problem| problem.into_response();
     let from = Origin::of(&parts);
     from.demand_privacy().map_err(refused)?;
     let user = stored_user(&api, &caller).map_err(refused)?;
-    if user.password_hash.is_some() {
-        let current = change.current.unwrap_or_default();
-        match session::checked(&api, &from, &user.name, current).await {
-            Ok(true) => {}
-            Ok(false) => {
-                let problem = Problem::forbidden("the current password is wrong").of_type("wrong-password");
-                return Err(session::refuse(problem, Some(user.name.clone())));
-            }
-            Err(not_now) => return Err(session::refuse_for_now(not_now, Some(user.name.clone()))),
-        }
+    match user.password_hash.is_some() {
+        true => prove_password(&api, &from, &user, change.current).await?,
+        false => demand_fresh_session(&caller).map_err(refused)?,
     }
     let hash = accounts::hashed(&api, &user.name, change.new)
         .await
@@ -111,6 +106,45 @@ pub async fn set_password(
     );
     ended.await.map_err(|error| refused(error.into()))?;
     Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+fn refused(problem: Problem) -> Response {
+    problem.into_response()
+}
+
+/// Compares the user's password. Attempts are counted and logged as those of logins.
+async fn prove_password(
+    api: &Api,
+    from: &Origin,
+    user: &User,
+    password: Option<String>,
+) -> Result<(), Response> {
+    let name = Some(user.name.clone());
+    match session::checked(api, from, &user.name, password.unwrap_or_default()).await {
+        Ok(true) => Ok(()),
+        Ok(false) => {
+            let problem = Problem::forbidden("the current password is wrong").of_type("wrong-password");
+            Err(session::refuse(problem, name))
+        }
+        Err(not_now) => Err(session::refuse_for_now(not_now, name)),
+    }
+}
+
+/// Of a user without a password, a browser that was left open must not become a lasting access.
+fn demand_fresh_session(caller: &Caller) -> Result<(), Problem> {
+    let is_fresh = own_session(caller).is_none_or(|it| is_fresh(it.value.created, SystemTime::now()));
+    match is_fresh {
+        true => Ok(()),
+        false => {
+            let detail = "log in again: within ten minutes after that you can do this";
+            Err(Problem::forbidden(detail).of_type("fresh-login-needed"))
+        }
+    }
+}
+
+/// Whether a session that was created then, in milliseconds since the Unix epoch, has just begun.
+fn is_fresh(created: u64, now: SystemTime) -> bool {
+    now < UNIX_EPOCH + Duration::from_millis(created) + FRESH_SESSION
 }
 
 fn own_session(caller: &Caller) -> Option<&OperationalEntry<Session>> {
@@ -199,6 +233,9 @@ pub struct TokenRequest {
     #[serde(default)]
     #[schemars(with = "Option<Vec<RoleAssignment>>")]
     rights: Option<Vec<Right>>,
+    /// The user's password; needed in a session if the user has one, so that a browser that was left open makes no token.
+    #[serde(default)]
+    password: Option<String>,
 }
 
 fn shown_token(token: &OperationalEntry<PersonalToken>) -> TokenState {
@@ -227,21 +264,33 @@ pub async fn list_tokens(
 pub async fn make_token(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
+    parts: Parts,
     JsonBody(wanted): JsonBody<TokenRequest>,
-) -> Result<Response, Problem> {
-    let user = stored_user(&api, &caller)?;
+) -> Result<Response, Response> {
+    let user = stored_user(&api, &caller).map_err(refused)?;
     let days = wanted.days.unwrap_or(TOKEN_DAYS);
     if !(1..=MAX_TOKEN_DAYS).contains(&days) {
-        return Err(Problem::bad(format!(
-            "days: expected 1 to {MAX_TOKEN_DAYS}, not {days}"
-        )));
+        let detail = format!("days: expected 1 to {MAX_TOKEN_DAYS}, not {days}");
+        return Err(refused(Problem::bad(detail)));
     }
     if wanted.name.trim().is_empty() {
-        return Err(Problem::bad("name: say what the token is for"));
+        return Err(refused(Problem::bad("name: say what the token is for")));
+    }
+    match (own_session(&caller), &user.password_hash, wanted.password) {
+        // A user's own token is proof enough.
+        (None, ..) => {}
+        (Some(_), None, _) => demand_fresh_session(&caller).map_err(refused)?,
+        (Some(_), Some(_), None) => {
+            return Err(refused(Problem::bad("password: expected your password")));
+        }
+        (Some(_), Some(_), password) => {
+            prove_password(&api, &Origin::of(&parts), &user, password).await?;
+        }
     }
     let tokens = api.options.users.personal_tokens();
     let what = (wanted.name.trim(), wanted.rights);
-    let (token, made) = tokens.make(&user.name, what, days, SystemTime::now()).await?;
+    let made = tokens.make(&user.name, what, days, SystemTime::now()).await;
+    let (token, made) = made.map_err(|error| refused(error.into()))?;
     let answer = NewToken {
         state: shown_token(&made),
         token: IssuedToken(token.as_str().to_owned()),
@@ -260,5 +309,19 @@ pub async fn remove_token(
     match tokens.end_one(&name, &id, SystemTime::now()).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(Problem::not_found(format_args!("the personal token '{id}'"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_are_fresh_for_ten_minutes() {
+        let created = 1_000_000;
+        let after = |seconds| UNIX_EPOCH + Duration::from_millis(created) + Duration::from_secs(seconds);
+        for (seconds, expected) in [(0, true), (599, true), (600, false), (86_400, false)] {
+            assert_eq!(is_fresh(created, after(seconds)), expected, "{seconds} s");
+        }
     }
 }

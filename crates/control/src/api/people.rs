@@ -97,7 +97,10 @@ fn of_callers() -> Vec<Operation> {
                 "Me",
                 "Makes a personal token, for a program that acts as the caller",
             )
-            .description("It may do at most what its user may at the time of the call.")
+            .description(
+                "It may do at most what its user may at the time of the call. A session shows the user's password with it; \
+                 that of a user without a password must have begun less than ten minutes ago.",
+            )
             .body::<current_user::TokenRequest>()
             .status(StatusCode::CREATED)
             .answers::<NewToken>(),

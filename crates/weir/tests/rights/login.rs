@@ -446,7 +446,7 @@ async fn sessions_end_with_the_password_the_rights_and_the_user() {
 async fn personal_tokens_act_as_their_user_and_no_more() {
     let (plane, ..) = with_root().await;
     let root = plane.browser_of("root").await;
-    let reader = json!({ "name": "ci", "days": 2, "rights": [{ "role": "viewer" }] });
+    let reader = json!({ "name": "ci", "days": 2, "rights": [{ "role": "viewer" }], "password": PASSWORD });
     let made = plane
         .call(&root, "POST", "/api/v1/me/tokens", reader)
         .await
@@ -475,6 +475,8 @@ async fn personal_tokens_act_as_their_user_and_no_more() {
         (json!({ "name": "x", "days": 0 }), "days"),
         (json!({ "name": "x", "days": 367 }), "days"),
         (json!({ "name": " " }), "name"),
+        // A browser that was left open makes none.
+        (json!({ "name": "x" }), "password"),
     ] {
         let refused = plane
             .call(&root, "POST", "/api/v1/me/tokens", body)
@@ -482,6 +484,9 @@ async fn personal_tokens_act_as_their_user_and_no_more() {
             .expect(400);
         assert!(refused.text("detail").contains(part), "{refused:?}");
     }
+    let wrong = json!({ "name": "x", "password": "another horse" });
+    let wrong = plane.call(&root, "POST", "/api/v1/me/tokens", wrong).await;
+    assert_eq!(wrong.expect(403).text("type"), "urn:weir:problem:wrong-password");
     let listed = plane.get(&root, "/api/v1/me/tokens").await.expect(200);
     let id = listed.body["items"][0]["id"].as_str().expect("an id").to_owned();
     assert!(!listed.body.to_string().contains(made.text("token")));
@@ -533,7 +538,12 @@ async fn only_hashes_are_kept() {
     let (plane, store, operational, edge) = with_root().await;
     let root = plane.browser_of("root").await;
     let made = plane
-        .call(&root, "POST", "/api/v1/me/tokens", json!({ "name": "ci" }))
+        .call(
+            &root,
+            "POST",
+            "/api/v1/me/tokens",
+            json!({ "name": "ci", "password": PASSWORD }),
+        )
         .await
         .expect(201);
     let (_, cookie) = root

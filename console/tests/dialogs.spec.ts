@@ -3,7 +3,7 @@
 import type { Locator, Page } from '@playwright/test'
 import { Company } from './company'
 import { subscriptionPage } from './list'
-import { expect, findings, logIn, open, pagesFromDist, settled, test } from './weir'
+import { expect, findingsInBothThemes, logIn, open, pagesFromDist, settled, test } from './weir'
 
 /** A page, the buttons that are pressed there, and the name of the dialog that is open then. */
 type Case = [path: string, press: (string | RegExp)[], title: string | RegExp]
@@ -65,11 +65,7 @@ const pressable = (page: Page, name: string | RegExp): Locator => {
 
 /** What is wrong with the dialog that is open. */
 async function faultsOf(page: Page, dialog: Locator): Promise<string[]> {
-  const faults: string[] = []
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    for (const finding of await findings(page)) faults.push(`${colorScheme}: ${finding}`)
-  }
+  const faults = await findingsInBothThemes(page)
   await page.setViewportSize({ width: 390, height: 844 })
   const box = await dialog.boundingBox()
   if (box === null || box.x < 0 || box.x + box.width > 390) faults.push(`at 390 pixels it reaches from ${box?.x} to ${box === null ? '' : box.x + box.width}`)

@@ -1,5 +1,5 @@
 // Developers in a browser: from signing up to a key that works, usage, refused calls, and teams.
-import { expect, findings } from './weir'
+import { expect, findings, findingsInBothThemes } from './weir'
 import { ownPages } from './list'
 import { type Shop, linkFor, portalTest } from './shop'
 import type { Page } from '@playwright/test'
@@ -184,35 +184,32 @@ portalTest('35: who leaves a team loses its applications', async ({ page, shop, 
   await other.context().close()
 })
 
-for (const colorScheme of ['light', 'dark'] as const) {
-  portalTest(`pages of those who are signed in are accessible, ${colorScheme}`, async ({ page, shop }) => {
-    portalTest.setTimeout(240_000)
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    await join(page, shop, 'ann')
-    const post = async (path: string, data: unknown) => {
-      const answer = await page.request.post(`${shop.portal}/portal/v1${path}`, { data, headers: { origin: shop.portal } })
-      expect(answer.status(), path).toBe(201)
-      return (await answer.json()) as { name: string }
+portalTest('pages of those who are signed in are accessible in both themes', async ({ page, shop }) => {
+  portalTest.setTimeout(480_000)
+  await join(page, shop, 'ann')
+  const post = async (path: string, data: unknown) => {
+    const answer = await page.request.post(`${shop.portal}/portal/v1${path}`, { data, headers: { origin: shop.portal } })
+    expect(answer.status(), path).toBe(201)
+    return (await answer.json()) as { name: string }
+  }
+  const { name } = await post('/apps', { title: 'Till' })
+  await post('/teams', { name: 'Retail' })
+  await post(`/apps/${name}/subscriptions`, { publication: 'shop/1.0.0/default', plan: 'gold', conditions_revision: 1 })
+  for (const width of [1440, 390]) {
+    await page.setViewportSize({ width, height: 900 })
+    for (const path of ownPages(name)) {
+      await page.goto(`${shop.portal}${path}`)
+      await expect(page.getByRole('heading', { level: 1 })).toBeVisible()
+      await page.waitForLoadState('networkidle')
+      expect(await findingsInBothThemes(page), `${path} at ${width}`).toEqual([])
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+      expect(wide, `${path} at ${width} is wider than its window`).toBeLessThanOrEqual(0)
     }
-    const { name } = await post('/apps', { title: 'Till' })
-    await post('/teams', { name: 'Retail' })
-    await post(`/apps/${name}/subscriptions`, { publication: 'shop/1.0.0/default', plan: 'gold', conditions_revision: 1 })
-    for (const width of [1440, 390]) {
-      await page.setViewportSize({ width, height: 900 })
-      for (const path of ownPages(name)) {
-        await page.goto(`${shop.portal}${path}`)
-        await expect(page.getByRole('heading', { level: 1 })).toBeVisible()
-        await page.waitForLoadState('networkidle')
-        expect(await findings(page), `${path} at ${width}`).toEqual([])
-        const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
-        expect(wide, `${path} at ${width} is wider than its window`).toBeLessThanOrEqual(0)
-      }
-    }
-  })
-}
+  }
+})
 
 portalTest('one changes the name, takes the own data, changes roles, and removes the account', async ({ page, shop }) => {
-  portalTest.setTimeout(240_000)
+  portalTest.setTimeout(480_000)
   await join(page, shop, 'ann')
   await page.goto(`${shop.portal}/account`)
   await page.getByLabel('Your name').fill('Ann Other')

@@ -282,16 +282,29 @@ export async function tabTo(page: Page, wanted: Locator, key: 'Tab' | 'Shift+Tab
   throw new Error(`${key} does not reach it`)
 }
 
+const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
+/** The rule that a theme can break while the other keeps it. */
+const CONTRAST = ['color-contrast']
+
 /** Serious and critical findings of axe, as text. */
-export async function findings(page: Page): Promise<string[]> {
+export async function findings(page: Page, rules = RULES): Promise<string[]> {
   await page.evaluate(axe)
-  return page.evaluate(async () => {
+  return page.evaluate(async (runOnly) => {
     const { axe } = globalThis as unknown as { axe: { run: (options: unknown) => Promise<{ violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[] }> } }
-    const { violations } = await axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })
+    const { violations } = await axe.run({ runOnly })
     return violations
       .filter((it) => it.impact === 'serious' || it.impact === 'critical')
       .map((it) => `${it.id}: ${it.nodes.slice(0, 2).map((node) => `${node.html.slice(0, 160)} ${node.failureSummary.slice(0, 240)}`).join(' | ')}`)
-  })
+  }, rules)
+}
+
+/** Findings in both themes: all rules in the light one, those of colours in the dark one. */
+export async function findingsInBothThemes(page: Page): Promise<string[]> {
+  await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })
+  const light = await findings(page)
+  await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' })
+  const dark = await findings(page, CONTRAST)
+  return [...light.map((it) => `light: ${it}`), ...dark.map((it) => `dark: ${it}`)]
 }
 
 /** A server that answers every call with a text. */

@@ -58,6 +58,30 @@ portalTest('a plan of the application offers no key; one with tokens takes a pub
   expect(await findings(page)).toEqual([])
 })
 
+portalTest('a client id is entered in the settings, which nobody else can take then', async ({ page, shop }) => {
+  await publish(shop, 'partner', { security: 'oauth2', oauth2: { discovery: 'https://id.example.com' } })
+  await shop.good('PUT', '/api/v1/applications/of-another', { client_id: 'theirs' })
+  await join(page, shop)
+  const app = await newApp(page, shop)
+  await page.goto(`${shop.portal}/apis/shop/1.0.0/subscribe?plan=partner`)
+  await expect(page.getByText('This plan knows the application by its client id')).toBeVisible()
+  await page.getByRole('main').getByRole('link', { name: 'enter it in the settings' }).click()
+  await page.getByText('For plans with access tokens or certificates').click()
+  const client = page.getByLabel('Client id')
+  await client.fill('theirs')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await expect(page.getByText('it cannot be used for this application')).toBeVisible()
+  await expect(page.getByRole('main')).not.toContainText('of-another')
+  await client.fill('mine')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await expect(page.getByRole('status').filter({ hasText: 'Saved.' })).toBeVisible()
+  expect(await findings(page)).toEqual([])
+  const partner = await subscribed(page, shop, 'partner', app)
+  await expect(partner.getByRole('group', { name: 'Client id' })).toContainText('mine')
+  await partner.getByRole('link', { name: 'Change it in the settings' }).click()
+  await expect(client).toHaveValue('mine')
+})
+
 portalTest('the questions of a plan are asked, and shown with the subscription', async ({ page, shop }) => {
   const form = {
     type: 'object',

@@ -11,6 +11,7 @@ import { Page } from '../../shell/page'
 import { useSegments } from '../../shell/segments'
 import { Act } from '../../ui/act'
 import { Button } from '../../ui/button'
+import { certificatesIn } from '../../ui/certificates'
 import { wordsOf } from '../../ui/credentials'
 import { AreaField, CheckField, ChoiceField, SelectField, TextField } from '../../ui/field'
 import { type Typed, Questions, answersOf, begun, unanswered } from '../../ui/questions'
@@ -126,9 +127,6 @@ const PRODUCT = 'product: '
 
 /** Whether subscribers say what they want a plan for. */
 const asksWhatFor = (plan: Plan): boolean => plan.comment === 'required' || (plan.validation === 'manual' && plan.comment !== 'none')
-
-/** Certificates in PEM, one after the other. */
-const certificatesIn = (text: string): string[] => (text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? (text.trim() === '' ? [] : [text])).map((it) => `${it.trim()}\n`)
 
 interface SubscribeProps {
   application: string

@@ -1,4 +1,7 @@
 // What is said of an application, in the form of a new one and in its settings.
+import { useState } from 'react'
+import { certificatesIn } from '../../ui/certificates'
+import { AreaField } from '../../ui/field'
 import { type TeamList, useRead } from '../data'
 import { Field } from './entry'
 
@@ -7,10 +10,20 @@ export interface AppDraft {
   description: string
   /** The team that it belongs to; empty: the developer. */
   team: string
+  /** What plans know it by that give out no keys. */
+  client: string
+  /** Certificates in PEM, one after the other. */
+  certificates: string
 }
 
+/** An application of which nothing is known yet. */
+export const NOTHING: AppDraft = { title: '', description: '', team: '', client: '', certificates: '' }
+
+/** The fields that calls name. */
+export const NAMED = ['title', 'client_id']
+
 /** What the calls that make and change an application take. */
-export const bodyOf = ({ title, description, team }: AppDraft) => ({ title, description, team: team || null })
+export const bodyOf = ({ title, description, team, client, certificates }: AppDraft) => ({ title, description, team: team || null, client_id: client, certificates: certificatesIn(certificates) })
 
 interface Props {
   value: AppDraft
@@ -20,6 +33,7 @@ interface Props {
 
 export function AppFields({ value, onChange, error }: Props) {
   const teams = useRead<TeamList>('/teams')
+  const [isOpen] = useState(value.client !== '' || value.certificates !== '')
   return (
     <>
       <Field label="Title" name="title" value={value.title} onChange={(title) => onChange({ ...value, title })} error={error} />
@@ -41,6 +55,13 @@ export function AppFields({ value, onChange, error }: Props) {
           <span className="about">All members of a team see its applications and keep them when a member leaves.</span>
         </label>
       )}
+      <details open={isOpen}>
+        <summary>For plans with access tokens or certificates</summary>
+        <div className="stack folded">
+          <Field label="Client id" name="client_id" isOptional value={value.client} onChange={(client) => onChange({ ...value, client })} about="What the application is called at the authorization server. Plans with access tokens know it by that." error={error} />
+          <AreaField label="Certificates, in PEM" rows={4} isMono value={value.certificates} onChange={(certificates) => onChange({ ...value, certificates })} placeholder="-----BEGIN CERTIFICATE-----" about="Plans with client certificates know it by them. Up to ten, one after the other, without private keys." />
+        </div>
+      </details>
     </>
   )
 }

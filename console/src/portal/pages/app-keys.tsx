@@ -101,7 +101,7 @@ function SubscriptionCard({ app, subscription, refused }: { app: string; subscri
       </p>
       <Told subscription={subscription} />
       {subscription.state === 'pending' && <p>{isOfApplication(subscription.security) ? 'The provider has to accept it.' : 'The provider has to accept it. You get a key then.'}</p>}
-      {isOpen && isOfApplication(subscription.security) && <KnownBy subscription={subscription} />}
+      {isOpen && isOfApplication(subscription.security) && <KnownBy app={app} subscription={subscription} />}
       {subscription.keys.length > 0 && <Keys keys={subscription.keys} words={words} refused={refused} onAbove={setAbove} />}
       {isOpen && subscription.security === 'jwt' && subscription.keys.length === 0 && <p className="muted">{words.none}</p>}
       {isOpen && (
@@ -151,8 +151,8 @@ function Told({ subscription: { request, answers } }: { subscription: Subscripti
   )
 }
 
-/** What a plan knows the application by, which the provider has entered. */
-function KnownBy({ subscription: { security, known_by } }: { subscription: Subscription }) {
+/** What a plan knows the application by, which stands in its settings. */
+function KnownBy({ app, subscription: { security, known_by } }: { app: string; subscription: Subscription }) {
   const words = wordsOf(security)
   return (
     <div className="stack tight" role="group" aria-label={words.title}>
@@ -161,7 +161,9 @@ function KnownBy({ subscription: { security, known_by } }: { subscription: Subsc
           {words.title}: <code className="broken">{it}</code>
         </p>
       ))}
-      <p className="muted">{known_by.length === 0 ? `${words.none} Ask the provider.` : words.carried}</p>
+      <p className="muted">
+        {known_by.length === 0 ? words.none : words.carried} <Link href={`/apps/${part(app)}/settings`}>Change it in the settings</Link>
+      </p>
     </div>
   )
 }

@@ -42,7 +42,7 @@ export default function AppPage({ name, tab }: { name: string; tab: string }) {
       {tab === '' && <Subscriptions app={app.data.app} all={app.data.subscriptions} />}
       {tab === 'usage' && <UsageShown app={name} />}
       {tab === 'calls' && <CallsShown app={name} />}
-      {tab === 'settings' && <Settings app={app.data.app} />}
+      {tab === 'settings' && <Settings detail={app.data} />}
     </Page>
   )
 }

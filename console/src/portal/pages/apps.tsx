@@ -6,7 +6,7 @@ import { Dialog } from '../../ui/dialog'
 import { countText } from '../../ui/time'
 import { type App, useRead, useWrite } from '../data'
 import { Loading, Page, SignedIn } from '../frame'
-import { type AppDraft, AppFields, bodyOf } from './app-fields'
+import { type AppDraft, AppFields, NAMED, NOTHING, bodyOf } from './app-fields'
 import { Form, Said } from './entry'
 
 const part = encodeURIComponent
@@ -50,12 +50,12 @@ export default function Apps() {
 }
 
 export function NewApp({ onMade }: { onMade: (app: App) => void }) {
-  const [draft, setDraft] = useState<AppDraft>({ title: '', description: '', team: '' })
+  const [draft, setDraft] = useState<AppDraft>(NOTHING)
   const make = useWrite<App, ReturnType<typeof bodyOf>>('POST', () => '/apps')
   return (
     <Form label="New application" onSubmit={() => make.mutate(bodyOf(draft), { onSuccess: onMade })} submit="Make it" isBusy={make.isPending}>
       <AppFields value={draft} onChange={setDraft} error={make.error} />
-      <Said error={make.error} fields={['title']} />
+      <Said error={make.error} fields={NAMED} />
     </Form>
   )
 }

@@ -22,12 +22,12 @@ export function Said({ error, fields = [] }: { error: unknown; fields?: string[]
   )
 }
 
-export function Field({ label, name, value, onChange, type = 'text', about, error, autoComplete, autoFocus }: { label: string; name: string; value: string; onChange: (value: string) => void; type?: string; about?: string; error?: unknown; autoComplete?: string; autoFocus?: boolean }) {
+export function Field({ label, name, value, onChange, type = 'text', about, error, autoComplete, autoFocus, isOptional = false }: { label: string; name: string; value: string; onChange: (value: string) => void; type?: string; about?: string; error?: unknown; autoComplete?: string; autoFocus?: boolean; isOptional?: boolean }) {
   const wrong = error instanceof ApiError ? error.findings.find((it) => it.path === name)?.message : undefined
   return (
     <label className="field">
       <span className="label">{label}</span>
-      <input className="input" name={name} type={type} required value={value} autoComplete={autoComplete} autoFocus={autoFocus} aria-invalid={wrong !== undefined} aria-describedby={wrong ? `${name}-wrong` : undefined} onChange={(event) => onChange(event.target.value)} />
+      <input className="input" name={name} type={type} required={!isOptional} value={value} autoComplete={autoComplete} autoFocus={autoFocus} aria-invalid={wrong !== undefined} aria-describedby={wrong ? `${name}-wrong` : undefined} onChange={(event) => onChange(event.target.value)} />
       {about && <span className="about">{about}</span>}
       {wrong && (
         <span className="wrong" id={`${name}-wrong`}>

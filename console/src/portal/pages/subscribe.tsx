@@ -5,6 +5,7 @@ import { Button } from '../../ui/button'
 import { AreaField } from '../../ui/field'
 import { type Typed, Questions, answersOf, begun } from '../../ui/questions'
 import type { Fields, Json } from '../../api/types'
+import { isOfApplication, wordsOf } from '../../ui/credentials'
 import { type App, type ShownKey, type Subscription, useRead, useVersion, useWrite } from '../data'
 import { Broken, Loading, Page, SignedIn } from '../frame'
 import { PlanFacts } from '../plans'
@@ -129,6 +130,11 @@ export default function Subscribe({ api, version: number }: { api: string; versi
                       <input type="checkbox" checked={agreed} onChange={(event) => agree(event.target.checked)} /> I agree to these conditions
                     </label>
                   </div>
+                )}
+                {isOfApplication(plan.security) && (
+                  <p className="muted">
+                    This plan knows the application by its {wordsOf(plan.security).title.toLowerCase()}: <Link href={`/apps/${encodeURIComponent(chosen)}/settings`}>enter it in the settings</Link>.
+                  </p>
                 )}
                 <Said error={subscribe.error} />
               </Form>

@@ -37,8 +37,20 @@ pub struct AppLine {
 pub struct AppDetail {
     /// The application.
     pub app: AppLine,
+    /// What plans know it by that give out no keys.
+    #[serde(flatten)]
+    pub known_by: AppIdentity,
     /// Its subscriptions, the latest first.
     pub subscriptions: Vec<SubscriptionLine>,
+}
+
+/// What plans know an application by that give out no keys.
+#[derive(Serialize, JsonSchema)]
+pub struct AppIdentity {
+    /// Its client id at authorization servers, for plans with `oauth2`; empty: it has none.
+    pub client_id: String,
+    /// Its certificates in PEM, for plans with `mtls`.
+    pub certificates: Vec<String>,
 }
 
 /// An application, as it is downloaded.
@@ -46,6 +58,9 @@ pub struct AppDetail {
 pub struct OwnApp {
     /// The application.
     pub application: AppLine,
+    /// What plans know it by that give out no keys.
+    #[serde(flatten)]
+    pub known_by: AppIdentity,
     /// Its subscriptions, the latest first.
     pub subscribed: Vec<SubscriptionLine>,
 }
@@ -65,7 +80,7 @@ pub struct SubscriptionLine {
     pub plan_title: String,
     /// How its caller is known: `key`, `jwt`, `basic`, `hmac`, `oauth2` or `mtls`; empty: the plan is gone.
     pub security: String,
-    /// For `oauth2`, the client id of the application; for `mtls`, the SHA-256 of its certificates. The provider enters them.
+    /// For `oauth2`, the client id of the application; for `mtls`, the SHA-256 of its certificates.
     pub known_by: Vec<String>,
     /// `pending`, `accepted`, `rejected`, `paused`, `stopped`, `closed` or `expired`.
     pub state: String,
@@ -140,6 +155,12 @@ pub struct NewApp {
     /// The team that it belongs to; left out: oneself.
     #[serde(default)]
     pub team: Option<String>,
+    /// Its client id at authorization servers, for plans with `oauth2`: no other application may have it. Left out: it stays.
+    #[serde(default)]
+    pub client_id: Option<String>,
+    /// Its certificates in PEM, each by itself, for plans with `mtls`: no other application may have them. Left out: they stay.
+    #[serde(default)]
+    pub certificates: Option<Vec<String>>,
 }
 
 /// A subscription to be made.

@@ -1,7 +1,7 @@
 //! Applications. What changes is a call of Weir's own API, made for the developer from inside; whether the developer may
 //! is decided by [`AuthenticatedDeveloper`].
 
-use super::app_shapes::{AppDetail, AppLine, AppList, NewApp, OwnApp};
+use super::app_shapes::{AppDetail, AppIdentity, AppLine, AppList, NewApp, OwnApp};
 use super::authenticated_developer::{AuthenticatedDeveloper, owned_by};
 use super::keys::{add_last_uses, subscription_line, subscriptions};
 use super::operation::{Operation, Shared};
@@ -11,7 +11,8 @@ use axum::extract::{Path, State};
 use axum::http::{Method, StatusCode};
 use axum::{Extension, Json};
 use serde_json::{Value, json};
-use weir_apis::entities::Application;
+use std::collections::HashSet;
+use weir_apis::entities::{Application, fingerprint};
 use weir_apis::naming::slug;
 use weir_control::api::Problem;
 
@@ -58,6 +59,9 @@ pub fn operations() -> Vec<Operation> {
 /// Applications of a developer or a team, and subscriptions of an application.
 const MAX_APPS: usize = 500;
 
+/// The same for whatever is the reason: the caller learns nothing about others.
+const UNUSABLE: &str = "it cannot be used for this application: check it, or ask the provider";
+
 const APPS: &str = "/portal/v1/apps";
 
 const APP: &str = "/portal/v1/apps/{app}";
@@ -83,15 +87,23 @@ pub fn title(application: &Application) -> &str {
     }
 }
 
+fn identity(application: &Application) -> AppIdentity {
+    AppIdentity {
+        client_id: application.client_id.clone(),
+        certificates: application.certificates.clone(),
+    }
+}
+
 /// The applications that a developer may see, with their subscriptions.
 pub fn own_apps(portals: &Portals, asker: &AuthenticatedDeveloper) -> Vec<OwnApp> {
     let all: Vec<Application> = portals.documents.list("apis/applications/");
-    let seen = all.iter().filter_map(|it| line(portals, asker, it));
-    let with_subscriptions = seen.map(|application| OwnApp {
+    let seen = all.iter().filter_map(|it| Some((line(portals, asker, it)?, it)));
+    let with_subscriptions = seen.map(|(application, stored)| OwnApp {
         subscribed: subscriptions(portals, &application.name)
             .iter()
             .map(|it| subscription_line(portals, it))
             .collect(),
+        known_by: identity(stored),
         application,
     });
     with_subscriptions.collect()
@@ -119,6 +131,49 @@ fn checked(wanted: &NewApp) -> Result<(), Problem> {
     ))
 }
 
+/// Refuses what another application is known by, without a word about that one.
+fn check_identity(portals: &Portals, wanted: &Application) -> Result<(), Problem> {
+    let all: Vec<Application> = portals.documents.list("apis/applications/");
+    let others = || all.iter().filter(|it| it.name != wanted.name);
+    let print = |pem: &String| fingerprint(pem);
+    let mut wrong = Vec::new();
+    if !wanted.client_id.is_empty() && others().any(|it| it.client_id == wanted.client_id) {
+        wrong.push("client_id".to_owned());
+    }
+    let taken: HashSet<String> = others()
+        .flat_map(|it| &it.certificates)
+        .filter_map(print)
+        .collect();
+    for (index, pem) in wanted.certificates.iter().enumerate() {
+        if print(pem).is_some_and(|it| taken.contains(&it)) {
+            wrong.push(format!("certificates[{index}]"));
+        }
+    }
+    match wrong.is_empty() {
+        true => Ok(()),
+        false => Err(Problem::step(
+            "check",
+            wrong.into_iter().map(|it| (it, UNUSABLE.to_owned())).collect(),
+        )),
+    }
+}
+
+/// Stores an application. It may be told that another one was stored with the same identity meanwhile.
+async fn store(
+    portals: &Portals,
+    asker: &AuthenticatedDeveloper,
+    call: (Method, &str),
+    wanted: &Application,
+) -> Result<Value, Problem> {
+    check_identity(portals, wanted)?;
+    let made = asker.write(portals, call, Some(&json!(wanted))).await;
+    if made.is_err() {
+        portals.documents.catch_up().await?;
+        check_identity(portals, wanted)?;
+    }
+    made
+}
+
 async fn create(
     State(portals): Shared,
     Extension(visit): Extension<Visit>,
@@ -141,13 +196,28 @@ async fn create(
         },
         &random_id()?[..8]
     );
-    let body = json!({ "name": name, "display_name": wanted.title.trim(), "description": wanted.description, "owner": owner });
-    let made = asker
-        .write(&portals, (Method::POST, "/api/v1/applications"), Some(&body))
-        .await?;
+    let wanted = Application {
+        name,
+        owner,
+        ..written(wanted, Application::default())
+    };
+    let made = store(&portals, &asker, (Method::POST, "/api/v1/applications"), &wanted).await?;
     let application = understood::<Application>(made)?;
     let line = line(&portals, &asker, &application).ok_or_else(|| Problem::not_found("the application"))?;
     Ok((StatusCode::CREATED, Json(line)))
+}
+
+/// An application as it is to be.
+fn written(wanted: NewApp, known: Application) -> Application {
+    Application {
+        display_name: wanted.title.trim().to_owned(),
+        description: wanted.description,
+        client_id: wanted
+            .client_id
+            .map_or(known.client_id, |it| it.trim().to_owned()),
+        certificates: wanted.certificates.unwrap_or(known.certificates),
+        ..known
+    }
 }
 
 fn understood<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, Problem> {
@@ -165,7 +235,11 @@ async fn read(
     let all = subscriptions(&portals, &name);
     let mut subscriptions: Vec<_> = all.iter().map(|it| subscription_line(&portals, it)).collect();
     add_last_uses(&portals, &mut subscriptions).await?;
-    Ok(Json(AppDetail { app, subscriptions }))
+    Ok(Json(AppDetail {
+        app,
+        known_by: identity(&application),
+        subscriptions,
+    }))
 }
 
 async fn change(
@@ -184,15 +258,11 @@ async fn change(
         ));
     }
     let application = Application {
-        display_name: wanted.title.trim().to_owned(),
-        description: wanted.description,
         owner,
-        ..known
+        ..written(wanted, known)
     };
     let path = format!("/api/v1/applications/{name}");
-    asker
-        .write(&portals, (Method::PUT, &path), Some(&json!(application)))
-        .await?;
+    store(&portals, &asker, (Method::PUT, &path), &application).await?;
     let line = line(&portals, &asker, &application).ok_or_else(|| Problem::not_found("the application"))?;
     Ok(Json(line))
 }

@@ -1,10 +1,14 @@
-//! What a developer sees of subscriptions of each kind: user names, client ids, public keys; and the questions of a plan.
+//! What a developer sees of subscriptions of each kind: user names, client ids, certificates, public keys; and the questions
+//! of a plan.
 
 use super::Portal;
 use axum::http::Method;
 use serde_json::{Value, json};
 
 const PUBLIC_KEY: &str = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n-----END PUBLIC KEY-----\n";
+
+/// Of a client called `till`. It ends long after these tests.
+const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----\nMIIBdTCCARugAwIBAgIUell47Q7UY6Sz4WFNrNJHmohXoDEwCgYIKoZIzj0EAwIw\nDzENMAsGA1UEAwwEdGlsbDAgFw0yNjExMjUxMjUyMzFaGA8yMTI2MTEwMTEyNTIz\nMVowDzENMAsGA1UEAwwEdGlsbDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABIPG\nbiFWWCiyXrLBhy1qpB2wfYcDSS0Lh9UKHc7VizZA4XDcJz9lEa4MjXCA3uHUWcqp\neu+IgJcSuwUL5xXF/q6jUzBRMB0GA1UdDgQWBBRf9FFgKjGqATnd7OX8QtSk0Znp\nADAfBgNVHSMEGDAWgBRf9FFgKjGqATnd7OX8QtSk0ZnpADAPBgNVHRMBAf8EBTAD\nAQH/MAoGCCqGSM49BAMCA0gAMEUCIQD+2ZryXNcYVm+DOqZ0jNvlaTiOgW7R148j\nYqgnlAs06wIgGEAXNVkhQC9b3b2M1K0X6LLfURIZ9aNFquK2ZXG8T/k=\n-----END CERTIFICATE-----\n";
 
 impl Portal {
     async fn plan(&self, name: &str, plan: Value) {
@@ -16,6 +20,12 @@ impl Portal {
     async fn app(&self, cookie: &str) -> String {
         let made = self.post("/apps", cookie, json!({ "title": "Till" })).await;
         made.expect(201).text("name")
+    }
+
+    /// Changes an application.
+    async fn put_app(&self, cookie: &str, app: &str, body: Value) -> super::Said {
+        self.call(Method::PUT, &format!("/apps/{app}"), cookie, body)
+            .await
     }
 
     async fn subscribe(&self, cookie: &str, app: &str, plan: &str, more: Value) -> super::Said {
@@ -147,4 +157,93 @@ async fn the_questions_of_a_plan_are_shown_asked_and_shown_again() {
     let stored = format!("/api/v1/subscriptions/{}", made.text("id"));
     let stored = portal.provide(Method::GET, &stored, json!({})).await;
     assert_eq!(stored["answers"], answers, "for the approver");
+}
+
+#[tokio::test]
+async fn developers_enter_what_plans_know_their_applications_by_and_take_nothing_of_others() {
+    let portal = Portal::start().await;
+    portal.publish().await;
+    let oauth2 = json!({ "discovery": "https://id.example.com" });
+    for (name, plan) in [
+        (
+            "partner",
+            json!({ "state": "published", "security": "oauth2", "oauth2": oauth2 }),
+        ),
+        ("machines", json!({ "state": "published", "security": "mtls" })),
+    ] {
+        portal.plan(name, plan).await;
+    }
+    let (ann, bob) = (portal.join("ann").await, portal.join("bob").await);
+    let (own, other) = (portal.app(&ann).await, portal.app(&bob).await);
+    let known = json!({ "title": "Till", "client_id": " till-client ", "certificates": [CERTIFICATE] });
+    portal.put_app(&ann, &own, known.clone()).await.expect(200);
+    let shown = portal.get(&format!("/apps/{own}"), &ann).await.expect(200);
+    assert_eq!(
+        (&shown.body["client_id"], &shown.body["certificates"]),
+        (&json!("till-client"), &json!([CERTIFICATE]))
+    );
+    let partner = portal
+        .subscribe(&ann, &own, "partner", json!({}))
+        .await
+        .expect(201);
+    assert_eq!(partner.body["known_by"], json!(["till-client"]));
+    let machines = portal
+        .subscribe(&ann, &own, "machines", json!({}))
+        .await
+        .expect(201);
+    let print = machines.body["known_by"][0]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    assert_eq!(print.len(), 64, "{}", machines.body);
+
+    // What a call leaves out stays; the developer's data have it.
+    portal
+        .put_app(&ann, &own, json!({ "title": "Tills" }))
+        .await
+        .expect(200);
+    let data = portal.get("/account/data", &ann).await.expect(200);
+    assert_eq!(
+        data.body["applications"][0]["client_id"], "till-client",
+        "{}",
+        data.body
+    );
+
+    // Neither a change nor a new application takes what another one has, and the refusal says nothing about it.
+    let takes = [
+        (
+            json!({ "title": "Thief", "client_id": "till-client" }),
+            "client_id",
+        ),
+        (
+            json!({ "title": "Thief", "certificates": [format!("{CERTIFICATE} ")] }),
+            "certificates[0]",
+        ),
+    ];
+    for (body, place) in takes {
+        let changed = portal.put_app(&bob, &other, body.clone()).await.expect(422);
+        let made = portal.post("/apps", &bob, body).await.expect(422);
+        for refused in [changed, made] {
+            assert_eq!(refused.body["errors"][0]["path"], place, "{}", refused.body);
+            let text = refused.body.to_string();
+            assert!(
+                !text.contains("another") && !text.contains(&own) && !text.contains("taken"),
+                "{text}"
+            );
+        }
+    }
+    let fine = json!({ "title": "Till", "client_id": "bobs-client", "certificates": [] });
+    portal.put_app(&bob, &other, fine).await.expect(200);
+
+    // What is given up is free again, and the plan knows no caller by it.
+    let none = json!({ "title": "Till", "client_id": "", "certificates": [] });
+    portal.put_app(&ann, &own, none).await.expect(200);
+    let shown = portal.get(&format!("/apps/{own}"), &ann).await.expect(200);
+    let lines = shown.body["subscriptions"].as_array().expect("subscriptions");
+    assert!(
+        lines.iter().all(|it| it["known_by"] == json!([])),
+        "{}",
+        shown.body
+    );
+    portal.put_app(&bob, &other, known).await.expect(200);
 }

@@ -1,6 +1,7 @@
 // Pictures of every page of the portal, to be looked at: `LOOK=1 npx playwright test portal-looks` writes them to
-// ../target/looks, at the width of a desk and of a phone, in both themes, with nothing, a few objects and many.
-// `LOOK=portal-few` makes one of these sets.
+// ../target/looks, at the width of a desk and of a phone, in both themes, with nothing, a few objects and
+// many, and as a visitor sees those for which nobody signs in.
+// `LOOK=portal-few` makes one of these sets, `LOOK_AT=^/apps` only pages whose path fits.
 import { mkdirSync } from 'node:fs'
 import type { Page } from '@playwright/test'
 import { payments } from './payments'
@@ -8,6 +9,7 @@ import { type Shop, linkFor, portalTest } from './shop'
 import { PASSWORD, expect, settled } from './weir'
 
 const WANTED = process.env.LOOK ?? ''
+const ONLY = new RegExp(process.env.LOOK_AT ?? '')
 const SIZES = [
   { width: 1440, height: 900 },
   { width: 390, height: 844 },
@@ -68,6 +70,11 @@ const AMOUNTS: Record<string, (shop: Shop, page: Page) => Promise<string[]>> = {
     await join(page, shop)
     return ['/', '/apis', '/search?q=refund', '/apps', '/teams', '/account']
   },
+  visitor: async (shop) => {
+    await shop.good('PUT', '/api/v1/portals/main', { display_name: 'Acme developers', home: HOME })
+    await api(shop, 'payments', 'Payments', 0)
+    return ['/', '/login', '/sign-up', '/reset', '/reset#x', '/confirm', '/confirm#x', '/invitation', '/invitation#x', '/apps']
+  },
   few: async (shop, page) => {
     await shop.good('PUT', '/api/v1/portals/main', { display_name: 'Acme developers', description: 'Payments, invoices and shipping for every shop.', home: HOME, footer: [{ title: 'Terms', to: '/pages/terms' }, { title: 'Status', to: 'https://status.example.com' }] })
     await shop.good('PUT', '/api/v1/portals/main/pages/guides', { title: 'Guides', body: `# Guides\n\n${HOME}\n\n1. Make an application.\n2. Subscribe to a plan.\n3. Call.\n\n\`\`\`\ncurl https://api.example.com\n\`\`\`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n`, menu: true, published: true })
@@ -95,7 +102,7 @@ for (const [amount, fill] of Object.entries(AMOUNTS)) {
   portalTest(`looks of the portal: ${amount}`, async ({ page, shop }) => {
     portalTest.skip(WANTED !== '1' && WANTED !== `portal-${amount}`, 'made on demand')
     portalTest.setTimeout(900_000)
-    const paths = await fill(shop, page)
+    const paths = (await fill(shop, page)).filter((it) => ONLY.test(it))
     for (const size of SIZES) {
       for (const colorScheme of ['light', 'dark'] as const) {
         const folder = `../target/looks/portal-${amount}-${size.width}-${colorScheme}`
@@ -103,6 +110,8 @@ for (const [amount, fill] of Object.entries(AMOUNTS)) {
         await page.setViewportSize(size)
         await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
         for (const path of paths) {
+          // Another fragment alone would load nothing.
+          await page.goto('about:blank')
           await page.goto(`${shop.portal}${path}`)
           await expect(page.getByRole('heading', { level: 1 }).first()).toBeVisible()
           await settled(page)

@@ -85,3 +85,19 @@ portalTest('a session that ends while a form is filled in: the sign-in lies abov
   await expect(page.getByRole('link', { name: 'Typed before' })).toBeVisible()
   await expect(page.locator('html')).toHaveAttribute('data-kept', 'yes')
 })
+
+portalTest('a link of a mail that is cut says so, and one that is opened in the same tab counts', async ({ page, shop }) => {
+  for (const place of ['confirm', 'invitation']) {
+    await page.goto(`${shop.portal}/${place}`)
+    await expect(page.getByText('The link is not whole.')).toBeVisible()
+    await expect(page.getByRole('main').getByRole('button')).toHaveCount(0)
+  }
+  await page.goto(`${shop.portal}/reset`)
+  await expect(page.getByLabel('Mail address')).toBeVisible()
+  // Only the fragment differs: the browser loads nothing.
+  await page.goto(`${shop.portal}/reset#a-secret`)
+  await expect(page.getByRole('textbox', { name: /^New password/ })).toBeVisible()
+  await page.keyboard.press('Tab')
+  await page.getByRole('link', { name: 'Skip to the page' }).press('Enter')
+  await expect(page.getByRole('textbox', { name: /^New password/ })).toBeVisible()
+})

@@ -54,19 +54,37 @@ export function useSignIn(): string {
   return `/login?to=${encodeURIComponent(place(location))}`
 }
 
+interface DoorsProps {
+  to: string
+  /** With what a new account begins: the secret of an invitation. */
+  invitation?: string
+  children: ReactNode
+}
+
+/** The two ways in, for somebody who is not signed in. */
+export function Doors({ to, invitation = '', children }: DoorsProps) {
+  const mode = usePortal().data?.sign_up
+  const isWelcome = mode === 'open' || (mode === 'invited' && invitation !== '')
+  return (
+    <section className="card" aria-label="Sign in or make an account">
+      <p>{children}</p>
+      <div className="row">
+        <ButtonLink to={to} look="primary">
+          Sign in
+        </ButtonLink>
+        {isWelcome && <ButtonLink to={invitation === '' ? '/sign-up' : `/sign-up#${encodeURIComponent(invitation)}`}>Make an account</ButtonLink>}
+      </div>
+    </section>
+  )
+}
+
 /** As below; somebody who is not signed in is asked to, and comes back here. */
 export function SignedIn({ error, onRetry }: { error: unknown; onRetry: () => void }) {
   const to = useSignIn()
   if (!asksToSignIn(error)) return <Broken error={error} onRetry={onRetry} />
   return (
     <Page title="Sign in first" isSlim>
-      <p>This page is for those who have an account here.</p>
-      <div className="row">
-        <ButtonLink to={to} look="primary">
-          Sign in
-        </ButtonLink>
-        <ButtonLink to="/sign-up">Make an account</ButtonLink>
-      </div>
+      <Doors to={to}>This page is for those who have an account here.</Doors>
     </Page>
   )
 }

@@ -1,13 +1,25 @@
 // Signing up, confirming, signing in, a new password, and invitations. What mails carry stands behind the # of an
 // address, so that no server and no other site gets to see it.
-import { type FormEvent, type ReactNode, useState } from 'react'
+import { type FormEvent, type ReactNode, useEffect, useState } from 'react'
 import { Link, useLocation, useSearchParams } from 'wouter'
 import { ApiError } from '../../api/client'
 import { decoded } from '../../shell/segments'
 import { type Me, readAgain, useMe, usePortal, useWrite } from '../data'
-import { Page } from '../frame'
+import { Doors, Page } from '../frame'
 
 const secret = () => decoded(location.hash.slice(1))
+
+/** The secret of the address, also of one that is opened while the page is shown: a browser does not load it again. */
+function useSecret(): string {
+  const [kept, keep] = useState(secret)
+  useEffect(() => {
+    // The link that skips to the page leads to its fragment, too.
+    const read = () => location.hash !== '#page' && keep(secret())
+    addEventListener('hashchange', read)
+    return () => removeEventListener('hashchange', read)
+  }, [])
+  return kept
+}
 
 /** What a refused call said, beside the fields that it names. */
 export function Said({ error, fields = [] }: { error: unknown; fields?: string[] }) {
@@ -118,19 +130,15 @@ export function Login() {
   const wanted = query.get('to') ?? '/apps'
   const refused = query.get('error')
   return (
-    <Page title="Sign in" isSlim>
+    <Page title="Sign in" about="For your applications, their keys and their usage." isSlim>
       {refused !== null && (
         <p className="note bad" role="alert">
           {REFUSED[refused] ?? 'The login has failed.'}
         </p>
       )}
       <SignIn to={wanted} onDone={() => go(wanted.startsWith('/') && !wanted.startsWith('//') ? wanted : '/apps')} />
-      <p>
-        {portal.data?.sign_up !== 'closed' && (
-          <>
-            <Link href="/sign-up">Make an account</Link> ·{' '}
-          </>
-        )}
+      <p className="elsewhere">
+        {portal.data?.sign_up === 'open' && <Link href="/sign-up">Make an account</Link>}
         <Link href="/reset">I forgot my password</Link>
       </p>
     </Page>
@@ -141,10 +149,10 @@ export function SignUp() {
   const [mail, typeMail] = useState('')
   const [name, typeName] = useState('')
   const [password, typePassword] = useState('')
-  const invitation = secret()
+  const invitation = useSecret()
   const signUp = useWrite<{ message: string }, { mail: string; name: string; password: string; invitation: string | null }>('POST', () => '/sign-up', true)
   return (
-    <Page title="Make an account" isSlim>
+    <Page title="Make an account" about="For applications of your own, their keys and their usage. A mail confirms your address." isSlim>
       {signUp.data ? (
         <p className="note" role="status">
           {signUp.data.message}
@@ -157,16 +165,21 @@ export function SignUp() {
           <Said error={signUp.error} fields={['mail', 'name', 'password']} />
         </Form>
       )}
-      <p>
+      <p className="elsewhere">
         <Link href="/login">I have an account</Link>
       </p>
     </Page>
   )
 }
 
+/** What a page says whose address lacks the secret of the mail. */
+function LinkIsCut() {
+  return <p className="note warn">The link is not whole. Open the one in the mail again, or copy all of it.</p>
+}
+
 /** A button, so that a program that only opens the links of mails uses none of them up. */
 export function Confirm() {
-  const [token] = useState(secret)
+  const token = useSecret()
   const confirm = useWrite<{ message: string }, { token: string }>('POST', () => '/confirm', true)
   return (
     <Page title="Confirm your mail address" isSlim>
@@ -174,6 +187,8 @@ export function Confirm() {
         <p className="note" role="status">
           {confirm.data.message} <Link href="/login">Sign in</Link>
         </p>
+      ) : token === '' ? (
+        <LinkIsCut />
       ) : (
         <Form label="Confirm" onSubmit={() => confirm.mutate({ token })} submit="Confirm" isBusy={confirm.isPending}>
           <p>One step is left: say that this address is yours.</p>
@@ -185,14 +200,14 @@ export function Confirm() {
 }
 
 export function Reset() {
-  const [token] = useState(secret)
+  const token = useSecret()
   const [mail, typeMail] = useState('')
   const [password, typePassword] = useState('')
   const ask = useWrite<{ message: string }, { mail: string }>('POST', () => '/reset', true)
   const set = useWrite<{ message: string }, { token: string; password: string }>('POST', () => '/reset/password', true)
   const said = ask.data ?? set.data
   return (
-    <Page title="A new password" isSlim>
+    <Page title="A new password" about={token === '' && !said ? 'You get a link by mail with which to set one.' : undefined} isSlim>
       {said ? (
         <p className="note" role="status">
           {said.message} {set.data && <Link href="/login">Sign in</Link>}
@@ -208,27 +223,35 @@ export function Reset() {
           <Said error={set.error} fields={['password']} />
         </Form>
       )}
+      {!said && (
+        <p className="elsewhere">
+          <Link href="/login">Sign in</Link>
+        </p>
+      )}
     </Page>
   )
 }
 
 export function Invitation() {
-  const [token] = useState(secret)
+  const token = useSecret()
   const me = useMe()
   const [, go] = useLocation()
   const accept = useWrite<unknown, { token: string }>('POST', () => '/invitations')
   return (
     <Page title="Join a team" isSlim>
-      {me.data?.id ? (
+      {token === '' ? (
+        <LinkIsCut />
+      ) : me.data === undefined ? (
+        <div className="skeleton" aria-busy="true" />
+      ) : me.data.id ? (
         <Form label="Join" onSubmit={() => accept.mutate({ token }, { onSuccess: () => go('/teams') })} submit="Join the team" isBusy={accept.isPending}>
           <p>You join as {me.data.mail}.</p>
           <Said error={accept.error} />
         </Form>
       ) : (
-        <p>
-          Sign in first, or make an account with the address that was invited. Then open the link of the mail again.{' '}
-          <Link href="/login">Sign in</Link> · <a href={`/sign-up#${encodeURIComponent(token)}`}>Make an account</a>
-        </p>
+        <Doors to="/login" invitation={token}>
+          Sign in first, or make an account with the address that was invited. Then open the link of the mail again.
+        </Doors>
       )}
     </Page>
   )

@@ -14,7 +14,7 @@ const columns: Column<ViewRow>[] = [
   nameColumn('routes'),
   { id: 'host', title: 'Hosts', text: (row) => (row.hosts ?? []).join(', '), sortsAs: 'host', from: 2 },
   { id: 'path', title: 'Paths', text: (row) => (row.paths ?? []).join(', '), sortsAs: 'path', width: 'minmax(7rem, 1.2fr)' },
-  { id: 'method', title: 'Methods', text: (row) => (row.methods ?? []).join(', ') || 'any', from: 3, width: 'minmax(5rem, 0.6fr)' },
+  { id: 'method', title: 'Methods', text: (row) => (row.methods ?? []).join(', ') || 'any', from: 3, width: 'minmax(6.5rem, 0.6fr)' },
   {
     id: 'service',
     title: 'Service',

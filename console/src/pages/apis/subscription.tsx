@@ -46,7 +46,7 @@ export default function SubscriptionPage() {
         { about: 'Make a further key', method: 'POST', path: `${subscriptionPath(id)}/credentials`, body: {} },
       ]}
       actions={STEPS.filter((step) => step.from.includes(it.state)).map((step) => (
-        <Button key={step.text} look={step.look ?? (step.text === 'Accept' ? 'primary' : 'plain')} refused={refused} onPress={() => setAbove({ kind: 'move', step })}>
+        <Button key={step.text} look={step.text === 'Accept' ? 'primary' : 'plain'} refused={refused} onPress={() => setAbove({ kind: 'move', step })}>
           {step.text}
         </Button>
       ))}

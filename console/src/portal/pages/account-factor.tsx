@@ -22,7 +22,7 @@ export function TwoFactor({ me }: { me: Me }) {
   const show = ({ codes }: RecoveryCodes) => setAbove({ kind: 'codes', codes })
   const left = factor.data?.recovery_codes_left ?? 0
   return (
-    <section className="stack" aria-label="Two-factor login">
+    <section className="card" aria-label="Two-factor login">
       <div className="row">
         <h2>Two-factor login</h2>
         {factor.data && <span className={factor.data.is_on ? 'badge good' : 'badge'}>{factor.data.is_on ? 'on' : 'off'}</span>}
@@ -44,7 +44,7 @@ export function TwoFactor({ me }: { me: Me }) {
           )}
           <div className="row">
             <Button onPress={() => setAbove({ kind: 'renew' })}>New recovery codes</Button>
-            <Button look="danger" onPress={() => setAbove({ kind: 'remove' })}>
+            <Button onPress={() => setAbove({ kind: 'remove' })}>
               Turn it off
             </Button>
             <span className="muted small">{countText(left, 'recovery code', 'recovery codes')} left</span>

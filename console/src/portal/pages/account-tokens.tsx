@@ -25,16 +25,16 @@ export function Tokens() {
   const [above, setAbove] = useState<Above>(null)
   const close = () => setAbove(null)
   return (
-    <section className="stack" aria-label="Personal tokens">
+    <section className="card" aria-label="Personal tokens">
       <h2>Personal tokens</h2>
       <p className="muted">
         For programs that use this portal in your name, as <code>Authorization: Bearer</code> at <a href="/portal/v1/openapi.json">its API</a>. They may do what you may do, and change nothing of your account.
       </p>
       <Said error={found.error} />
       {(found.data?.items.length ?? 0) > 0 && (
-        <ul className="stack tight" aria-label="Tokens">
+        <ul className="lines-list" aria-label="Tokens">
           {found.data?.items.map((it) => (
-            <li key={it.id} className="card">
+            <li key={it.id}>
               <div className="row between">
                 <span className="grow">
                   <strong>{it.name}</strong>

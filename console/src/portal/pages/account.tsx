@@ -32,32 +32,32 @@ export default function Account() {
   return (
     <Page title="Account" about={`${me.data.name}, ${me.data.mail}`} actions={<Button onPress={() => out.mutate(undefined, { onSuccess: leave })}>Sign out</Button>}>
       <div className="halves">
-      <Form label="Name" onSubmit={() => rename.mutate({ name: name ?? me.data?.name ?? '' })} submit="Change the name" isBusy={rename.isPending}>
-        <h2>Name</h2>
-        <Field label="Your name" name="name" autoComplete="name" value={name ?? me.data.name} onChange={typeName} error={rename.error} />
-        <Said error={rename.error} fields={['name']} />
-        {rename.isSuccess && <p role="status">The name is changed.</p>}
-      </Form>
-      {me.data.has_password ? (
-      <Form label="Password" onSubmit={() => change.mutate({ old_password: old, new_password: fresh, end_tokens: endsTokens })} submit="Change the password" isBusy={change.isPending}>
-        <h2>Password</h2>
-        <Field label="Password now" name="old_password" type="password" autoComplete="current-password" value={old} onChange={typeOld} error={change.error} />
-        <Field label="New password" name="new_password" type="password" autoComplete="new-password" value={fresh} onChange={typeFresh} error={change.error} />
-        <CheckField label="End my personal tokens, too" value={endsTokens} onChange={setEndsTokens} about="Somebody else may have made one with the old password." />
-        <Said error={change.error} fields={['old_password', 'new_password']} />
-        {change.isSuccess && <p role="status">The password is changed, and your other sessions are ended{change.variables?.end_tokens ? ', and so are your personal tokens' : ''}.</p>}
-      </Form>
-      ) : (
-        <p className="note">You sign in through an identity provider. To have a password as well, ask for one at the page to sign in, under “I forgot my password”.</p>
-      )}
+        <Form label="Name" onSubmit={() => rename.mutate({ name: name ?? me.data?.name ?? '' })} submit="Change the name" isBusy={rename.isPending}>
+          <h2>Name</h2>
+          <Field label="Your name" name="name" autoComplete="name" value={name ?? me.data.name} onChange={typeName} error={rename.error} />
+          <Said error={rename.error} fields={['name']} />
+          {rename.isSuccess && <p role="status">The name is changed.</p>}
+        </Form>
+        {me.data.has_password ? (
+          <Form label="Password" onSubmit={() => change.mutate({ old_password: old, new_password: fresh, end_tokens: endsTokens })} submit="Change the password" isBusy={change.isPending}>
+            <h2>Password</h2>
+            <Field label="Password now" name="old_password" type="password" autoComplete="current-password" value={old} onChange={typeOld} error={change.error} />
+            <Field label="New password" name="new_password" type="password" autoComplete="new-password" value={fresh} onChange={typeFresh} error={change.error} />
+            <CheckField label="End my personal tokens, too" value={endsTokens} onChange={setEndsTokens} about="Somebody else may have made one with the old password." />
+            <Said error={change.error} fields={['old_password', 'new_password']} />
+            {change.isSuccess && <p role="status">The password is changed, and your other sessions are ended{change.variables?.end_tokens ? ', and so are your personal tokens' : ''}.</p>}
+          </Form>
+        ) : (
+          <p className="note">You sign in through an identity provider. To have a password as well, ask for one at the page to sign in, under “I forgot my password”.</p>
+        )}
+        <TwoFactor me={me.data} />
+        <Tokens />
       </div>
-      <TwoFactor me={me.data} />
-      <Tokens />
-      <section className="stack" aria-label="Sessions">
+      <section className="card" aria-label="Sessions">
         <h2>Sessions</h2>
-        <ul className="stack tight">
+        <ul className="lines-list">
           {sessions.data.items.toReversed().map((it) => (
-            <li key={it.id} className="card">
+            <li key={it.id}>
               <div className="row between">
                 <span className="grow">
                   <strong>{browserText(it.agent)}</strong> {it.is_current && <span className="badge good">this browser</span>}
@@ -73,16 +73,14 @@ export default function Account() {
           ))}
         </ul>
       </section>
-      <section className="stack" aria-label="Your data">
+      <section className="card" aria-label="Your data">
         <h2>Your data</h2>
         <p className="muted">All that this portal keeps about you, without secrets. Keys are kept as hashes only.</p>
         <div className="row">
           <a className="button" href="/portal/v1/account/data" download>
             Download my data
           </a>
-          <Button look="danger" onPress={() => setRemoving(true)}>
-            Remove my account
-          </Button>
+          <Button onPress={() => setRemoving(true)}>Remove my account</Button>
         </div>
         <Dialog
           title="Remove your account?"

@@ -29,7 +29,7 @@ export default function Catalogue() {
   const isFiltered = ['q', 'category', 'label', 'security', 'mine'].some((it) => query[it] !== undefined)
   return (
     <Page title="APIs" about={all.data && `${countText(all.data.items.length, 'API', 'APIs')}${isFiltered ? ' found' : ''}`}>
-      <div className="tools" role="search" aria-label="Filter the catalogue">
+      <div className="tools filters" role="search" aria-label="Filter the catalogue">
         <input className="input search" type="search" aria-label="Filter" placeholder="Filter by name or description" value={query['q'] ?? ''} onChange={(event) => set('q', event.target.value)} />
         <Choice label="Category" value={query['category'] ?? ''} all={all.data?.categories} onChange={(value) => set('category', value)} />
         <Choice label="Label" value={query['label'] ?? ''} all={all.data?.labels} onChange={(value) => set('label', value)} />

@@ -48,6 +48,27 @@ test('no page is wider than a phone', async ({ page, filled }) => {
   }
 })
 
+test('on a phone, the page as calls is at the same place on every page', async ({ page, filled }) => {
+  await page.setViewportSize({ width: 390, height: 844 })
+  const seen: Record<string, string> = {}
+  for (const path of ['/routes', '/certificates', '/roles', '/settings', '/explain', '/audit']) {
+    await open(page, filled, path)
+    await settled(page)
+    const button = await page.getByRole('button', { name: 'Show as call' }).boundingBox()
+    const head = await page.locator('.head').boundingBox()
+    seen[path] = `${button?.x} ${(button?.y ?? 0) - (head?.y ?? 0)}`
+  }
+  expect(new Set(Object.values(seen)).size, JSON.stringify(seen)).toBe(1)
+})
+
+test('an empty list offers its first object once', async ({ page, weir }) => {
+  for (const path of ['/routes', '/apis', '/hooks', '/products', '/stream_routes', '/environments']) {
+    await open(page, weir, path)
+    await settled(page)
+    await expect(page.getByRole('main').getByRole('link', { name: /^New / }).or(page.getByRole('main').getByRole('button', { name: /^New / })), path).toHaveCount(1)
+  }
+})
+
 test('a script in the page does not run', async ({ page, weir }) => {
   // The policy says so, and this time it should.
   page.removeAllListeners('console')

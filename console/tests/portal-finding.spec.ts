@@ -28,6 +28,19 @@ portalTest('the catalogue shows what my applications are subscribed to', async (
   await expect(page.getByRole('heading', { level: 1, name: 'Sign in first' })).toBeVisible()
 })
 
+portalTest('on a phone, an operation is in the first screen, and the others are one press away', async ({ page, shop }) => {
+  await page.setViewportSize({ width: 390, height: 844 })
+  await page.goto(`${shop.portal}/apis/shop/1.0.0/operations/addOrder`)
+  await expect(page.getByRole('heading', { name: 'Adds an order' })).toBeInViewport({ ratio: 1 })
+  const other = page.getByRole('navigation', { name: 'Operations' }).getByRole('link', { name: 'Lists orders' })
+  await expect(other).toBeHidden()
+  await page.getByRole('button', { name: 'Operations' }).click()
+  await other.click()
+  await expect(page.getByRole('heading', { name: 'Lists orders' })).toBeInViewport({ ratio: 1 })
+  await expect(other).toBeHidden()
+  expect(await findings(page)).toEqual([])
+})
+
 portalTest('the overview of a version tells how it does', async ({ page, shop }) => {
   portalTest.setTimeout(180_000)
   let isBroken = false

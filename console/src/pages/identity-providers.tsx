@@ -68,7 +68,7 @@ export default function IdentityProviders() {
           noun={['provider', 'providers']}
           bulk={[{ text: 'Remove', look: 'danger', refused, run: (rows) => setDoomed(rows) }]}
           empty={
-            <Empty title="No identity provider" actions={add}>
+            <Empty title="No identity provider">
               <p>Keycloak, Entra ID, Okta, Google and others speak OpenID Connect. Register Weir there as a confidential client, and map one group to admin.</p>
             </Empty>
           }

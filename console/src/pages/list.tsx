@@ -180,19 +180,16 @@ export function EmptyList({ kind }: { kind: Kind }) {
       title={`No ${kind.many} yet`}
       example={stringify(kind.example)}
       actions={
-        <>
-          <ButtonLink to={`/${kind.path}/new`} look="primary" refused={refused}>
-            New {kind.one}
+        (kind.path === 'routes' || kind.path === 'services') && (
+          <ButtonLink to="/import" refused={refused}>
+            Import an OpenAPI document
           </ButtonLink>
-          {(kind.path === 'routes' || kind.path === 'services') && (
-            <ButtonLink to="/import" refused={refused}>
-              Import an OpenAPI document
-            </ButtonLink>
-          )}
-        </>
+        )
       }
     >
-      <p>{kind.about} This is one, as a document:</p>
+      <p>
+        {kind.about} “New {kind.one}” has a form for it. As a document it is:
+      </p>
     </Empty>
   )
 }

@@ -135,7 +135,7 @@ function Matrix({ table }: { table: RoleTable }) {
         <h2>What each role allows</h2>
       </div>
       <div className="wide" tabIndex={0} role="group" aria-label="Table of roles">
-        <table className="matrix">
+        <table className="matrix roles">
           <caption className="sr">Actions in rows, roles in columns</caption>
           <thead>
             <tr>
@@ -162,6 +162,12 @@ function Matrix({ table }: { table: RoleTable }) {
                   return (
                     <td key={role.name} className={has ? 'has' : ''}>
                       {has ? <Icon name="check" /> : <span aria-hidden="true">·</span>}
+                      {/* Seen where the columns have no room. */}
+                      {has && (
+                        <span className="role" aria-hidden="true">
+                          {role.name}
+                        </span>
+                      )}
                       <span className="sr">{has ? 'yes' : 'no'}</span>
                     </td>
                   )

@@ -81,7 +81,7 @@ export default function Users() {
           noun={['user', 'users']}
           bulk={[{ text: 'Remove', look: 'danger', refused, run: (rows) => setDoomed(rows) }]}
           empty={
-            <Empty title="No users yet" example="weir user add alice --role admin" actions={add}>
+            <Empty title="No users yet" example="weir user add alice --role admin">
               <p>This console is open to everybody on this machine, and closed to everybody else. Add an administrator to change that.</p>
             </Empty>
           }

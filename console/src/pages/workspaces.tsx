@@ -115,7 +115,7 @@ export default function Workspaces() {
           noun={['workspace', 'workspaces']}
           bulk={[{ text: 'Delete', look: 'danger', refused, run: (rows) => setDoomed(rows) }]}
           empty={
-            <Empty title="No workspaces yet" example={`curl -X POST ${location.origin}${KONG} -d name=shop`} actions={add}>
+            <Empty title="No workspaces yet" example={`curl -X POST ${location.origin}${KONG} -d name=shop`}>
               <p>Without one, everything lies in the workspace {DEFAULT}. Make one for each team that manages its own routes.</p>
             </Empty>
           }

@@ -50,9 +50,11 @@ export function Page({ title, about, crumbs, actions, calls, children }: Props) 
           {about && <p>{about}</p>}
         </div>
         <div className="row">
-          <Button look="quiet" icon="code" onPress={() => setShown(true)}>
-            <span className="word">Show as call</span>
-          </Button>
+          <span className="as-call">
+            <Button look="quiet" icon="code" onPress={() => setShown(true)}>
+              <span className="word">Show as call</span>
+            </Button>
+          </span>
           {actions}
         </div>
       </div>

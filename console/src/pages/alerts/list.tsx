@@ -113,11 +113,6 @@ export default function Alerts() {
               <Empty
                 title="No rules yet"
                 example={`curl ${location.origin}/api/v1/alerts -d '{"name": "errors", "metric": "share_5xx", "operator": ">",\n  "threshold": 0.05, "period": "5m", "group_by": ["service"], "channels": [{"kind": "log"}]}'`}
-                actions={
-                  <ButtonLink to="/alerts/new" look="primary" refused={refused}>
-                    New rule
-                  </ButtonLink>
-                }
               >
                 <p>A rule tells you when a number leaves its bounds, such as: more than 5 % of a service's calls fail.</p>
               </Empty>

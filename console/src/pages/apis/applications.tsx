@@ -74,7 +74,7 @@ export default function Applications() {
           isLoading={applications.isLoading}
           noun={['application', 'applications']}
           empty={
-            <Empty title="No applications yet" example={`curl -X PUT ${location.origin}/api/v1/applications/shop -d '{}'`} actions={add}>
+            <Empty title="No applications yet" example={`curl -X PUT ${location.origin}/api/v1/applications/shop -d '{}'`}>
               <p>Developers make applications in the portal. You can make one here for somebody, or on the command line:</p>
             </Empty>
           }

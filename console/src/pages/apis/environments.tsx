@@ -44,7 +44,7 @@ export default function Environments() {
         <Failure error={environments.error} onRetry={() => void environments.refetch()} />
       ) : all.length === 0 && !environments.isLoading ? (
         <div className="table">
-          <Empty title="No environments yet" example={`curl -X PUT ${location.origin}/api/v1/environments/test -d '{}'\nweir run --data data --environment test`} actions={add}>
+          <Empty title="No environments yet" example={`curl -X PUT ${location.origin}/api/v1/environments/test -d '{}'\nweir run --data data --environment test`}>
             <p>Most teams have two: one to try things, and a protected one that customers call. Make them here, or on the command line:</p>
           </Empty>
         </div>

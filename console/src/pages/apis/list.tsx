@@ -60,17 +60,7 @@ export default function Apis() {
             <Empty
               title="No APIs yet"
               example={`curl -X PUT ${location.origin}/api/v1/apis/pets -d '{}'\ncurl -X POST ${location.origin}/api/v1/apis/pets/versions --data-binary @petstore.yaml`}
-              actions={
-                <>
-                  <ButtonLink to="/apis/new" look="primary" refused={refused}>
-                    New API
-                  </ButtonLink>
-                  <ButtonLink to="/apis/new/adopt" refused={refused}>
-                    Adopt routes
-                  </ButtonLink>
-                  <ButtonLink to="/environments">Environments</ButtonLink>
-                </>
-              }
+              actions={<ButtonLink to="/environments">Environments</ButtonLink>}
             >
               <p>
                 An API is a contract: an OpenAPI document with versions. You publish a version to an environment, offer plans, and applications subscribe to

@@ -50,7 +50,7 @@ export default function Plans() {
       <VersionTabs api={api} version={name} at="plans" />
       {all.length === 0 ? (
         <div className="table">
-          <Empty title="No plans yet" example={`curl -X PUT ${location.origin}${planPath(api, name, 'gold')} -d '{"state": "published", "limits": [{"count": 1000, "per": "day"}]}'`} actions={add}>
+          <Empty title="No plans yet" example={`curl -X PUT ${location.origin}${planPath(api, name, 'gold')} -d '{"state": "published", "limits": [{"count": 1000, "per": "day"}]}'`}>
             <p>Offer a free plan with few calls, and one with more that somebody accepts. Each subscription gets a key of its own.</p>
           </Empty>
         </div>

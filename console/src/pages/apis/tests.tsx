@@ -63,7 +63,7 @@ export default function Tests() {
         { about: 'List tests', method: 'GET', path },
         { about: 'Run them', method: 'POST', path: `${path}/run`, body, command: `weir api test ${api} ${name} ${to || 'ENVIRONMENT'}${chosen === 'published' ? ' --published' : chosen === '' ? '' : ` --revision ${chosen}`}` },
       ]}
-      actions={tests.data.length > 0 ? add : undefined}
+      actions={add}
     >
       <VersionTabs api={api} version={name} at="tests" />
       {tests.data.length === 0 ? (
@@ -72,14 +72,9 @@ export default function Tests() {
             title="No tests yet"
             example={`weir api test ${api} ${name} test --output junit`}
             actions={
-              <>
-                <ButtonLink to="/explain" look="primary">
-                  Explain a call and keep it
-                </ButtonLink>
-                <Button refused={writing} onPress={() => setAbove({ kind: 'edit', test: null })}>
-                  New test
-                </Button>
-              </>
+              <ButtonLink to="/explain" look="primary">
+                Explain a call and keep it
+              </ButtonLink>
             }
           >
             <p>Explain a call as it should be answered, and keep it. From then on a change that would answer it in another way does not get published unnoticed.</p>

@@ -119,7 +119,7 @@ export default function Developers() {
             run: (chosen: Developer[]) => setAbove({ kind: 'decide', decision, chosen }),
           }))}
           empty={
-            <Empty title="No developers yet" example="weir run --data data --console 127.0.0.1:8002 --portal 127.0.0.1:8003 --smtp smtp://mail.example.com --mail-from dev@example.com" actions={invite}>
+            <Empty title="No developers yet" example="weir run --data data --console 127.0.0.1:8002 --portal 127.0.0.1:8003 --smtp smtp://mail.example.com --mail-from dev@example.com">
               <p>
                 Developers sign up at the portal. It needs a mail server for the links that confirm addresses. Their programs are <Link href="/applications">applications</Link>.
               </p>

@@ -46,7 +46,7 @@ export default function Hooks() {
           isLoading={hooks.isLoading}
           noun={['webhook', 'webhooks']}
           empty={
-            <Empty title="No webhooks yet" example={`curl -X PUT ${location.origin}${hookPath('ci')} \\\n  -d '{"url": "https://ci.example.com/weir", "events": ["publication.*"]}'`} actions={add}>
+            <Empty title="No webhooks yet" example={`curl -X PUT ${location.origin}${hookPath('ci')} \\\n  -d '{"url": "https://ci.example.com/weir", "events": ["publication.*"]}'`}>
               <p>Start a pipeline when a version is published, post requests for subscriptions to a chat, or keep a billing system up to date. Make one here, or on the command line:</p>
             </Empty>
           }

@@ -48,7 +48,7 @@ export default function Portals() {
           isLoading={portals.isLoading}
           noun={['portal', 'portals']}
           empty={
-            <Empty title="No portal of your own yet" example="weir run --data /var/lib/weir --console 127.0.0.1:8002 --portal 0.0.0.0:8003" actions={add}>
+            <Empty title="No portal of your own yet" example="weir run --data /var/lib/weir --console 127.0.0.1:8002 --portal 0.0.0.0:8003">
               <p>Weir shows all public APIs in a portal with its own look as soon as it has an address for one. Make one here to choose what it shows, how it looks, and who may sign up.</p>
             </Empty>
           }

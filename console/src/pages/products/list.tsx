@@ -63,7 +63,7 @@ export default function Products() {
           isLoading={products.isLoading}
           noun={['product', 'products']}
           empty={
-            <Empty title="No products yet" example={`curl -X PUT ${location.origin}/api/v1/products/bundle \\\n  -d '{"publications": {"pets/1.0.0/test": ["listPets"], "owners/1/test": []}, "state": "published"}'`} actions={add}>
+            <Empty title="No products yet" example={`curl -X PUT ${location.origin}/api/v1/products/bundle \\\n  -d '{"publications": {"pets/1.0.0/test": ["listPets"], "owners/1/test": []}, "state": "published"}'`}>
               <p>
                 Customers often need parts of several APIs. Put those operations into a product, and offer it under plans of its own: who subscribes gets one key
                 for all of it. Make one here, or on the command line:

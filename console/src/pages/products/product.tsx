@@ -91,11 +91,11 @@ export default function ProductPage() {
       </div>
       <div className="row between">
         <h2>Plans</h2>
-        {all.length > 0 && addPlan}
+        {addPlan}
       </div>
       {all.length === 0 && plans.data !== undefined ? (
         <div className="table">
-          <Empty title="No plans yet" example={`curl -X PUT ${location.origin}${productPlanPath(name, 'gold')} -d '{"state": "published", "limits": [{"count": 1000, "per": "day"}]}'`} actions={addPlan}>
+          <Empty title="No plans yet" example={`curl -X PUT ${location.origin}${productPlanPath(name, 'gold')} -d '{"state": "published", "limits": [{"count": 1000, "per": "day"}]}'`}>
             <p>Applications subscribe to a plan of the product. Its limits count the calls of all its APIs together.</p>
           </Empty>
         </div>

@@ -53,7 +53,7 @@ export default function Reports() {
                 <p>Reports are made of the analytics. Give Weir a folder for them:</p>
               </Empty>
             ) : (
-              <Empty title="No reports yet" example={`curl ${location.origin}/api/v1/reports -d '${JSON.stringify(EXAMPLE)}'`} actions={add}>
+              <Empty title="No reports yet" example={`curl ${location.origin}/api/v1/reports -d '${JSON.stringify(EXAMPLE)}'`}>
                 <p>People who never open a console read a mail: what was called last week, what failed, and how that compares with the week before. Make one here, or on the command line:</p>
               </Empty>
             )

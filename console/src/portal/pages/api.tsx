@@ -3,6 +3,7 @@ import { type MouseEvent, Suspense, lazy, useDeferredValue, useMemo, useState } 
 import { Link, useLocation } from 'wouter'
 import { Failure } from '../../shell/page'
 import { decoded } from '../../shell/segments'
+import { Icon } from '../../ui/icons'
 import { exactTime } from '../../ui/time'
 import { type ApiDetail, type OperationLine, type VersionChanges, type VersionDetail, type VersionStatus, useApi, useOperation, useRead, useVersion, versionPath } from '../data'
 import { Broken, Loading, Page } from '../frame'
@@ -200,6 +201,8 @@ function Operations({ base, version, chosen }: { base: string; version: VersionD
   const [words, type] = useState('')
   const sought = useDeferredValue(words.trim().toLowerCase())
   const [isWhole, showAll] = useState(false)
+  // A phone shows the list on demand: the operation that was chosen is what is read.
+  const [isOpen, setOpen] = useState(false)
   const [, go] = useLocation()
   const { groups, left } = useMemo(() => {
     const fits = (it: OperationLine) => sought === '' || `${it.method} ${it.path} ${it.summary} ${it.id}`.toLowerCase().includes(sought)
@@ -221,10 +224,15 @@ function Operations({ base, version, chosen }: { base: string; version: VersionD
     const to = link?.getAttribute('href')
     if (!to || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey || event.button !== 0) return
     event.preventDefault()
+    setOpen(false)
     go(to)
   }
   return (
-    <nav className="operations" aria-label="Operations" onClick={follow}>
+    <nav className={isOpen ? 'operations open' : 'operations'} aria-label="Operations" onClick={follow}>
+      <button type="button" className="button unfold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        Operations <span className="muted small">{version.operations.length}</span>
+        <Icon name="chevron" />
+      </button>
       <div className="seek">
         <input className="input" type="search" aria-label="Filter operations" placeholder={`Filter ${version.operations.length} operations`} value={words} onChange={(event) => type(event.target.value)} />
       </div>

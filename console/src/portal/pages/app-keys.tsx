@@ -197,15 +197,15 @@ function Keys({ keys, words, refused, onAbove }: { keys: Key[]; words: Credentia
             const state = stateOf(key)
             return (
               <tr key={key.id}>
-                <td>
+                <td className="whole">
                   <code>{key.name || `${key.prefix}…`}</code> {key.name && key.prefix && <span className="muted small">{words.secret.toLowerCase()} {key.prefix}…</span>} {key.is_trial && <span className="badge">trial</span>}
                 </td>
-                <td>
+                <td data-head="Made">
                   <Time at={key.created} />
                 </td>
-                <td>{key.last_used === null ? 'not yet' : dayText(key.last_used)}</td>
-                <td>{state === 'ends' && key.expires ? <>good until <Time at={key.expires} /></> : state}</td>
-                <td>
+                <td data-head="Last used">{key.last_used === null ? 'not yet' : dayText(key.last_used)}</td>
+                <td data-head="State">{state === 'ends' && key.expires ? <>good until <Time at={key.expires} /></> : state}</td>
+                <td className="acts">
                   {(state === 'good' || state === 'ends') && (
                     <span className="row">
                       {state === 'good' && !key.is_trial && key.prefix !== '' && (

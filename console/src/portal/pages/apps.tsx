@@ -22,9 +22,6 @@ export default function Apps() {
         <div className="empty">
           <h2>No application yet</h2>
           <p>Make one, subscribe it to a plan of an API, and get a key. It takes a minute.</p>
-          <Button look="primary" onPress={() => setNew(true)}>
-            Make the first one
-          </Button>
         </div>
       ) : (
         <ul className="cards">

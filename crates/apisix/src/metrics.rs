@@ -46,6 +46,8 @@ pub struct NodeMetrics {
     pub hostname: String,
     /// Targets whose health is checked: upstream, address, port, and whether they are healthy.
     pub targets: Vec<(String, String, u16, bool)>,
+    /// Entries of loggers that wait to be sent: the logger's name, the route, the gateway's address, and how many.
+    pub batches: Vec<(String, String, String, u64)>,
 }
 
 /// Writes what is known of the node.
@@ -105,6 +107,23 @@ pub fn write(figures: &NodeMetrics, out: &mut String) {
         let samples: Vec<(String, u64)> = samples.collect();
         family("upstream_status", "Upstream status from health check", &samples);
     }
+    if !figures.batches.is_empty() {
+        let samples = figures.batches.iter().map(|(name, route, address, entries)| {
+            let labels = format!(
+                "{{name=\"{}\",route_id=\"{}\",server_addr=\"{}\"}}",
+                escaped_label(name),
+                escaped_label(route),
+                escaped_label(address)
+            );
+            (labels, *entries)
+        });
+        let samples: Vec<(String, u64)> = samples.collect();
+        family(
+            "batch_process_entries",
+            "batch process remaining entries",
+            &samples,
+        );
+    }
 }
 
 #[cfg(test)]
@@ -122,6 +141,7 @@ mod tests {
             modify_indexes: vec![("routes", 12)],
             hostname: "gw-1".into(),
             targets: vec![("/upstreams/1".into(), "10.0.0.1".into(), 80, false)],
+            batches: vec![("sys logger".into(), "9".into(), "127.0.0.1".into(), 3)],
         };
         let mut text = String::new();
         write(&figures, &mut text);
@@ -144,6 +164,7 @@ mod tests {
                 "apisix_nginx_http_current_connections{state=\"writing\"} 0",
                 info.as_str(),
                 "apisix_upstream_status{name=\"/upstreams/1\",ip=\"10.0.0.1\",port=\"80\"} 0",
+                "apisix_batch_process_entries{name=\"sys logger\",route_id=\"9\",server_addr=\"127.0.0.1\"} 3",
             ]
         );
     }

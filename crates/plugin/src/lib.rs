@@ -72,7 +72,8 @@ pub use json_path::JsonPath;
 pub use line_end::newline_tolerant;
 pub use log::{
     CallRecord, FailedAttempt, LogAuthorization, LogAuthorizer, LogBatching, LogEntry, LogFile, LogFraming,
-    LogGrpc, LogHttp, LogKafka, LogSasl, LogSigner, LogSink, LogTarget, ProtobufWrapper, SaslMechanism,
+    LogGrpc, LogHttp, LogKafka, LogOrigin, LogSasl, LogSigner, LogSink, LogTarget, ProtobufWrapper,
+    SaslMechanism,
 };
 pub use log_broker::{LogBroker, LogProducer, LogProtocol, LogStep};
 pub use plugin::{

@@ -3,11 +3,12 @@
 //! A filter renders an entry and names the target; it sends nothing. The engine collects the entries of a target in
 //! batches and sends them off the request path. If a target is slow or unavailable, entries are lost, never calls.
 
+use crate::exchange::RouteInfo;
 use crate::log_broker::LogBroker;
 use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,6 +64,19 @@ pub struct LogEntry {
     pub target: Arc<LogTarget>,
     /// Its bytes, without what stands between entries.
     pub bytes: Vec<u8>,
+    /// What it is counted as while it waits to be sent; `None`: it is not.
+    pub origin: Option<LogOrigin>,
+}
+
+/// What entries are counted as while they wait to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogOrigin {
+    /// The name that the configuration gives them.
+    pub name: Arc<str>,
+    /// The call's route.
+    pub route: Arc<RouteInfo>,
+    /// The gateway's address at which the call came.
+    pub address: IpAddr,
 }
 
 /// Where entries go, and how. Instances with equal targets share one queue.

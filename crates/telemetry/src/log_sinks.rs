@@ -1,6 +1,9 @@
-//! The results of log entries that plugins have sent to other places.
+//! The results of log entries that plugins have sent to other places, and how many wait to be sent.
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Kinds of targets: the label `target` of `weir_log_entries_total` and `weir_log_retries_total`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,38 +61,120 @@ struct Counts {
     retries: AtomicU64,
 }
 
+/// What entries are counted as while they wait: a name, the route of their calls, and the gateway's address.
+pub type WaitingLabels = (Arc<str>, String, IpAddr);
+
+/// The most combinations of labels that are counted.
+const MAX_WAITING: usize = 10_000;
+
+/// An entry that waits; it no longer does when this is dropped.
+#[derive(Debug)]
+pub struct WaitingEntry(Arc<AtomicU64>);
+
+impl Drop for WaitingEntry {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
 /// Counts of entries by the kind of their target.
 #[derive(Debug, Default)]
-pub struct LogSinkStats([Counts; LogSinkKind::ALL.len()]);
+pub struct LogSinkStats {
+    counts: [Counts; LogSinkKind::ALL.len()],
+    waiting: Mutex<BTreeMap<WaitingLabels, Arc<AtomicU64>>>,
+}
 
 impl LogSinkStats {
+    /// Counts an entry that waits; `None`: too many labels are counted already.
+    pub fn add_waiting(&self, labels: WaitingLabels) -> Option<WaitingEntry> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.len() >= MAX_WAITING && !waiting.contains_key(&labels) {
+            waiting.retain(|_, count| count.load(Relaxed) > 0);
+            if waiting.len() >= MAX_WAITING {
+                return None;
+            }
+        }
+        let count = waiting.entry(labels).or_default();
+        count.fetch_add(1, Relaxed);
+        Some(WaitingEntry(Arc::clone(count)))
+    }
+
+    /// How many entries wait, by labels; those of which none waits any more are told too.
+    pub fn waiting(&self) -> Vec<(WaitingLabels, u64)> {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = waiting.iter();
+        counts
+            .map(|(labels, count)| (labels.clone(), count.load(Relaxed)))
+            .collect()
+    }
+
     /// Notes entries that a target has taken.
     pub fn add_sent(&self, kind: LogSinkKind, entries: usize) {
-        self.0[kind as usize].sent.fetch_add(entries as u64, Relaxed);
+        self.counts[kind as usize].sent.fetch_add(entries as u64, Relaxed);
     }
 
     /// Notes entries that were lost: no room was left, or the target did not take them in time.
     pub fn add_dropped(&self, kind: LogSinkKind, entries: usize) {
-        self.0[kind as usize].dropped.fetch_add(entries as u64, Relaxed);
+        self.counts[kind as usize]
+            .dropped
+            .fetch_add(entries as u64, Relaxed);
     }
 
     /// Notes that a message is sent once more.
     pub fn add_retry(&self, kind: LogSinkKind) {
-        self.0[kind as usize].retries.fetch_add(1, Relaxed);
+        self.counts[kind as usize].retries.fetch_add(1, Relaxed);
     }
 
     /// Entries taken by targets of this kind.
     pub fn sent(&self, kind: LogSinkKind) -> u64 {
-        self.0[kind as usize].sent.load(Relaxed)
+        self.counts[kind as usize].sent.load(Relaxed)
     }
 
     /// Entries lost on their way to targets of this kind.
     pub fn dropped(&self, kind: LogSinkKind) -> u64 {
-        self.0[kind as usize].dropped.load(Relaxed)
+        self.counts[kind as usize].dropped.load(Relaxed)
     }
 
     /// Messages that were sent once more to targets of this kind.
     pub fn retries(&self, kind: LogSinkKind) -> u64 {
-        self.0[kind as usize].retries.load(Relaxed)
+        self.counts[kind as usize].retries.load(Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_counted_while_they_wait() {
+        let stats = LogSinkStats::default();
+        let labels = |route: usize| {
+            (
+                Arc::from("http logger"),
+                route.to_string(),
+                IpAddr::from([127, 0, 0, 1]),
+            )
+        };
+        let first = stats.add_waiting(labels(1));
+        let second = stats.add_waiting(labels(1));
+        assert_eq!(stats.waiting(), [(labels(1), 2)]);
+        drop(first);
+        drop(second);
+        assert_eq!(stats.waiting(), [(labels(1), 0)]);
+    }
+
+    #[test]
+    fn labels_of_entries_that_wait_are_bounded() {
+        let stats = LogSinkStats::default();
+        let labels = |route: usize| (Arc::from("x"), route.to_string(), IpAddr::from([127, 0, 0, 1]));
+        let kept: Vec<_> = (0..MAX_WAITING)
+            .map(|route| stats.add_waiting(labels(route)).expect("there is room"))
+            .collect();
+        assert!(stats.add_waiting(labels(MAX_WAITING)).is_none());
+        drop(kept);
+        // Those of which none waits make room.
+        let entry = stats.add_waiting(labels(MAX_WAITING));
+        assert!(entry.is_some());
+        assert_eq!(stats.waiting(), [(labels(MAX_WAITING), 1)]);
     }
 }

@@ -96,6 +96,7 @@ impl PluginAdapter for Zipkin {
                 max_entries: 1_000,
                 delay_ms: 5_000,
                 retries: 0,
+                metric_name: Some("zipkin_report".to_owned()),
                 ..Batch::default()
             },
             ..Config::default()

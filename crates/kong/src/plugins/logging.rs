@@ -49,6 +49,7 @@ impl Queue {
             retry_for_ms: millis(self.max_retry_time),
             retry_delay_ms: millis(self.initial_retry_delay),
             max_retry_delay_ms: millis(self.max_retry_delay),
+            metric_name: None,
         }
     }
 }

@@ -179,6 +179,12 @@ impl Plugin for GatewayLog {
                 format!("expected at most {MAX_PENDING_BYTES} bytes that wait"),
             );
         }
+        if config.batch.metric_name.is_some() {
+            faults.add(
+                "batch",
+                "`metric_name` counts entries of routes' calls, and these belong to none",
+            );
+        }
         faults.done()?;
         let sink = config
             .target
@@ -237,6 +243,7 @@ impl weir_plugin::GatewayLog for Sending {
         LogEntry {
             target: Arc::clone(&self.target),
             bytes: self.form.entry(line, hostname),
+            origin: None,
         }
     }
 }

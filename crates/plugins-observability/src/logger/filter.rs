@@ -1,5 +1,6 @@
 //! An instance of `logger`: keeps what it needs of a call, and makes its log record when it is over.
 
+use super::WaitingName;
 use super::fields::Fields;
 use super::form::Wrapper;
 use super::layout::{Layout, LogRecord};
@@ -18,6 +19,7 @@ const MAX_READ_BODY: usize = 1 << 20;
 /// An instance.
 pub struct LoggerFilter {
     pub target: Arc<LogTarget>,
+    pub waiting_name: WaitingName,
     pub wrapper: Wrapper,
     /// The calls that are logged; `None`: all.
     pub when: Option<Condition>,
@@ -158,7 +160,12 @@ impl Filter for LoggerFilter {
         });
         if let Some(bytes) = entry {
             let target = Arc::clone(&self.target);
-            out.push(LogEntry { target, bytes });
+            let origin = self.waiting_name.origin(exchange);
+            out.push(LogEntry {
+                target,
+                bytes,
+                origin,
+            });
         }
     }
 }

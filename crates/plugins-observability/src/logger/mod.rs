@@ -43,7 +43,8 @@ use std::time::Duration;
 use target::Target;
 use weir_model::{Diagnostic, DocPath, Predicate};
 use weir_plugin::{
-    BuildContext, Condition, Filter, LogBatching, LogFile as Place, LogTarget, Plugin, parse_config,
+    BuildContext, Condition, Exchange, Filter, LogBatching, LogFile as Place, LogOrigin, LogTarget, Plugin,
+    parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
 
@@ -153,6 +154,10 @@ pub struct Batch {
     pub retry_delay_ms: u64,
     /// The longest wait before a retry, in milliseconds.
     pub max_retry_delay_ms: u64,
+    /// The label `name` of these entries in `apisix_batch_process_entries`, which tells how many of a route wait to be
+    /// sent; absent: it does not tell of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric_name: Option<String>,
 }
 
 impl Default for Batch {
@@ -166,11 +171,33 @@ impl Default for Batch {
             retry_for_ms: 60_000,
             retry_delay_ms: 100,
             max_retry_delay_ms: 10_000,
+            metric_name: None,
         }
     }
 }
 
+/// The name under which entries are counted while they wait; none: they are not.
+#[derive(Debug, Clone, Default)]
+pub struct WaitingName(Option<Arc<str>>);
+
+impl WaitingName {
+    /// What an entry of this call is counted as; calls without a route are not counted.
+    pub fn origin(&self, exchange: &Exchange) -> Option<LogOrigin> {
+        Some(LogOrigin {
+            name: Arc::clone(self.0.as_ref()?),
+            route: Arc::clone(exchange.route.as_ref()?),
+            address: exchange.request.local.ip(),
+        })
+    }
+}
+
 impl Batch {
+    /// The name under which its entries are counted. Entries that are sent one by one do not wait.
+    pub fn waiting_name(&self) -> WaitingName {
+        let name = self.metric_name.as_deref().filter(|_| self.max_entries > 1);
+        WaitingName(name.map(Into::into))
+    }
+
     /// For targets that get entries as they come.
     pub fn at_once(max_entries: usize) -> Self {
         Self {
@@ -295,6 +322,7 @@ impl Plugin for Logger {
                 joint: config.form.joint(),
                 batching: config.batch.batching(),
             }),
+            waiting_name: config.batch.waiting_name(),
             wrapper: config.form.wrapper(),
             needs_body: fields.as_ref().is_some_and(Fields::needs_body)
                 || extra.needs_body()

@@ -15,7 +15,7 @@ mod sw8;
 mod tests;
 
 use crate::logger::target::HttpTarget;
-use crate::logger::{Batch, MAX_PENDING_BYTES};
+use crate::logger::{Batch, MAX_PENDING_BYTES, WaitingName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -100,6 +100,7 @@ impl Plugin for Skywalking {
         })?;
         let template = Template::parse;
         Ok(Arc::new(SkywalkingFilter {
+            waiting_name: config.batch.waiting_name(),
             target: Arc::new(LogTarget {
                 sink,
                 joint: LogFraming {
@@ -124,6 +125,7 @@ impl Plugin for Skywalking {
 /// An instance.
 struct SkywalkingFilter {
     config: Config,
+    waiting_name: WaitingName,
     target: Arc<LogTarget>,
     /// The purpose of a call.
     endpoint: Template,
@@ -279,6 +281,7 @@ impl Filter for SkywalkingFilter {
         out.push(LogEntry {
             target: Arc::clone(&self.target),
             bytes: told.to_string().into_bytes(),
+            origin: self.waiting_name.origin(exchange),
         });
     }
 }

@@ -25,8 +25,8 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-use crate::logger::LogFolder;
 use crate::logger::target::Target;
+use crate::logger::{LogFolder, WaitingName};
 use config::is_all;
 pub use config::{Config, Kind, Measure, Metric, Range, Style};
 use serde_json::Value;
@@ -81,6 +81,7 @@ impl Plugin for Statsd {
             style: config.style,
             statuses: config.statuses,
             decimals: config.decimals,
+            waiting_name: config.batch.waiting_name(),
             target: Arc::new(LogTarget {
                 sink,
                 joint: LogFraming {
@@ -191,6 +192,7 @@ struct Tag {
 /// An instance of `statsd`.
 struct StatsdFilter {
     lines: Vec<Line>,
+    waiting_name: WaitingName,
     style: Style,
     statuses: Vec<Range>,
     decimals: bool,
@@ -225,7 +227,12 @@ impl Filter for StatsdFilter {
         }
         if !bytes.is_empty() {
             let target = Arc::clone(&self.target);
-            out.push(LogEntry { target, bytes });
+            let origin = self.waiting_name.origin(exchange);
+            out.push(LogEntry {
+                target,
+                bytes,
+                origin,
+            });
         }
     }
 }

@@ -8,6 +8,7 @@ use super::propagation::{Extracted, Format, Inject, Injected};
 use super::sampling::Sampler;
 use super::span::Builder;
 use super::zipkin::{self, Local};
+use crate::logger::WaitingName;
 use std::sync::{Arc, OnceLock};
 use weir_plugin::{CallRecord, Exchange, Filter, LogEntry, LogTarget, Outcome, Phases, TraceContext};
 
@@ -32,6 +33,7 @@ pub struct TraceFilter {
     pub host_attribute: Option<String>,
     /// `None`: the call's trace context is passed on, and the call is not exported.
     pub destination: Option<Destination>,
+    pub waiting_name: WaitingName,
     /// Made with the first call that is exported, when the machine's name is known.
     pub target: OnceLock<Arc<LogTarget>>,
 }
@@ -206,6 +208,7 @@ impl Filter for TraceFilter {
         out.push(LogEntry {
             target: self.target(destination, record.hostname),
             bytes,
+            origin: self.waiting_name.origin(exchange),
         });
     }
 }

@@ -178,6 +178,7 @@ impl Plugin for Tracing {
         })?;
         let bytes = |name: &Option<String>| name.clone().map(String::into_bytes);
         Ok(Arc::new(TraceFilter {
+            waiting_name: config.batch.waiting_name(),
             sampler: config.sampling.sampler(),
             resource: self.resource(&config),
             has_leader: config.spans.has_leader(),

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use weir_plugin::{LogFraming, LogSink, LogTarget, ProtobufWrapper};
+use weir_telemetry::log_sinks::WaitingEntry;
 
 /// Bytes of the entries of a message, beyond the first.
 const MAX_MESSAGE: usize = 4 << 20;
@@ -25,13 +26,20 @@ const TELL_EVERY: Duration = Duration::from_secs(10);
 /// The entries that wait for one target.
 pub struct SinkQueue {
     target: Arc<LogTarget>,
-    entries: RefCell<VecDeque<Vec<u8>>>,
+    entries: RefCell<VecDeque<QueuedEntry>>,
     /// Entries that wait or are being sent, and their bytes.
     pending: Cell<usize>,
     pending_bytes: Cell<usize>,
     more: Notify,
     is_ending: Cell<bool>,
     used: Cell<Instant>,
+}
+
+/// An entry that waits.
+struct QueuedEntry {
+    bytes: Vec<u8>,
+    /// Counts it until it is sent for the first time.
+    _waiting: Option<WaitingEntry>,
 }
 
 /// Opens a queue and starts its task.
@@ -51,7 +59,7 @@ pub fn open(sink_context: &Rc<SinkContext>, target: &Arc<LogTarget>) -> Rc<SinkQ
 
 impl SinkQueue {
     /// Takes an entry; `false`: there is no room.
-    pub fn push(&self, entry: Vec<u8>) -> bool {
+    pub fn push(&self, entry: Vec<u8>, waiting: Option<WaitingEntry>) -> bool {
         let batching = &self.target.batching;
         let bytes = self.pending_bytes.get() + entry.len();
         if self.pending.get() >= batching.max_pending || bytes > batching.max_pending_bytes {
@@ -61,7 +69,10 @@ impl SinkQueue {
         self.pending_bytes.set(bytes);
         self.used.set(Instant::now());
         let mut entries = self.entries.borrow_mut();
-        entries.push_back(entry);
+        entries.push_back(QueuedEntry {
+            bytes: entry,
+            _waiting: waiting,
+        });
         // The task waits for the first, and for as many as make a message.
         if entries.len() == 1 || entries.len() >= batching.max_entries {
             self.more.notify_one();
@@ -122,13 +133,13 @@ impl SinkQueue {
         let mut entries = self.entries.borrow_mut();
         let (mut count, mut bytes) = (0, 0);
         for entry in entries.iter().take(self.target.batching.max_entries.max(1)) {
-            bytes += entry.len() + self.target.joint.between.len();
+            bytes += entry.bytes.len() + self.target.joint.between.len();
             if count > 0 && bytes > most {
                 break;
             }
             count += 1;
         }
-        entries.drain(..count).collect()
+        entries.drain(..count).map(|entry| entry.bytes).collect()
     }
 
     /// The entries of a message are gone, one way or another.

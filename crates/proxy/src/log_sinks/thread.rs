@@ -115,7 +115,11 @@ fn sort(sink_context: &Rc<SinkContext>, entries: &Receiver<LogEntry>, sink_queue
     // Neighbours mostly go to the same place; looking for its queue takes longer than the rest.
     let mut last: Option<(Arc<LogTarget>, Rc<SinkQueue>)> = None;
     for count in 0..QUEUE_ENTRIES {
-        let LogEntry { target, bytes } = match entries.try_recv() {
+        let LogEntry {
+            target,
+            bytes,
+            origin,
+        } = match entries.try_recv() {
             Ok(entry) => entry,
             Err(TryRecvError::Empty | TryRecvError::Disconnected) => return count > 0,
         };
@@ -130,7 +134,9 @@ fn sort(sink_context: &Rc<SinkContext>, entries: &Receiver<LogEntry>, sink_queue
                 (target, sink_queue)
             }
         };
-        if !sink_queue.push(bytes) {
+        let labels = origin.map(|it| (it.name, it.route.name.clone(), it.address));
+        let waiting = labels.and_then(|labels| log_sinks.stats.add_waiting(labels));
+        if !sink_queue.push(bytes, waiting) {
             log_sinks.stats.add_dropped(kind(&target), 1);
         }
         last = Some((target, sink_queue));

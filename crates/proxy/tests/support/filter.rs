@@ -277,7 +277,12 @@ impl Filter for PuppetFilter {
             let mut bytes = format!("{path} {} {};", record.status, record.bytes_out > 0).into_bytes();
             bytes.resize(bytes.len().max(*size), b'.');
             let target = Arc::clone(target);
-            out.push(LogEntry { target, bytes });
+            let origin = None;
+            out.push(LogEntry {
+                target,
+                bytes,
+                origin,
+            });
         }
     }
 

@@ -171,6 +171,11 @@ impl Registry {
         self.state().log_sinks = Some(stats);
     }
 
+    /// The counts of what plugins log elsewhere.
+    pub fn log_sinks(&self) -> Option<Arc<LogSinkStats>> {
+        self.state().log_sinks.clone()
+    }
+
     /// Exposes the results of requests to the responders of certificates.
     pub fn observe_ocsp(&self, stats: Arc<OcspStats>) {
         self.state().ocsp = Some(stats);

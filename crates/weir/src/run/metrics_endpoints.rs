@@ -84,6 +84,15 @@ fn kong(status: &Status, targets: bool) -> weir_kong::metrics::NodeMetrics {
     }
 }
 
+/// Entries of loggers that wait, with their labels as texts.
+fn batches(status: &Status) -> Vec<(String, String, String, u64)> {
+    let waiting = status.metrics().log_sinks().map(|stats| stats.waiting());
+    let waiting = waiting.unwrap_or_default().into_iter();
+    waiting
+        .map(|((name, route, address), entries)| (name.to_string(), route, address.to_string(), entries))
+        .collect()
+}
+
 fn apisix(status: &Status, targets: bool, prefix: &str) -> weir_apisix::metrics::NodeMetrics {
     let totals = status.metrics().totals();
     let checked = upstreams(status, targets).into_iter();
@@ -106,5 +115,6 @@ fn apisix(status: &Status, targets: bool, prefix: &str) -> weir_apisix::metrics:
         modify_indexes: status.revisions(weir_apisix::NAME),
         hostname: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         targets: told.collect(),
+        batches: batches(status),
     }
 }

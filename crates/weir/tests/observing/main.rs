@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod apisix;
+mod batches;
 mod clouds;
 mod gateway_log;
 mod idle;

@@ -89,6 +89,7 @@ impl Default for EntryOptions {
 /// How those wait that send batches.
 #[derive(Deserialize)]
 struct BatchOptions {
+    name: Option<String>,
     batch_max_size: usize,
     inactive_timeout: u64,
     buffer_duration: u64,
@@ -120,6 +121,7 @@ impl BatchOptions {
             retry_for_ms: u64::from(u32::MAX),
             retry_delay_ms: self.retry_delay.saturating_mul(1000),
             max_retry_delay_ms: self.retry_delay.saturating_mul(1000),
+            metric_name: self.name.clone(),
             ..Batch::default()
         }
     }

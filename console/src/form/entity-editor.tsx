@@ -110,7 +110,7 @@ export function EntityEditor(props: Props) {
     <>
       <div className="row between">
         <Choices label="View" look="tabs plain" chosen={view} options={(Object.keys(VIEWS) as View[]).map((it) => ({ value: it, text: VIEWS[it] }))} onChoose={setView} />
-        <div className="row">
+        <div className="row trailing">
           {isChanged ? (
             <Button onPress={() => (setOrigin(current), reset(current.data), setError(null))}>Discard</Button>
           ) : (

@@ -52,53 +52,53 @@ export default function Account() {
         )}
         <TwoFactor me={me.data} />
         <Tokens />
-      </div>
-      <section className="card" aria-label="Sessions">
-        <h2>Sessions</h2>
-        <ul className="lines-list">
-          {sessions.data.items.toReversed().map((it) => (
-            <li key={it.id}>
-              <div className="row between">
-                <span className="grow">
-                  <strong>{browserText(it.agent)}</strong> {it.is_current && <span className="badge good">this browser</span>}
-                  <span className="muted small block" title={it.agent}>
-                    {it.address}, since <Time at={it.created} />
+        <section className="card" aria-label="Sessions">
+          <h2>Sessions</h2>
+          <ul className="lines-list">
+            {sessions.data.items.toReversed().map((it) => (
+              <li key={it.id}>
+                <div className="row between">
+                  <span className="grow">
+                    <strong>{browserText(it.agent)}</strong> {it.is_current && <span className="badge good">this browser</span>}
+                    <span className="muted small block" title={it.agent}>
+                      {it.address}, since <Time at={it.created} />
+                    </span>
                   </span>
-                </span>
-                <Button small onPress={() => end.mutate(it.id)}>
-                  End
+                  <Button small onPress={() => end.mutate(it.id)}>
+                    End
+                  </Button>
+                </div>
+              </li>
+            ))}
+          </ul>
+        </section>
+        <section className="card" aria-label="Your data">
+          <h2>Your data</h2>
+          <p className="muted">All that this portal keeps about you, without secrets. Keys are kept as hashes only.</p>
+          <div className="row">
+            <a className="button" href="/portal/v1/account/data" download>
+              Download my data
+            </a>
+            <Button onPress={() => setRemoving(true)}>Remove my account</Button>
+          </div>
+          <Dialog
+            title="Remove your account?"
+            isOpen={isRemoving}
+            onClose={() => setRemoving(false)}
+            actions={
+              <>
+                <Button onPress={() => setRemoving(false)}>Cancel</Button>
+                <Button look="danger" isBusy={remove.isPending} onPress={() => remove.mutate(undefined, { onSuccess: leave })}>
+                  Remove it
                 </Button>
-              </div>
-            </li>
-          ))}
-        </ul>
-      </section>
-      <section className="card" aria-label="Your data">
-        <h2>Your data</h2>
-        <p className="muted">All that this portal keeps about you, without secrets. Keys are kept as hashes only.</p>
-        <div className="row">
-          <a className="button" href="/portal/v1/account/data" download>
-            Download my data
-          </a>
-          <Button onPress={() => setRemoving(true)}>Remove my account</Button>
-        </div>
-        <Dialog
-          title="Remove your account?"
-          isOpen={isRemoving}
-          onClose={() => setRemoving(false)}
-          actions={
-            <>
-              <Button onPress={() => setRemoving(false)}>Cancel</Button>
-              <Button look="danger" isBusy={remove.isPending} onPress={() => remove.mutate(undefined, { onSuccess: leave })}>
-                Remove it
-              </Button>
-            </>
-          }
-        >
-          <p>It is gone for good, with its sessions, and you leave your teams. Applications of a team stay with the team.</p>
-          <Said error={remove.error} />
-        </Dialog>
-      </section>
+              </>
+            }
+          >
+            <p>It is gone for good, with its sessions, and you leave your teams. Applications of a team stay with the team.</p>
+            <Said error={remove.error} />
+          </Dialog>
+        </section>
+      </div>
     </Page>
   )
 }

@@ -133,6 +133,9 @@ fn checked(wanted: &NewApp) -> Result<(), Problem> {
 
 /// Refuses what another application is known by, without a word about that one.
 fn check_identity(portals: &Portals, wanted: &Application) -> Result<(), Problem> {
+    if wanted.client_id.is_empty() && wanted.certificates.is_empty() {
+        return Ok(());
+    }
     let all: Vec<Application> = portals.documents.list("apis/applications/");
     let others = || all.iter().filter(|it| it.name != wanted.name);
     let print = |pem: &String| fingerprint(pem);

@@ -29,6 +29,9 @@ pub struct DialectSettings {
     /// Request headers whose names have other characters than letters, digits, `-` and `_` are dropped (as by NGINX).
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub plain_header_names: bool,
+    /// The longest body, in bytes, in which `graphql_…` variables look for a query, instead of 1 MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graphql_max_bytes: Option<usize>,
     /// Appended to the `Content-Type` of textual responses that name no charset, of the gateway and of upstreams alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charset: Option<DefaultCharset>,

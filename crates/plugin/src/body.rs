@@ -7,8 +7,8 @@ use crate::uri::{decode_form, query_pairs};
 use serde_json::{Map, Value};
 use std::cell::OnceCell;
 
-/// The most bytes of a body that are read for variables. If a body is larger, these variables have no value; the body
-/// is forwarded as usual.
+/// The most bytes of a body that are read for variables, unless settings allow a larger one with a GraphQL query. If a
+/// body is larger, these variables have no value; the body is forwarded as usual.
 pub const MAX_VARIABLE_BODY: usize = 1 << 20;
 
 /// What has been read out of a request's body.
@@ -76,12 +76,18 @@ impl Request {
         Some(decode_form(value.unwrap_or_default()).into_owned())
     }
 
+    /// The body, if it is read and short enough for a GraphQL query.
+    pub(crate) fn graphql_body(&self) -> Option<&[u8]> {
+        let body = self.body.as_deref()?;
+        (body.len() <= self.max_graphql_bytes).then_some(body)
+    }
+
     /// The first operation of the GraphQL document that the request carries: in the argument `query` of a GET, in
     /// the member `query` of a POST's JSON, and else as the body of a POST.
     pub(crate) fn graphql_operation(&self) -> Option<&Operation> {
         let body = match self.method.as_slice() {
             b"GET" => None,
-            b"POST" => Some(self.body.as_deref()?),
+            b"POST" => Some(self.graphql_body()?),
             _ => return None,
         };
         let operation = |document: &str| {

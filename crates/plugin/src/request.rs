@@ -1,6 +1,6 @@
 //! The request side of an exchange, whatever protocol version carried it.
 
-use crate::body::ParsedBody;
+use crate::body::{MAX_VARIABLE_BODY, ParsedBody};
 use crate::client_certificates::ClientCertificates;
 use crate::headers::Headers;
 use crate::uri;
@@ -50,6 +50,8 @@ pub struct Request {
     pub work: WorkBudget,
     /// The body, if the engine has read it as a whole because a filter needs it.
     pub body: Option<Vec<u8>>,
+    /// The longest body in which variables look for a GraphQL query.
+    pub max_graphql_bytes: usize,
     /// Whether a body comes with the request.
     pub has_body: bool,
     /// Whether the client waits for `100 Continue` before it sends the body.
@@ -101,6 +103,7 @@ impl Default for Request {
             overridden_headers: 0,
             work: WorkBudget::default(),
             body: None,
+            max_graphql_bytes: MAX_VARIABLE_BODY,
             has_body: false,
             expects_continue: false,
             max_body_bytes: None,
@@ -193,6 +196,7 @@ impl Request {
             self.spare_body = body;
         }
         self.work.restart();
+        self.max_graphql_bytes = MAX_VARIABLE_BODY;
         self.client_port = None;
         self.path_is_decoded = false;
         self.head_length = 0;
@@ -224,6 +228,7 @@ mod tests {
             overridden_headers: 1,
             work: WorkBudget::default(),
             body: Some(b"{\"a\":1}".to_vec()),
+            max_graphql_bytes: 9,
             has_body: true,
             expects_continue: true,
             max_body_bytes: Some(1),

@@ -211,29 +211,30 @@ impl Variable {
 
     /// Whether its value is in the request's body, which the engine must have read then.
     pub fn needs_body(&self) -> bool {
+        matches!(self, Self::FormField(_) | Self::PostArg(_)) || self.is_graphql()
+    }
+
+    fn is_graphql(&self) -> bool {
         matches!(
             self,
-            Self::FormField(_)
-                | Self::PostArg(_)
-                | Self::GraphqlOperation
-                | Self::GraphqlName
-                | Self::GraphqlRootFields
+            Self::GraphqlOperation | Self::GraphqlName | Self::GraphqlRootFields
         )
     }
 
     /// Whether its value for this request may be in a body that has not been read.
     pub(crate) fn awaits_body(&self, request: &Request) -> bool {
-        request.body.is_none() && self.is_in_body(request)
+        let is_read = match self.is_graphql() {
+            true => request.graphql_body().is_some(),
+            false => request.body.is_some(),
+        };
+        !is_read && self.is_in_body(request)
     }
 
     /// Whether its value for this request may be in the body.
     pub(crate) fn is_in_body(&self, request: &Request) -> bool {
         match self {
             Self::FormField(_) | Self::PostArg(_) => request.has_fields(),
-            Self::GraphqlOperation | Self::GraphqlName | Self::GraphqlRootFields => {
-                request.has_body && request.method == b"POST"
-            }
-            _ => false,
+            _ => self.is_graphql() && request.has_body && request.method == b"POST",
         }
     }
 

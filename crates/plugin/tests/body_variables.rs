@@ -183,6 +183,20 @@ fn graphql_comes_in_a_query_too() {
 }
 
 #[test]
+fn a_body_that_is_too_long_for_graphql_has_no_query() {
+    let graphql = condition(&json!(["graphql_name", "==", "q"]));
+    let fields = condition(&json!(["post_arg.query", "~~", "query q"]));
+    let body = br#"{"query": "query q {a}"}"#;
+    for (most, holds) in [(body.len(), true), (body.len() - 1, false)] {
+        let mut exchange = post(JSON, body);
+        exchange.request.max_graphql_bytes = most;
+        assert_eq!(graphql.holds(&exchange), holds, "{most}");
+        assert_eq!(graphql.evaluate_strict(&exchange).is_ok(), holds, "{most}");
+        assert_eq!(fields.evaluate_strict(&exchange), Ok(true), "{most}");
+    }
+}
+
+#[test]
 fn a_body_is_awaited_only_where_it_decides() {
     let fits = json!(["arg_a", "==", "1"]);
     let fails = json!(["arg_a", "==", "2"]);

@@ -38,6 +38,7 @@ use std::sync::Arc;
 use weir_model::{
     DefaultCharset, Diagnostic, DialectSettings, DocPath, Model, PluginInstance, RealIp, Severity,
 };
+use weir_plugin::MAX_VARIABLE_BODY;
 
 /// The inputs that do not stand in `apisix.yaml`.
 #[derive(Debug, Clone, Copy)]
@@ -225,6 +226,8 @@ fn dialect_settings(settings: &Settings) -> DialectSettings {
             header: settings.real_ip.header.clone(),
             trusted: settings.real_ip.from.clone(),
         }),
+        graphql_max_bytes: (settings.graphql_max_bytes != MAX_VARIABLE_BODY)
+            .then_some(settings.graphql_max_bytes),
         charset: Some(DefaultCharset::of_texts("utf-8")),
         keys_may_repeat: true,
         consumers_may_be_missing: true,

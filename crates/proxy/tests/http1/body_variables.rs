@@ -45,6 +45,60 @@ fn exchange(client: &mut Wire, request: Vec<u8>) -> Message {
     answer
 }
 
+/// The defect: the setting of a dialect for the longest query did not reach conditions.
+#[test]
+fn a_dialect_says_how_long_a_body_with_a_query_may_be() {
+    let upstream = Upstream::bind();
+    let address = upstream.address;
+    let service = |name: &str| json!({"name": name, "url": format!("http://{address}/{name}")});
+    let when = json!(["graphql_name", "==", "q"]);
+    let guarded = json!([{"use": {"name": "puppet", "when": when, "config": {"reply": "own"}}}]);
+    let routes = json!([
+        {"name": "query", "match": [{"precedence": 2, "path": "/x", "when": when}], "to": {"service": "query"}},
+        {"name": "other", "match": [{"precedence": 1, "path": "/x"}], "to": {"service": "other"}},
+        {"name": "guarded", "match": [{"path": "/guarded"}], "to": {"service": "other"}, "plugins": guarded},
+    ]);
+    let seen = upstream.serve(|_| answer("ok"));
+    let query = |size: usize| {
+        let mut body = br#"{"query": "query q {a}"}"#.to_vec();
+        body.resize(body.len().max(size), b' ');
+        body
+    };
+    for (settings, size, is_found) in [
+        (json!({}), MEGABYTE, true),
+        (json!({}), MEGABYTE + 1, false),
+        (json!({"graphql_max_bytes": 100}), 100, true),
+        (json!({"graphql_max_bytes": 100}), 101, false),
+        (json!({"graphql_max_bytes": 3 * MEGABYTE}), 3 * MEGABYTE, true),
+        (
+            json!({"graphql_max_bytes": 3 * MEGABYTE}),
+            3 * MEGABYTE + 1,
+            false,
+        ),
+    ] {
+        let gateway = TestGateway::start(json!({
+            "services": [service("query"), service("other")], "routes": routes, "dialect_settings": [settings],
+        }));
+        for is_chunked in [false, true] {
+            let call = |path: &str| {
+                let request = request(&query(size), "application/json", is_chunked);
+                let request = [format!("POST {path}").as_bytes(), &request[b"POST /x".len()..]].concat();
+                exchange(&mut gateway.connect(), request).status()
+            };
+            assert_eq!(call("/x"), 200);
+            let line = seen.lock().expect("no panic").pop().expect("a call").head.line;
+            assert_eq!(
+                line.contains("/query/"),
+                is_found,
+                "{settings} {size} {is_chunked}: {line}"
+            );
+            // What is to be refused by a query is refused where it cannot be read.
+            let status = if is_found { 200 } else { 413 };
+            assert_eq!(call("/guarded"), status, "{settings} {size} {is_chunked}");
+        }
+    }
+}
+
 #[test]
 fn a_body_that_is_awaited_is_invited() {
     let upstream = Upstream::bind();

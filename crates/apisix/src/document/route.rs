@@ -48,19 +48,31 @@ pub fn shape() -> &'static Schema {
             ("create_time", timestamp()),
             ("update_time", timestamp()),
             ("uri", text().length(1, 4096)),
-            ("uris", array(text()).min_items(1).unique()),
+            ("uris", array(text().described("HTTP uri")).min_items(1).unique()),
             ("host", host()),
             ("hosts", array(host()).min_items(1).unique()),
-            ("remote_addr", address()),
-            ("remote_addrs", array(address()).min_items(1).unique()),
+            ("remote_addr", address().described("client IP")),
+            (
+                "remote_addrs",
+                array(address().described("client IP")).min_items(1).unique(),
+            ),
             ("methods", methods()),
             ("priority", integer().or(0)),
             ("vars", array(crate::schema::any())),
             ("filter_func", text().longer(10).pattern("^function")),
             ("script", text().length(10, 102_400)),
             ("script_id", id()),
-            ("status", integer().numbers([1, 0]).or(1)),
-            ("enable_websocket", boolean()),
+            (
+                "status",
+                integer()
+                    .numbers([1, 0])
+                    .or(1)
+                    .described("route status, 1 to enable, 0 to disable"),
+            ),
+            (
+                "enable_websocket",
+                boolean().described("enable websocket for request"),
+            ),
             ("timeout", timeout()),
             ("plugins", object([])),
             ("plugin_config_id", id()),

@@ -38,7 +38,10 @@ pub fn shape() -> &'static Schema {
             ("upstream_id", id()),
             ("upstream", super::upstream::new_shape()),
             ("script", text().length(10, 102_400)),
-            ("enable_websocket", boolean()),
+            (
+                "enable_websocket",
+                boolean().described("enable websocket for request"),
+            ),
         ])
         .closed()
     });

@@ -187,7 +187,9 @@ pub fn shape() -> &'static Schema {
             ("labels", label_map()),
             ("create_time", timestamp()),
             ("update_time", timestamp()),
-            ("type", text().options(["server", "client"]).or("server")),
+            ("type", text().options(["server", "client"]).or("server").described(
+                "ssl certificate type, server to server certificate, client to client certificate for upstream",
+            )),
             ("cert", certificate()),
             ("key", private_key()),
             ("sni", host()),
@@ -195,12 +197,19 @@ pub fn shape() -> &'static Schema {
             ("certs", array(certificate())),
             ("keys", array(private_key())),
             ("client", client()),
-            ("status", integer().numbers([1, 0]).or(1)),
+            (
+                "status",
+                integer()
+                    .numbers([1, 0])
+                    .or(1)
+                    .described("ssl status, 1 to enable, 0 to disable"),
+            ),
             (
                 "ssl_protocols",
                 array(any().options(["TLSv1.1", "TLSv1.2", "TLSv1.3"]))
                     .max_items(3)
-                    .unique(),
+                    .unique()
+                    .described("set ssl protocols"),
             ),
             ("ocsp_stapling", ocsp_stapling()),
         ])
@@ -229,7 +238,12 @@ fn client() -> Schema {
     object([
         ("ca", certificate()),
         ("depth", integer().at_least(0).or(1)),
-        ("skip_mtls_uri_regex", array(text()).min_items(1).unique()),
+        (
+            "skip_mtls_uri_regex",
+            array(text().described("uri regular expression to skip mtls"))
+                .min_items(1)
+                .unique(),
+        ),
     ])
     .required(["ca"])
 }

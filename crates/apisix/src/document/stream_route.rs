@@ -34,10 +34,13 @@ pub fn shape() -> &'static Schema {
             ("labels", label_map()),
             ("create_time", timestamp()),
             ("update_time", timestamp()),
-            ("remote_addr", address()),
-            ("server_addr", address()),
-            ("server_port", integer().at_least(1).at_most(65_535)),
-            ("sni", host()),
+            ("remote_addr", address().described("client IP")),
+            ("server_addr", address().described("server IP")),
+            (
+                "server_port",
+                integer().at_least(1).at_most(65_535).described("server port"),
+            ),
+            ("sni", host().described("server name indication")),
             ("upstream", super::upstream::new_shape()),
             ("upstream_id", id()),
             ("service_id", id()),
@@ -53,8 +56,11 @@ pub fn shape() -> &'static Schema {
 fn protocol() -> Schema {
     let logger = object([
         ("name", text()),
-        ("filter", array(crate::schema::any())),
-        ("conf", object([])),
+        (
+            "filter",
+            array(crate::schema::any()).described("logger filter rules"),
+        ),
+        ("conf", object([]).described("logger plugin configuration")),
     ])
     .of_any_kind()
     .where_given("name", having(["conf"]))
@@ -62,7 +68,7 @@ fn protocol() -> Schema {
     object([
         ("name", text()),
         ("superior_id", id()),
-        ("conf", object([])),
+        ("conf", object([]).described("protocol-specific configuration")),
         ("logger", array(logger)),
     ])
     .required(["name"])

@@ -130,7 +130,12 @@ pub fn new_shape() -> Schema {
         ("labels", label_map()),
         ("create_time", timestamp()),
         ("update_time", timestamp()),
-        ("type", text().or("roundrobin")),
+        (
+            "type",
+            text()
+                .or("roundrobin")
+                .described("algorithms of load balancing"),
+        ),
         ("nodes", nodes()),
         (
             "hash_on",
@@ -138,7 +143,10 @@ pub fn new_shape() -> Schema {
                 .options(["vars", "header", "cookie", "consumer", "vars_combinations"])
                 .or("vars"),
         ),
-        ("key", text()),
+        (
+            "key",
+            text().described("the key of chash for dynamic load balancing"),
+        ),
         ("retries", integer().at_least(0)),
         ("retry_timeout", number().at_least(0)),
         ("timeout", timeout()),
@@ -146,19 +154,29 @@ pub fn new_shape() -> Schema {
             "scheme",
             any()
                 .options(["grpc", "grpcs", "http", "https", "tcp", "tls", "udp", "kafka"])
-                .or("http"),
+                .or("http")
+                .described(
+                    "The scheme of the upstream. For L7 proxy, it can be one of grpc/grpcs/http/https. For L4 proxy, \
+                     it can be one of tcp/tls/udp. For specific protocols, it can be kafka.",
+                ),
         ),
         (
             "pass_host",
-            text().options(["pass", "node", "rewrite"]).or("pass"),
+            text()
+                .options(["pass", "node", "rewrite"])
+                .or("pass")
+                .described("mod of host passing"),
         ),
         ("upstream_host", host()),
         ("keepalive_pool", keepalive_pool()),
         ("service_name", short_text()),
-        ("discovery_type", text()),
+        ("discovery_type", text().described("discovery type")),
         (
             "discovery_args",
-            object([("namespace_id", text()), ("group_name", text())]),
+            object([
+                ("namespace_id", text().described("namespace id")),
+                ("group_name", text().described("group name")),
+            ]),
         ),
         ("checks", checks()),
         ("tls", tls()),
@@ -168,15 +186,19 @@ pub fn new_shape() -> Schema {
 }
 
 fn nodes() -> Schema {
+    let weight = || integer().at_least(0).described("weight of node");
     let node = object([
         ("host", host()),
-        ("port", integer().at_least(1).at_most(65_535)),
-        ("weight", integer().at_least(0)),
-        ("priority", integer().or(0)),
-        ("metadata", object([])),
+        (
+            "port",
+            integer().at_least(1).at_most(65_535).described("port of node"),
+        ),
+        ("weight", weight()),
+        ("priority", integer().or(0).described("priority of node")),
+        ("metadata", object([]).described("metadata of node")),
     ])
     .required(["host", "weight"]);
-    any_of([object([]).each_field(".*", integer().at_least(0)), array(node)])
+    any_of([object([]).each_field(".*", weight()), array(node)])
 }
 
 fn keepalive_pool() -> Schema {
@@ -192,7 +214,12 @@ fn tls() -> Schema {
         ("client_cert", text().length(128, 65_536)),
         ("client_key", text().length(64, 65_536)),
         ("client_cert_id", id()),
-        ("verify", boolean().or(false)),
+        (
+            "verify",
+            boolean().or(false).described(
+                "Turn on server certificate verification, currently only kafka upstream is supported",
+            ),
+        ),
     ])
     .where_given("client_cert", having(["client_key"]))
     .where_given("client_key", having(["client_cert"]))

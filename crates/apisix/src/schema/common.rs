@@ -27,7 +27,13 @@ pub fn long_text() -> Schema {
 
 /// Labels.
 pub fn label_map() -> Schema {
-    object([]).each_field(".*", text().length(1, 256).pattern(r"^\S+$"))
+    let value = text()
+        .length(1, 256)
+        .pattern(r"^\S+$")
+        .described("value of label");
+    object([])
+        .each_field(".*", value)
+        .described("key/value pairs to specify attributes")
 }
 
 /// A host, which may begin with a wildcard.
@@ -49,7 +55,7 @@ pub fn method() -> Schema {
 
 /// A list of methods.
 pub fn methods() -> Schema {
-    array(method()).unique()
+    array(method().described("HTTP method")).unique()
 }
 
 /// A span of time in seconds, with fractions.

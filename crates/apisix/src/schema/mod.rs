@@ -47,6 +47,7 @@ impl Kind {
 #[derive(Debug, Default)]
 pub struct Schema {
     kind: Option<Kind>,
+    description: Option<&'static str>,
     default: Option<Value>,
     options: Vec<Value>,
     exactly: Option<Value>,
@@ -241,6 +242,13 @@ impl Schema {
     #[must_use]
     pub fn pattern(mut self, pattern: &'static str) -> Self {
         self.pattern = Some(Pattern::new(pattern));
+        self
+    }
+
+    /// What it is, for those who read the schema.
+    #[must_use]
+    pub fn described(mut self, description: &'static str) -> Self {
+        self.description = Some(description);
         self
     }
 

@@ -13,6 +13,7 @@ impl Schema {
             }
         };
         put("type", self.kind.map(|kind| json!(kind.as_str())));
+        put("description", self.description.map(Value::from));
         put("default", self.default.clone());
         put("enum", (!self.options.is_empty()).then(|| json!(self.options)));
         put("const", self.exactly.clone());

@@ -13,6 +13,8 @@ impl Schema {
         let (closed, others) = other_fields(schema);
         Self {
             kind: schema.get("type").and_then(Value::as_str).and_then(Kind::named),
+            // Those of plugins are not shown.
+            description: None,
             default: schema.get("default").cloned(),
             options: items(schema, "enum").to_vec(),
             exactly: schema.get("const").cloned(),

@@ -90,6 +90,30 @@ GET /v1/nothing -> 404
     let schema = api.call("GET /v1/schema", "", &[]).await.json();
     assert_eq!(schema.pointer("/main/route/type"), Some(&json!("object")));
     assert_eq!(schema.pointer("/plugins/cors/priority"), Some(&json!(4000)));
+    let protocols = json!({
+        "type": "array",
+        "description": "set ssl protocols",
+        "items": {"enum": ["TLSv1.1", "TLSv1.2", "TLSv1.3"]},
+        "maxItems": 3,
+        "uniqueItems": true,
+    });
+    assert_eq!(
+        schema.pointer("/main/ssl/properties/ssl_protocols"),
+        Some(&protocols)
+    );
+    for (path, description) in [
+        (
+            "/main/route/properties/labels",
+            "key/value pairs to specify attributes",
+        ),
+        ("/main/route/properties/methods/items", "HTTP method"),
+        ("/main/upstream/properties/pass_host", "mod of host passing"),
+    ] {
+        let told = schema
+            .pointer(path)
+            .and_then(|field| field["description"].as_str());
+        assert_eq!(told, Some(description), "{path}");
+    }
 }
 
 /// `_meta` is shown alike for all plugins, those of streams too; these have their own schemas there.

@@ -91,6 +91,50 @@ fn keys_of_both_plugins_belong_to_their_consumers() {
 }
 
 #[test]
+fn agents_are_told_of_routes_and_services() {
+    let (route_id, service_id) = (
+        "00000000-0000-4000-8000-00000000000a",
+        "00000000-0000-4000-8000-00000000000b",
+    );
+    let document = |config: &str| {
+        format!(
+            "services: [{{id: {service_id}, name: s, host: x.test, tags: [t], updated_at: 7, routes: [{{id: {route_id}, name: r, \
+             paths: [/p], created_at: 5}}]}}]\nplugins: [{{name: opa, config: {{opa_path: /v1/x{config}}}}}]"
+        )
+    };
+    for config in [
+        ", include_route_in_opa_input: true",
+        ", include_service_in_opa_input: true",
+    ] {
+        let (model, _) =
+            read(&document(config), RouterFlavor::default()).unwrap_or_else(|found| panic!("{found:?}"));
+        let label = |name: &str| -> Value {
+            serde_json::from_str(&model.routes[0].labels[name]).expect("a document")
+        };
+        let (route, service) = (label("route_document"), label("service_document"));
+        assert_eq!(
+            route,
+            json!({
+                "id": route_id, "name": "r", "paths": ["/p"], "protocols": ["http", "https"], "created_at": 5,
+                "https_redirect_status_code": 426, "strip_path": true, "preserve_host": false, "regex_priority": 0,
+                "path_handling": "v0", "request_buffering": true, "response_buffering": true,
+                "service": {"id": service_id},
+            })
+        );
+        assert_eq!(
+            service,
+            json!({
+                "id": service_id, "name": "s", "host": "x.test", "port": 80, "protocol": "http", "retries": 5,
+                "tags": ["t"], "connect_timeout": 60_000, "write_timeout": 60_000, "read_timeout": 60_000,
+                "enabled": true, "updated_at": 7,
+            })
+        );
+    }
+    let (model, _) = read(&document(""), RouterFlavor::default()).unwrap_or_else(|found| panic!("{found:?}"));
+    assert!(model.routes[0].labels.is_empty(), "nothing is told");
+}
+
+#[test]
 fn services_and_routes() {
     for (rest, path, expected) in [
         ("", "/services/0/name", json!("s")),

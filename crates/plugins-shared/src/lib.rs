@@ -25,6 +25,12 @@ pub mod text_template;
 /// The label of routes with the id of their service, for dialects whose services have other names than their ids.
 pub const SERVICE_LABEL: &str = "service_id";
 
+/// The label of a route with what is written about it, as JSON, for plugins that tell others of it.
+pub const ROUTE_DOCUMENT_LABEL: &str = "route_document";
+
+/// The same about its service.
+pub const SERVICE_DOCUMENT_LABEL: &str = "service_document";
+
 /// Default of options that are on unless turned off.
 pub fn yes() -> bool {
     true

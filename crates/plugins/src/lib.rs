@@ -17,8 +17,8 @@ pub use weir_plugins_authentication::*;
 pub use weir_plugins_caching::*;
 pub use weir_plugins_observability::*;
 pub use weir_plugins_shared::{
-    SERVICE_LABEL, cookie, field_edits, header_edits, http_request::HttpServer, lenient_json, lua_syntax,
-    request_uri,
+    ROUTE_DOCUMENT_LABEL, SERVICE_DOCUMENT_LABEL, SERVICE_LABEL, cookie, field_edits, header_edits,
+    http_request::HttpServer, lenient_json, lua_syntax, request_uri,
 };
 pub use weir_plugins_traffic::*;
 pub use weir_plugins_transformation::*;

@@ -3,7 +3,7 @@
 use super::common::{CREATED_AT, ID, NAME, PORT, PROTOCOLS, TAGS, UPDATED_AT};
 use super::route_expression::check_expression;
 use crate::schema::{Check, Default, EntityCheck, Field, Fields, Kind, RawFields, Record, text};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
 use uuid::Uuid;
@@ -238,7 +238,7 @@ pub fn mark_regex_paths(route: &mut RawFields<'_>) {
 }
 
 /// An end of a session of a stream route.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[allow(missing_docs, reason = "the fields are Kong's own")]
 pub struct Address {
     pub ip: Option<String>,
@@ -246,16 +246,21 @@ pub struct Address {
 }
 
 /// A route with its defaults.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[allow(missing_docs, reason = "the fields are Kong's own")]
 pub struct Route {
     pub id: Uuid,
     pub created_at: Option<f64>,
+    pub updated_at: Option<f64>,
     pub name: Option<String>,
     pub protocols: Vec<String>,
     pub https_redirect_status_code: u16,
     pub strip_path: bool,
     pub preserve_host: bool,
+    pub request_buffering: Option<bool>,
+    pub response_buffering: Option<bool>,
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub tags: Vec<String>,
     pub service: Option<Uuid>,
     #[serde(default, deserialize_with = "super::or_default")]
     pub snis: Vec<String>,

@@ -4,7 +4,7 @@ use super::common::{CREATED_AT, ID, NAME, PATH, PORT, PROTOCOLS, TAGS, UPDATED_A
 use crate::schema::{
     Check, Default, EntityCheck, Field, FieldTest, Kind, RawFields, Record, Requirement, text,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -102,11 +102,15 @@ pub fn expand_url(service: &mut RawFields<'_>) {
 }
 
 /// A service with its defaults.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 #[allow(missing_docs, reason = "the fields are Kong's own")]
 pub struct Service {
     pub id: Uuid,
+    pub created_at: Option<f64>,
+    pub updated_at: Option<f64>,
     pub name: Option<String>,
+    #[serde(default, deserialize_with = "super::or_default")]
+    pub tags: Vec<String>,
     pub retries: Option<u32>,
     pub protocol: String,
     pub host: String,
@@ -117,6 +121,7 @@ pub struct Service {
     pub read_timeout: Option<u64>,
     pub client_certificate: Option<Uuid>,
     pub tls_verify: Option<bool>,
+    pub tls_verify_depth: Option<u64>,
     pub ca_certificates: Option<Vec<Uuid>>,
     pub enabled: bool,
 }

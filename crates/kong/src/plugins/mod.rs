@@ -99,6 +99,7 @@ use crate::translate::graphql::GraphqlService;
 pub use acl::GROUPS;
 pub use names::NAMES;
 pub use oauth2::CATALOGUE_NAME as OAUTH2;
+pub use opa::CATALOGUE_NAME as OPA;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

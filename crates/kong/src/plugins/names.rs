@@ -186,7 +186,7 @@ pub static NAMES: &[PluginName] = &[
     .paid(),
     PluginName::differs(
         "opa",
-        &["the agent gets the names of route and service, and not their whole configuration"],
+        &["the agent gets no `ws_id` of route and service; `tls` has no fields"],
     )
     .paid(),
     PluginName::differs(

@@ -7,6 +7,9 @@ use serde_json::Value;
 use weir_plugins::http_rules::HttpRules;
 use weir_plugins::opa::{BodyForm, Config, InputForm};
 
+/// What it is in the catalogue.
+pub const CATALOGUE_NAME: &str = "opa";
+
 /// The plugin.
 pub const DEFINITION: Definition = Definition {
     name: "opa",
@@ -15,7 +18,7 @@ pub const DEFINITION: Definition = Definition {
     checks: &[],
     shorthands: &[],
     on_consumers: false,
-    catalogue_name: "opa",
+    catalogue_name: CATALOGUE_NAME,
     translate,
 };
 

@@ -5,9 +5,10 @@
 //! consumer stands in tables. A table for consumers alone is shared by all routes.
 
 use super::graphql::GraphqlServices;
-use super::{forward_proxy, stream};
+use super::{agent_documents, forward_proxy, stream};
 use crate::document::{
-    CaCertificate, Consumer, Document, Entity, Plugin, find_key_set, find_signing_keys, find_vault,
+    CaCertificate, Consumer, Document, Entity, Plugin, Route, Service, find_key_set, find_signing_keys,
+    find_vault,
 };
 use crate::plugins::{
     self, CataloguePlugin, Consumers, DEFINITIONS, Definition, GRAPHQL_PLUGINS, unreadable, unserved,
@@ -44,6 +45,8 @@ struct Instances {
     plain: HashMap<Scope, Uuid>,
     /// For consumers: the position of the table.
     tables: HashMap<Scope, usize>,
+    /// Whether some tell others what is written about routes or services.
+    tell_documents: bool,
 }
 
 /// The instances of a document, and what chains share of them.
@@ -130,6 +133,7 @@ impl Chains {
                 definition,
                 plain: HashMap::new(),
                 tables: HashMap::new(),
+                tell_documents: false,
             };
             for Entity { place, value: plugin } in &mut plugins {
                 if plugin.name != definition.name || !plugin.enabled {
@@ -154,6 +158,10 @@ impl Chains {
             route: plugin.route,
             service: plugin.service,
         };
+        if made.name == plugins::OPA {
+            let tells = |part: &str| made.config[part] == true;
+            instances.tell_documents |= tells("route") || tells("service");
+        }
         // Instances for more than one route are shared, so that they have one state.
         let made = instance(plugin, made);
         if plugin.consumer.is_some() || plugin.route.is_none() {
@@ -208,9 +216,9 @@ impl Chains {
             .filter(|name| !stream::PLUGINS.contains(name))
     }
 
-    /// A route's labels about its service for plugins, if one of those has to know it.
-    pub fn labels(&self, route: Uuid, service: Option<Uuid>) -> BTreeMap<String, String> {
-        let route = Some(route);
+    /// A route's labels about itself and its service for plugins, if one of those has to know it.
+    pub fn labels(&self, document: &Route, of_service: Option<&Service>) -> BTreeMap<String, String> {
+        let (route, service) = (Some(document.id), document.service);
         let scopes = [
             Scope { route, service: None },
             Scope { route, service },
@@ -228,7 +236,11 @@ impl Chains {
         let label = service
             .filter(|_| is_asked)
             .map(|id| (SERVICE_LABEL.to_owned(), id.to_string()));
-        label.into_iter().collect()
+        let mut labels: BTreeMap<String, String> = label.into_iter().collect();
+        if self.plugins.iter().any(|it| it.tell_documents && is_in(it)) {
+            labels.extend(agent_documents::labels(document, of_service));
+        }
+        labels
     }
 
     /// The chain of a route.

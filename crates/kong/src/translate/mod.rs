@@ -1,5 +1,6 @@
 //! From a document to the model: everything about order and precedence is decided here.
 
+mod agent_documents;
 pub(crate) mod certificate;
 pub(crate) mod chain;
 pub(crate) mod consumer;

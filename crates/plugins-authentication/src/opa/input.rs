@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use std::net::IpAddr;
 use weir_plugin::uri::{decode_form, query_pairs};
 use weir_plugin::{Exchange, Identity, RouteInfo};
+use weir_plugins_shared::{ROUTE_DOCUMENT_LABEL, SERVICE_DOCUMENT_LABEL};
 
 /// The highest number of a group that is told by its number.
 const MAX_GROUPS: usize = 1_000;
@@ -35,13 +36,19 @@ pub(super) fn of(config: &Config, exchange: &mut Exchange) -> Value {
         }
     }
     if let Some(route) = exchange.route.as_deref() {
+        let labelled = |label: &str| serde_json::from_str(route.labels.get(label)?).ok();
         if config.route {
             let document = config.route_document.clone();
+            let document = document.or_else(|| labelled(ROUTE_DOCUMENT_LABEL));
             input["route"] = document.unwrap_or_else(|| named(route));
         }
-        if config.service && !(route.service.is_empty() && config.service_document.is_none()) {
+        if config.service {
             let document = config.service_document.clone();
-            input["service"] = document.unwrap_or_else(|| json!({"name": route.service}));
+            let document = document.or_else(|| labelled(SERVICE_DOCUMENT_LABEL));
+            let name = || (!route.service.is_empty()).then(|| json!({"name": route.service}));
+            if let Some(document) = document.or_else(name) {
+                input["service"] = document;
+            }
         }
     }
     if let (true, Some(identity)) = (config.consumer, &exchange.identity) {
@@ -139,6 +146,10 @@ pub(super) fn key(config: &Config, instance: &[u8], exchange: &Exchange) -> [u8;
         let route = exchange.route.as_deref();
         add_if_there(&mut add, route.map(|route| route.name.as_bytes()));
         add_if_there(&mut add, route.map(|route| route.service.as_bytes()));
+        for label in [ROUTE_DOCUMENT_LABEL, SERVICE_DOCUMENT_LABEL] {
+            let document = route.and_then(|route| route.labels.get(label));
+            add_if_there(&mut add, document.map(String::as_bytes));
+        }
     }
     if config.captures {
         for (name, value) in &exchange.captures {

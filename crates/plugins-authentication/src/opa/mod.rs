@@ -50,10 +50,10 @@ pub struct Config {
     /// Whether the agent gets the service.
     #[serde(default)]
     pub service: bool,
-    /// The document that describes the route, instead of its name and labels.
+    /// The document that describes the route, instead of the one in its label `route_document`, or of its name and labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route_document: Option<Value>,
-    /// The document that describes the service, instead of its name.
+    /// The document that describes the service, instead of the one in the route's label `service_document`, or of its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_document: Option<Value>,
     /// Whether the agent gets the consumer, with all that is written about it but its plugins, credentials and times.

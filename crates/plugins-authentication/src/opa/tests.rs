@@ -163,6 +163,27 @@ fn documents_stand_for_route_and_service() {
     }
 }
 
+/// Kong's instances may be for many routes, so each route has its documents.
+#[test]
+fn labels_hold_the_documents_of_route_and_service() {
+    let labels = [
+        ("route_document", r#"{"id": "1", "paths": ["/a"]}"#),
+        ("service_document", r#"{"id": "2"}"#),
+    ];
+    let mut call = exchange();
+    call.route = Some(Arc::new(RouteInfo {
+        name: "r1".into(),
+        labels: labels
+            .map(|(name, text)| (name.to_owned(), text.to_owned()))
+            .into(),
+        ..RouteInfo::default()
+    }));
+    let filter = filter(|config| (config.route, config.service) = (true, true));
+    let input = &sent(&filter, &mut call)["input"];
+    assert_eq!(input["route"], json!({"id": "1", "paths": ["/a"]}));
+    assert_eq!(input["service"], json!({"id": "2"}));
+}
+
 #[test]
 fn answers_decide() {
     let filter = filter(|config| {

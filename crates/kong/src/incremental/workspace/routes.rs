@@ -110,13 +110,19 @@ impl Workspace {
     }
 
     pub(super) fn make_chain(&mut self, id: Uuid) {
-        let service = match self.store.position("routes", id) {
-            Some(at) => self.store.document.routes[at].value.service,
-            None => return,
+        let Some(at) = self.store.position("routes", id) else {
+            return;
         };
+        let route = &self.store.document.routes[at].value;
+        let service = route.service;
+        let of_service = service.and_then(|id| self.store.position("services", id));
+        let of_service = of_service.map(|at| &self.store.document.services[at].value);
+        let labels = self
+            .chains
+            .as_ref()
+            .map(|chains| chains.labels(route, of_service));
         let steps = self.chains.as_mut().map(|chains| chains.steps(id, service));
         let mut steps = steps.unwrap_or_default();
-        let labels = self.chains.as_ref().map(|chains| chains.labels(id, service));
         let labels = labels.unwrap_or_default();
         if let Some(prefix) = &self.prefix {
             qualify_steps(&mut steps, prefix);

@@ -43,6 +43,21 @@ fn fields_pass_or_stay() {
     }
 }
 
+/// `$http_host` is what the client calls the gateway, as it writes it: the authority where there is no such field.
+#[test]
+fn the_host_of_variables_is_the_authority() {
+    let when = json!(["http_host", "==", "A.test:8080"]);
+    for protocol in ALL {
+        let stand = Stand::with(&json!({"routes": {"match": [{"when": when}]}}), |_| ());
+        let client = stand.client(protocol);
+        let _seen = stand.upstream.serve(|_| answer("ok"));
+        for (host, status) in [("A.test:8080", 200), ("a.test:8080", 404), ("A.test", 404)] {
+            let told = client.call("GET", "/", &[("host", host)], b"").unwrap();
+            assert_eq!(told.head.status, status, "{protocol:?} {host}");
+        }
+    }
+}
+
 #[test]
 fn several_cookie_fields_become_one() {
     for protocol in [Protocol::Http2, Protocol::Http2Tls, Protocol::Http3] {

@@ -13,6 +13,7 @@
 //! | [`events`] | what a change of an entity means to people and their programs |
 //! | [`states`] | which state may follow which, and why another one may not |
 //! | [`import`] | an OpenAPI document again: what people have added to its operations stays |
+//! | [`path_pattern`] | paths of OpenAPI as routes match them |
 //! | [`plans`] | whether a plan is good, and whether a subscriber has said what it asks |
 //! | [`portal`] | whether a developer portal and its pages are good |
 //! | [`quota`] | which gateways count the limits of a subscription together, and what its developers are notified of |
@@ -34,6 +35,7 @@ pub mod import;
 pub mod lint;
 pub mod logo;
 pub mod naming;
+pub mod path_pattern;
 pub mod plans;
 pub mod portal;
 pub mod postman;

@@ -16,6 +16,7 @@ pub struct InvalidPattern(pub String);
 /// |---|---|
 /// | `/api` | `/api` and everything below it (`/api/x`), not `/apis` |
 /// | `/users/{id}/posts` | as many segments, `{id}` being any one; `{rest*}` at the end takes all that follows |
+/// | `/files/{name}.json` | a segment with this text before or behind what `{name}` takes |
 /// | `=/api` | `/api` alone |
 /// | `/api*` | every path that begins with the bytes `/api` |
 /// | `~/v\d+/x` | a regular expression, anchored at the start |
@@ -42,7 +43,8 @@ pub enum PathPattern {
 pub enum TemplatePart {
     /// These bytes.
     Literal(String),
-    /// One segment (no `/`, not empty), captured under this name.
+    /// One segment (no `/`, not empty), captured under this name; next to text of the same segment, as much of the
+    /// segment as leaves room for that.
     Parameter(String),
     /// All that follows, captured under this name.
     Rest(String),
@@ -85,24 +87,27 @@ fn absolute(text: &str) -> Result<&str, InvalidPattern> {
 fn parse_template(text: &str) -> Result<Vec<TemplatePart>, InvalidPattern> {
     let mut parts = Vec::new();
     let mut rest = text;
+    let mut is_mixed = false;
     while let Some(open) = rest.find('{') {
         let close = rest[open..]
             .find('}')
             .map(|offset| open + offset)
             .ok_or_else(|| InvalidPattern(format!("expected '}}' to close the parameter in '{text}'")))?;
-        if !rest[..open].ends_with('/') {
+        if open == 0 {
             return Err(InvalidPattern(format!(
-                "expected a parameter to fill a whole segment in '{text}'"
+                "expected text between two parameters in '{text}'"
             )));
         }
+        is_mixed |= !rest[..open].ends_with('/');
+        is_mixed |= !parts.is_empty() && !rest.starts_with('/');
         parts.push(TemplatePart::Literal(rest[..open].to_owned()));
         let name = &rest[open + 1..close];
         rest = &rest[close + 1..];
         match name.strip_suffix('*') {
-            Some(name) if rest.is_empty() => parts.push(TemplatePart::Rest(name.to_owned())),
+            Some(name) if rest.is_empty() && !is_mixed => parts.push(TemplatePart::Rest(name.to_owned())),
             Some(_) => {
                 return Err(InvalidPattern(format!(
-                    "expected '{{name*}}' to end the path in '{text}'"
+                    "expected '{{name*}}' to be the last segment, behind whole ones, in '{text}'"
                 )));
             }
             None if name.is_empty() => {
@@ -280,6 +285,8 @@ mod tests {
             "/",
             "/a/{id}/b",
             "/a/{rest*}",
+            "/a/{name}.json",
+            "/v/{name}:cancel/b-{x}-{y}",
             "~/v\\d+",
             "*",
             "/foo**",
@@ -305,7 +312,16 @@ mod tests {
 
     #[test]
     fn bad_patterns_say_what_was_expected() {
-        for text in ["api", "", "/a{b}", "/a/{b", "/a/{}", "/a/{r*}/b"] {
+        for text in [
+            "api",
+            "",
+            "/a/{b}{c}",
+            "/a/{b",
+            "/a/{}",
+            "/a/{r*}/b",
+            "/a/b{r*}",
+            "/{a}.b/{r*}",
+        ] {
             assert!(PathPattern::parse(text).is_err(), "{text}");
         }
         for text in ["", "a*b.com", "*a.com", "*.a.*", "a.com:0", "a.com:x", "a b"] {

@@ -65,6 +65,42 @@ fn paths() {
     );
 }
 
+/// Text next to a parameter in its segment is part of the pattern, and makes it the more specific one.
+#[test]
+fn parameters_that_share_a_segment() {
+    check(
+        &[
+            json!({"path": "/files/{name}"}),
+            json!({"path": "/files/{name}.json"}),
+            json!({"path": "/v1.0/{name}"}),
+            json!({"path": "/v1.0/{name}:cancel"}),
+            json!({"path": "/a-{x}-b"}),
+            json!({"path": "/two/{x}-{y}/end"}),
+            json!({"path": "/two/{x}/end"}),
+        ],
+        &[
+            ("GET h/files/a", Some(0)),
+            ("GET h/files/a.json", Some(1)),
+            ("GET h/files/.json", Some(0)),
+            ("GET h/files/a.jsonx", Some(0)),
+            ("GET h/files/axjson", Some(0)),
+            ("GET h/files/a/b.json", None),
+            ("GET h/files/a.json/", None),
+            ("GET h/v1.0/7", Some(2)),
+            ("GET h/v1.0/7:cancel", Some(3)),
+            ("GET h/v1.0/7:cancel:cancel", Some(3)),
+            ("GET h/v1.0/:cancel", Some(2)),
+            ("GET h/v1x0/7:cancel", None),
+            ("GET h/a-1-b", Some(4)),
+            ("GET h/a--b", None),
+            ("GET h/a-1-bc", None),
+            ("GET h/two/1-2/end", Some(5)),
+            ("GET h/two/12/end", Some(6)),
+            ("GET h/two/-2/end", Some(6)),
+        ],
+    );
+}
+
 #[test]
 fn hosts() {
     check(
@@ -197,6 +233,12 @@ fn lengths_and_captures() {
             "/t/1/22",
             7,
             vec![("a", "1"), ("b", "22")],
+        ),
+        (
+            json!({"path": "/t/{a}.x/b-{c}-{d}"}),
+            "/t/1.x.x/b-2-3-4",
+            16,
+            vec![("a", "1.x"), ("c", "2-3"), ("d", "4")],
         ),
         (
             json!({"path": "/t/{a}/{b*}"}),

@@ -182,8 +182,7 @@ pub fn diff(old: &Description, new: &Description) -> Diff {
 
 /// Method and path, without the names of parameters.
 pub(crate) fn shape(method: &str, path: &str) -> String {
-    let segments = path.split('/').map(|it| if it.contains('{') { "{}" } else { it });
-    format!("{method} {}", segments.collect::<Vec<&str>>().join("/"))
+    format!("{method} {}", crate::path_pattern::shape(path))
 }
 
 /// For operations of the new description, which of the old one they were.

@@ -4,28 +4,23 @@ use super::operations::{parameters_of, text};
 use super::{Context, Rule, rule};
 use crate::finding::Level::{Error, Hint, Warn};
 use crate::openapi::Operation;
+use crate::path_pattern;
+use crate::render::is_served;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use weir_model::DocPath;
 
-pub(super) const RULES: [Rule; 5] = [
+pub(super) const RULES: [Rule; 6] = [
     rule("weir-operation-shadowed", Error, shadowed),
     rule("weir-servers-base-path", Warn, base_path),
     rule("weir-path-parameter", Error, path_parameter),
+    rule("weir-method-not-served", Warn, method_not_served),
     rule("weir-security-scheme", Hint, unused_scheme),
     rule("weir-response-without-schema", Hint, response_without_schema),
 ];
 
 /// Operations compared with each other at most: a document with more is not searched for shadows.
 const MAX_COMPARED: usize = 5_000;
-
-/// The segments of a path; `None` stands for a parameter.
-fn segments(path: &str) -> Vec<Option<&str>> {
-    let is_parameter = |segment: &str| segment.contains('{');
-    path.split('/')
-        .map(|segment| (!is_parameter(segment)).then_some(segment))
-        .collect()
-}
 
 /// Two operations that a gateway cannot distinguish: the same method, and each path takes the other's calls. One whose
 /// path is more specific wins against one with parameters, so those are no shadows.
@@ -34,9 +29,9 @@ fn shadowed(context: &mut Context<'_>) {
     if description.operations.len() > MAX_COMPARED {
         return;
     }
-    let mut known: HashMap<(&str, Vec<Option<&str>>), &Operation> = HashMap::new();
+    let mut known: HashMap<(&str, String), &Operation> = HashMap::new();
     for operation in &description.operations {
-        let key = (operation.method.as_str(), segments(&operation.path));
+        let key = (operation.method.as_str(), path_pattern::shape(&operation.path));
         if let Some(first) = known.get(&key) {
             let message = format!(
                 "{} {} never gets a call: {} takes the same paths.",
@@ -70,22 +65,14 @@ fn base_path(context: &mut Context<'_>) {
     }
 }
 
-/// A parameter has to fill a whole segment, and a path must not have the same one twice.
+/// A parameter has to end somewhere, and a path must not have the same one twice.
 fn path_parameter(context: &mut Context<'_>) {
     let description = context.description;
     for operation in &description.operations {
         let path = &operation.path;
-        let is_whole = |segment: &str| {
-            segment.starts_with('{') && segment.ends_with('}') && segment.matches('{').count() == 1
-        };
-        let part = path
-            .split('/')
-            .find(|segment| segment.contains(['{', '}']) && !is_whole(segment));
         let mut names = HashSet::new();
         let repeated = parameters_of(path).into_iter().find(|name| !names.insert(*name));
-        if let Some(part) = part {
-            let message =
-                format!("A route matches whole segments: '{part}' is matched by any text between slashes.");
+        if let Some(message) = path_pattern::fault(path) {
             context.add(operation.place.clone(), message);
         } else if let Some(name) = repeated {
             context.add(
@@ -93,6 +80,18 @@ fn path_parameter(context: &mut Context<'_>) {
                 format!("The path has the parameter '{name}' twice."),
             );
         }
+    }
+}
+
+/// Gateways refuse some methods before they look for a route.
+fn method_not_served(context: &mut Context<'_>) {
+    let description = context.description;
+    for operation in description.operations.iter().filter(|it| !is_served(&it.method)) {
+        let message = format!(
+            "The gateway answers {} itself, with an error: {} is published without this operation.",
+            operation.method, operation.path
+        );
+        context.add(operation.place.clone(), message);
     }
 }
 

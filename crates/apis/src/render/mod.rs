@@ -16,7 +16,7 @@ mod ways;
 
 pub use access::consumer_of;
 pub use products::{Offer, as_of_publication, limit_id as limit_of_product, product};
-pub use routes::base_path_fault;
+pub use routes::{base_path_fault, is_served};
 
 use crate::entities::{
     Canary, Credential, Environment, Plan, PlanState, Publication, PublicationState, Revision, Subscription,

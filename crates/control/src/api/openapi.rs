@@ -1,11 +1,10 @@
 //! From an OpenAPI document to a native service with its routes. No I/O.
 
 use serde_json::{Map, Value, json};
+use weir_apis::path_pattern;
 
-/// Methods that an OpenAPI path may have.
-const METHODS: [&str; 8] = [
-    "get", "put", "post", "delete", "options", "head", "patch", "trace",
-];
+/// Methods that an OpenAPI path may have, without `trace`: the gateway answers that itself.
+const METHODS: [&str; 7] = ["get", "put", "post", "delete", "options", "head", "patch"];
 /// Operations at most.
 const MAX_OPERATIONS: usize = 10_000;
 
@@ -61,28 +60,9 @@ fn route(service: &str, path: &str, method: &str, operation: &Value) -> Value {
     let name = id.unwrap_or_else(|| slug(&format!("{method} {path}")));
     json!({
         "name": format!("{service}.{name}"),
-        "paths": [pattern(path)],
+        "paths": [path_pattern::pattern(path, |it| !matches!(it, '*' | '?'))],
         "methods": [method.to_uppercase()],
     })
-}
-
-/// A path with `{parameters}` takes any one segment for each; another one is taken as it stands.
-fn pattern(path: &str) -> String {
-    let is_whole = |segment: &str| segment.starts_with('{') && segment.ends_with('}') && segment.len() > 2;
-    let has_parameter = path.contains(['{', '}']);
-    if !has_parameter {
-        return format!("={path}");
-    }
-    let segments = path.split('/').map(|segment| match segment {
-        segment if is_whole(segment) => segment.chars().filter(|it| !matches!(it, '*' | '?')).collect(),
-        // A parameter that is a part of a segment: the whole segment is taken.
-        segment if segment.contains(['{', '}']) => {
-            let name: String = segment.chars().filter(char::is_ascii_alphanumeric).collect();
-            format!("{{{name}}}")
-        }
-        segment => segment.to_owned(),
-    });
-    segments.collect::<Vec<String>>().join("/")
 }
 
 /// The first server's URL, its variables at their defaults.
@@ -220,7 +200,7 @@ mod tests {
                 r#""pet-shop.listpets" "GET" "=/pets""#,
                 r#""pet-shop.post-pets" "POST" "=/pets""#,
                 r#""pet-shop.get-pets-petid" "GET" "/pets/{petId}""#,
-                r#""pet-shop.get-files-name-.json" "GET" "/files/{namejson}""#,
+                r#""pet-shop.get-files-name-.json" "GET" "/files/{name}.json""#,
             ]
         );
         assert!(weir_native::incremental::resource("services", "pet-shop", &service).is_ok());

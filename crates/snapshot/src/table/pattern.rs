@@ -51,6 +51,7 @@ pub(crate) struct RegexPattern {
 }
 
 struct Group {
+    /// Its number; of a template, the name of the parameter.
     number: Arc<str>,
     name: Option<Arc<str>>,
 }
@@ -129,7 +130,8 @@ impl PatternCompiler {
             PathPattern::Exact(path) => (path.as_str(), Tail::End),
             PathPattern::Prefix(prefix) => (prefix.as_str(), Tail::Open),
             PathPattern::Segments(path) => (path.as_str(), Tail::Boundary),
-            PathPattern::Template(parts) => return self.template(parts),
+            PathPattern::Template(parts) if fills_segments(parts) => return self.template(parts),
+            PathPattern::Template(parts) => return self.mixed(parts, known),
             PathPattern::Regex(text) => return self.regex(text, known),
         };
         check_literal(text)?;
@@ -177,20 +179,63 @@ impl PatternCompiler {
         })
     }
 
+    /// A template with text next to a parameter in its segment: an expression decides.
+    fn mixed<'m>(&mut self, parts: &[TemplatePart], known: &PatternCache) -> Result<PathKey<'m>, String> {
+        let mut text = String::new();
+        let mut names = Vec::new();
+        for part in parts {
+            match part {
+                TemplatePart::Literal(literal) => text.push_str(&regex::escape(literal)),
+                TemplatePart::Parameter(name) => {
+                    text.push_str("([^/]+)");
+                    names.push(name);
+                }
+                TemplatePart::Rest(name) => {
+                    return Err(format!("expected '{{{name}*}}' behind whole segments"));
+                }
+            }
+        }
+        text.push_str(r"\z");
+        if text.len() > MAX_PATTERN {
+            return Err(too_long());
+        }
+        if names.len() > MAX_PARAMETERS {
+            return Err(format!("expected at most {MAX_PARAMETERS} parameters"));
+        }
+        // Expressions have no NUL in front: what is known of both is told apart.
+        let cached = format!("\0{}", PathPattern::Template(parts.to_vec()));
+        let pattern = known.find_or_build(&cached, || {
+            let mut compiled = self.compile_regex(&text)?;
+            compiled.groups = names
+                .iter()
+                .map(|name| Group {
+                    number: self.name(name),
+                    name: None,
+                })
+                .collect();
+            Ok::<_, String>(RoutePattern::Regex(compiled))
+        })?;
+        Ok(Self::keyed(pattern))
+    }
+
     fn regex<'m>(&mut self, text: &str, known: &PatternCache) -> Result<PathKey<'m>, String> {
         if text.len() > MAX_PATTERN {
             return Err(too_long());
         }
         let pattern = known.find_or_build(text, || self.compile_regex(text).map(RoutePattern::Regex))?;
+        Ok(Self::keyed(pattern))
+    }
+
+    fn keyed<'m>(pattern: Arc<RoutePattern>) -> PathKey<'m> {
         let (key, tail) = match pattern.as_ref() {
             RoutePattern::Regex(regex) => (regex.key.to_vec(), regex.tail),
             RoutePattern::Template(_) => (Vec::new(), Tail::Open),
         };
-        Ok(PathKey {
+        PathKey {
             key: Cow::Owned(key),
             tail,
             pattern: Some(pattern),
-        })
+        }
     }
 
     fn compile_regex(&mut self, text: &str) -> Result<RegexPattern, String> {
@@ -224,6 +269,16 @@ impl PatternCompiler {
         self.names.insert(Arc::clone(&name));
         name
     }
+}
+
+/// Whether each parameter is a whole segment.
+fn fills_segments(parts: &[TemplatePart]) -> bool {
+    parts.windows(2).all(|pair| match pair {
+        [TemplatePart::Literal(before), TemplatePart::Parameter(_)] => before.ends_with('/'),
+        [TemplatePart::Parameter(_), TemplatePart::Literal(behind)] => behind.starts_with('/'),
+        [TemplatePart::Parameter(_), _] => false,
+        _ => true,
+    })
 }
 
 fn build_regex(text: &str, unicode: bool) -> Result<(Regex, regex_syntax::hir::Hir), String> {

@@ -16,6 +16,7 @@ mod lifecycle;
 mod multi_cluster;
 mod notifications;
 mod pages;
+mod paths;
 mod plans;
 mod products;
 #[path = "../support/provider.rs"]

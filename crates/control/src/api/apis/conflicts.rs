@@ -4,7 +4,7 @@ use super::library::Library;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;
-use weir_apis::render;
+use weir_apis::{path_pattern, render};
 
 /// A call that two would take.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -61,14 +61,6 @@ fn texts(value: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The path with `{}` for each parameter.
-fn shape(path: &str) -> String {
-    let segments = path
-        .split('/')
-        .map(|it| if it.starts_with('{') { "{}" } else { it });
-    segments.collect::<Vec<&str>>().join("/")
-}
-
 fn routes(document: &Value) -> Vec<Route> {
     let own = document.get("paths").map(|_| document);
     let nested = document.get("routes").and_then(Value::as_array);
@@ -79,9 +71,11 @@ fn routes(document: &Value) -> Vec<Route> {
             methods => methods,
         };
         let paths = texts(&route["paths"]);
-        let taken = paths
-            .iter()
-            .flat_map(|path| methods.iter().map(|method| (method.clone(), shape(path))));
+        let taken = paths.iter().flat_map(|path| {
+            methods
+                .iter()
+                .map(|method| (method.clone(), path_pattern::shape(path)))
+        });
         Route {
             name: route["name"].as_str().unwrap_or_default().to_owned(),
             hosts: texts(&route["hosts"]),

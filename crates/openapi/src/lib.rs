@@ -8,7 +8,8 @@ mod slug;
 
 pub use description::{
     Description, Format, INVALID_REF, MAX_BYTES, MAX_CHAIN, MAX_FINDINGS, MAX_OPERATIONS, Operation,
-    UNREADABLE, from_value, locate, parse, positions, read, resolve,
+    REPEATED_KEY, RepeatedKey, UNREADABLE, from_value, locate, parse, positions, read, repeated_keys,
+    resolve,
 };
 pub use finding::{Finding, Level, Position};
 pub use slug::{MAX_LENGTH, UniqueNames, slug};

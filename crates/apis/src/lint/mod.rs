@@ -117,6 +117,9 @@ pub fn run(text: &str, description: &Description, ruleset: &Ruleset, options: Op
                 .map(|it| Finding { level, ..it.clone() }),
         );
     }
+    if let Some(level) = ruleset.level(crate::openapi::REPEATED_KEY, Level::Error, true) {
+        findings.extend(repeated_keys(text, level));
+    }
     for rule in rules() {
         let Some(level) = ruleset.level(rule.name, rule.level, rule.is_recommended) else {
             continue;
@@ -143,6 +146,21 @@ pub fn run(text: &str, description: &Description, ruleset: &Ruleset, options: Op
     });
     findings.dedup();
     findings
+}
+
+/// Fields of the text that only the last of their values counts for.
+fn repeated_keys(text: &str, level: Level) -> impl Iterator<Item = Finding> {
+    let repeats = crate::openapi::repeated_keys(text, MAX_FINDINGS);
+    repeats.into_iter().map(move |it| Finding {
+        rule: crate::openapi::REPEATED_KEY.to_owned(),
+        level,
+        message: format!(
+            "This name stands in its map a second time: what line {} gives it does not count.",
+            it.before
+        ),
+        path: it.path,
+        position: Some(it.position),
+    })
 }
 
 #[cfg(test)]

@@ -167,6 +167,30 @@ fn rules_of_ones_own_are_read() {
     }
 }
 
+/// A name that stands twice is an error with its place, in JSON and in YAML, unless the severities file says otherwise.
+#[test]
+fn names_that_stand_twice_are_found() {
+    for (text, place) in [
+        (
+            "{\"openapi\": \"3.1.0\", \"info\": {\"title\": \"A\", \"version\": \"1\"},\n \"paths\": {\"/a\": {}, \"/a\": {}}}",
+            "2:22 parser",
+        ),
+        (
+            "openapi: 3.1.0\ninfo: {title: A, version: '1'}\npaths:\n  /a: {}\n  /a: {}\n",
+            "5:3 parser",
+        ),
+    ] {
+        assert!(
+            told(text, "extends: spectral:oas", None).contains(&place.to_owned()),
+            "{text}"
+        );
+        assert_eq!(told(text, "rules: {parser: warn}", None), [place], "{text}");
+        assert!(
+            !told(text, "extends: spectral:oas\nrules: {parser: 'off'}", None).contains(&place.to_owned())
+        );
+    }
+}
+
 /// The names of Spectral's set. A file that sets one of them is read.
 const SPECTRAL: &str = "operation-success-response oas2-operation-formData-consume-check operation-operationId-unique
     operation-parameters operation-tag-defined path-params contact-properties duplicated-entry-in-enum info-contact

@@ -9,16 +9,14 @@ use weir_model::DocPath;
 use weir_model::diagnostic::PathStep;
 
 /// Deeper texts are no documents that can be read.
-const MAX_DEPTH: usize = 130;
+pub(super) const MAX_DEPTH: usize = 130;
 
 /// The positions at which the values at `paths` begin: of a field its key, of an item of a list the item. A place that
 /// does not exist has that of its nearest parent.
 pub fn positions(text: &str, paths: &[&DocPath]) -> Vec<Position> {
     let mut wanted = NodeTargets::new(paths);
     if !paths.is_empty() {
-        match text.trim_start().starts_with(['{', '['])
-            && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
-        {
+        match is_json(text) {
             true => walk_json(&mut Scanner::new(text), &mut wanted, Some(0)),
             false => {
                 let mut walk = YamlWalk {
@@ -31,6 +29,11 @@ pub fn positions(text: &str, paths: &[&DocPath]) -> Vec<Position> {
         }
     }
     paths.iter().map(|path| wanted.position(path)).collect()
+}
+
+/// Whether a text is read as JSON, and not as YAML.
+pub(super) fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
 /// The places that are looked for, as a tree.
@@ -201,7 +204,7 @@ impl YamlWalk<'_, '_> {
     }
 }
 
-fn position_of(span: Span) -> Position {
+pub(super) fn position_of(span: Span) -> Position {
     Position {
         line: span.start.line().max(1),
         column: span.start.col() + 1,

@@ -12,12 +12,14 @@ mod json_text;
 mod locate;
 mod operations;
 mod references;
+mod repeats;
 mod schemas;
 mod source;
 mod swagger;
 
 pub use locate::positions;
 pub use references::{MAX_CHAIN, resolve};
+pub use repeats::{RepeatedKey, repeated_keys};
 pub use source::{MAX_BYTES, parse};
 
 use crate::finding::Finding;
@@ -33,6 +35,8 @@ pub const MAX_FINDINGS: usize = 1_000;
 pub const UNREADABLE: &str = "unrecognized-format";
 /// The rule for a reference that leads nowhere. Spectral's name.
 pub const INVALID_REF: &str = "invalid-ref";
+/// The rule for a name that stands in a map twice. Spectral's name: its parser reports them.
+pub const REPEATED_KEY: &str = "parser";
 
 /// The version of OpenAPI that a document is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -190,8 +190,8 @@ impl Explainer<'_> {
             return;
         }
         if let Some(winner) = winner {
-            let table = self.snapshot.tables.iter().find(|it| it.dialect == dialect);
-            let found = table.and_then(|table| table.find(&mut exchange));
+            let mut tables = self.snapshot.tables.iter().filter(|it| it.dialect == dialect);
+            let found = tables.find_map(|table| table.find(&mut exchange));
             exchange.matched_len = found.map_or(0, |it| it.matched_len);
             exchange.route = Some(Arc::clone(&self.snapshot.routes[winner.route as usize].facts));
         }

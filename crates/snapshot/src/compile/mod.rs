@@ -24,7 +24,7 @@ use services::Services;
 use std::io::Write;
 use std::sync::{Arc, OnceLock};
 use weir_flow::hash_bytes;
-use weir_model::{Diagnostic, DialectName, DocPath, Model, Severity};
+use weir_model::{Diagnostic, DialectName, DocPath, Model, Route as ModelRoute, RouteTarget, Severity};
 use weir_plugin::Registry;
 
 /// Compiles a model with the plugins of `registry`. Gives the snapshot and what is worth a look.
@@ -112,22 +112,31 @@ pub fn recompile(
     Ok((snapshot, diagnostics))
 }
 
+/// A table for each dialect, and behind all of them one for each dialect's routes that only tell why nothing is there.
 fn tables(model: &Model, persistent: &PersistentState, diagnostics: &mut Vec<Diagnostic>) -> Vec<RouteTable> {
-    let mut dialects: Vec<DialectName> = Vec::new();
+    let mut wanted: Vec<(bool, DialectName)> = Vec::new();
     for route in &model.routes {
-        if !dialects.contains(&route.dialect) {
-            dialects.push(route.dialect);
+        let place = (is_last(route), route.dialect);
+        if !wanted.contains(&place) {
+            wanted.push(place);
         }
     }
-    let table = |dialect| {
+    wanted.sort_by_key(|(is_last, _)| *is_last);
+    let table = |place: (bool, DialectName)| {
         let routes = model.routes.iter().enumerate();
         let routes: Vec<_> = routes
-            .filter(|(_, route)| route.dialect == dialect)
+            .filter(|(_, route)| (is_last(route), route.dialect) == place)
             .map(|(index, route)| (index, &**route))
             .collect();
-        RouteTable::build(dialect, &routes, persistent, diagnostics)
+        RouteTable::build(place.1, &routes, persistent, diagnostics)
     };
-    dialects.into_iter().map(table).collect()
+    wanted.into_iter().map(table).collect()
+}
+
+/// Whether a route stands behind those of all dialects: an answer of the gateway, with the lowest precedence.
+fn is_last(route: &ModelRoute) -> bool {
+    let answers = matches!(&route.target, RouteTarget::Respond(it) if it.before_plugins);
+    answers && !route.matches.is_empty() && route.matches.iter().all(|it| it.precedence == Some(0))
 }
 
 /// The hash of a model's text form. It is hashed as it is written, so that a large one never lies in memory whole.

@@ -177,3 +177,54 @@ fn of_many_conflicts_the_first_are_told_with_how_many_more_there_are() {
         assert_eq!(it[2], format!("GET http://h{number}.test/v1/pets"));
     }
 }
+
+/// The answer for unknown paths below the base path of a version that ends stands behind the routes of all dialects.
+#[test]
+fn a_version_that_ends_takes_no_calls_of_other_routes_below_its_base_path() {
+    let plane = Plane::with(&FLAGS);
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    plane.put("/api/v1/apis/cats", json!({})).expect(201);
+    let versions = "/api/v1/apis/cats/versions?version=1";
+    plane.post(versions, petstore()).expect(201);
+    let mut below = runtime(upstream("cats"));
+    below["base_path"] = json!("/v1/cats");
+    let cats = "/api/v1/publications/cats/1/test";
+    plane.post(cats, json!({ "runtime": below })).expect(200);
+    let there = upstream("kong").to_string();
+    let (host, port) = there.split_once(':').expect("an address");
+    let port = port.parse::<u16>().expect("a port");
+    post_kong(
+        &plane,
+        "/services",
+        json!({"name": "old", "host": host, "port": port}),
+    );
+    post_kong(
+        &plane,
+        "/services/old/routes",
+        json!({"name": "old", "paths": ["/v1/old"]}),
+    );
+    let apisix = json!({"uri": "/v1/older", "upstream": {"type": "roundrobin", "nodes": {upstream("apisix").to_string(): 1}}});
+    put_apisix(&plane, "/routes/1", apisix);
+    let deprecation = format!("{}/deprecation", "/api/v1/publications/pets/1.0.0/test");
+    plane.put(&deprecation, json!({})).expect(200);
+    let told = |path: &str| {
+        let answer = plane.through(path, None).expect("an answer");
+        (answer.status, answer.header("deprecation").is_some())
+    };
+    until("it says that it ends", || told("/v1/unknown") == (404, true));
+    for (path, expected) in [
+        ("/v1/pets", (200, true)),
+        ("/v1/old", (200, false)),
+        ("/v1/older", (200, false)),
+        ("/v1/cats/pets", (200, false)),
+    ] {
+        until(path, || told(path) == expected);
+    }
+    // One for all paths goes before it, too.
+    let all =
+        json!({"url": format!("http://{}", upstream("all")), "routes": [{"name": "all", "paths": ["*"]}]});
+    plane.put("/api/v1/resources/services/all", all).expect(201);
+    until("it takes the rest", || told("/v1/unknown") == (200, false));
+    assert_eq!(told("/v1/pets"), (200, true));
+}

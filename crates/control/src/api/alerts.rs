@@ -4,9 +4,9 @@ use super::Api;
 use super::analytics::{failed, wrong};
 use super::analytics_documents::{DocumentWrite, Kind, id_of};
 use super::apis::{Library, PREFIX, alerts_of_canaries};
-use super::is_dry_run;
 use super::problem::Problem;
 use super::shapes::List;
+use super::{is_dry_run, statistics};
 use crate::access::{Action, Caller, Scope};
 use crate::analytics::AnalyticsStorage;
 use crate::analytics::alerting::RULES;
@@ -56,6 +56,11 @@ impl RuleState {
         Self { rule, alerts }
     }
 
+    /// Whether the caller may see the numbers that the rule is about.
+    fn is_seen(&self, caller: &Caller) -> bool {
+        statistics::permit(caller, &self.rule.filter).is_ok()
+    }
+
     /// As a caller may see it: URLs of channels are secrets of those who may change rules.
     fn shown_to(mut self, caller: &Caller) -> Self {
         if !caller.can(Action::AlertsWrite, &Scope::Everything) {
@@ -78,7 +83,7 @@ pub async fn list(
         Ok(rules.map(|rule| RuleState::of(kept, rule)).collect::<Vec<_>>())
     });
     let listed = listed.await.map_err(failed)?.into_iter();
-    let mut items: Vec<RuleState> = listed.map(|it| it.shown_to(&caller)).collect();
+    let mut items: Vec<RuleState> = listed.collect();
     let (documents, _) = api.store.read(PREFIX).await?;
     let of_canaries = alerts_of_canaries(&Library::new(documents))?;
     items.extend(of_canaries.into_iter().map(|(rule, alert)| RuleState {
@@ -88,7 +93,10 @@ pub async fn list(
             alert,
         }],
     }));
-    Ok(Json(List { items }))
+    let seen = items.into_iter().filter(|it| it.is_seen(&caller));
+    Ok(Json(List {
+        items: seen.map(|it| it.shown_to(&caller)).collect(),
+    }))
 }
 
 pub async fn show(
@@ -101,7 +109,7 @@ pub async fn show(
         let rule = kept.rules()?.into_iter().find(|rule| rule.id == wanted);
         Ok(rule.map(|rule| RuleState::of(kept, rule)))
     });
-    let found = found.await.map_err(failed)?;
+    let found = found.await.map_err(failed)?.filter(|it| it.is_seen(&caller));
     let shown = found.map(|it| Json(it.shown_to(&caller)));
     shown.ok_or_else(|| KIND.missing(&id))
 }

@@ -105,7 +105,7 @@ async fn seen(api: &Api, caller: &Caller) -> Result<Vec<SavedBoard>, Problem> {
 }
 
 /// Whether the caller may ask all that a board asks.
-fn is_seen(board: &Board, caller: &Caller) -> bool {
+pub fn is_seen(board: &Board, caller: &Caller) -> bool {
     board.panels.iter().all(|panel| {
         let mut filter = panel.query.filter.clone();
         filter.extend(board.filter.clone());

@@ -3,11 +3,11 @@
 use super::Api;
 use super::analytics::{failed, read, wrong};
 use super::analytics_documents::{DocumentWrite, Kind, id_of};
-use super::is_dry_run;
 use super::problem::Problem;
 use super::shapes::List;
 use super::writing::tried;
-use crate::access::NoAudit;
+use super::{boards, is_dry_run, statistics};
+use crate::access::{Action, Caller, NoAudit, Scope};
 use crate::analytics::reporting::{REPORTS, ReportError};
 use crate::analytics::{AnalyticsStorage, now};
 use axum::body::Bytes;
@@ -96,7 +96,32 @@ fn period(report: &ScheduledReport, which: ReportPeriod) -> Result<Period, Probl
     period.map_err(|error| wrong(&error))
 }
 
+/// Whether the caller may see all numbers of a report.
+fn is_seen(kept: &AnalyticsStorage, report: &ScheduledReport, caller: &Caller) -> Result<bool, StoreError> {
+    if caller.can(Action::AnalyticsRead, &Scope::Everything) {
+        return Ok(true);
+    }
+    Ok(match &report.board {
+        Some(id) => kept.board(id)?.is_some_and(|it| boards::is_seen(&it, caller)),
+        None => report
+            .panels
+            .iter()
+            .all(|it| statistics::permit(caller, &it.query.filter).is_ok()),
+    })
+}
+
 impl Api {
+    /// A report that the caller may see.
+    async fn seen_report(&self, id: &str, caller: Caller) -> Result<ScheduledReport, Problem> {
+        let report = self.report(id).await?;
+        let found = self.analytics()?.with(move |kept| {
+            let seen = is_seen(kept, &report, &caller)?;
+            Ok(seen.then_some(report))
+        });
+        let found = found.await.map_err(failed)?;
+        found.ok_or_else(|| KIND.missing(id))
+    }
+
     async fn report(&self, id: &str) -> Result<ScheduledReport, Problem> {
         let wanted = id.to_owned();
         let found = self.analytics()?.with(move |kept| {
@@ -108,18 +133,29 @@ impl Api {
     }
 }
 
-pub async fn list(State(api): State<Arc<Api>>) -> Result<Json<List<ReportState>>, Problem> {
-    let reports = api
-        .analytics()?
-        .with(AnalyticsStorage::reports)
-        .await
-        .map_err(failed)?;
-    let items = reports.into_iter().map(ReportState::of).collect();
+pub async fn list(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<List<ReportState>>, Problem> {
+    let seen = api.analytics()?.with(move |kept| {
+        let mut seen = Vec::new();
+        for report in kept.reports()? {
+            if is_seen(kept, &report, &caller)? {
+                seen.push(ReportState::of(report));
+            }
+        }
+        Ok(seen)
+    });
+    let items = seen.await.map_err(failed)?;
     Ok(Json(List { items }))
 }
 
-pub async fn show(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<Json<ReportState>, Problem> {
-    Ok(Json(ReportState::of(api.report(&id).await?)))
+pub async fn show(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+) -> Result<Json<ReportState>, Problem> {
+    Ok(Json(ReportState::of(api.seen_report(&id, caller).await?)))
 }
 
 pub async fn create(
@@ -185,10 +221,11 @@ pub async fn remove(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Resu
 
 pub async fn preview(
     State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     Query(query): Query<PreviewQuery>,
 ) -> Result<Response, Problem> {
-    let report = api.report(&id).await?;
+    let report = api.seen_report(&id, caller).await?;
     let period = period(&report, query.period)?;
     let rendered = api
         .analytics()?

@@ -225,3 +225,84 @@ fn urls_of_channels_are_for_who_may_change_rules() {
         assert_eq!(is_shown, role == "write", "{role}: {}", answer.body);
     }
 }
+
+/// Who may read the numbers of one API sees the rules and the reports about it, and those of no other.
+#[test]
+fn rules_and_reports_about_one_api_are_for_who_may_read_its_numbers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let flags = [
+        "--data",
+        "data",
+        "--console",
+        "127.0.0.1:0",
+        "--analytics-interval",
+        "1",
+    ];
+    let weir = Weir::start(folder.path(), &flags);
+    let call = |method: &str, path: &str, token: &str| {
+        Call::new(method, &weir.console(), path).header("Authorization", &format!("Bearer {token}"))
+    };
+    let user = |name: &str, rights: Value, token: &str| {
+        let call = call("POST", &format!("/api/v1/users/{name}"), token);
+        let made = call
+            .body(&json!({ "rights": rights }).to_string())
+            .make()
+            .expect(201)
+            .json();
+        made["token"].as_str().expect("a token").to_owned()
+    };
+    let admin = user("root", json!([{"role": "admin"}]), "");
+    let some = user("some", json!([{"role": "analyst", "api": "pets"}]), &admin);
+    let panel = |filter: Value| json!({"title": "Calls", "kind": "stat", "query": {"metrics": ["calls"], "from": "-7d", "filter": filter}});
+    for (name, filter) in [
+        ("own", json!({"api": "pets"})),
+        ("other", json!({"api": "cats"})),
+        ("all", json!({})),
+    ] {
+        let rule = json!({"id": name, "name": name, "metric": "calls", "operator": ">", "threshold": 1, "period": "2m", "filter": filter});
+        let board = json!({"id": format!("board-{name}"), "title": name, "filter": filter, "panels": [panel(json!({}))]});
+        let report = json!({"id": name, "title": name, "panels": [panel(filter)], "schedule": {"every": "week"}, "to": ["a@pets.test"]});
+        let of_board = json!({"id": format!("of-{name}"), "title": name, "board": format!("board-{name}"), "schedule": {"every": "week"}, "to": ["a@pets.test"]});
+        for (path, document) in [
+            ("alerts", rule),
+            ("boards", board),
+            ("reports", report),
+            ("reports", of_board),
+        ] {
+            let path = format!("/api/v1/{path}");
+            call("POST", &path, &admin)
+                .body(&document.to_string())
+                .make()
+                .expect(201);
+        }
+    }
+    let ids = |path: &str, token: &str| {
+        let found = call("GET", path, token).make().expect(200).json();
+        let items = found["items"].as_array().expect("a list").iter();
+        items
+            .map(|it| it["id"].as_str().expect("an id").to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(ids("/api/v1/alerts", &some), ["own"]);
+    assert_eq!(ids("/api/v1/reports", &some), ["of-own", "own"]);
+    assert_eq!(
+        ids("/api/v1/alerts", &admin).len() + ids("/api/v1/reports", &admin).len(),
+        9
+    );
+    for (path, status) in [
+        ("alerts/own", 200),
+        ("alerts/other", 404),
+        ("alerts/all", 404),
+        ("reports/own", 200),
+        ("reports/of-own", 200),
+        ("reports/of-own/preview", 200),
+        ("reports/other", 404),
+        ("reports/of-other", 404),
+        ("reports/all/preview", 404),
+        ("reports/of-all/preview", 404),
+    ] {
+        let answer = call("GET", &format!("/api/v1/{path}"), &some).make();
+        assert_eq!(answer.status, status, "{path}: {}", answer.body);
+    }
+    call("DELETE", "/api/v1/alerts/own", &some).make().expect(403);
+}

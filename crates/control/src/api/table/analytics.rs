@@ -68,6 +68,8 @@ pub(super) fn of_analytics() -> Vec<Operation> {
         .answers::<Map<String, Value>>(),
         Operation::get(RULES, "listAlertRules", read, alerts::list)
             .about("Alerts", "Lists alert rules, and how they stand")
+            .description("A caller with the right in parts only sees those whose filters name such parts.")
+            .partial()
             .answers::<List<alerts::RuleState>>(),
         Operation::post(RULES, "createAlertRule", write, alerts::create)
             .about(
@@ -80,6 +82,7 @@ pub(super) fn of_analytics() -> Vec<Operation> {
             .answers::<alerts::RuleState>(),
         Operation::get(RULE, "getAlertRule", read, alerts::show)
             .about("Alerts", "Reads an alert rule, and how it stands")
+            .partial()
             .answers::<alerts::RuleState>(),
         Operation::put(RULE, "putAlertRule", write, alerts::replace)
             .about(
@@ -138,6 +141,8 @@ pub(super) fn of_reports() -> Vec<Operation> {
     let operations = [
         Operation::get(REPORTS, "listReports", read, reports::list)
             .about("Reports", "Lists reports, and when each is sent next")
+            .description("A caller with the right in parts only sees those whose filters name such parts.")
+            .partial()
             .answers::<List<reports::ReportState>>(),
         Operation::post(REPORTS, "createReport", write, reports::create)
             .about(
@@ -150,6 +155,7 @@ pub(super) fn of_reports() -> Vec<Operation> {
             .answers::<reports::ReportState>(),
         Operation::get(REPORT, "getReport", read, reports::show)
             .about("Reports", "Reads a report, and when it is sent next")
+            .partial()
             .answers::<reports::ReportState>(),
         Operation::put(REPORT, "putReport", write, reports::replace)
             .about("Reports", "Makes or replaces a report")
@@ -168,6 +174,7 @@ pub(super) fn of_reports() -> Vec<Operation> {
             "Reports",
             "Shows a report as its mail does, with its pictures in the page",
         )
+        .partial()
         .query::<reports::PreviewQuery>()
         .answers_of("text/html", None),
         Operation::post("/api/v1/reports/{id}/send", "sendReport", write, reports::send)

@@ -117,7 +117,8 @@ test('a change that breaks callers is named and asks for force; the dry run is t
   await page.getByRole('button', { name: 'As the API says it' }).click()
   const shown = await page.getByLabel('The answer to the dry run').innerText()
   const runtime = { base_path: '/v1', backends: { main: { url: 'http://127.0.0.1:9' } } }
-  const answer = await managed.call('POST', '/api/v1/publications/pets/1.0.0/test', { runtime, force: true }, { 'weir-dry-run': 'true' })
+  const answer = await managed.call('POST', '/api/v1/publications/pets/1.0.0/test', { runtime }, { 'weir-dry-run': 'true' })
+  expect(answer.status).toBe(409)
   expect(shown).toBe(await answer.text())
   await page.getByRole('checkbox', { name: 'Publish although callers break' }).check()
   await publish.click()

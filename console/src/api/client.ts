@@ -24,6 +24,8 @@ export class ApiError extends Error {
     readonly kind = '',
     /** If another version was there than the one that the call named: who has stored it, if that is known. */
     readonly changed: LastChange | null = null,
+    /** The answer as it came: some refusals say more than a problem does. */
+    readonly text = '',
   ) {
     super(detail)
     this.name = 'ApiError'
@@ -147,7 +149,7 @@ export async function call<T>(method: string, path: string, options: CallOptions
     const isProblem = response.headers.get('content-type')?.includes('problem') === true
     // At the login itself it says that the password is wrong.
     const asksForLogin = response.status === 401 && isProblem && path.startsWith(CONSOLE) && path !== SESSION
-    if (!asksForLogin) throw refusal(method, path, response, data)
+    if (!asksForLogin) throw refusal(method, path, response, data, text)
     login.set(true)
     throw loginNeeded(method, path, response.headers.get('x-request-id'))
   }
@@ -175,13 +177,13 @@ function parse(text: string): unknown {
   }
 }
 
-function refusal(method: string, path: string, response: Response, data: unknown): ApiError {
+function refusal(method: string, path: string, response: Response, data: unknown, text: string): ApiError {
   const problem = typeof data === 'object' && data !== null ? (data as Record<string, unknown>) : {}
   const words = problem['detail'] ?? problem['message'] ?? problem['error_msg'] ?? problem['title']
   const detail = typeof words === 'string' ? words : `Weir answered with status ${response.status}.`
   const findings = Array.isArray(problem['errors']) ? problem['errors'].map(findingOf) : fieldsOf(problem['fields'])
   const type = typeof problem['type'] === 'string' ? problem['type'] : ''
-  return new ApiError(method, path, response.status, detail, findings, response.headers.get('x-request-id'), type.split(':').at(-1) ?? '', (problem['changed'] as LastChange | undefined) ?? null)
+  return new ApiError(method, path, response.status, detail, findings, response.headers.get('x-request-id'), type.split(':').at(-1) ?? '', (problem['changed'] as LastChange | undefined) ?? null, text)
 }
 
 /** A finding as Weir tells it, or as APISIX does of a whole configuration: by list and index. */

@@ -3,9 +3,9 @@
 use crate::webhook_addresses::WebhookAddressPolicy;
 use axum::body::Bytes;
 use http_body_util::{BodyExt, Full};
-pub use hyper::Method;
 use hyper::body::Incoming;
-use hyper::{Request, Response, StatusCode, Uri, header};
+pub use hyper::{Method, StatusCode};
+use hyper::{Request, Response, Uri, header};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};

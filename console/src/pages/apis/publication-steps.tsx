@@ -6,7 +6,7 @@ import { ApiError, call } from '../../api/client'
 import { Act } from '../../ui/act'
 import { CheckField, ChoiceField, SelectField, TextField } from '../../ui/field'
 import { toast } from '../../ui/toast'
-import { usePublishCheck } from './publish-check'
+import { canPass, usePublishCheck } from './publish-check'
 import { Diffs } from './publish-parts'
 import { Failure } from '../../shell/page'
 
@@ -126,7 +126,7 @@ function Rollback({ publication, path, onClose }: { publication: Publication; pa
       title={`Roll ${publication.api} ${publication.version} back in ${publication.environment}`}
       action={`Roll back to r${number}`}
       wide
-      refused={number === 0 ? 'There is no other revision.' : check.isChecking ? 'It is being checked.' : check.outcome === null ? 'A step refuses it.' : null}
+      refused={number === 0 ? 'There is no other revision.' : check.isChecking ? 'It is being checked.' : !canPass(check) ? 'A step refuses it.' : null}
       onClose={onClose}
       run={async () => {
         const force = check.refusals.length > 0 ? { force: true } : {}
@@ -138,7 +138,7 @@ function Rollback({ publication, path, onClose }: { publication: Publication; pa
     >
       <p className="muted">Addresses, subscriptions and keys stay as they are.</p>
       <SelectField label="Serve" value={String(number)} onChange={setChosen} options={older.map((it) => [String(it.number), `r${it.number} ${it.hash.slice(0, 8)} ${it.note ?? ''}${it.number === before ? ' (served before)' : ''}`] as const)} />
-      {refusal && check.outcome === null && <Failure error={refusal} />}
+      {refusal && !canPass(check) && <Failure error={refusal} />}
       {check.outcome && <Diffs outcome={check.outcome} text={check.text} plans={[]} />}
       <TextField label="Note" value={note} onChange={setNote} placeholder="Why, for those who read the history" />
     </Act>

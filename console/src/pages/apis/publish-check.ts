@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useState } from 'react'
 import { type Outcome, publicationPath } from '../../api/apis'
 import { ApiError, call } from '../../api/client'
+import type { components } from '../../../generated/api'
 
 export interface Call {
   path: string
@@ -71,31 +72,39 @@ const MAY_BE_FORCED = new Set(['breaking', 'conflicts', 'tests'])
 
 const stepOf = (error: ApiError): StepName | null => STEPS.find((it) => error.kind === it || error.message.startsWith(`${it}:`) || (it === 'approval' && error.kind.startsWith('approval'))) ?? null
 
-/** Asks without force first, so that every refusal is known; then with it, so that the rest is known, too. */
+/** One call: the answer to a dry run that is refused tells all that refuses it, and what would change. */
 async function dryRun({ path, body }: Call, signal: AbortSignal): Promise<Check> {
-  const headers = { 'weir-dry-run': 'true' }
-  const refusals: ApiError[] = []
   try {
-    const { force: _, override_tests: __, ...polite } = body
-    const answer = await call<Outcome>('POST', path, { body: polite, headers, signal })
+    const answer = await call<Outcome>('POST', path, { body, headers: { 'weir-dry-run': 'true' }, signal })
     return { ...NONE, outcome: answer.data, text: answer.text }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
-    if (!MAY_BE_FORCED.has(error.kind)) return stepOf(error) ? { ...NONE, refusals: [error] } : { ...NONE, failure: error }
-    refusals.push(error)
+    return refusedBy(error)
   }
-  for (const overruled of [{ force: true }, { force: true, override_tests: 'to see what else would be said' }]) {
-    try {
-      const answer = await call<Outcome>('POST', path, { body: { ...body, override_tests: undefined, ...overruled }, headers, signal })
-      return { ...NONE, outcome: answer.data, text: answer.text, refusals }
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error
-      if (!refusals.some((it) => it.kind === error.kind)) refusals.push(error)
-      if (error.kind !== 'tests') break
-    }
-  }
-  return { ...NONE, refusals }
 }
+
+type Refusal = components['schemas']['PublishRefusal']
+
+function refusedBy(error: ApiError): Check {
+  let told: Partial<Refusal> = {}
+  try {
+    told = JSON.parse(error.text) as Refusal
+  } catch {
+    // It is no answer of the API, and the error says so.
+  }
+  const all = (told.refused ?? []).map((it) => new ApiError(error.method, error.path, it.status, it.detail, it.errors ?? [], error.requestId, it.type.split(':').at(-1) ?? ''))
+  const refusals = all.length > 0 ? all : [error]
+  return {
+    ...NONE,
+    outcome: told.diff ? (told as unknown as Outcome) : null,
+    text: error.text,
+    refusals: refusals.filter((it) => stepOf(it) !== null),
+    failure: refusals.find((it) => stepOf(it) === null) ?? null,
+  }
+}
+
+/** Whether it can be published, with force where that is needed. */
+export const canPass = (check: Check): boolean => check.outcome !== null && check.failure === null && check.refusals.every((it) => MAY_BE_FORCED.has(it.kind))
 
 export function usePublishCheck(wanted: Call | null, revision: number | undefined): Check {
   const [check, setCheck] = useState(NONE)
@@ -132,7 +141,8 @@ export function stepsOf(check: Check, isProtected: boolean): StepState[] {
   return STEPS.map((name): StepState => {
     const error = refused.get(name)
     if (error) {
-      if (error === hard) isReached = false
+      // What a gateway would not serve is not tried.
+      if (error === hard && (check.outcome === null || name === 'render' || name === 'compile')) isReached = false
       const details = error.findings.map((it) => (it.path === '' ? it.message : `${it.path}: ${it.message}`))
       return { name, state: MAY_BE_FORCED.has(error.kind) ? 'forced' : 'refused', about: details.length > 0 ? '' : error.message, details }
     }

@@ -24,7 +24,7 @@ import { useSegments } from '../../shell/segments'
 import { Button, ButtonLink } from '../../ui/button'
 import { CheckField, ChoiceField, SelectField, TextField } from '../../ui/field'
 import { toast } from '../../ui/toast'
-import { type Call, callOf, stepsOf, usePublishCheck } from './publish-check'
+import { type Call, callOf, canPass, stepsOf, usePublishCheck } from './publish-check'
 import { Diffs, RolledOut, StepList } from './publish-parts'
 import { RuntimeForm, tidyRuntime, withoutAddress } from './runtime-form'
 import { Hash, Waiting } from './shared'
@@ -123,8 +123,8 @@ function Wizard(props: Props) {
   const dry: Call | null = to === '' || missing.length > 0 || done ? null : callOf({ ...wanted, overrideTests: '', force: false })
   const check = usePublishCheck(dry, head)
   const steps = stepsOf(check, environment?.protected === true)
-  const failsTests = check.refusals.some((it) => it.kind === 'tests') && check.outcome !== null
-  const needsForce = check.refusals.some((it) => it.kind !== 'tests') && check.outcome !== null
+  const failsTests = check.refusals.some((it) => it.kind === 'tests') && canPass(check)
+  const needsForce = check.refusals.some((it) => it.kind !== 'tests') && canPass(check)
   useEffect(() => {
     setForce(false)
     setTakenOver(false)
@@ -139,7 +139,7 @@ function Wizard(props: Props) {
         ? `Give the address of ${missing.join(', ')} first.`
         : check.isChecking
           ? 'It is being checked.'
-          : check.outcome === null
+          : !canPass(check)
             ? 'A step refuses it.'
             : needsForce && !force
               ? 'It breaks callers or takes calls of others: say that you want it all the same.'

@@ -166,6 +166,17 @@ fn describe(
     }
     let mut responses = Map::new();
     responses.insert(operation.status.as_u16().to_string(), good);
+    if let Some((statuses, schema)) = operation.refusal {
+        let problem = Content {
+            media: "application/problem+json",
+            schema: Some(schema),
+        };
+        for status in statuses {
+            let refused =
+                json!({ "description": "The call is refused.", "content": content(problem, answers) });
+            responses.insert(status.as_u16().to_string(), refused);
+        }
+    }
     responses.insert(
         "default".to_owned(),
         json!({ "$ref": "#/components/responses/Problem" }),

@@ -59,6 +59,8 @@ pub struct Operation {
     pub status: StatusCode,
     /// The content of a good answer; `None`: nothing.
     pub answer: Option<Content>,
+    /// The content of refusals with these statuses, if they say more than a problem does.
+    pub refusal: Option<(&'static [StatusCode], SchemaOf)>,
     /// Another path that leads to it, from before there was this API.
     pub also: Option<&'static str>,
     handler: MethodRouter<Arc<Api>>,
@@ -86,6 +88,7 @@ impl Operation {
             headers: &[],
             status: StatusCode::OK,
             answer: None,
+            refusal: None,
             also: None,
             handler,
         }
@@ -184,6 +187,15 @@ impl Operation {
     pub fn answers_of(self, media: &'static str, schema: Option<SchemaOf>) -> Self {
         Self {
             answer: Some(Content { media, schema }),
+            ..self
+        }
+    }
+
+    /// The content of refusals with these statuses: a problem with further members.
+    #[must_use]
+    pub fn refuses<T: JsonSchema>(self, statuses: &'static [StatusCode]) -> Self {
+        Self {
+            refusal: Some((statuses, |generator| generator.subschema_for::<T>())),
             ..self
         }
     }

@@ -4,7 +4,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use weir_dialect::WriteFailure;
 use weir_model::Diagnostic;
 use weir_store::{CommitError, StoreError};
@@ -57,6 +57,8 @@ pub struct Problem {
     errors: Vec<Value>,
     /// The change that another user has made to the document, if that is the reason.
     changed: Option<LastChange>,
+    /// Further members (RFC 9457, section 3.2).
+    more: Map<String, Value>,
 }
 
 impl Problem {
@@ -68,7 +70,39 @@ impl Problem {
             detail: detail.into(),
             errors: Vec::new(),
             changed: None,
+            more: Map::new(),
         }
+    }
+
+    /// With further members; none takes the place of the problem's own.
+    #[must_use]
+    pub fn with_members(self, more: Map<String, Value>) -> Self {
+        Self { more, ..self }
+    }
+
+    /// Whether what was asked for is refused for what it is, and not for who asks, or because something else fails.
+    pub fn is_refusal(&self) -> bool {
+        matches!(
+            self.status,
+            StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY
+        )
+    }
+
+    /// Its members, without the further ones.
+    pub fn body(&self) -> Value {
+        let mut body = json!({
+            "type": self.kind.map_or_else(|| type_of(self.status), |kind| format!("{TYPES}{kind}")),
+            "title": self.status.canonical_reason(),
+            "status": self.status.as_u16(),
+            "detail": self.detail,
+        });
+        if !self.errors.is_empty() {
+            body["errors"] = json!(self.errors);
+        }
+        if let Some(changed) = &self.changed {
+            body["changed"] = json!(changed);
+        }
+        body
     }
 
     /// With a type of its own.
@@ -218,17 +252,11 @@ impl From<WriteFailure> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut body = json!({
-            "type": self.kind.map_or_else(|| type_of(self.status), |kind| format!("{TYPES}{kind}")),
-            "title": self.status.canonical_reason(),
-            "status": self.status.as_u16(),
-            "detail": self.detail,
-        });
-        if !self.errors.is_empty() {
-            body["errors"] = Value::Array(self.errors);
-        }
-        if let Some(changed) = self.changed {
-            body["changed"] = json!(changed);
+        let mut body = self.body();
+        if let Some(members) = body.as_object_mut() {
+            for (name, value) in self.more {
+                members.entry(name).or_insert(value);
+            }
         }
         let kind = [(header::CONTENT_TYPE, "application/problem+json")];
         (self.status, kind, format!("{body}\n")).into_response()

@@ -1,6 +1,6 @@
 //! `weir api`: the life of an API through a running Weir's own API. `lint` needs no server.
 
-use super::{address, encoded, make};
+use super::{address, answer, encoded, make, text};
 use crate::args::{
     ApiArgs, ApiCommand, LevelArg, LintArgs, LintOutput, OnServer, Output, PublicationArgs, RemoteArgs,
     ReviewArgs, StepArgs, VersionArgs,
@@ -418,20 +418,29 @@ fn publish(
     dry_run: bool,
     on: &OnServer,
 ) -> CommandResult {
-    let path = path_of(of, step);
-    let body = make(
+    let body = Value::Object(body);
+    let (status, answered) = answer(
         &on.remote,
-        call(
-            &on.remote,
-            Method::POST,
-            &path,
-            Some(&Value::Object(body)),
-            dry_run,
-        ),
+        call(&on.remote, Method::POST, &path_of(of, step), Some(&body), dry_run),
     )?;
-    Ok(CommandOutput::succeeded(printed(on, &body, |answer| {
-        answer["text"].as_str().unwrap_or_default().to_owned()
-    })))
+    let changes = |answer: &Value| answer["text"].as_str().unwrap_or_default().to_owned();
+    if status.is_success() {
+        return Ok(CommandOutput::succeeded(printed(on, &answered, changes)));
+    }
+    // A dry run tells what would change, and all that refuses it.
+    let problem: Value = serde_json::from_slice(&answered).unwrap_or_default();
+    let told = match problem["refused"].as_array() {
+        Some(all) => all.iter().map(|it| text::problem(status.as_u16(), it)).collect(),
+        None => text::problem(status.as_u16(), &problem),
+    };
+    let stdout = match problem["text"].is_string() {
+        true => printed(on, &answered, changes),
+        false => String::new(),
+    };
+    Err(CommandOutput {
+        stdout,
+        ..CommandOutput::failed(1, told)
+    })
 }
 
 /// A date such as `2026-12-01`, or seconds since 1970.

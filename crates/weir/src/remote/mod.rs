@@ -17,7 +17,7 @@ use crate::outcome::CommandOutput;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use serde_json::{Value, json};
 use std::time::Duration;
-use weir_control::http::{ClientRequest, Method};
+use weir_control::http::{ClientRequest, Method, StatusCode};
 
 /// Validating and committing a large configuration takes its time.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -98,7 +98,17 @@ fn told(remote: &RemoteArgs, call: ClientRequest, tell: impl Fn(&Value) -> Strin
 }
 
 /// Makes a call. Returns the body of a good answer.
-fn make(remote: &RemoteArgs, mut call: ClientRequest) -> Result<Vec<u8>, CommandOutput> {
+fn make(remote: &RemoteArgs, call: ClientRequest) -> Result<Vec<u8>, CommandOutput> {
+    let (status, body) = answer(remote, call)?;
+    if status.is_success() {
+        return Ok(body);
+    }
+    let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
+    Err(CommandOutput::failed(1, text::problem(status.as_u16(), &answer)))
+}
+
+/// Makes a call. Returns the status and the body of its answer.
+fn answer(remote: &RemoteArgs, mut call: ClientRequest) -> Result<(StatusCode, Vec<u8>), CommandOutput> {
     call.timeout = TIMEOUT;
     let token = remote.read_token()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -106,15 +116,10 @@ fn make(remote: &RemoteArgs, mut call: ClientRequest) -> Result<Vec<u8>, Command
         Ok(runtime) => runtime.block_on(call.token(token.as_deref()).make()),
         Err(error) => return Err(CommandOutput::failed(2, format!("weir: {error}\n"))),
     };
-    let (status, body) = match made {
-        Ok(answered) => answered,
-        Err(error) => return Err(CommandOutput::failed(2, format!("weir: {error}\n"))),
-    };
-    if status.is_success() {
-        return Ok(body.to_vec());
+    match made {
+        Ok((status, body)) => Ok((status, body.to_vec())),
+        Err(error) => Err(CommandOutput::failed(2, format!("weir: {error}\n"))),
     }
-    let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
-    Err(CommandOutput::failed(1, text::problem(status.as_u16(), &answer)))
 }
 
 /// All but unreserved characters (RFC 3986, 2.3).

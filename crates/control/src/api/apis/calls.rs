@@ -9,8 +9,8 @@ use crate::api::operation::{Operation, WRITES};
 use crate::api::shapes::List;
 use crate::api::shapes::lifecycle::{
     AdoptionResponse, ApprovalResponse, CredentialResponse, DiffResponse, DraftResponse, HookResponse,
-    LintResponse, PublicationResponse, PublishResponse, ReviewResponse, SubscriptionResponse,
-    VersionResponse, VersionSummary,
+    LintResponse, PublicationResponse, PublishRefusal, PublishResponse, ReviewResponse, StepResponse,
+    SubscriptionResponse, VersionResponse, VersionSummary,
 };
 use axum::http::StatusCode;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -24,6 +24,8 @@ use weir_apis::entities::{
 const JSON: &str = "application/json";
 /// What a note is.
 const NOTE: &str = "Why, for the history.";
+/// What refuses a publish, of which a dry run says more.
+const REFUSED: &[StatusCode] = &[StatusCode::CONFLICT, StatusCode::UNPROCESSABLE_ENTITY];
 const DRY_RUN: &[&str] = &["Weir-Dry-Run"];
 const MATCHES: &[&str] = &["If-Match", "If-None-Match", "Weir-Dry-Run"];
 const ENVIRONMENT: &str = "/api/v1/environments/{environment}";
@@ -392,6 +394,14 @@ fn of_plans() -> Vec<Operation> {
     ]
 }
 
+/// What a publish answers, whichever call asks for it.
+fn published(operation: Operation) -> Operation {
+    operation
+        .headers(MATCHES)
+        .answers::<PublishResponse>()
+        .refuses::<PublishRefusal>(REFUSED)
+}
+
 fn of_publications() -> Vec<Operation> {
     let (see, act) = (Action::ApisRead, Action::ApisPublish);
     let step = |path, id, summary, operation: fn(&'static str, &'static str, Action) -> Operation| {
@@ -399,7 +409,7 @@ fn of_publications() -> Vec<Operation> {
             .about("Publications", summary)
             .headers(DRY_RUN)
             .body_of(JSON, Some(only_note))
-            .answers::<Publication>()
+            .answers::<StepResponse>()
     };
     vec![
         Operation::get("/api/v1/publications", "listPublications", see, publish::list)
@@ -412,39 +422,33 @@ fn of_publications() -> Vec<Operation> {
         Operation::get(PUBLICATION, "getPublication", see, publish::read)
             .about("Publications", "Reads a publication with its history")
             .answers::<PublicationResponse>(),
-        step(
+        published(step(
             PUBLICATION,
             "publish",
             "Publishes a revision; a dry run tells what would change",
             |path, id, action| Operation::post(path, id, action, publish::publish),
-        )
-        .headers(MATCHES)
+        ))
         .body::<publish::PublishRequest>()
-        .answers::<PublishResponse>()
         .description("Of two who publish at once, one wins. The other is told by whom with 412."),
         Operation::delete(PUBLICATION, "removePublication", act, lifecycle::remove)
             .about("Publications", "Removes a publication with all its routes")
             .headers(DRY_RUN)
             .body::<lifecycle::Removal>()
             .description("With subscriptions it needs `force`, and their applications are notified."),
-        step(
+        published(step(
             "/api/v1/publications/{api}/{version}/{environment}/rollback",
             "rollbackPublication",
             "Publishes an older revision; the runtime stays",
             |path, id, action| Operation::post(path, id, action, publish::rollback),
-        )
-        .headers(MATCHES)
-        .body::<publish::PublishRequest>()
-        .answers::<PublishResponse>(),
-        step(
+        ))
+        .body::<publish::PublishRequest>(),
+        published(step(
             "/api/v1/publications/{api}/{version}/{environment}/promote",
             "promotePublication",
             "Publishes the same revision in another environment",
             |path, id, action| Operation::post(path, id, action, publish::promote),
-        )
-        .headers(MATCHES)
-        .body::<publish::PromoteRequest>()
-        .answers::<PublishResponse>(),
+        ))
+        .body::<publish::PromoteRequest>(),
         step(
             "/api/v1/publications/{api}/{version}/{environment}/deprecation",
             "deprecatePublication",

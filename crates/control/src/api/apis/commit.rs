@@ -52,6 +52,8 @@ pub struct CommitResult<A> {
     pub documents: Vec<Value>,
     /// The results of the tests, if any were to be run.
     pub report: Option<TestReport>,
+    /// What a dry run found last, if that would refuse the write.
+    pub refusal: Option<Problem>,
     /// The store's revision.
     pub revision: u64,
     pub is_dry: bool,
@@ -83,7 +85,7 @@ impl Api {
     }
 
     /// The same, with a search on a thread of its own, whose result `settle` puts into the write, and with tests that are run by what
-    /// gateways would serve; `judge` says whether what came of them refuses it.
+    /// gateways would serve; `judge` says whether what came of them refuses it. A dry run that is refused tells as much as it can.
     pub(super) async fn manage_tested<A: Send, F: Send + 'static>(
         self: &Arc<Self>,
         caller: &Caller,
@@ -98,7 +100,8 @@ impl Api {
             impl Fn(&TestReport) -> Result<(), Problem> + Send,
         ),
     ) -> Result<CommitResult<A>, Problem> {
-        let whose = (&*caller.name(), is_dry_run(headers));
+        let is_dry = is_dry_run(headers);
+        let whose = (&*caller.name(), is_dry, is_dry);
         self.manage_with(whose, now(), work, (searching, testing)).await
     }
 
@@ -114,12 +117,14 @@ impl Api {
             |_: &mut Library, _: &mut WriteEffects<A>, (): ()| Ok(()),
         );
         let testing = (|_: &A| None, |_: &TestReport| Ok(()));
+        let whose = (whose.0, whose.1, false);
         self.manage_with(whose, now, work, (searching, testing)).await
     }
 
     async fn manage_with<A: Send, F: Send + 'static>(
         self: &Arc<Self>,
-        (author, is_dry): (&str, bool),
+        // The last: whether a refusal is told together with what would change.
+        (author, is_dry, is_told): (&str, bool, bool),
         now: u64,
         mut work: impl FnMut(&mut Library) -> Result<WriteEffects<A>, Problem> + Send,
         ((search, settle), (trial, judge)): (
@@ -137,30 +142,43 @@ impl Api {
             let (documents, head) = self.store.read("").await?;
             let mut library = Library::new(documents);
             let mut done = work(&mut library)?;
+            let mut refusal = None;
             if let Some(search) = search(&done.answer) {
                 let (searched, found) = self.search(library, search).await?;
                 library = searched;
-                settle(&mut library, &mut done, found)?;
+                match found {
+                    Ok(found) => settle(&mut library, &mut done, found)?,
+                    Err(problem) => refusal = told(is_told, Err(problem))?,
+                }
             }
-            let mut rendered = rendered(&library, &done.publications, now)?;
+            let mut rendered = match rendered(&library, &done.publications, now) {
+                Ok(rendered) => rendered,
+                Err(problem) => {
+                    refusal = told(is_told, Err(problem))?;
+                    Changes::new()
+                }
+            };
             // Routes that a publication takes over are gateways' documents, too.
             let is_entity = |key: &Key| key.as_str().starts_with(PREFIX);
             let others = library.changes().iter().filter(|(key, _)| !is_entity(key));
             rendered.extend(others.map(|(key, value)| (key.clone(), value.clone())));
             let library = Arc::new(library);
-            if !rendered.is_empty() {
-                self.dry_compile(&library, &rendered).await?;
+            if refusal.is_none() && !rendered.is_empty() {
+                refusal = told(is_told, self.dry_compile(&library, &rendered).await)?;
             }
             let report = match trial(&done.answer) {
-                Some(trial) => Some(trial.run(self, &library, &rendered).await?),
-                None => None,
+                Some(trial) if refusal.is_none() => Some(trial.run(self, &library, &rendered).await?),
+                _ => None,
             };
-            report.as_ref().map_or(Ok(()), &judge)?;
+            if let Some(report) = &report {
+                refusal = told(is_told, judge(report))?;
+            }
             let documents = changes_json(&library, &rendered);
             let written = |revision: u64, answer| CommitResult {
                 answer,
                 documents,
                 report,
+                refusal,
                 revision,
                 is_dry,
             };
@@ -192,15 +210,15 @@ impl Api {
         self: &Arc<Self>,
         library: Library,
         search: Search<F>,
-    ) -> Result<(Library, F), Problem> {
+    ) -> Result<(Library, Result<F, Problem>), Problem> {
         let api = Arc::clone(self);
         let searching = tokio::task::spawn_blocking(move || {
             let found = search(&api, &library);
-            found.map(|found| (library, found))
+            (library, found)
         });
         searching
             .await
-            .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?
+            .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))
     }
 
     /// Refuses what would not be served whole, and is not broken without the write.
@@ -217,6 +235,15 @@ impl Api {
             true => Ok(()),
             false => Err(Problem::step("compile", broken)),
         }
+    }
+}
+
+/// What refuses a write, where it is told together with what would change; elsewhere it ends the write.
+fn told(is_told: bool, outcome: Result<(), Problem>) -> Result<Option<Problem>, Problem> {
+    match outcome {
+        Ok(()) => Ok(None),
+        Err(problem) if is_told && problem.is_refusal() => Ok(Some(problem)),
+        Err(problem) => Err(problem),
     }
 }
 

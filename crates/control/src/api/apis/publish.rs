@@ -11,7 +11,7 @@ use super::{specs, versions};
 use crate::access::{Action, Caller, Scope};
 use crate::api::precondition::{Precondition, tagged};
 use crate::api::writing::tried;
-use crate::api::{Api, Problem};
+use crate::api::{Api, Problem, is_dry_run};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -84,6 +84,25 @@ struct PublicationChange<'w> {
     request: &'w PublishRequest,
     /// Whether changes that break callers are what is asked for.
     may_break: bool,
+    /// Whether nothing is committed: then the steps behind one that refuses tell what they find, too.
+    is_dry: bool,
+}
+
+impl PublicationChange<'_> {
+    /// The outcome of a step. A refusal ends the publish; a dry run notes it and goes on.
+    fn pass<T: Default>(
+        &self,
+        refused: &mut Vec<Problem>,
+        outcome: Result<T, Problem>,
+    ) -> Result<T, Problem> {
+        match outcome {
+            Err(problem) if self.is_dry && problem.is_refusal() => {
+                refused.push(problem);
+                Ok(T::default())
+            }
+            outcome => outcome,
+        }
+    }
 }
 
 /// The results of the steps, for the answer.
@@ -95,6 +114,10 @@ struct PublishResult {
     findings: Vec<Finding>,
     forced: Vec<String>,
     approval: Option<String>,
+    /// What would refuse it, in a dry run.
+    refused: Vec<Problem>,
+    /// Whether it is a rollback to what is published already.
+    is_unchanged: bool,
 }
 
 pub async fn list(
@@ -203,6 +226,7 @@ async fn run(
         request,
         // Going back takes away what was added since.
         may_break: action == "rollback",
+        is_dry: is_dry_run(&step.headers),
     };
     if request
         .override_tests
@@ -290,17 +314,21 @@ fn answer(written: CommitResult<PublishResult>) -> Result<Response, Problem> {
         found,
         findings,
         forced,
+        mut refused,
+        is_unchanged,
         ..
     } = written.answer;
+    let is_unchanged = is_unchanged && written.documents.is_empty();
+    refused.extend(written.refusal);
     let count = |level: Level| findings.iter().filter(|it| it.level == level).count();
     let mut body = json!({
         "publication": publication.id(),
         "revision": publication.revision,
         "hash": publication.hash,
         "state": publication.state,
-        "commit": if written.is_dry { Value::Null } else { written.revision.into() },
+        "commit": if written.is_dry || is_unchanged { Value::Null } else { written.revision.into() },
         "breaking": diff.is_breaking(),
-        "text": text_of((&publication, &diff, &plans), &found, &written.documents),
+        "text": text_of((&publication, &diff, &plans), (&found, is_unchanged), &written.documents),
         "diff": { "operations": diff.operations, "documents": written.documents, "plans": plans },
         "conflicts": found.conflicts,
         "lint": { "errors": count(Level::Error), "warnings": count(Level::Warn) },
@@ -310,16 +338,27 @@ fn answer(written: CommitResult<PublishResult>) -> Result<Response, Problem> {
     if found.unchecked > 0 {
         body["unchecked_routes"] = found.unchecked.into();
     }
-    Ok(match written.is_dry {
-        true => tried(Json(body)),
-        false => Json(body).into_response(),
+    if is_unchanged {
+        body["unchanged"] = true.into();
+    }
+    Ok(match (written.is_dry, refused.is_empty()) {
+        (true, true) => tried(Json(body)),
+        (true, false) => tried(refusal(refused, body)),
+        (false, _) => Json(body).into_response(),
     })
+}
+
+/// The answer to a dry run that would be refused: the first refusal, with all of them, and what would change.
+fn refusal(mut refused: Vec<Problem>, mut outcome: Value) -> Problem {
+    outcome["refused"] = refused.iter().map(Problem::body).collect();
+    let members = outcome.as_object_mut().map(std::mem::take);
+    refused.swap_remove(0).with_members(members.unwrap_or_default())
 }
 
 /// The changes of a publish, in lines: the console and the command line show exactly this.
 fn text_of(
     (publication, diff, plans): (&Publication, &Diff, &[PlanChange]),
-    found: &ConflictsFound,
+    (found, is_unchanged): (&ConflictsFound, bool),
     documents: &[Value],
 ) -> String {
     let mut text = format!(
@@ -331,6 +370,9 @@ fn text_of(
     );
     if publication.state == PublicationState::Disabled {
         text.push_str("! it is disabled: nothing of it is served until it is enabled\n");
+    }
+    if is_unchanged {
+        text.push_str("nothing changes: this is what is published\n");
     }
     for it in found.told() {
         text.push_str(&format!("! {it}\n"));
@@ -374,20 +416,28 @@ fn steps(
         let known = &publication.runtime.hosts;
         publication.runtime = checked(runtime, known)?;
     }
+    let mut refused = Vec::new();
     let findings = linted(library, &environment, &revision, &publication.runtime)?;
+    wanted.pass(&mut refused, passable(&environment, &findings))?;
     let both = (known.as_ref(), &publication);
-    let approval = approved(library, caller, &environment, both, &revision, request)?;
+    let approval = approved(library, caller, &environment, both, &revision, request);
+    let approval = wanted.pass(&mut refused, approval)?;
     (publication.revision, publication.hash) = (revision.number, revision.hash.clone());
     (publication.canary, publication.taken_back) = (None, None);
     let diff = difference(library, known.as_ref(), &revision)?;
     let plans = plan_changes(library, known.as_ref(), &revision)?;
     let mut forced = Vec::new();
     if known.is_some() && diff.is_breaking() && !wanted.may_break {
-        forced = broken_by(&diff);
-        if !request.force {
-            return Err(refused("breaking", "callers would break", &forced));
+        match request.force {
+            true => forced = broken_by(&diff),
+            false => {
+                let problem = unforced("breaking", "callers would break", &broken_by(&diff));
+                wanted.pass(&mut refused, Err::<(), Problem>(problem))?;
+            }
         }
     }
+    let is_unchanged =
+        wanted.action == "rollback" && !request.take_over && known.as_ref() == Some(&publication);
     library.put(&library::publication_key(&id), &publication)?;
     if request.take_over {
         // The routes may be those of another team, which has no say in this API.
@@ -414,6 +464,8 @@ fn steps(
             findings,
             forced,
             approval,
+            refused,
+            is_unchanged,
         },
     })
 }
@@ -426,12 +478,18 @@ fn conclude(
     (result, found): (&mut PublishResult, ConflictsFound),
 ) -> Result<(), Problem> {
     let (name, version, request) = (wanted.api, wanted.version, wanted.request);
+    if result.is_unchanged {
+        return Ok(());
+    }
     if !found.conflicts.is_empty() || found.unchecked > 0 {
         let told = found.told();
-        if !request.force {
-            return Err(refused("conflicts", "others take these calls", &told));
+        match request.force {
+            true => result.forced.extend(told),
+            false => {
+                let problem = unforced("conflicts", "others take these calls", &told);
+                wanted.pass(&mut result.refused, Err::<(), Problem>(problem))?;
+            }
         }
-        result.forced.extend(told);
     }
     result.found = found;
     if let Some(reason) = &request.override_tests
@@ -454,7 +512,8 @@ fn conclude(
     let mut entity = library.version(name, version)?;
     if entity.line == LineState::Retired {
         let detail = format!("{name} {version} is retired");
-        return Err(Problem::new(StatusCode::CONFLICT, detail));
+        let problem = Problem::new(StatusCode::CONFLICT, detail);
+        wanted.pass(&mut result.refused, Err::<(), Problem>(problem))?;
     }
     if entity.line == LineState::Draft {
         entity.line = states::line(entity.line, LineState::Published)?;
@@ -491,7 +550,7 @@ fn broken_by(diff: &Diff) -> Vec<String> {
     told.collect()
 }
 
-fn refused(kind: &'static str, what: &str, told: &[String]) -> Problem {
+fn unforced(kind: &'static str, what: &str, told: &[String]) -> Problem {
     let errors = told.iter().map(|it| (String::new(), it.clone())).collect();
     let detail = format!(
         "{kind}: {what}: {}; 'force' publishes all the same",
@@ -512,7 +571,11 @@ fn linted(
     let options = Options {
         base_path: Some(&runtime.base_path),
     };
-    let findings = lint::run(&text, &description, &ruleset, options);
+    Ok(lint::run(&text, &description, &ruleset, options))
+}
+
+/// Whether findings of lint let a publish pass.
+fn passable(environment: &weir_apis::entities::Environment, findings: &[Finding]) -> Result<(), Problem> {
     // A linter's findings block nothing unless the environment says so; the compile reports what a gateway cannot
     // serve.
     if let Some(level) = environment.lint_blocks {
@@ -521,7 +584,7 @@ fn linted(
             return Err(specs::unreadable(&blocking));
         }
     }
-    Ok(findings)
+    Ok(())
 }
 
 /// Whether an approval is for another runtime than the one that a publish would have.

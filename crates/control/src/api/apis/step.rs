@@ -88,7 +88,8 @@ impl Step {
         }
     }
 
-    /// Changes the publication and its version, renders it, and notes the step.
+    /// Changes the publication and its version, renders it, and notes the step. A step that finds all as it should be is no
+    /// commit, and the answer says so.
     pub async fn change(
         mut self,
         action: &'static str,
@@ -102,7 +103,11 @@ impl Step {
                 self.permit(library, action)?;
                 let mut publication = library.publication(&id)?;
                 let mut entity = library.version(name, version)?;
+                let before = (publication.clone(), entity.clone());
                 work(&mut publication, &mut entity)?;
+                if (&publication, &entity) == (&before.0, &before.1) {
+                    return Ok(WriteEffects::quiet("", (publication, true)));
+                }
                 if let Some(canary) = &publication.canary {
                     library.revision(name, version, canary.revision)?;
                 }
@@ -120,10 +125,15 @@ impl Step {
                 Ok(WriteEffects {
                     note: format!("{action} {name} {version} in {}", self.environment),
                     publications: BTreeSet::from([id.clone()]),
-                    answer: publication,
+                    answer: (publication, false),
                 })
             })
             .await?;
-        Ok(Json(json!(written.answer)))
+        let (publication, is_unchanged) = written.answer;
+        let mut answer = json!(publication);
+        if is_unchanged {
+            answer["unchanged"] = true.into();
+        }
+        Ok(Json(answer))
     }
 }

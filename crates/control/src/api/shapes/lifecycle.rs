@@ -3,9 +3,9 @@
 
 use crate::api::apis::conflicts::Conflict;
 use crate::api::fleet::Rollout;
+use crate::api::shapes::{DocumentChange, ProblemShape};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::collections::BTreeSet;
 use weir_apis::Level;
 use weir_apis::call_tests::TestReport;
@@ -43,6 +43,8 @@ pub struct DraftSummary {
     pub state: DraftState,
     /// SHA-256 of what it holds.
     pub hash: String,
+    /// The last review; `null`: there was none.
+    pub review: Option<Review>,
 }
 
 /// A version with the operations of its draft, and what lint finds in it.
@@ -170,6 +172,17 @@ pub struct PublicationResponse {
     pub rollout: Rollout,
 }
 
+/// A publication after a step of its life.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct StepResponse {
+    /// The publication.
+    #[serde(flatten)]
+    pub publication: Publication,
+    /// `true`: all was as it should be already, and nothing was committed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchanged: Option<bool>,
+}
+
 /// What a publish, a promotion or a rollback did, or would do.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct PublishResponse {
@@ -181,8 +194,11 @@ pub struct PublishResponse {
     pub hash: String,
     /// Whether it is served.
     pub state: PublicationState,
-    /// The revision of the store that it made; `null`: a dry run, which changed nothing.
+    /// The revision of the store that it made; `null`: nothing was changed, as by a dry run.
     pub commit: Option<u64>,
+    /// `true`: a rollback to what is published already, which is no commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchanged: Option<bool>,
     /// Whether a change breaks callers.
     pub breaking: bool,
     /// What changes, in lines for people.
@@ -199,13 +215,27 @@ pub struct PublishResponse {
     pub tests: Option<TestReport>,
 }
 
+/// A publish that is refused. A dry run that gets as far as knowing what would change tells that, too.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct PublishRefusal {
+    /// What refuses it first.
+    #[serde(flatten)]
+    pub problem: ProblemShape,
+    /// The outcome, if it were not refused; absent: it is no dry run, or a step before refuses it.
+    #[serde(flatten)]
+    pub outcome: Option<PublishResponse>,
+    /// All that refuses it, in the order of the steps; the first is this problem.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<ProblemShape>,
+}
+
 /// What a publish changes.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct PublishDiff {
     /// Operations.
     pub operations: Vec<OperationChange>,
     /// Documents of gateways, each with its key and what becomes of it.
-    pub documents: Vec<Value>,
+    pub documents: Vec<DocumentChange>,
     /// Plans that open something else.
     pub plans: Vec<PlanChange>,
 }

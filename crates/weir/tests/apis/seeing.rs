@@ -385,5 +385,8 @@ fn calls_and_boards_of_one_api_are_for_those_who_may_read_them() {
         .expect(404);
     people
         .ask(&of_pets, "GET", "/api/v1/alerts", Value::Null)
+        .expect(200);
+    people
+        .ask(&of_pets, "POST", "/api/v1/alerts", json!({}))
         .expect(403);
 }

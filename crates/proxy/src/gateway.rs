@@ -9,7 +9,6 @@ use crate::limits::Limits;
 use crate::log_sinks::{self, GatewayLogLines, LogSinks};
 use crate::panics::{AbortOnPanic, WORKER_THREADS};
 use crate::proxy_protocol::ProxyProtocolTrust;
-use crate::redis;
 use crate::run_worker;
 use crate::shared::{ErrorRenderers, PublishedSnapshot, Shared, publish};
 use crate::stream::StreamListen;
@@ -22,7 +21,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::watch;
-use weir_plugin::RedisCall;
 use weir_snapshot::Snapshot;
 use weir_telemetry::access_log::{AccessLog, AccessLogHandle};
 use weir_telemetry::metrics::Registry;
@@ -222,16 +220,6 @@ impl Gateway {
     /// The snapshot that is served now.
     pub fn published(&self) -> Arc<PublishedSnapshot> {
         self.shared.published.load_full()
-    }
-
-    /// Runs a script of a Redis and waits for what it answers with: numbers and texts. `None`: there is no answer. Not to
-    /// be called by a worker, nor where other tasks wait.
-    pub fn run_script(&self, call: RedisCall) -> Option<(Vec<i64>, Vec<Vec<u8>>)> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build_local(tokio::runtime::LocalOptions::default())
-            .ok()?;
-        runtime.block_on(redis::run_once(&self.shared, call, seed(usize::MAX - 3)))
     }
 
     /// How all targets stand.

@@ -2,10 +2,11 @@
 //! `/proxy-cache-advanced` and
 //! `/graphql-proxy-cache-advanced` are the same for those plugins.
 //!
+//! **What it is not**: what instances keep in a Redis (`strategy: redis`) is not reached, and calls for it are refused.
+//!
 //! Responses are kept by gateways, each in its own memory. The one of this process is asked directly; others
 //! get orders to forget through the store, from a document that is soon gone ([`PURGES`]). A process that serves no
-//! calls keeps no responses: it lists none, and passes on what is to be forgotten. What instances keep in a Redis
-//! (`strategy: redis`) is asked for there, by a process that serves calls.
+//! calls keeps no responses: it lists none, and passes on what is to be forgotten.
 
 use super::Admin;
 use super::call::ApiCall;
@@ -22,7 +23,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 use weir_dialect::PURGES;
 use weir_plugin::Headers;
-use weir_plugins::proxy_cache::{CachedResponse, Caches, Purge, RedisUnavailable};
+use weir_plugins::proxy_cache::{CachedResponse, Purge};
 use weir_store::{Change, Key};
 
 /// For how long such a document stays. Gateways that are away for longer have lost their memory, or keep what they have
@@ -60,24 +61,28 @@ pub async fn answer(admin: &Admin, call: &ApiCall) -> Result<ApiResponse, Failur
         None => "DELETE, OPTIONS",
         Some(_) => "DELETE, GET, HEAD, OPTIONS",
     };
-    let places = places(admin, call, path[0], plugin);
+    let CacheLocations { zones, has_redis } = places(admin, call, path[0], plugin);
+    if has_redis && zones.is_empty() && call.method != Method::OPTIONS {
+        return Err(Failure::message(StatusCode::BAD_REQUEST, IN_REDIS));
+    }
     match call.method {
         Method::OPTIONS => Ok(ApiResponse::options(methods)),
-        Method::DELETE => forget(admin, call, places, key).await,
-        Method::GET | Method::HEAD if key.is_some() => {
-            find_entry(admin, places, key.unwrap_or_default()).await
-        }
+        Method::DELETE => forget(admin, call, &zones, key).await,
+        Method::GET | Method::HEAD if key.is_some() => find_entry(admin, &zones, key.unwrap_or_default()),
         _ => Ok(ApiResponse::method_not_allowed()),
     }
 }
 
-/// The names of the stores in which instances keep responses.
+/// The answer to calls for responses in a Redis.
+const IN_REDIS: &str = "the Admin API does not reach responses of the strategy 'redis': delete the keys of the cache in the Redis";
+
+/// The stores in which instances keep responses.
 #[derive(Default)]
 struct CacheLocations {
     /// The stores of those that keep them in memory.
-    in_memory: BTreeSet<String>,
-    /// The stores of those that keep them in a Redis.
-    in_redis: BTreeSet<String>,
+    zones: BTreeSet<String>,
+    /// Whether others keep them in a Redis.
+    has_redis: bool,
 }
 
 /// The places of the workspace's instances of a plugin, or of one instance.
@@ -96,62 +101,22 @@ fn places(admin: &Admin, call: &ApiCall, name: &str, plugin: Option<&str>) -> Ca
         let Some(config) = fields.get("config").filter(|_| is_it) else {
             continue;
         };
-        let Some(zone) = config["memory"]["dictionary_name"].as_str() else {
-            continue;
-        };
-        let zones = match config["strategy"] == "redis" {
-            true => &mut places.in_redis,
-            false => &mut places.in_memory,
-        };
-        zones.insert(zone.to_owned());
+        if config["strategy"] == "redis" {
+            places.has_redis = true;
+        } else if let Some(zone) = config["memory"]["dictionary_name"].as_str() {
+            places.zones.insert(zone.to_owned());
+        }
     }
     places
 }
 
-async fn find_entry(admin: &Admin, places: CacheLocations, key: &str) -> Result<ApiResponse, Failure> {
+fn find_entry(admin: &Admin, zones: &BTreeSet<String>, key: &str) -> Result<ApiResponse, Failure> {
     let caches = admin.options.node.caches.as_ref();
-    let in_memory = places
-        .in_memory
+    let found = zones
         .iter()
         .find_map(|zone| caches?.response(crate::NAME, zone, key, now_ms()));
-    let found = match (in_memory, caches.cloned()) {
-        (None, Some(caches)) => {
-            let key = key.to_owned();
-            with_redis(move || find_in_redis(&caches, &places.in_redis, &key)).await?
-        }
-        (in_memory, _) => in_memory,
-    };
     let response = found.ok_or_else(Failure::not_found)?;
     Ok(ApiResponse::ok(&entry_json(&response, key)))
-}
-
-fn find_in_redis(
-    caches: &Caches,
-    zones: &BTreeSet<String>,
-    key: &str,
-) -> Result<Option<CachedResponse>, RedisUnavailable> {
-    for zone in zones {
-        let found = caches.response_in_redis(crate::NAME, zone, key, now_ms())?;
-        if found.is_some() {
-            return Ok(found);
-        }
-    }
-    Ok(None)
-}
-
-/// Does what waits for a Redis, while other calls are answered.
-async fn with_redis<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, RedisUnavailable> + Send + 'static,
-) -> Result<T, Failure> {
-    let done = tokio::task::spawn_blocking(work).await;
-    match done {
-        Ok(Ok(done)) => Ok(done),
-        Ok(Err(RedisUnavailable)) => {
-            let words = "the Redis of the cache does not answer";
-            Err(Failure::message(StatusCode::INTERNAL_SERVER_ERROR, words))
-        }
-        Err(_) => Err(Failure(ApiResponse::unexpected())),
-    }
 }
 
 fn now_ms() -> u64 {
@@ -194,30 +159,19 @@ fn headers(headers: &Headers) -> Map<String, Value> {
 async fn forget(
     admin: &Admin,
     call: &ApiCall,
-    places: CacheLocations,
+    zones: &BTreeSet<String>,
     key: Option<&str>,
 ) -> Result<ApiResponse, Failure> {
-    let purge = |zone: &String, in_redis: bool| Purge {
+    let purge = |zone: &String| Purge {
         dialect: crate::NAME,
         zone: zone.clone(),
         key: key.map(str::to_owned),
-        in_redis,
     };
-    let mut purges: Vec<Purge> = places.in_memory.iter().map(|zone| purge(zone, false)).collect();
-    let in_redis: Vec<Purge> = places.in_redis.iter().map(|zone| purge(zone, true)).collect();
-    let mut is_forgotten = false;
-    match &admin.options.node.caches {
-        // Gateways do it.
-        None => purges.extend(in_redis),
-        Some(caches) => {
-            if let Some(key) = key {
-                purges.retain(|purge| caches.response(crate::NAME, &purge.zone, key, now_ms()).is_some());
-            }
-            let (caches, dry_run) = (caches.clone(), call.dry_run);
-            is_forgotten = with_redis(move || forget_in_redis(&caches, &in_redis, dry_run)).await?;
-        }
+    let mut purges: Vec<Purge> = zones.iter().map(purge).collect();
+    if let (Some(caches), Some(key)) = (&admin.options.node.caches, key) {
+        purges.retain(|purge| caches.response(crate::NAME, &purge.zone, key, now_ms()).is_some());
     }
-    if key.is_some() && purges.is_empty() && !is_forgotten {
+    if key.is_some() && purges.is_empty() {
         return Err(Failure::not_found());
     }
     let writer = writer_of(call);
@@ -237,21 +191,6 @@ async fn forget(
         }
     }
     Ok(answer)
-}
-
-/// Forgets what is in a Redis, and says whether there was something; `dry_run`: it only says so.
-fn forget_in_redis(caches: &Caches, purges: &[Purge], dry_run: bool) -> Result<bool, RedisUnavailable> {
-    let mut was_there = false;
-    for purge in purges {
-        was_there |= match (&purge.key, dry_run) {
-            (_, false) => caches.forget_in_redis(purge)?,
-            (Some(key), true) => caches
-                .response_in_redis(purge.dialect, &purge.zone, key, now_ms())?
-                .is_some(),
-            (None, true) => true,
-        };
-    }
-    Ok(was_there)
 }
 
 /// The document that informs other processes.

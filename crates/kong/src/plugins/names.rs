@@ -93,7 +93,7 @@ pub static NAMES: &[PluginName] = &[
     .paid(),
     PluginName::differs(
         "graphql-proxy-cache-advanced",
-        &["while the Redis of `strategy: redis` is away, calls go to the service, also without `bypass_on_err`; its responses have at most a half mebibyte; a purge of the Admin API takes the responses of the cache, and not all that is in the Redis"],
+        &["while the Redis of `strategy: redis` is away, calls go to the service, also without `bypass_on_err`; its responses have at most a half mebibyte, and the Admin API does not reach what is in the Redis"],
     )
     .paid(),
     PluginName::differs(
@@ -215,7 +215,7 @@ pub static NAMES: &[PluginName] = &[
     ),
     PluginName::differs(
         "proxy-cache-advanced",
-        &["while the Redis of `strategy: redis` is away, calls go to the service, also without `bypass_on_err`; its responses have at most a half mebibyte; a purge of the Admin API takes the responses of the cache, and not all that is in the Redis; what is said of `proxy-cache` holds, too"],
+        &["while the Redis of `strategy: redis` is away, calls go to the service, also without `bypass_on_err`; its responses have at most a half mebibyte, and the Admin API does not reach what is in the Redis; what is said of `proxy-cache` holds, too"],
     )
     .paid(),
     PluginName::differs("rate-limiting", &[COUNTS]),

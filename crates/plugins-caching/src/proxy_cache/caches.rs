@@ -3,15 +3,13 @@
 //! **What it is not**: it does not reach the stores of other processes, and none on disks.
 
 use super::config::PurgeName;
-use super::entry::{CacheEntry, Key};
-use super::redis::RedisStore;
-use super::redis_admin::{RedisScripts, RedisUnavailable};
+use super::entry::Key;
 use super::zone::Zone;
 use data_encoding::HEXLOWER_PERMISSIVE;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use weir_model::DialectName;
 use weir_plugin::Headers;
 
@@ -24,10 +22,6 @@ pub struct Caches {
     zones: Arc<Mutex<HashMap<String, Arc<Zone>>>>,
     /// The stores of instances that are purged by name.
     named: Arc<Mutex<HashMap<String, PurgeableStore>>>,
-    /// The places of responses in a Redis, by the names of their stores.
-    in_redis: Arc<Mutex<HashMap<String, Vec<Weak<RedisStore>>>>>,
-    /// The way to those.
-    scripts: Arc<OnceLock<Box<dyn RedisScripts>>>,
 }
 
 /// The store of an instance that is purged by name.
@@ -64,18 +58,6 @@ pub struct CachedResponse {
     pub fresh_ms: u64,
 }
 
-impl CachedResponse {
-    pub(super) fn of(entry: &CacheEntry) -> Self {
-        Self {
-            status: entry.status,
-            headers: Arc::clone(&entry.headers),
-            body: Arc::clone(&entry.body),
-            stored_ms: entry.times.stored,
-            fresh_ms: entry.times.fresh,
-        }
-    }
-}
-
 /// A purge, in the form in which processes send it to each other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Purge {
@@ -87,9 +69,6 @@ pub struct Purge {
     /// The key of one response, in hexadecimal digits; absent: all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Whether it is the store of this name in a Redis, and not the one in memory.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub in_redis: bool,
 }
 
 impl Caches {
@@ -148,7 +127,13 @@ impl Caches {
         now_ms: u64,
     ) -> Option<CachedResponse> {
         let entry = self.zone(dialect, zone)?.kept(&read_key(key)?, now_ms)?;
-        Some(CachedResponse::of(&entry))
+        Some(CachedResponse {
+            status: entry.status,
+            headers: Arc::clone(&entry.headers),
+            body: Arc::clone(&entry.body),
+            stored_ms: entry.times.stored,
+            fresh_ms: entry.times.fresh,
+        })
     }
 
     /// Forgets a response, or a whole store. Says whether there was something.
@@ -163,85 +148,6 @@ impl Caches {
             }
             Some(key) => read_key(key).is_some_and(|key| zone.purge(&key)),
         }
-    }
-}
-
-/// Responses in a Redis. All of this waits for it.
-impl Caches {
-    /// Notes the way to every Redis. Until then none is reached.
-    pub fn reach_redis(&self, scripts: Box<dyn RedisScripts>) {
-        // There is one gateway in a process.
-        let _is_first = self.scripts.set(scripts);
-    }
-
-    /// Notes where responses of a store are, which has a name among those of all dialects.
-    pub(super) fn note_redis(&self, name: &str, store: &Arc<RedisStore>) {
-        let mut in_redis = self.in_redis.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = in_redis.entry(name.to_owned()).or_default();
-        // Not each time: there may be many.
-        if known.len() == known.capacity() {
-            known.retain(|known| known.strong_count() > 0);
-        }
-        known.push(Arc::downgrade(store));
-    }
-
-    fn in_redis(&self, dialect: DialectName, zone: &str) -> Vec<Arc<RedisStore>> {
-        let in_redis = self.in_redis.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = in_redis.get(&Self::name(dialect, zone)).into_iter().flatten();
-        let mut places: Vec<Arc<RedisStore>> = Vec::new();
-        for place in known.filter_map(Weak::upgrade) {
-            if !places.iter().any(|other| other.is_same_place(&place)) {
-                places.push(place);
-            }
-        }
-        places
-    }
-
-    /// The same as [`Caches::response`], for a store in a Redis.
-    ///
-    /// # Errors
-    /// The Redis does not answer.
-    pub fn response_in_redis(
-        &self,
-        dialect: DialectName,
-        zone: &str,
-        key: &str,
-        now_ms: u64,
-    ) -> Result<Option<CachedResponse>, RedisUnavailable> {
-        let Some(key) = read_key(key) else { return Ok(None) };
-        for place in self.in_redis(dialect, zone) {
-            let scripts = self.scripts.get().ok_or(RedisUnavailable)?;
-            if let Some(found) = place.find(&**scripts, &key, now_ms)? {
-                return Ok(Some(CachedResponse::of(&found)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The same as [`Caches::forget`], for a store in a Redis.
-    ///
-    /// # Errors
-    /// The Redis does not answer.
-    pub fn forget_in_redis(&self, purge: &Purge) -> Result<bool, RedisUnavailable> {
-        let key = match &purge.key {
-            None => None,
-            Some(text) => match read_key(text) {
-                None => return Ok(false),
-                key => key,
-            },
-        };
-        let mut was_there = false;
-        for place in self.in_redis(purge.dialect, &purge.zone) {
-            let scripts = self.scripts.get().ok_or(RedisUnavailable)?;
-            was_there |= match &key {
-                Some(key) => place.forget_one(&**scripts, key)?,
-                None => {
-                    place.forget_all(&**scripts)?;
-                    true
-                }
-            };
-        }
-        Ok(was_there)
     }
 }
 
@@ -389,7 +295,6 @@ mod tests {
                 dialect: DialectName::new("kong"),
                 zone: zone.to_owned(),
                 key: key.map(str::to_owned),
-                in_redis: false,
             })
         };
         assert!(forget("z", Some(&keys[0])) && !forget("z", Some(&keys[0])));
@@ -409,8 +314,8 @@ mod tests {
         ] {
             let purge: Purge = serde_json::from_str(text).expect("understood");
             assert_eq!(
-                (purge.dialect, purge.zone.as_str(), purge.key, purge.in_redis),
-                (DialectName::new("kong"), "z", None, false)
+                (purge.dialect, purge.zone.as_str(), purge.key),
+                (DialectName::new("kong"), "z", None)
             );
         }
     }

@@ -13,15 +13,13 @@ const VARY: u8 = 2;
 pub(super) fn write(slot: &Slot) -> Option<Vec<u8>> {
     match slot {
         Slot::Pass { .. } => None,
-        Slot::Vary { names, salt, latest } => {
+        Slot::Vary { names, salt, .. } => {
             let mut out = vec![VARY];
             out.extend_from_slice(&salt.to_le_bytes());
             put_count(names.len(), &mut out)?;
             for name in names.iter() {
                 put_text(name.as_bytes(), &mut out)?;
             }
-            // Last, as it may be missing.
-            out.extend_from_slice(latest.as_ref().map_or(&[], |key| key.as_slice()));
             Some(out)
         }
         Slot::Response { entry, .. } => {
@@ -76,7 +74,7 @@ pub(super) fn read(data: &[u8]) -> Option<Slot> {
             Some(Slot::Vary {
                 names: names?.into(),
                 salt,
-                latest: rest.0.try_into().ok(),
+                latest: None,
             })
         }
         RESPONSE => {
@@ -186,11 +184,5 @@ mod tests {
         let written = write(&names).expect("it is kept");
         assert!(matches!(read(&written), Some(Slot::Vary { salt: 9, .. })));
         assert!(read(&written[..written.len() - 1]).is_none() && read(b"\x07").is_none());
-        let Slot::Vary { names, salt, .. } = names else {
-            unreachable!()
-        };
-        let latest = Some([7; 32]);
-        let written = write(&Slot::Vary { names, salt, latest }).expect("it is kept");
-        assert!(matches!(read(&written), Some(Slot::Vary { latest, .. }) if latest == Some([7; 32])));
     }
 }

@@ -42,7 +42,7 @@ struct LeaderAwaited;
 struct DiskWaits(u8);
 
 impl CacheFilter {
-    pub(super) fn new(config: Config, zone: Arc<Zone>, redis: Option<Arc<RedisStore>>) -> Self {
+    pub(super) fn new(config: Config, zone: Arc<Zone>, redis: Option<RedisStore>) -> Self {
         let templates = |texts: &[String]| texts.iter().map(|text| Template::parse(text)).collect();
         Self {
             keys: KeyMaker::new(&config),
@@ -55,7 +55,7 @@ impl CacheFilter {
                 .collect(),
             config,
             zone,
-            redis,
+            redis: redis.map(Arc::new),
         }
     }
 

@@ -33,14 +33,12 @@ mod key;
 mod pending;
 mod record;
 mod redis;
-mod redis_admin;
 mod zone;
 
 pub use caches::{CachedResponse, Caches, Purge, Purged};
 pub use config::{CacheStatusTexts, Config, Disk, PurgeName, QueryKey};
 use filter::CacheFilter;
 use redis::RedisStore;
-pub use redis_admin::{RedisScripts, RedisUnavailable};
 use serde_json::Value;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
@@ -117,12 +115,9 @@ impl Plugin for ProxyCache {
         let redis = config.redis.clone().and_then(|redis| {
             let prefix = redis.prefix.clone();
             let server = redis.compile(&["redis"], &mut errors)?;
-            Some(Arc::new(RedisStore::new(server, &prefix, &name)))
+            Some(RedisStore::new(server, &prefix, &name))
         });
         errors.done()?;
-        if let Some(redis) = &redis {
-            self.caches.note_redis(&name, redis);
-        }
         let zone = self.zone(&name, &config);
         if let Some(purged_as) = &config.purged_as {
             self.caches.note(context.dialect, purged_as, &zone);

@@ -112,16 +112,6 @@ impl RedisStore {
         }
     }
 
-    /// What all its keys begin with.
-    pub(super) fn prefix(&self) -> &[u8] {
-        &self.prefix
-    }
-
-    /// Whether it keeps responses in the same place.
-    pub(super) fn is_same_place(&self, other: &Self) -> bool {
-        self.server == other.server && self.prefix == other.prefix
-    }
-
     /// Looks for the response to a call. Called again after each wait.
     pub(super) fn look(
         &self,
@@ -169,7 +159,11 @@ impl RedisStore {
     }
 
     fn ask(&self, exchange: &mut Exchange, base: &Key, asked: PendingLookup) -> RedisLookup {
-        let call = self.get_call(base, asked.variants.as_ref().map(|_| &asked.place));
+        let mut call = self.call(&GET);
+        self.put_key(&mut call, base, asked.variants.as_ref().map(|_| &asked.place));
+        self.put_mark_key(&mut call, base);
+        call.gives_texts = true;
+        call.is_repeatable = true;
         exchange.filter_state.put(self, asked);
         RedisLookup::Wait(run(call))
     }
@@ -197,7 +191,7 @@ impl RedisStore {
         let list = Slot::Vary {
             names,
             salt,
-            latest: Some(place),
+            latest: None,
         };
         let Some(list) = disk_codec::write(&list) else {
             return;
@@ -242,26 +236,17 @@ impl RedisStore {
         location.outlet.fire_and_forget(self.forget_call(&location.base));
     }
 
-    pub(super) fn forget_call(&self, key: &Key) -> RedisCall {
+    fn forget_call(&self, key: &Key) -> RedisCall {
         let mut call = self.call(&FORGET);
         self.put_key(&mut call, key, None);
         self.put_mark_key(&mut call, key);
-        put_new_mark(&mut call);
+        call.argument(&[&random::bytes::<16>(system_random)]);
+        call.number(MARK_MS);
         call.is_repeatable = true;
         call
     }
 
-    /// The call that gives the mark of a key, and what stands there or under one of its variants.
-    pub(super) fn get_call(&self, base: &Key, variant: Option<&Key>) -> RedisCall {
-        let mut call = self.call(&GET);
-        self.put_key(&mut call, base, variant);
-        self.put_mark_key(&mut call, base);
-        call.gives_texts = true;
-        call.is_repeatable = true;
-        call
-    }
-
-    pub(super) fn call(&self, script: &'static RedisScript) -> RedisCall {
+    fn call(&self, script: &'static RedisScript) -> RedisCall {
         RedisCall::new(&self.server, script)
     }
 
@@ -329,12 +314,6 @@ fn life_ms(entry: &CacheEntry) -> u64 {
     let times = &entry.times;
     let least = if entry.has_validator() { LEAST_MS } else { 1 };
     times.keep.saturating_sub(times.age).max(least)
-}
-
-/// The arguments of a mark that stands for nothing that was before.
-pub(super) fn put_new_mark(call: &mut RedisCall) {
-    call.argument(&[&random::bytes::<16>(system_random)]);
-    call.number(MARK_MS);
 }
 
 fn run(call: RedisCall) -> Outcome {

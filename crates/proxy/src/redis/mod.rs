@@ -15,7 +15,7 @@ mod slot;
 use crate::buffer::Buffers;
 use crate::dns::Resolver;
 use crate::shared::Shared;
-use client::{Client, Values};
+use client::Client;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -50,14 +50,6 @@ struct PendingSyncs {
     count: Cell<usize>,
     is_last: Cell<bool>,
     last: Notify,
-}
-
-/// Runs a script outside of the workers, over a connection of its own. `None`: there is no answer.
-pub async fn run_once(shared: &Arc<Shared>, call: RedisCall, seed: u64) -> Option<Values> {
-    let redis = Redis::new(shared, &Resolver::new(shared.name_servers.clone(), seed));
-    let answer = redis.run_script(call).await;
-    redis.finish().await;
-    answer.map(|answer| (answer.numbers, answer.texts))
 }
 
 impl Redis {

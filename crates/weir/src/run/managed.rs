@@ -12,7 +12,6 @@ use super::health::Health;
 use super::plan::{Management, Origin};
 use super::proxy::Starter;
 use super::quotas::counted_in;
-use super::redis_scripts::GatewayScripts;
 use super::{Control, ServeEnd};
 use crate::args::RoleArg;
 use opening::open_admin_apis;
@@ -70,7 +69,6 @@ pub async fn serve(
     let is_gateway = management.role != RoleArg::Control;
     let serving = Arc::new(Serving::new(&control.status));
     let (wanted, gateways, caches) = (AcmeConfigs::default(), Gateways::default(), Caches::default());
-    caches.reach_redis(Box::new(GatewayScripts(Arc::clone(&control.status))));
     if let Origin::Store(_) = &management.origin {
         issue(control, &store, &wanted, &followed, &gateways);
     }
@@ -244,7 +242,6 @@ fn engine(
     acme: AcmeConfigs,
     caches: Caches,
 ) -> Engine {
-    let runtime = tokio::runtime::Handle::current();
     Engine {
         registry,
         persistent,
@@ -259,19 +256,6 @@ fn engine(
             }
         }),
         purge: Box::new(move |document| match serde_json::from_slice::<Purge>(document) {
-            Ok(purge) if purge.in_redis => {
-                let caches = caches.clone();
-                // The engine does not wait for a Redis.
-                drop(
-                    runtime.spawn_blocking(move || match caches.forget_in_redis(&purge) {
-                        Ok(_) => {}
-                        Err(_) => tracing::warn!(
-                            zone = purge.zone,
-                            "a cache is not purged: its Redis does not answer"
-                        ),
-                    }),
-                );
-            }
             Ok(purge) => drop(caches.forget(&purge)),
             Err(error) => tracing::warn!(%error, "what caches are to forget is not understood"),
         }),

@@ -19,7 +19,6 @@ mod plan;
 mod portal;
 mod proxy;
 mod quotas;
-mod redis_scripts;
 mod trust;
 
 use crate::args::RunArgs;
@@ -29,7 +28,6 @@ use declared::Declarations;
 use files::{LoadedConfig, Loader, WatchedFiles};
 use plan::RunMode;
 pub use plan::UsageError;
-use redis_scripts::GatewayScripts;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -283,7 +281,6 @@ async fn from_files(
     .answering_as(weir_kong::NAME);
     let is_kong = |dialect| dialect == weir_kong::NAME;
     let (declarations, declared) = Declarations::of(&dialects, &good.texts, is_kong);
-    caches.reach_redis(Box::new(GatewayScripts(Arc::clone(&control.status))));
     let gateway = starter.start(good.snapshot)?;
     starter.analytics.start(&starter.gateway_name(&gateway))?;
     control.status.set_gateway(gateway);

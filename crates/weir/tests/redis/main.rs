@@ -7,7 +7,6 @@ mod caches;
 mod callouts;
 mod concurrency;
 mod dialects;
-mod kong_caches;
 #[path = "../support/ports.rs"]
 mod ports;
 mod support;

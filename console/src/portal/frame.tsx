@@ -54,7 +54,7 @@ export function useSignIn(): string {
   return `/login?to=${encodeURIComponent(place(location))}`
 }
 
-interface DoorsProps {
+interface WaysInProps {
   to: string
   /** With what a new account begins: the secret of an invitation. */
   invitation?: string
@@ -62,7 +62,7 @@ interface DoorsProps {
 }
 
 /** The two ways in, for somebody who is not signed in. */
-export function Doors({ to, invitation = '', children }: DoorsProps) {
+export function WaysIn({ to, invitation = '', children }: WaysInProps) {
   const mode = usePortal().data?.sign_up
   const isWelcome = mode === 'open' || (mode === 'invited' && invitation !== '')
   return (
@@ -84,7 +84,7 @@ export function SignedIn({ error, onRetry }: { error: unknown; onRetry: () => vo
   if (!asksToSignIn(error)) return <Broken error={error} onRetry={onRetry} />
   return (
     <Page title="Sign in first" isSlim>
-      <Doors to={to}>This page is for those who have an account here.</Doors>
+      <WaysIn to={to}>This page is for those who have an account here.</WaysIn>
     </Page>
   )
 }

@@ -6,6 +6,7 @@
 
 use crate::entities::{Backend, Component, OperationSettings, Runtime, Target};
 use crate::naming::{MAX_LENGTH, slug};
+use crate::path_pattern;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_model::{DialectName, Model, PathPattern, Route, RouteMatch, RouteTarget, Service, TemplatePart};
@@ -210,10 +211,7 @@ impl Adoption {
         } else {
             methods
         };
-        let names: Vec<&str> = path
-            .split('/')
-            .filter_map(|it| it.strip_prefix('{')?.strip_suffix('}'))
-            .collect();
+        let names = path_pattern::parameters(path);
         for method in methods.iter().filter(|it| *it != "HEAD" && *it != "CONNECT") {
             let method = method.to_lowercase();
             if self.paths.get(path).is_some_and(|it| it.get(&method).is_some()) {

@@ -60,6 +60,15 @@ fn parts(path: &str) -> Vec<PathPart<'_>> {
     parts
 }
 
+/// The names of a path's parameters.
+pub fn parameters(path: &str) -> Vec<&str> {
+    let name = |part| match part {
+        PathPart::Text(_) => None,
+        PathPart::Parameter(name) => Some(name),
+    };
+    parts(path).into_iter().filter_map(name).collect()
+}
+
 /// The path with `{}` for each parameter: what two paths that take the same calls have in common.
 pub fn shape(path: &str) -> String {
     let text = |part: PathPart<'_>| match part {
@@ -89,8 +98,10 @@ pub fn fault(path: &str) -> Option<String> {
 pub fn pattern(path: &str, is_kept: impl Fn(char) -> bool) -> String {
     let path = &*encoded(path);
     let parts = parts(path);
+    // Gateways compare with paths in which braces are encoded.
+    let as_sent = |text: &str| text.replace('{', "%7B").replace('}', "%7D");
     if !parts.iter().any(|it| matches!(it, PathPart::Parameter(_))) {
-        return format!("={path}");
+        return format!("={}", as_sent(path));
     }
     // The native form has a star at the end for whatever follows.
     let is_regex = path.ends_with('*');
@@ -99,8 +110,8 @@ pub fn pattern(path: &str, is_kept: impl Fn(char) -> bool) -> String {
     let (mut segment, mut is_behind_parameter) = (0, false);
     for part in parts {
         match part {
-            PathPart::Text(text) if is_regex => out.push_str(&regex::escape(text)),
-            PathPart::Text(text) => out.push_str(&text.replace('{', "%7B").replace('}', "%7D")),
+            PathPart::Text(text) if is_regex => out.push_str(&regex::escape(&as_sent(text))),
+            PathPart::Text(text) => out.push_str(&as_sent(text)),
             // Two at once take what one takes.
             PathPart::Parameter(_) if is_behind_parameter => continue,
             PathPart::Parameter(name) => {
@@ -148,8 +159,9 @@ mod tests {
             ("/{}", "/{1}"),
             ("/a{/b}/{c}", "/a%7B/b%7D/{c}"),
             ("/{a/{b}", "/%7Ba/{b}"),
-            ("/a}", "=/a}"),
+            ("/a}", "=/a%7D"),
             ("/{a}/*", "~/([^/]+)/\\*$"),
+            ("/b}/{a}/*", "~/b%7D/([^/]+)/\\*$"),
             ("/old files/ü", "=/old%20files/%C3%BC"),
             ("/%c3%bc/{id}/a|b", "/%C3%BC/{id}/a%7Cb"),
             ("/100%/%e", "=/100%/%E"),

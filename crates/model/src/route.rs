@@ -98,6 +98,9 @@ pub struct Respond {
     /// Whether it responds before any plugin runs. Otherwise plugins run first, and one of them may respond.
     #[serde(default, skip_serializing_if = "is_default")]
     pub before_plugins: bool,
+    /// Whether the route stands behind those of all dialects: it takes the calls that no other route takes.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub last: bool,
 }
 
 impl RouteTarget {
@@ -106,6 +109,7 @@ impl RouteTarget {
         Self::Respond(Respond {
             status,
             before_plugins: false,
+            last: false,
         })
     }
 
@@ -114,6 +118,7 @@ impl RouteTarget {
         Self::Respond(Respond {
             status,
             before_plugins: true,
+            last: false,
         })
     }
 }

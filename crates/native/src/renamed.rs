@@ -303,6 +303,7 @@ mod tests {
             let expected = weir_model::Respond {
                 status: 418,
                 before_plugins,
+                last: false,
             };
             assert_eq!(model.routes[0].target, weir_model::RouteTarget::Respond(expected));
             assert_eq!(warnings.len(), 1);

@@ -38,10 +38,7 @@ impl RequestContext<'_> {
 
     /// Reads the body for variables, if it is not too large for that.
     pub async fn read_body_for_variables(&mut self) -> Result<(), ShortCircuit> {
-        let settings = self.serving.published.snapshot.settings(self.dialect);
-        let graphql = settings.graphql_max_bytes.unwrap_or(MAX_VARIABLE_BODY);
-        self.exchange.request.max_graphql_bytes = graphql;
-        let most = graphql.max(MAX_VARIABLE_BODY);
+        let most = self.exchange.request.max_graphql_bytes.max(MAX_VARIABLE_BODY);
         match self.head.framing {
             Framing::Length(length) if length > most as u64 => Ok(()),
             _ => self.read_whole_body(most).await,

@@ -16,7 +16,7 @@ use weir_http1::body::BodyCursor;
 use weir_http1::request::RequestHead;
 use weir_model::DialectName;
 use weir_plugin::uri::NormalForm;
-use weir_plugin::{Exchange, Headers, Refusal, RefusalKind};
+use weir_plugin::{Exchange, Headers, MAX_VARIABLE_BODY, Refusal, RefusalKind};
 use weir_snapshot::{Action, Chain, DialectSettings, Route, RouteMatch, RouteTable, ServerTls};
 
 /// A call in progress.
@@ -252,6 +252,7 @@ impl<'c> RequestContext<'c> {
         let settings = self.serving.published.snapshot.settings(dialect);
         self.read_client_address(settings);
         let request = &mut self.exchange.request;
+        request.max_graphql_bytes = settings.graphql_max_bytes.unwrap_or(MAX_VARIABLE_BODY);
         if let Some(trusted) = &settings.forwarded_from
             && (self.head.has_forwarded || self.head.has_forwarded_list)
         {

@@ -344,3 +344,27 @@ fn dialects_have_tables_of_their_own() {
         .collect();
     assert_eq!(found, [("kong", Some(0)), ("native", Some(1))]);
 }
+
+/// Routes that say that they are the last stand behind those of all dialects. One that refuses calls keeps its place, also with
+/// the lowest precedence: nobody else takes its calls.
+#[test]
+fn last_routes_stand_behind_all_dialects() {
+    let route = |name: &str, dialect: &str, status: u16, last: bool| {
+        json!({
+            "name": name, "dialect": dialect, "match": [{"path": "/a*", "precedence": 0}],
+            "to": {"respond": {"status": status, "before_plugins": true, "last": last}},
+        })
+    };
+    let snapshot = snapshot(json!({
+        "routes": [route("none", "native", 404, true), route("guarded", "native", 503, false), route("open", "kong", 200, false)]
+    }));
+    let found = snapshot.tables.iter().map(|table| {
+        let found = table.find(&mut call("GET h/a"));
+        (table.dialect.as_str(), found.map(|it| it.route))
+    });
+    let found: Vec<_> = found.collect();
+    assert_eq!(
+        found,
+        [("native", Some(1)), ("kong", Some(2)), ("native", Some(0))]
+    );
+}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Kinds of targets: the label `target` of `weir_log_entries_total` and `weir_log_retries_total`.
@@ -69,11 +69,17 @@ const MAX_WAITING: usize = 10_000;
 
 /// An entry that waits; it no longer does when this is dropped.
 #[derive(Debug)]
-pub struct WaitingEntry(Arc<AtomicU64>);
+pub struct WaitingEntry {
+    count: Arc<AtomicU64>,
+    /// Whether, since the last look at all labels, there are some of which no entry waits any more.
+    has_idle: Arc<AtomicBool>,
+}
 
 impl Drop for WaitingEntry {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
+        if self.count.fetch_sub(1, Relaxed) == 1 {
+            self.has_idle.store(true, Relaxed);
+        }
     }
 }
 
@@ -82,6 +88,7 @@ impl Drop for WaitingEntry {
 pub struct LogSinkStats {
     counts: [Counts; LogSinkKind::ALL.len()],
     waiting: Mutex<BTreeMap<WaitingLabels, Arc<AtomicU64>>>,
+    has_idle: Arc<AtomicBool>,
 }
 
 impl LogSinkStats {
@@ -89,14 +96,20 @@ impl LogSinkStats {
     pub fn add_waiting(&self, labels: WaitingLabels) -> Option<WaitingEntry> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.len() >= MAX_WAITING && !waiting.contains_key(&labels) {
-            waiting.retain(|_, count| count.load(Relaxed) > 0);
+            // Not for each entry while a server takes none.
+            if self.has_idle.swap(false, Relaxed) {
+                waiting.retain(|_, count| count.load(Relaxed) > 0);
+            }
             if waiting.len() >= MAX_WAITING {
                 return None;
             }
         }
         let count = waiting.entry(labels).or_default();
         count.fetch_add(1, Relaxed);
-        Some(WaitingEntry(Arc::clone(count)))
+        Some(WaitingEntry {
+            count: Arc::clone(count),
+            has_idle: Arc::clone(&self.has_idle),
+        })
     }
 
     /// How many entries wait, by labels; those of which none waits any more are told too.

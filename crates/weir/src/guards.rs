@@ -181,8 +181,9 @@ fn start_of(path: &PathPattern) -> Option<&str> {
 fn literal(path: &PathPattern) -> Option<&str> {
     let text = match path {
         PathPattern::Exact(text) | PathPattern::Prefix(text) | PathPattern::Segments(text) => text,
+        // Text next to a parameter is no segment of its own.
         PathPattern::Template(parts) => match parts.first()? {
-            TemplatePart::Literal(text) => text,
+            TemplatePart::Literal(text) => text.rsplit_once('/').map_or("", |(start, _)| start),
             _ => return None,
         },
         PathPattern::Any | PathPattern::Regex(_) => return None,

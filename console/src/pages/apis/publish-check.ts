@@ -156,7 +156,7 @@ export function stepsOf(check: Check, isProtected: boolean): StepState[] {
       const report = check.outcome?.tests
       return { name, state: 'good', about: report && report.results.length > 0 ? `${report.passed} passed` : 'the version has none', details: [] }
     }
-    const words: Record<string, string> = { breaking: 'none', conflicts: 'none', render: 'every component has its backend', compile: 'gateways could serve all of it' }
+    const words: Record<string, string> = { lint: 'nothing that blocks', breaking: 'none', conflicts: 'none', render: 'every component has its backend', compile: 'gateways could serve all of it' }
     return { name, state: 'good', about: words[name] ?? '', details: [] }
   })
 }

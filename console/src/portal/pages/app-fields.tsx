@@ -22,8 +22,14 @@ export const NOTHING: AppDraft = { title: '', description: '', team: '', client:
 /** The fields that calls name. */
 export const NAMED = ['title', 'client_id']
 
-/** What the calls that make and change an application take. */
-export const bodyOf = ({ title, description, team, client, certificates }: AppDraft) => ({ title, description, team: team || null, client_id: client, certificates: certificatesIn(certificates) })
+/** What the calls that make and change an application take. What is not changed is left out, and so stays as others have written it. */
+export const bodyOf = ({ title, description, team, client, certificates }: AppDraft, known = NOTHING) => ({
+  title,
+  description,
+  team: team || null,
+  ...(client === known.client ? {} : { client_id: client }),
+  ...(certificates === known.certificates ? {} : { certificates: certificatesIn(certificates) }),
+})
 
 interface Props {
   value: AppDraft

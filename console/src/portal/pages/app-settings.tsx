@@ -11,13 +11,15 @@ import { Form, Said } from './entry'
 const part = encodeURIComponent
 
 export function Settings({ detail: { app, client_id, certificates } }: { detail: AppDetail }) {
-  const [draft, setDraft] = useState<AppDraft>({ title: app.title, description: app.description, team: app.team ?? '', client: client_id, certificates: certificates.join('') })
+  const known: AppDraft = { title: app.title, description: app.description, team: app.team ?? '', client: client_id, certificates: certificates.join('') }
+  const [begun, begin] = useState(known)
+  const [draft, setDraft] = useState(known)
   const change = useWrite<App, ReturnType<typeof bodyOf>>('PUT', () => `/apps/${part(app.name)}`)
   if (app.role === 'viewer') return <p className="note">You see this application as a viewer of the team {app.team_name}. Its members change it.</p>
   return (
     <div className="stack">
       <div className="halves">
-        <Form label="Application" onSubmit={() => change.mutate(bodyOf(draft))} submit="Save" isBusy={change.isPending}>
+        <Form label="Application" onSubmit={() => change.mutate(bodyOf(draft, begun), { onSuccess: () => begin(draft) })} submit="Save" isBusy={change.isPending}>
           <h2>Application</h2>
           <AppFields value={draft} onChange={setDraft} error={change.error} />
           <Said error={change.error} fields={NAMED} />

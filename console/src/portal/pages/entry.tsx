@@ -5,7 +5,7 @@ import { Link, useLocation, useSearchParams } from 'wouter'
 import { ApiError } from '../../api/client'
 import { decoded } from '../../shell/segments'
 import { type Me, readAgain, useMe, usePortal, useWrite } from '../data'
-import { Doors, Page } from '../frame'
+import { WaysIn, Page } from '../frame'
 
 const secret = () => decoded(location.hash.slice(1))
 
@@ -180,6 +180,11 @@ function LinkIsCut() {
 /** A button, so that a program that only opens the links of mails uses none of them up. */
 export function Confirm() {
   const token = useSecret()
+  // Another link is another beginning.
+  return <ConfirmWith key={token} token={token} />
+}
+
+function ConfirmWith({ token }: { token: string }) {
   const confirm = useWrite<{ message: string }, { token: string }>('POST', () => '/confirm', true)
   return (
     <Page title="Confirm your mail address" isSlim>
@@ -201,6 +206,11 @@ export function Confirm() {
 
 export function Reset() {
   const token = useSecret()
+  // The link of the mail is often opened in the tab that asked for it.
+  return <ResetWith key={token} token={token} />
+}
+
+function ResetWith({ token }: { token: string }) {
   const [mail, typeMail] = useState('')
   const [password, typePassword] = useState('')
   const ask = useWrite<{ message: string }, { mail: string }>('POST', () => '/reset', true)
@@ -249,9 +259,9 @@ export function Invitation() {
           <Said error={accept.error} />
         </Form>
       ) : (
-        <Doors to="/login" invitation={token}>
+        <WaysIn to="/login" invitation={token}>
           Sign in first, or make an account with the address that was invited. Then open the link of the mail again.
-        </Doors>
+        </WaysIn>
       )}
     </Page>
   )

@@ -148,9 +148,12 @@ pub fn run(text: &str, description: &Description, ruleset: &Ruleset, options: Op
     findings
 }
 
+/// Findings about repeated keys at most: there has to be room for those of the rules.
+const MAX_REPEATED_KEYS: usize = 100;
+
 /// Fields of the text that only the last of their values counts for.
 fn repeated_keys(text: &str, level: Level) -> impl Iterator<Item = Finding> {
-    let repeats = crate::openapi::repeated_keys(text, MAX_FINDINGS);
+    let repeats = crate::openapi::repeated_keys(text, MAX_REPEATED_KEYS);
     repeats.into_iter().map(move |it| Finding {
         rule: crate::openapi::REPEATED_KEY.to_owned(),
         level,

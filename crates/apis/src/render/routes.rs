@@ -101,7 +101,7 @@ impl Renderer<'_> {
         let value = json!({
             "name": name,
             "match": matches,
-            "to": { "respond": { "status": 404, "before_plugins": true } },
+            "to": { "respond": { "status": 404, "before_plugins": true, "last": true } },
             "response_headers": head.headers,
             "labels": {
                 "api": publication.api,

@@ -61,12 +61,14 @@ impl RuleState {
         statistics::permit(caller, &self.rule.filter).is_ok()
     }
 
-    /// As a caller may see it: URLs of channels are secrets of those who may change rules.
+    /// As a caller may see it: URLs of channels are secrets of those who may change rules, and so are addresses of mail.
     fn shown_to(mut self, caller: &Caller) -> Self {
         if !caller.can(Action::AlertsWrite, &Scope::Everything) {
             for channel in &mut self.rule.channels {
-                if let Channel::Webhook { url } = channel {
-                    *url = without_path(url);
+                match channel {
+                    Channel::Webhook { url } => *url = without_path(url),
+                    Channel::Mail { to } => "(hidden)".clone_into(to),
+                    Channel::Log => {}
                 }
             }
         }

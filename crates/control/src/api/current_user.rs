@@ -284,7 +284,9 @@ pub async fn make_token(
             return Err(refused(Problem::bad("password: expected your password")));
         }
         (Some(_), Some(_), password) => {
-            prove_password(&api, &Origin::of(&parts), &user, password).await?;
+            let from = Origin::of(&parts);
+            from.demand_privacy().map_err(refused)?;
+            prove_password(&api, &from, &user, password).await?;
         }
     }
     let tokens = api.options.users.personal_tokens();

@@ -58,7 +58,7 @@ pub struct Problem {
     /// The change that another user has made to the document, if that is the reason.
     changed: Option<LastChange>,
     /// Further members (RFC 9457, section 3.2).
-    more: Map<String, Value>,
+    more: Option<Box<Map<String, Value>>>,
 }
 
 impl Problem {
@@ -70,14 +70,17 @@ impl Problem {
             detail: detail.into(),
             errors: Vec::new(),
             changed: None,
-            more: Map::new(),
+            more: None,
         }
     }
 
     /// With further members; none takes the place of the problem's own.
     #[must_use]
     pub fn with_members(self, more: Map<String, Value>) -> Self {
-        Self { more, ..self }
+        Self {
+            more: Some(Box::new(more)),
+            ..self
+        }
     }
 
     /// Whether what was asked for is refused for what it is, and not for who asks, or because something else fails.
@@ -254,7 +257,7 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut body = self.body();
         if let Some(members) = body.as_object_mut() {
-            for (name, value) in self.more {
+            for (name, value) in self.more.map(|it| *it).into_iter().flatten() {
                 members.entry(name).or_insert(value);
             }
         }

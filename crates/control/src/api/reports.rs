@@ -48,6 +48,14 @@ impl ReportState {
         let next = report.schedule.next_due(now()).ok().filter(|_| report.enabled);
         Self { report, next }
     }
+
+    /// As a caller may see it: addresses are for those who may change reports.
+    fn shown_to(mut self, caller: &Caller) -> Self {
+        if !caller.can(Action::AlertsWrite, &Scope::Everything) {
+            self.report.to.clear();
+        }
+        self
+    }
 }
 
 /// Of which time a report is.
@@ -141,7 +149,7 @@ pub async fn list(
         let mut seen = Vec::new();
         for report in kept.reports()? {
             if is_seen(kept, &report, &caller)? {
-                seen.push(ReportState::of(report));
+                seen.push(ReportState::of(report).shown_to(&caller));
             }
         }
         Ok(seen)
@@ -155,7 +163,8 @@ pub async fn show(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<ReportState>, Problem> {
-    Ok(Json(ReportState::of(api.seen_report(&id, caller).await?)))
+    let report = api.seen_report(&id, caller.clone()).await?;
+    Ok(Json(ReportState::of(report).shown_to(&caller)))
 }
 
 pub async fn create(

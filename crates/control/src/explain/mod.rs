@@ -307,6 +307,7 @@ impl Explainer<'_> {
             RouteTarget::Respond(Respond {
                 status,
                 before_plugins,
+                ..
             }) => {
                 let unless = if *before_plugins {
                     ""

@@ -133,10 +133,10 @@ fn tables(model: &Model, persistent: &PersistentState, diagnostics: &mut Vec<Dia
     wanted.into_iter().map(table).collect()
 }
 
-/// Whether a route stands behind those of all dialects: an answer of the gateway, with the lowest precedence.
+/// Whether a route stands behind those of all dialects. It says so itself: a route that refuses calls, because it cannot be
+/// served, keeps its place.
 fn is_last(route: &ModelRoute) -> bool {
-    let answers = matches!(&route.target, RouteTarget::Respond(it) if it.before_plugins);
-    answers && !route.matches.is_empty() && route.matches.iter().all(|it| it.precedence == Some(0))
+    matches!(&route.target, RouteTarget::Respond(it) if it.last)
 }
 
 /// The hash of a model's text form. It is hashed as it is written, so that a large one never lies in memory whole.

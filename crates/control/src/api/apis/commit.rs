@@ -154,7 +154,7 @@ impl Api {
             let mut rendered = match rendered(&library, &done.publications, now) {
                 Ok(rendered) => rendered,
                 Err(problem) => {
-                    refusal = told(is_told, Err(problem))?;
+                    refusal = refusal.or(told(is_told, Err(problem))?);
                     Changes::new()
                 }
             };

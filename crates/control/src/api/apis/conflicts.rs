@@ -71,11 +71,13 @@ fn routes(document: &Value) -> Vec<Route> {
             methods => methods,
         };
         let paths = texts(&route["paths"]);
-        let taken = paths.iter().flat_map(|path| {
-            methods
-                .iter()
-                .map(|method| (method.clone(), path_pattern::shape(path)))
-        });
+        let shape = |path: &str| match path.starts_with('~') {
+            true => path.to_owned(),
+            false => path_pattern::shape(path),
+        };
+        let taken = paths
+            .iter()
+            .flat_map(|path| methods.iter().map(move |method| (method.clone(), shape(path))));
         Route {
             name: route["name"].as_str().unwrap_or_default().to_owned(),
             hosts: texts(&route["hosts"]),

@@ -134,7 +134,12 @@ pub fn alerts(library: &Library) -> Result<Vec<(Rule, Alert)>, Problem> {
             it.id(),
             taken_back.revision
         );
-        rule.filter.clear();
+        // Who may see it is decided by what it is about.
+        let only = |value: &str| OneOrMany::Many(vec![value.to_owned()]);
+        rule.filter = BTreeMap::from([
+            ("api".to_owned(), only(&it.api)),
+            ("environment".to_owned(), only(&it.environment)),
+        ]);
         let alert = Alert {
             state: AlertState::Ongoing,
             since: taken_back.at,

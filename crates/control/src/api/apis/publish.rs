@@ -100,6 +100,11 @@ impl PublicationChange<'_> {
                 refused.push(problem);
                 Ok(T::default())
             }
+            // It goes no further. What was noted before comes first, as without a dry run.
+            Err(problem) if !refused.is_empty() => {
+                refused.push(problem);
+                Err(refusal(std::mem::take(refused), json!({})))
+            }
             outcome => outcome,
         }
     }
@@ -242,13 +247,17 @@ async fn run(
     // Tests that came after an older revision do not keep anybody from going back to it.
     let may_fail = request.override_tests.is_some() || action == "rollback";
     let trial = |outcome: &PublishResult| {
-        Some(Trial {
+        let trial = || Trial {
             publication: outcome.publication.clone(),
             names: Vec::new(),
             sees_others: step.caller.can(Action::ConfigurationRead, &Scope::Everything),
-        })
+        };
+        (!outcome.is_unchanged).then(trial)
     };
     let search = |outcome: &PublishResult| {
+        if outcome.is_unchanged {
+            return None;
+        }
         let publication = outcome.publication.clone();
         let search = ConflictSearch { publication };
         let search: Search<ConflictsFound> = Box::new(move |api, library| search.find(api, library));
@@ -318,7 +327,6 @@ fn answer(written: CommitResult<PublishResult>) -> Result<Response, Problem> {
         is_unchanged,
         ..
     } = written.answer;
-    let is_unchanged = is_unchanged && written.documents.is_empty();
     refused.extend(written.refusal);
     let count = |level: Level| findings.iter().filter(|it| it.level == level).count();
     let mut body = json!({
@@ -436,15 +444,35 @@ fn steps(
             }
         }
     }
-    let is_unchanged =
-        wanted.action == "rollback" && !request.take_over && known.as_ref() == Some(&publication);
+    // Nothing of it is rendered again: what gateways have stays as it is.
+    let is_unchanged = wanted.action == "rollback"
+        && !request.take_over
+        && library.changes().is_empty()
+        && known.as_ref() == Some(&publication);
+    if is_unchanged {
+        return Ok(WriteEffects::quiet(
+            "",
+            PublishResult {
+                publication,
+                diff,
+                plans,
+                found: ConflictsFound::default(),
+                findings,
+                forced,
+                approval,
+                refused,
+                is_unchanged,
+            },
+        ));
+    }
     library.put(&library::publication_key(&id), &publication)?;
     if request.take_over {
         // The routes may be those of another team, which has no say in this API.
         if !caller.can(Action::ConfigurationWrite, &Scope::Everything) {
-            return Err(Problem::forbidden(
+            let problem = Problem::forbidden(
                 "to take over routes is to remove them from the configuration: ask somebody who may write all of it",
-            ));
+            );
+            wanted.pass(&mut refused, Err::<(), Problem>(problem))?;
         }
         let mut entity = library.version(name, version)?;
         adopting::take_over(library, &mut entity, wanted.environment)?;
@@ -478,9 +506,6 @@ fn conclude(
     (result, found): (&mut PublishResult, ConflictsFound),
 ) -> Result<(), Problem> {
     let (name, version, request) = (wanted.api, wanted.version, wanted.request);
-    if result.is_unchanged {
-        return Ok(());
-    }
     if !found.conflicts.is_empty() || found.unchecked > 0 {
         let told = found.told();
         match request.force {

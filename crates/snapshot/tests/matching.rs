@@ -346,7 +346,7 @@ fn dialects_have_tables_of_their_own() {
 }
 
 /// Routes that say that they are the last stand behind those of all dialects. One that refuses calls keeps its place, also with
-/// the lowest precedence: nobody else takes its calls.
+/// the lowest precedence: no other route takes its calls.
 #[test]
 fn last_routes_stand_behind_all_dialects() {
     let route = |name: &str, dialect: &str, status: u16, last: bool| {

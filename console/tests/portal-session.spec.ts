@@ -35,6 +35,8 @@ for (const [how, end] of [
     const app = await post<{ name: string }>(page, shop, '/apps', { title: 'Till' })
     await page.goto(`${shop.portal}/apps/${app.name}`)
     await mark(page)
+    // What the page still reads would find the session's end before the click does.
+    await page.waitForLoadState('networkidle')
     await end(page, shop)
     await page.getByRole('link', { name: 'Teams' }).click()
     await expect(page.getByRole('heading', { level: 1, name: 'Sign in first' })).toBeVisible()

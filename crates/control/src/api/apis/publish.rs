@@ -444,35 +444,33 @@ fn steps(
             }
         }
     }
-    // Nothing of it is rendered again: what gateways have stays as it is.
     let is_unchanged = wanted.action == "rollback"
         && !request.take_over
         && library.changes().is_empty()
         && known.as_ref() == Some(&publication);
+    let mut answer = PublishResult {
+        publication,
+        diff,
+        plans,
+        found: ConflictsFound::default(),
+        findings,
+        forced,
+        approval,
+        refused,
+        is_unchanged,
+    };
     if is_unchanged {
-        return Ok(WriteEffects::quiet(
-            "",
-            PublishResult {
-                publication,
-                diff,
-                plans,
-                found: ConflictsFound::default(),
-                findings,
-                forced,
-                approval,
-                refused,
-                is_unchanged,
-            },
-        ));
+        // Nothing of it is rendered again: what gateways have stays as it is.
+        return Ok(WriteEffects::quiet("", answer));
     }
-    library.put(&library::publication_key(&id), &publication)?;
+    library.put(&library::publication_key(&id), &answer.publication)?;
     if request.take_over {
         // The routes may be those of another team, which has no say in this API.
         if !caller.can(Action::ConfigurationWrite, &Scope::Everything) {
             let problem = Problem::forbidden(
                 "to take over routes is to remove them from the configuration: ask somebody who may write all of it",
             );
-            wanted.pass(&mut refused, Err::<(), Problem>(problem))?;
+            wanted.pass(&mut answer.refused, Err::<(), Problem>(problem))?;
         }
         let mut entity = library.version(name, version)?;
         adopting::take_over(library, &mut entity, wanted.environment)?;
@@ -484,17 +482,7 @@ fn steps(
             wanted.action, revision.number, wanted.environment
         ),
         publications: BTreeSet::from([id]),
-        answer: PublishResult {
-            publication,
-            diff,
-            plans,
-            found: ConflictsFound::default(),
-            findings,
-            forced,
-            approval,
-            refused,
-            is_unchanged,
-        },
+        answer,
     })
 }
 

@@ -1,6 +1,6 @@
 // Pictures of every page of the portal, to be looked at: `LOOK=1 npx playwright test portal-looks` writes them to
 // ../target/looks, at the width of a desk and of a phone, in both themes, with nothing, a few objects and
-// many, and as a visitor sees those for which nobody signs in.
+// many, and as a visitor sees those that need no login.
 // `LOOK=portal-few` makes one of these sets, `LOOK_AT=^/apps` only pages whose path fits.
 import { mkdirSync } from 'node:fs'
 import type { Page } from '@playwright/test'

@@ -58,7 +58,7 @@ portalTest('a plan of the application offers no key; one with tokens takes a pub
   expect(await findings(page)).toEqual([])
 })
 
-portalTest('a client id is entered in the settings, which nobody else can take then', async ({ page, shop }) => {
+portalTest('a client id is entered in the settings, which no other application can take then', async ({ page, shop }) => {
   await publish(shop, 'partner', { security: 'oauth2', oauth2: { discovery: 'https://id.example.com' } })
   await shop.good('PUT', '/api/v1/applications/of-another', { client_id: 'theirs' })
   await join(page, shop)

@@ -83,6 +83,10 @@ impl Dialect for ApisixDialect {
         crate::end_of(value)
     }
 
+    fn asks_for_other_routes(&self) -> bool {
+        true
+    }
+
     fn error_renderer(&self) -> Arc<dyn ErrorRenderer> {
         Arc::new(ApisixErrorRenderer::new(self.options.settings))
     }

@@ -60,9 +60,14 @@ pub trait Dialect: Debug + Send + Sync {
         None
     }
 
-    /// The workspace that its routes are of, for dialects that have workspaces and ask ([`crate::OtherRoutes`]).
+    /// The workspace that its routes are of, for dialects that have workspaces.
     fn workspace(&self) -> &'static str {
         DEFAULT_WORKSPACE
+    }
+
+    /// The workspace that its routes and certificates count for when other dialects ask ([`crate::OtherRoutes`]).
+    fn workspace_for_others(&self) -> &'static str {
+        self.workspace()
     }
 
     /// Whether its Admin API needs the routes of other dialects.

@@ -104,6 +104,14 @@ impl Claim {
         matches!(&self.takes, RouteClaim::Sessions(one) if one.may_overlap(other))
     }
 
+    /// Whether it takes calls or sessions for a server name.
+    pub fn has_server_name(&self, name: &HostPattern) -> bool {
+        match &self.takes {
+            RouteClaim::Calls { matches, .. } => matches.iter().any(|(it, _)| it.is_for_server_name(name)),
+            RouteClaim::Sessions(route) => route.is_for_server_name(name),
+        }
+    }
+
     /// Whether it takes what the other takes, and wins if the other wins.
     pub fn is_same(&self, other: &Self) -> bool {
         self.takes == other.takes
@@ -158,6 +166,12 @@ impl Claims {
     /// The claim of a route.
     pub fn get(&self, workspace: &str, id: Uuid) -> Option<&Arc<Claim>> {
         self.workspaces.get(workspace)?.claims.get(&id)
+    }
+
+    /// The routes of all workspaces but one.
+    pub fn of_others<'c>(&'c self, workspace: &'c str) -> impl Iterator<Item = &'c Arc<Claim>> {
+        let others = self.workspaces.iter().filter(move |(name, _)| &***name != workspace);
+        others.flat_map(|(_, index)| index.claims.values())
     }
 
     /// Routes of other workspaces that may get calls that this one gets too.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::SystemTime;
 use weir_dialect::{
-    AccessError, AdminAccess, AdminContext, AdminOpening, Dialect, DialectName, FileForm, IncrementalModel,
+    AccessError, AdminAccess, AdminContext, AdminOpening, Dialect, DialectName, EVERYWHERE, FileForm, IncrementalModel,
     RefusedReply, Scope, SecretSyntax, bearer,
 };
 use weir_model::overview::{Overview, Row};
@@ -60,6 +60,11 @@ impl Dialect for KongDialect {
 
     fn end_of(&self, key: &str, value: &[u8]) -> Option<SystemTime> {
         incremental::end_of(key, value)
+    }
+
+    // Its routes and certificates are of several workspaces, and what is compiled from them does not say which.
+    fn workspace_for_others(&self) -> &'static str {
+        EVERYWHERE
     }
 
     fn asks_for_other_routes(&self) -> bool {

@@ -52,6 +52,26 @@ impl Endpoint {
     }
 }
 
+impl RouteMatch {
+    /// Whether its hosts or server names may hold this name. No name belongs to a route without them.
+    pub fn is_for_server_name(&self, name: &HostPattern) -> bool {
+        let mut hosts = self.hosts.iter();
+        hosts.any(|host| host.is_of(name)) || names_server(&self.snis, name)
+    }
+}
+
+impl StreamRoute {
+    /// Whether its server names may hold this name. No name belongs to a route without them.
+    pub fn is_for_server_name(&self, name: &HostPattern) -> bool {
+        names_server(&self.snis, name)
+    }
+}
+
+fn names_server(names: &[String], name: &HostPattern) -> bool {
+    let mut patterns = names.iter().filter_map(|it| HostPattern::parse(it).ok());
+    patterns.any(|it| it.is_of(name))
+}
+
 /// Whether both lists may name one server; an empty one names all.
 pub fn server_names_may_overlap(one: &[String], other: &[String]) -> bool {
     any_or_common(one, other, |one, other| {
@@ -110,6 +130,11 @@ impl HostPattern {
                     one.starts_with(other.as_str()) || other.starts_with(one.as_str())
                 }
             }
+    }
+
+    /// Whether it is about some hosts only, and this may be one of them.
+    fn is_of(&self, name: &Self) -> bool {
+        *self != Self::Any && self.may_overlap(name)
     }
 
     fn port(&self) -> Option<u16> {

@@ -4,6 +4,7 @@ use super::Admin;
 use super::call::ApiCall;
 use super::response::{ApiResponse, DRY_RUN, Outcome};
 use super::state::{AdminState, PREFIX};
+use super::takeover;
 use super::write::{ChangePlan, etag};
 use axum::http::StatusCode;
 use axum::http::header::ETAG;
@@ -13,9 +14,11 @@ use std::time::SystemTime;
 use weir_dialect::{WriteError, WriteFailure, WriteOutcome, Writer};
 use weir_store::{Change, Key};
 
-/// Refuses plugins that name files, and vaults, to callers who may not write everywhere.
+/// Refuses plugins that name files, vaults, and the whole gateway's own log, to callers who may not write everywhere.
 pub(super) fn check_confined(call: &ApiCall, plan: &ChangePlan) -> Result<(), ApiResponse> {
-    let message = if plan.changes.iter().any(names_file) {
+    let message = if plan.changes.iter().any(sends_own_log) {
+        "the log is about all workspaces: this takes the right to write in all of them"
+    } else if plan.changes.iter().any(names_file) {
         "files are the operator's: this takes the right to write in all workspaces"
     } else if plan.changes.iter().any(is_vault) {
         "a vault with an address serves all workspaces: this takes the right to write in all of them"
@@ -44,6 +47,7 @@ impl Admin {
         let planned = |state: &AdminState| {
             let plan = plan(state)?;
             check_confined(call, &plan)?;
+            takeover::check(call, &plan, self.options.others.as_deref())?;
             let is_kept = matches!(plan.changes.first(), Some((_, Some(_))));
             Ok(weir_dialect::WritePlan {
                 changes: changes_of(call, &plan)?,
@@ -99,6 +103,11 @@ fn stored(value: &Value, end: Option<SystemTime>) -> Outcome<Arc<[u8]>> {
 /// Whether a document has the address of a vault: the control plane asks there, too.
 fn is_vault((key, value): &(String, Option<Value>)) -> bool {
     value.is_some() && key.starts_with("secrets/")
+}
+
+/// Whether a document has the gateway send its own log somewhere.
+fn sends_own_log((key, value): &(String, Option<Value>)) -> bool {
+    value.is_some() && key == "plugin_metadata/error-log-logger"
 }
 
 /// Whether a document has a plugin write a file of this machine.

@@ -28,6 +28,7 @@ mod references;
 mod response;
 mod schemas;
 mod state;
+mod takeover;
 mod token;
 mod validate;
 mod write;
@@ -49,7 +50,7 @@ use state::{AdminState, PREFIX};
 use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
-use weir_dialect::{DEFAULT_WORKSPACE, FileBacking, HealthSource, Replica, Rights, StateRef};
+use weir_dialect::{DEFAULT_WORKSPACE, FileBacking, HealthSource, OtherRoutes, Replica, Rights, StateRef};
 use weir_store::{Author, Store, StoreError, WorkspaceScoped};
 
 /// The largest body of a call, in bytes, as in APISIX.
@@ -75,6 +76,8 @@ pub struct AdminOptions {
     pub settings: &'static Settings,
     /// The health of upstreams' nodes; `None`: unknown.
     pub health: Option<Arc<dyn HealthSource>>,
+    /// The server names of other dialects; `None`: there are none.
+    pub others: Option<Arc<dyn OtherRoutes>>,
 }
 
 impl fmt::Debug for AdminOptions {
@@ -97,6 +100,7 @@ impl AdminOptions {
             clock,
             settings: Settings::stock(),
             health: None,
+            others: None,
         }
     }
 }

@@ -15,6 +15,7 @@ pub fn open(dialect: &ApisixDialect, context: AdminContext) -> AdminOpening {
         // The guard knows them.
         keys: Vec::new(),
         health: context.node.health,
+        others: Some(context.routes),
         settings,
         keyring: Keyring {
             keys: keys.unwrap_or(stock.keyring.keys),

@@ -318,7 +318,8 @@ fn has_address(fields: &Map<String, Value>) -> bool {
     fields.get("name").is_none_or(|name| name != "env")
 }
 
-/// Refuses plugins that write files, and vaults with an address, to callers who may not write in all workspaces.
+/// Refuses plugins that write files or have a certificate authority called, and vaults with an address, to callers who
+/// may not write in all workspaces.
 ///
 /// # Errors
 /// The entity is one of these, and the caller may not write everywhere.
@@ -330,6 +331,9 @@ pub fn check_confined(
     let message = match entity_type.name {
         "plugins" if writes_file(fields) => {
             "files are the operator's: this takes the right to write in all workspaces"
+        }
+        "plugins" if fields.get("name").is_some_and(|name| name == "acme") => {
+            "Weir itself calls a certificate authority: this takes the right to write in all workspaces"
         }
         "vaults" if has_address(fields) => {
             "a vault with an address serves all workspaces: this takes the right to write in all of them"

@@ -8,7 +8,7 @@ use crate::document::entity_type::EntityType;
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use weir_model::server_names_may_overlap;
+use weir_model::{HostPattern, server_names_may_overlap};
 
 impl WorkspaceView<'_> {
     /// Checks that an entity takes nothing of a workspace in which the caller may not write.
@@ -77,13 +77,15 @@ impl WorkspaceView<'_> {
         }
     }
 
-    /// The names that another certificate shows by a pattern are its workspace's.
+    /// The names of another workspace's certificates and routes are that workspace's, patterns included. A certificate for
+    /// one of them would be shown to its callers.
     fn check_server_name(
         &self,
         snis: &'static EntityType,
         fields: &Map<String, Value>,
     ) -> Result<(), Failure> {
         let own = fields.get("name").and_then(Value::as_str).unwrap_or_default();
+        let pattern = HostPattern::parse(own);
         let own = [own.to_owned()];
         // Server names have no case: another workspace's may be the same in other letters.
         let takes = |name: &str| name != "*" && server_names_may_overlap(&own, &[name.to_owned()]);
@@ -98,6 +100,24 @@ impl WorkspaceView<'_> {
         });
         if is_of_others {
             return refused();
+        }
+        // A certificate for all names is shown where there is none for the name itself.
+        if let Ok(pattern) = pattern
+            && pattern != HostPattern::Any
+        {
+            let is_other = |workspace: &str| !self.rights.may_write(workspace);
+            let mut routes = self.state.claims().of_others(self.name);
+            let is_of_routes = routes.any(|it| is_other(&it.workspace) && it.has_server_name(&pattern))
+                || self.others.is_some_and(|others| {
+                    others.any(crate::NAME, &mut |matches, workspace| {
+                        is_other(workspace) && matches.iter().any(|it| it.is_for_server_name(&pattern))
+                    }) || others.any_stream(crate::NAME, &mut |route, workspace| {
+                        is_other(workspace) && route.is_for_server_name(&pattern)
+                    })
+                });
+            if is_of_routes {
+                return refused();
+            }
         }
         for workspace in self.other_workspaces() {
             let mut all = workspace.table(snis).all(uuid::Uuid::nil());

@@ -1,0 +1,62 @@
+//! The server names that a write would take from other workspaces. Such a write is refused, unless the caller may write in
+//! all of them. **What it is not**: it does not look at calls, because routes of workspaces are searched before these.
+
+use super::call::ApiCall;
+use super::response::{ApiResponse, Outcome};
+use super::write::ChangePlan;
+use axum::http::StatusCode;
+use serde_json::Value;
+use weir_dialect::{DEFAULT_WORKSPACE, OtherRoutes};
+use weir_model::{HostPattern, server_names_may_overlap};
+
+/// Checks that the certificates of a plan have no server name of another workspace's certificate or route.
+///
+/// # Errors
+/// One has, and the caller may not write everywhere; or the names of others are not known yet.
+pub(super) fn check(call: &ApiCall, plan: &ChangePlan, others: Option<&dyn OtherRoutes>) -> Outcome<()> {
+    let Some(others) = others.filter(|_| call.is_confined) else {
+        return Ok(());
+    };
+    let written = plan.changes.iter().filter(|(key, _)| key.starts_with("ssls/"));
+    let mut names = written.filter_map(|(_, value)| value.as_ref()).flat_map(server_names);
+    let Some(first) = names.next() else {
+        return Ok(());
+    };
+    if !others.are_known() {
+        return Err(ApiResponse::error(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "what other dialects serve is not known yet; try again in a moment",
+        ));
+    }
+    match std::iter::once(first).chain(names).find(|name| is_taken(name, others)) {
+        Some(name) => Err(ApiResponse::error(
+            StatusCode::CONFLICT,
+            format!("the server name {name} may be one of another workspace, in which you may not write"),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The names of a certificate.
+fn server_names(ssl: &Value) -> impl Iterator<Item = &str> {
+    let list = ssl["snis"].as_array().into_iter().flatten();
+    list.chain([&ssl["sni"]]).filter_map(Value::as_str)
+}
+
+/// Whether a certificate or route that may be another workspace's has this name.
+fn is_taken(name: &str, others: &dyn OtherRoutes) -> bool {
+    // A certificate for all names is shown where there is none for the name itself.
+    let Some(pattern) = HostPattern::parse(name).ok().filter(|it| *it != HostPattern::Any) else {
+        return false;
+    };
+    let own = [name.to_owned()];
+    let is_other = |workspace: &str| workspace != DEFAULT_WORKSPACE;
+    others.any_server_names(crate::NAME, &mut |names, workspace| {
+        let mut names = names.iter().filter(|it| *it != "*");
+        is_other(workspace) && names.any(|it| server_names_may_overlap(&own, std::slice::from_ref(it)))
+    }) || others.any(crate::NAME, &mut |matches, workspace| {
+        is_other(workspace) && matches.iter().any(|it| it.is_for_server_name(&pattern))
+    }) || others.any_stream(crate::NAME, &mut |route, workspace| {
+        is_other(workspace) && route.is_for_server_name(&pattern)
+    })
+}

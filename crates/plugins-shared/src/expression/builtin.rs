@@ -1,9 +1,13 @@
 //! The functions that expressions may call.
 
+use super::pattern::Matcher;
 use super::value::{EvaluationError, MAX_TEXT, Value};
+use weir_plugin::WorkBudget;
 
 /// Functions of texts, which are methods of theirs too.
-const TEXTS: [&str; 6] = ["upper", "lower", "len", "sub", "rep", "reverse"];
+const TEXTS: [&str; 9] = [
+    "upper", "lower", "len", "sub", "rep", "reverse", "gsub", "match", "find",
+];
 const MATHS: [&str; 4] = ["floor", "ceil", "abs", "tostring"];
 
 /// The method of this name that texts have.
@@ -25,7 +29,7 @@ pub(super) fn of_library(library: &str, name: &str) -> Option<&'static str> {
 ///
 /// # Errors
 /// Where the arguments do not fit.
-pub(super) fn call(name: &str, arguments: &[Value]) -> Result<Value, EvaluationError> {
+pub(super) fn call(name: &str, arguments: &[Value], work: &WorkBudget) -> Result<Value, EvaluationError> {
     let first = arguments.first().unwrap_or(&Value::Nil);
     let number = |at: usize| arguments.get(at).and_then(Value::number);
     let text = || {
@@ -70,6 +74,8 @@ pub(super) fn call(name: &str, arguments: &[Value]) -> Result<Value, EvaluationE
                 false => return Err(EvaluationError("a text is too long")),
             }
         }
+        "gsub" => Value::Text(replaced(&text()?, arguments, work)?),
+        "match" | "find" => found(name, &text()?, arguments, work)?,
         "floor" => calculated(f64::floor)?,
         "ceil" => calculated(f64::ceil)?,
         "abs" => calculated(f64::abs)?,
@@ -90,6 +96,43 @@ pub(super) fn call(name: &str, arguments: &[Value]) -> Result<Value, EvaluationE
         "_escape_xml" => Value::Text(escaped(&text()?)),
         _ => return Err(EvaluationError("an unknown function is called")),
     })
+}
+
+/// The second argument of a function that looks for a pattern.
+fn pattern(arguments: &[Value]) -> Result<Vec<u8>, EvaluationError> {
+    let text = arguments.get(1).and_then(Value::text);
+    text.map(|text| text.into_owned())
+        .ok_or(EvaluationError("a text is wanted"))
+}
+
+fn replaced(text: &[u8], arguments: &[Value], work: &WorkBudget) -> Result<Vec<u8>, EvaluationError> {
+    let by = arguments.get(2).and_then(Value::text);
+    let by = by.ok_or(EvaluationError("a text is wanted"))?;
+    let most = arguments.get(3).and_then(Value::number).unwrap_or(f64::INFINITY);
+    Matcher::new(text, &pattern(arguments)?, work).replace(&by, most)
+}
+
+/// What a pattern finds, or where. Of several values there is only the first.
+fn found(name: &str, text: &[u8], arguments: &[Value], work: &WorkBudget) -> Result<Value, EvaluationError> {
+    let pattern = pattern(arguments)?;
+    let length = text.len();
+    let from = arguments.get(2).and_then(Value::number).unwrap_or(1.0);
+    let from = match from < 0.0 {
+        true => length.saturating_sub(-from as usize),
+        false => (from as usize).saturating_sub(1).min(length),
+    };
+    let place = |at: usize| Value::Number((at + 1) as f64);
+    if name == "find" && arguments.get(3).is_some_and(Value::is_true) {
+        work.spend_bytes(length.saturating_mul(pattern.len()))?;
+        let at = (from..=length).find(|at| text[*at..].starts_with(&pattern));
+        return Ok(at.map_or(Value::Nil, place));
+    }
+    let mut matcher = Matcher::new(text, &pattern, work);
+    match (matcher.find(from)?, name) {
+        (None, _) => Ok(Value::Nil),
+        (Some((start, _)), "find") => Ok(place(start)),
+        (Some((start, end)), _) => matcher.first(start..end),
+    }
 }
 
 /// The part between two places, counted from 1 or, below 0, from the end.

@@ -63,7 +63,7 @@ impl<'s> Evaluation<'s> {
                 let Value::Function(name) = self.of(function)? else {
                     return Err(EvaluationError("a value is called that is not a function"));
                 };
-                builtin::call(name, &self.all(arguments)?)?
+                builtin::call(name, &self.all(arguments)?, self.scope.work())?
             }
             Expression::Method(of, name, arguments) => {
                 let mut values = vec![self.of(of)?];
@@ -72,7 +72,7 @@ impl<'s> Evaluation<'s> {
                 }
                 values.extend(self.all(arguments)?);
                 let name = builtin::of_texts(name).ok_or(EvaluationError("texts have no such method"))?;
-                builtin::call(name, &values)?
+                builtin::call(name, &values, self.scope.work())?
             }
             Expression::Unary(operator, of) => self.unary(operator, self.of(of)?)?,
             Expression::Binary(operator @ ("and" | "or"), left, right) => {

@@ -7,6 +7,7 @@
 mod builtin;
 mod eval;
 mod parse;
+mod pattern;
 mod value;
 
 pub use eval::{Evaluation, Scope};

@@ -71,7 +71,7 @@ fn templates_are_filled_in() {
             Err("values that have no order are compared"),
         ),
         ("$(('x'):rep(99999999))", Err("a text is too long")),
-        ("$(headers.host:gsub('a', 'b'))", Err("texts have no such method")),
+        ("$(headers.host:format('a'))", Err("texts have no such method")),
     ] {
         let parsed = Interpolated::parse(template).unwrap_or_else(|fault| panic!("{template}: {fault}"));
         let mut out = Vec::new();
@@ -104,4 +104,71 @@ fn what_is_no_expression_is_refused() {
     }
     let long = format!("$({}1)", "1 + ".repeat(20_000));
     assert!(Interpolated::parse(&long).is_err());
+}
+
+#[test]
+fn patterns_match_as_in_lua() {
+    let exchange = exchange();
+    for (expression, expected) in [
+        ("('not actually'):gsub('not ', '')", Ok("actually")),
+        ("('hello world'):gsub('o', '0', 1)", Ok("hell0 world")),
+        (
+            "('hello world'):gsub('(%w+) (%w+)', '%2 %1%%')",
+            Ok("world hello%"),
+        ),
+        ("('abc'):gsub('%w', '%0%0')", Ok("aabbcc")),
+        ("('abc'):gsub('', '-')", Ok("-a-b-c-")),
+        ("('  a b '):gsub('^%s+', ''):gsub('%s+$', '')", Ok("a b")),
+        ("('a.b.c'):gsub('%.', '/')", Ok("a/b/c")),
+        ("('a=1, b=2'):gsub('(%w)=(%d)', '%2=%1')", Ok("1=a, 2=b")),
+        ("('f(a(b)c)d'):gsub('%b()', '<>')", Ok("f<>d")),
+        ("('THE (quick) fox'):gsub('%f[%a]%a+', 'x')", Ok("x (x) x")),
+        ("('abab'):gsub('a(b)a%1', '!')", Ok("!")),
+        ("('[x]-^'):gsub('[]^-]', '_')", Ok("[x___")),
+        ("('2024-05-06'):match('%d+-(%d+)')", Ok("05")),
+        ("('2024-05-06'):match('()-')", Ok("5")),
+        ("('<b>x</b>'):match('<(.-)>')", Ok("b")),
+        ("('<b>x</b>'):match('<(.*)>')", Ok("b>x</b")),
+        (
+            "('colour'):match('colou?r') .. ('color'):match('colou?r')",
+            Ok("colourcolor"),
+        ),
+        ("('x-y'):match('[a-c]') or 'none'", Ok("none")),
+        ("('x1y'):match('[^%a]')", Ok("1")),
+        ("('a\tb'):find('%c')", Ok("2")),
+        ("('a.b'):find('.', 1, true)", Ok("2")),
+        ("('aXb'):find('%u', -2)", Ok("2")),
+        ("('abc'):find('^b', 2)", Ok("2")),
+        ("('abc'):find('d') or 'none'", Ok("none")),
+        ("('a'):gsub('%', 'x')", Err("a pattern is malformed")),
+        ("('a'):gsub('[a', 'x')", Err("a pattern is malformed")),
+        ("('a'):gsub('a)', 'x')", Err("a pattern is malformed")),
+        ("('a'):gsub('a%1', 'x')", Err("a pattern is malformed")),
+        ("('a'):gsub('a', '%2')", Err("a pattern is malformed")),
+        ("('a'):match('(a')", Err("a pattern is malformed")),
+        ("('a'):gsub('a', headers.none)", Err("a text is wanted")),
+        (
+            "('a'):rep(300):gsub(('a?'):rep(300), '')",
+            Err("a pattern is too deep"),
+        ),
+        (
+            "('a'):rep(99999):gsub(('a-'):rep(9) .. 'b', '')",
+            Err("there is too much to do"),
+        ),
+        (
+            "('a'):rep(9999):gsub('a', ('b'):rep(9999))",
+            Err("a text is too long"),
+        ),
+    ] {
+        let parsed = Interpolated::parse(&format!("$({expression})")).expect(expression);
+        let mut out = Vec::new();
+        let rendered = parsed.render(&RequestScope(&exchange), &mut out);
+        let rendered = rendered.map(|()| String::from_utf8_lossy(&out).into_owned());
+        exchange.request.work.restart();
+        assert_eq!(
+            rendered.map_err(|fault| fault.0),
+            expected.map(str::to_owned),
+            "{expression}"
+        );
+    }
 }

@@ -213,11 +213,20 @@ fn keys_of_the_admin_api_are_read() {
 }
 
 #[test]
+fn an_id_of_digits_is_a_name() {
+    for (text, id) in [("123456", "123456"), ("'007'", "007")] {
+        let (settings, told) = of(&format!("apisix: {{id: {text}}}"));
+        assert_eq!((settings.id.as_deref(), told.len()), (Some(id), 0), "{text}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_refused_with_its_place() {
     for (text, place) in [
         ("- a", ""),
         ("apisix: {router: {http: linear}}", "apisix.router.http"),
         ("apisix: {id: 'a b'}", "apisix.id"),
+        ("apisix: {id: 1.5}", "apisix.id"),
         (
             "apisix: {proxy_cache: {zones: [{name: a, disk_size: much}]}}",
             "apisix.proxy_cache.zones[0].disk_size",

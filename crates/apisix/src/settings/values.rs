@@ -148,10 +148,12 @@ pub fn extra_labels(value: &Value) -> Option<Vec<(String, String)>> {
 /// The name of a gateway.
 pub fn node_id(value: &Value) -> Option<String> {
     let is_good = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-' | '.');
-    let id = value
-        .as_str()
-        .filter(|id| (1..=64).contains(&id.len()) && id.chars().all(is_good));
-    id.map(str::to_owned)
+    // YAML takes an id of digits for a number.
+    let id = match value {
+        Value::String(text) => text.clone(),
+        other => other.as_u64()?.to_string(),
+    };
+    ((1..=64).contains(&id.len()) && id.chars().all(is_good)).then_some(id)
 }
 
 /// The longest body with a query: a number, or text with one in it.

@@ -1,6 +1,7 @@
 //! APISIX's checks of `openid-connect` that its schema does not have.
 
 use serde_json::{Map, Value};
+use weir_plugins::request_validation::check_schema;
 
 /// A plugin's configuration.
 type Config = Map<String, Value>;
@@ -50,6 +51,9 @@ pub(super) fn before_schema(config: &Config) -> Result<(), String> {
 }
 
 pub(super) fn after_schema(config: &Config) -> Result<(), String> {
+    if let Some(schema) = config.get("claim_schema").filter(|schema| schema.is_object()) {
+        check_schema(schema).map_err(|fault| format!("check claim_schema failed: {fault}"))?;
+    }
     if let Some((name, owner)) = FLAT.iter().find(|(name, _)| config.contains_key(*name)) {
         return Err(format!(
             "property \"{name}\" is not allowed, use \"{owner}\" instead"

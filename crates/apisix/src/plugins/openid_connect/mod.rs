@@ -100,6 +100,10 @@ mod tests {
                 "property \"client_jwt_assertion_alg\" \"RS256\" is asymmetric and cannot be used with the client_secret_jwt selected by \"token_endpoint_auth_method\"",
             ),
             (
+                json!({"bearer_only": true, "use_jwks": true, "client_id": "a", "discovery": "https://a", "claim_schema": {"properties": {"user": {"type": "invalid_type"}}}}),
+                "check claim_schema failed: invalid JSON type: invalid_type",
+            ),
+            (
                 json!({"session": {"secret": "0123456789abcdef"}, "client_id": "a", "use_pkce": true, "discovery": "https://a", "par": {"enabled": true, "endpoint_auth_method": "client_secret_jwt"}}),
                 "property \"par.endpoint_auth_method\" \"client_secret_jwt\" requires \"client_secret\" when \"par.enabled\" is true",
             ),

@@ -352,7 +352,12 @@ impl<'c> RequestContext<'c> {
             return Err(Refusal::with_status(RefusalKind::NoService, status).into());
         }
         if let Action::Reject(status) = route.rules.action {
-            return Err(Refusal::with_status(RefusalKind::NoService, status).into());
+            // A native route that answers 404 takes what no other route does: it is refused as if there were none.
+            let kind = match route.facts.dialect == DialectName::NATIVE && status == 404 {
+                true => RefusalKind::NoRoute,
+                false => RefusalKind::NoService,
+            };
+            return Err(Refusal::with_status(kind, status).into());
         }
         if route.chain.has_request_work {
             self.exchange.set_unix_ms(self.worker.unix_ms(self.started));

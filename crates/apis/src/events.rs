@@ -1,6 +1,7 @@
 //! Events for people and their programs: found by comparing an entity before and after a
 //! commit. So nothing that changes an entity can forget to say so. How it is put into words is in [`messages`].
 
+pub mod kinds;
 mod messages;
 #[cfg(test)]
 mod tests;

@@ -487,9 +487,10 @@ fn webhooks_do_not_reach_the_operators_network() {
         plane.get("/api/v1/deliveries").body.contains("is not public")
     });
     assert!(got.lock().expect("not poisoned").is_empty());
-    plane
-        .put("/api/v1/hooks/bad", json!({"url": "ftp://example.com"}))
-        .expect(422);
+    let bad = json!({"url": "ftp://example.com", "events": ["plan.*", "plan.sold"]});
+    let refused = plane.put("/api/v1/hooks/bad", bad).expect(422).json();
+    let places = ["url", "events[1]"].map(|it| json!(it));
+    assert_eq!([0, 1].map(|it| refused["errors"][it]["path"].clone()), places);
 }
 
 /// A webhook shows no answer, a fetched document does: networks of webhooks are not opened for reading.
@@ -529,7 +530,16 @@ fn a_subscription_ends_by_itself() {
         .as_secs();
     let wanted =
         json!({"application": "shop", "publication": "pets/1.0.0/test", "plan": "gold", "ends": now + 4});
-    let made = plane.post("/api/v1/subscriptions", wanted).expect(201).json();
+    for (starts, ends) in [(now - 20, now - 10), (now + 20, now + 10)] {
+        let mut never = wanted.clone();
+        (never["starts"], never["ends"]) = (starts.into(), ends.into());
+        let refused = plane.post("/api/v1/subscriptions", never).expect(422).json();
+        assert_eq!(refused["errors"][0]["path"], "ends");
+    }
+    let made = plane
+        .post("/api/v1/subscriptions", wanted.clone())
+        .expect(201)
+        .json();
     let key = made["credential"]["key"].as_str().expect("a key").to_owned();
     until("the key is good", || {
         plane.status("/v1/pets", Some(&key)) == Some(200)
@@ -542,6 +552,18 @@ fn a_subscription_ends_by_itself() {
     let id = made["id"].as_str().expect("an id");
     until("its state says so", || {
         plane.get(&format!("/api/v1/subscriptions/{id}")).json()["state"] == "expired"
+    });
+    // It is opened again by another end, as the refusal of a second one says.
+    let mut second = wanted;
+    second["ends"] = (now + 3_600).into();
+    let refused = plane.post("/api/v1/subscriptions", second).expect(409).json();
+    let detail = refused["detail"].as_str().unwrap_or_default();
+    assert!(detail.contains("a new end in 'ends'"), "{detail}");
+    let state = |body| plane.post(&format!("/api/v1/subscriptions/{id}/state"), body);
+    state(json!({"state": "accepted"})).expect(422);
+    state(json!({"state": "accepted", "ends": now + 3_600})).expect(200);
+    until("the key is good again", || {
+        plane.status("/v1/pets", Some(&key)) == Some(200)
     });
 }
 

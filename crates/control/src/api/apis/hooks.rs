@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::SystemTime;
 use weir_apis::entities::Hook;
+use weir_apis::events::kinds;
 
 /// Deliveries that are listed, unless more are asked for.
 const PAGE: usize = 100;
@@ -111,9 +112,18 @@ pub fn wanted(body: &str, fields: &[(&str, &str)]) -> Result<Hook, Problem> {
         fields.remove("secret");
     }
     let wanted: Hook = parse(&body)?;
-    match crate::http::host_of(&wanted.url) {
-        Ok(_) => Ok(wanted),
-        Err(error) => Err(Problem::step("read", vec![("url".to_owned(), error.to_string())])),
+    let mut errors = Vec::new();
+    if let Err(error) = crate::http::host_of(&wanted.url) {
+        errors.push(("url".to_owned(), error.to_string()));
+    }
+    for (index, event) in wanted.events.iter().enumerate() {
+        if let Err(message) = kinds::check(event) {
+            errors.push((format!("events[{index}]"), message));
+        }
+    }
+    match errors.is_empty() {
+        true => Ok(wanted),
+        false => Err(Problem::step("read", errors)),
     }
 }
 

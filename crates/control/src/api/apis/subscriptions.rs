@@ -99,6 +99,31 @@ pub async fn read(
     super::entities::shown(&api, &caller, &library::subscription_key(&id)).await
 }
 
+/// Whether a subscription can begin and end at these times.
+fn check_times(starts: Option<u64>, ends: Option<u64>) -> Result<(), Problem> {
+    let refuse = |message: &str| Problem::step("read", vec![("ends".to_owned(), message.to_owned())]);
+    match ends {
+        Some(ends) if ends <= now() => Err(refuse("expected a time that lies ahead")),
+        Some(ends) if starts.is_some_and(|starts| ends <= starts) => {
+            Err(refuse("expected a time after 'starts'"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// There is a subscription of the same application to the same plan.
+fn again(same: &Subscription) -> Problem {
+    let mut detail = format!(
+        "{} has subscribed to this plan already: {}",
+        same.application, same.id
+    );
+    if same.state == SubscriptionState::Expired {
+        detail
+            .push_str(", which has ended: a new end in 'ends' opens it again, with 'accepted' as its state");
+    }
+    Problem::new(StatusCode::CONFLICT, detail)
+}
+
 pub async fn create(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
@@ -106,6 +131,7 @@ pub async fn create(
     body: String,
 ) -> Result<Response, Problem> {
     let wanted: NewSubscription = parse(&body_of(&body)?)?;
+    check_times(wanted.starts, wanted.ends)?;
     let id = credentials::random(8)?;
     let written = api
         .manage(&caller, &headers, |library| {
@@ -142,11 +168,7 @@ pub async fn create(
                     && !is_over(it)
             });
             if let Some(same) = same {
-                let detail = format!(
-                    "{} has subscribed to this plan already: {}",
-                    wanted.application, same.id
-                );
-                return Err(Problem::new(StatusCode::CONFLICT, detail));
+                return Err(again(same));
             }
             let mut answer = Value::Null;
             if plan.validation == Validation::Auto {
@@ -220,6 +242,9 @@ pub async fn state(
     let written = api
         .manage(&caller, &headers, |library| {
             let mut subscription: Subscription = library.get(&library::subscription_key(&id))?;
+            if wanted.ends.is_some() {
+                check_times(subscription.starts, wanted.ends)?;
+            }
             EntityScopes::of_subscription(library, &subscription)?
                 .permit(&caller, Action::SubscriptionsWrite)?;
             let before = subscription.state;
@@ -232,6 +257,10 @@ pub async fn state(
             if wanted.ends.is_some() {
                 subscription.ends = wanted.ends;
                 subscription.noticed = None;
+            }
+            if before == SubscriptionState::Expired && to == SubscriptionState::Accepted {
+                // Without another end, it would end again at once.
+                check_times(None, subscription.ends)?;
             }
             library.put(&library::subscription_key(&id), &subscription)?;
             Ok(WriteEffects {

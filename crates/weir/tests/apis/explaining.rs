@@ -210,6 +210,14 @@ fn a_draft_documents_and_the_past_are_explained_without_being_served() {
         ),
     );
     assert_eq!(documents["route"]["name"], "r", "{documents:#}");
+    for path in ["explain", "explain/changes"] {
+        let body = match path {
+            "explain" => with(json!({"environment": "nowhere"})),
+            _ => json!({"environment": "nowhere", "documents": {}}),
+        };
+        let missing = plane.post(&format!("/api/v1/{path}"), body).expect(404).json();
+        assert_eq!(missing["detail"], "the environment 'nowhere' does not exist");
+    }
     let file = explain(
         &plane,
         with(

@@ -96,10 +96,7 @@ pub async fn effects(
 }
 
 fn compare(api: &Api, wanted: &EffectsRequest, documents: &[Document]) -> Result<EffectsResponse, Problem> {
-    let dialects = match &wanted.environment {
-        Some(name) => api.options.dialects.clone().in_environments(vec![name.clone()]),
-        None => api.options.dialects.clone(),
-    };
+    let dialects = super::dialects_in(api, wanted.environment.as_deref(), documents)?;
     let mut models = DialectModels::new(&dialects);
     if let Some(model) = files(api, &dialects, &mut Vec::new()) {
         models.set_files(model);

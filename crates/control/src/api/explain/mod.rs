@@ -24,7 +24,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use weir_dialect::DialectSet;
+use weir_dialect::{DialectSet, ENVIRONMENTS};
 use weir_model::{Model, document};
 use weir_store::{Document, Revision};
 
@@ -111,9 +111,11 @@ pub async fn explain(
 ) -> Result<Response, Problem> {
     let call = call_of(&wanted)?;
     let (documents, head) = api.store.read("").await?;
-    let dialects = match &wanted.environment {
-        Some(name) => api.options.dialects.clone().in_environments(vec![name.clone()]),
-        None => api.options.dialects.clone(),
+    let environment = wanted.environment.as_deref();
+    // Other documents than those of now may have brought their environment.
+    let dialects = match wanted.revision.is_some() || !wanted.documents.is_empty() {
+        true => of_environment(&api, environment),
+        false => dialects_in(&api, environment, &documents)?,
     };
     let mut changes: BTreeMap<String, Option<Arc<[u8]>>> = BTreeMap::new();
     if let Some(revision) = wanted.revision {
@@ -142,6 +144,34 @@ pub async fn explain(
         .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))??;
     // It is asked with a body, and changes nothing.
     Ok((Extension(NoAudit), Json(explained)).into_response())
+}
+
+/// The dialects with the documents of an environment; without one, of those that this process serves.
+fn of_environment(api: &Api, environment: Option<&str>) -> DialectSet {
+    let dialects = api.options.dialects.clone();
+    match environment {
+        Some(name) => dialects.in_environments(vec![name.to_owned()]),
+        None => dialects,
+    }
+}
+
+/// The same of an environment that there is.
+fn dialects_in(api: &Api, environment: Option<&str>, documents: &[Document]) -> Result<DialectSet, Problem> {
+    if let Some(name) = environment {
+        let (entity, below) = (
+            format!("{}environments/{name}", apis::PREFIX),
+            format!("{ENVIRONMENTS}{name}/"),
+        );
+        let is_known = api.options.dialects.environments().iter().any(|it| it == name)
+            || documents.iter().any(|it| {
+                let key = it.key.as_str();
+                key == entity || key.starts_with(&below)
+            });
+        if !is_known {
+            return Err(Problem::not_found(format_args!("the environment '{name}'")));
+        }
+    }
+    Ok(of_environment(api, environment))
 }
 
 fn call_of(wanted: &ExplainRequest) -> Result<ExplainedCall, Problem> {

@@ -76,10 +76,7 @@ fn reach(
     query: &ReachQuery,
     documents: &[Document],
 ) -> Result<ReachResponse, Problem> {
-    let dialects = match &query.environment {
-        Some(name) => api.options.dialects.clone().in_environments(vec![name.clone()]),
-        None => api.options.dialects.clone(),
-    };
+    let dialects = super::dialects_in(api, query.environment.as_deref(), documents)?;
     let stored = documents
         .iter()
         .map(|it| (it.key.as_str(), Some(it.value.as_ref())));

@@ -1,10 +1,12 @@
 //! From an OpenAPI document to a native service with its routes. No I/O.
 
 use serde_json::{Map, Value, json};
-use weir_apis::path_pattern;
+use weir_apis::{path_pattern, render};
 
-/// Methods that an OpenAPI path may have, without `trace`: the gateway answers that itself.
-const METHODS: [&str; 7] = ["get", "put", "post", "delete", "options", "head", "patch"];
+/// Methods that an OpenAPI path may have.
+const METHODS: [&str; 9] = [
+    "get", "put", "post", "delete", "options", "head", "patch", "trace", "query",
+];
 /// Operations at most.
 const MAX_OPERATIONS: usize = 10_000;
 
@@ -38,17 +40,49 @@ pub fn service(document: &Value, name: Option<&str>, url: Option<&str>) -> Resul
         .and_then(Value::as_object)
         .ok_or("expected a map in 'paths'")?;
     let mut routes = Vec::new();
-    for (path, item) in paths.iter().filter(|(path, _)| path.starts_with('/')) {
-        for method in METHODS {
-            if let Some(operation) = item.get(method) {
-                routes.push(route(&name, path, method, operation));
-            }
+    for (path, method, operation) in operations(paths) {
+        if is_served(method) {
+            routes.push(route(&name, path, method, operation));
         }
     }
     if routes.len() > MAX_OPERATIONS {
         return Err(format!("more than {MAX_OPERATIONS} operations"));
     }
     Ok(json!({ "name": name, "url": url.trim_end_matches('/'), "routes": routes }))
+}
+
+/// The operations of paths: the path, the method as it is written, and what is said of it.
+fn operations(paths: &Map<String, Value>) -> impl Iterator<Item = (&str, &str, &Value)> {
+    let paths = paths.iter().filter(|(path, _)| path.starts_with('/'));
+    paths.flat_map(|(path, item)| {
+        let usual = METHODS
+            .into_iter()
+            .filter_map(|method| Some((method, item.get(method)?)));
+        let further = item.get("additionalOperations").and_then(Value::as_object);
+        let further = further
+            .into_iter()
+            .flatten()
+            .map(|(method, it)| (method.as_str(), it));
+        usual
+            .chain(further)
+            .map(move |(method, it)| (path.as_str(), method, it))
+    })
+}
+
+/// The gateway answers some methods itself.
+fn is_served(method: &str) -> bool {
+    render::is_served(&method.to_uppercase())
+}
+
+/// Operations of a document that become no routes, such as `TRACE /pets`.
+pub fn left_out(document: &Value) -> Vec<String> {
+    let Some(paths) = document.get("paths").and_then(Value::as_object) else {
+        return Vec::new();
+    };
+    operations(paths)
+        .filter(|(_, method, _)| !is_served(method))
+        .map(|(path, method, _)| format!("{} {path}", method.to_uppercase()))
+        .collect()
 }
 
 fn route(service: &str, path: &str, method: &str, operation: &Value) -> Value {
@@ -184,8 +218,12 @@ mod tests {
         let document = shop(json!({
             "/pets": { "get": { "operationId": "listPets" }, "post": {} },
             "/pets/{petId}": { "get": {} },
-            "/files/{name}.json": { "get": {} },
+            "/files/{name}.json": { "get": {}, "trace": {}, "query": {}, "additionalOperations": { "CONNECT": {}, "COPY": {} } },
         }));
+        assert_eq!(
+            left_out(&document),
+            ["TRACE /files/{name}.json", "CONNECT /files/{name}.json"]
+        );
         let service = service(&document, None, None).expect("a service");
         assert_eq!(service["name"], "pet-shop");
         assert_eq!(service["url"], "https://eu.example.com/v1");
@@ -201,6 +239,8 @@ mod tests {
                 r#""pet-shop.post-pets" "POST" "=/pets""#,
                 r#""pet-shop.get-pets-petid" "GET" "/pets/{petId}""#,
                 r#""pet-shop.get-files-name-.json" "GET" "/files/{name}.json""#,
+                r#""pet-shop.query-files-name-.json" "QUERY" "/files/{name}.json""#,
+                r#""pet-shop.copy-files-name-.json" "COPY" "/files/{name}.json""#,
             ]
         );
         assert!(weir_native::incremental::resource("services", "pet-shop", &service).is_ok());

@@ -122,6 +122,8 @@ pub struct ImportResult {
     pub is_new: bool,
     /// Its routes.
     pub routes: ImportedRoutes,
+    /// Operations that become no routes, such as `TRACE /pets`: the gateway answers their methods itself.
+    pub left_out: Vec<String>,
     /// Whether nothing was changed.
     pub dry_run: bool,
 }

@@ -109,10 +109,17 @@ pub fn import(answer: &Value) -> String {
             told.push_str(&format!("{mark} route {}\n", name.as_str().unwrap_or_default()));
         }
     }
-    match told.is_empty() {
+    let mut report = match told.is_empty() {
         true => format!("service {}: no difference\n", text(answer, "service")),
         false => format!("service {} {verb}\n{told}", text(answer, "service")),
+    };
+    for operation in items(answer, "left_out") {
+        let operation = operation.as_str().unwrap_or_default();
+        report.push_str(&format!(
+            "no route for {operation}: the gateway answers this method itself\n"
+        ));
     }
+    report
 }
 
 /// Why a call was refused.
@@ -159,6 +166,11 @@ mod tests {
     fn imports_and_problems_are_printed() {
         let answer = json!({ "service": "s", "is_new": false, "dry_run": false, "routes": { "created": ["a"], "removed": ["b"] } });
         assert_eq!(import(&answer), "service s changed\n+ route a\n- route b\n");
+        let answer = json!({ "service": "s", "left_out": ["TRACE /a"] });
+        assert_eq!(
+            import(&answer),
+            "service s: no difference\nno route for TRACE /a: the gateway answers this method itself\n"
+        );
         let answer = json!({ "detail": "no", "errors": [{ "path": "a.b", "message": "bad" }] });
         assert_eq!(problem(422, &answer), "weir: no\n  a.b: bad\n");
         assert_eq!(problem(500, &json!(null)), "weir: refused with status 500\n");

@@ -1,5 +1,6 @@
 //! Names: which ones entities may have, and which ones the documents of a publication get.
 
+use serde_json::Value;
 pub use weir_openapi::{MAX_LENGTH, slug};
 
 /// Whether a text can name an environment, an API, a component, a plan or an application: lower-case letters,
@@ -21,6 +22,21 @@ pub fn is_version(text: &str) -> bool {
         && text.starts_with(|it: char| it.is_ascii_alphanumeric())
 }
 
+/// The version that a document gives itself in `info.version`. A number with a fraction says too little: `1.10` is `1.1`.
+///
+/// # Errors
+/// What is there is no version; the message says what to write.
+pub fn version_of(document: &Value) -> Result<Option<String>, String> {
+    match &document["info"]["version"] {
+        Value::Null => Ok(None),
+        Value::String(version) => Ok(Some(version.clone())),
+        Value::Number(version) if version.is_u64() => Ok(Some(version.to_string())),
+        other => Err(format!(
+            "expected a text in info.version, found {other}: put it in quotes"
+        )),
+    }
+}
+
 /// The rule for names, for messages.
 pub const EXPECTED_NAME: &str =
     "1 to 63 lower-case letters, digits and hyphens, with a letter or a digit at both ends";
@@ -36,6 +52,24 @@ pub fn publication(environment: &str, api: &str, version: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn documents_say_their_version() {
+        for (own, expected) in [
+            (json!("1.10"), Some("1.10")),
+            (json!(2), Some("2")),
+            (Value::Null, None),
+        ] {
+            let found = version_of(&json!({"info": {"version": own}}));
+            assert_eq!(found.as_ref().map(Option::as_deref), Ok(expected), "{own}");
+        }
+        assert_eq!(version_of(&json!("a text")), Ok(None));
+        for own in [json!(1.1), json!(-1), json!(true), json!({"major": 1})] {
+            let message = version_of(&json!({"info": {"version": own}})).expect_err("no version");
+            assert!(message.contains("put it in quotes"), "{message}");
+        }
+    }
 
     #[test]
     fn names_are_checked() {

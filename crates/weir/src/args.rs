@@ -98,7 +98,8 @@ pub enum Command {
     /// Import an OpenAPI document as a service with routes. A second import applies what has changed.
     Import(ImportArgs),
     /// Define, lint, compare, test, publish, promote, roll back and deprecate an API of a running Weir.
-    #[command(after_help = api::API_EXAMPLES)]
+    // The word `--version` would be taken for that of an API.
+    #[command(after_help = api::API_EXAMPLES, disable_version_flag = true)]
     Api(ApiArgs),
     /// Export a developer portal with its pages and logo to files, and apply such files to another Weir.
     #[command(after_help = portal::PORTAL_EXAMPLES)]

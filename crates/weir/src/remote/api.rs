@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use std::path::Path;
 use weir_apis::call_tests::TestReport;
 use weir_apis::lint::{self, Options, Ruleset};
-use weir_apis::{Finding, Level, openapi};
+use weir_apis::{Finding, Level, naming, openapi};
 use weir_control::http::{ClientRequest, Method};
 
 /// Runs a command.
@@ -89,7 +89,7 @@ pub fn api(args: &ApiArgs) -> CommandOutput {
             note,
             dry_run,
             on,
-        } => deprecation(since, sunset.as_deref()).and_then(|mut body| {
+        } => deprecation(since.as_deref(), sunset.as_deref()).and_then(|mut body| {
             for (name, value) in [("link", link), ("successor", successor)] {
                 if let Some(value) = value {
                     body.insert(name.to_owned(), value.as_str().into());
@@ -196,6 +196,16 @@ fn printed(on: &OnServer, body: &[u8], text: impl Fn(&Value) -> String) -> Strin
 fn new(api: &str, file: &Path, version: Option<&str>, on: &OnServer) -> CommandResult {
     let text = read(file)?;
     let remote = &on.remote;
+    // What is wrong with the document is told before an API is made for it.
+    let document = openapi::parse(&text)
+        .map_err(|found| CommandOutput::failed(1, format!("{}: {found}\n", file.display())))?;
+    let refuse = |message: &str| CommandOutput::failed(2, format!("weir api: {message}\n"));
+    let version = match version {
+        Some(version) => version.to_owned(),
+        None => naming::version_of(&document)
+            .map_err(|message| refuse(&format!("{message}, or give --api-version")))?
+            .ok_or_else(|| refuse("the document has no version in info.version: give --api-version"))?,
+    };
     let known = make(
         remote,
         call(
@@ -210,19 +220,12 @@ fn new(api: &str, file: &Path, version: Option<&str>, on: &OnServer) -> CommandR
         let path = format!("/api/v1/apis/{}", encoded(api));
         make(remote, call(remote, Method::PUT, &path, Some(&json!({})), false))?;
     }
-    let document = openapi::parse(&text)
-        .map_err(|found| CommandOutput::failed(1, format!("{}: {found}\n", file.display())))?;
-    let own = document["info"]["version"].as_str();
-    let Some(version) = version.or(own) else {
-        let message = "the document has no version in info.version: give --api-version";
-        return Err(CommandOutput::failed(2, format!("weir api: {message}\n")));
-    };
     let versions = format!("/api/v1/apis/{}/versions", encoded(api));
-    let one = format!("{versions}/{}", encoded(version));
+    let one = format!("{versions}/{}", encoded(&version));
     let exists = make(remote, call(remote, Method::GET, &one, None, false)).is_ok();
     let (method, path) = match exists {
         true => (Method::PUT, one),
-        false => (Method::POST, format!("{versions}?version={}", encoded(version))),
+        false => (Method::POST, format!("{versions}?version={}", encoded(&version))),
     };
     let upload = ClientRequest {
         body: text.into_bytes(),
@@ -455,11 +458,12 @@ fn time(flag: &str, text: &str) -> Result<u64, CommandOutput> {
     })
 }
 
-fn deprecation(since: &str, sunset: Option<&str>) -> Result<Map<String, Value>, CommandOutput> {
+fn deprecation(since: Option<&str>, sunset: Option<&str>) -> Result<Map<String, Value>, CommandOutput> {
     let mut body = Map::new();
-    body.insert("since".to_owned(), time("since", since)?.into());
-    if let Some(sunset) = sunset {
-        body.insert("sunset".to_owned(), time("sunset", sunset)?.into());
+    for (flag, date) in [("since", since), ("sunset", sunset)] {
+        if let Some(date) = date {
+            body.insert(flag.to_owned(), time(flag, date)?.into());
+        }
     }
     Ok(body)
 }

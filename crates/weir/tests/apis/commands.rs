@@ -180,8 +180,21 @@ fn build_servers_get_reports_and_exit_statuses() {
             Some(2),
         ),
         (&["deprecate", "pets", "1", "test", "--since", "soon"], Some(2)),
+        (&["deprecate", "pets", "1", "test"], Some(1)),
+        (&["new", "pets", path(&rules), "--version", "2.0"], Some(2)),
         (&["diff", "pets", "1.0.0", "--token-file", "none"], Some(2)),
     ] {
         assert_eq!(plane.api(arguments).0, expected, "{arguments:?}");
     }
+    // A document without a version that one can name makes no API.
+    let dated = plane.file(
+        "dated.json",
+        &json!({"openapi": "3.1.0", "info": {"title": "Pets", "version": 1.1}, "paths": {}}),
+    );
+    let (code, _, complaint) = plane.api(&["new", "dated", path(&dated)]);
+    assert!(
+        code == Some(2) && complaint.contains("put it in quotes"),
+        "{code:?} {complaint}"
+    );
+    plane.get("/api/v1/apis/dated").expect(404);
 }

@@ -152,7 +152,8 @@ fn a_dry_run_that_cannot_be_rendered_tells_its_operations() {
 fn steps_that_change_nothing_are_no_commits_and_say_so() {
     let plane = Plane::start();
     plane.version(&petstore());
-    plane.publish("test", upstream("pets"));
+    let server = upstream("pets");
+    plane.publish("test", server);
     let step = |name: &str, body: Value| {
         plane
             .post(&format!("{PUBLICATION}/{name}"), body)
@@ -176,6 +177,14 @@ fn steps_that_change_nothing_are_no_commits_and_say_so() {
             .is_some_and(|it| it.contains("nothing changes")),
         "{back}"
     );
+    for body in [json!({"note": "again"}), json!({"runtime": runtime(server)})] {
+        let again = plane.post(PUBLICATION, body).expect(200).json();
+        assert_eq!(
+            (&again["unchanged"], &again["commit"]),
+            (&json!(true), &Value::Null),
+            "{again}"
+        );
+    }
     plane
         .post(&format!("{PUBLICATION}/canary/abort"), json!({}))
         .expect(409);
@@ -199,6 +208,20 @@ fn steps_that_change_nothing_are_no_commits_and_say_so() {
         back.get("unchanged").is_none() && back["commit"].is_u64(),
         "{back}"
     );
+    let to_prod = json!({"to": "prod", "runtime": runtime(server)});
+    assert_eq!(step("promote", to_prod.clone()).get("unchanged"), None);
+    let before = plane.commits();
+    assert_eq!(step("promote", to_prod)["unchanged"], true);
+    assert_eq!(plane.commits(), before);
+    // Tests that came since are run, though nothing would change.
+    plane
+        .put(
+            &format!("{VERSION}/tests/closed"),
+            json!({"request": {"path": "/pets"}, "expected": {"status": 401}}),
+        )
+        .expect(201);
+    let failing = plane.post(PUBLICATION, json!({})).expect(409).json();
+    assert_eq!(failing["type"], "urn:weir:problem:tests");
 }
 
 /// The gateway answers TRACE by itself: a finding says so, and no route is made.

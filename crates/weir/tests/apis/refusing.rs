@@ -139,6 +139,19 @@ fn steps_that_mean_nothing_are_refused() {
         refused.body.contains("punycode") && places(&refused) == ["runtime.hosts[1]"],
         "{refused:?}"
     );
+    for (host, expected) in [("a b", "host name"), ("http://api.test", "a host alone")] {
+        there["hosts"] = json!([host]);
+        let refused = plane.post(PUBLICATION, json!({"runtime": there})).expect(422);
+        assert!(
+            refused.body.contains(expected) && places(&refused) == ["runtime.hosts[0]"],
+            "{refused:?}"
+        );
+    }
+    let missing = plane
+        .post(PUBLICATION, json!({"revision": 99}))
+        .expect(404)
+        .json();
+    assert_eq!(missing["detail"], "revision 99 of pets 1.0.0 does not exist");
     there["hosts"] = json!(["xn--tda.de"]);
     plane.post(PUBLICATION, json!({"runtime": there})).expect(200);
 

@@ -210,6 +210,7 @@ fn of_versions() -> Vec<Operation> {
             )
             .answers::<VersionResponse>(),
         drafted(Operation::put(VERSION, "putDraft", write, versions::put))
+            .headers(WRITES)
             .answers::<DraftResponse>()
             .about("APIs", "Changes the draft of a version")
             .description(
@@ -220,7 +221,7 @@ fn of_versions() -> Vec<Operation> {
                 "APIs",
                 "Removes a version that is published nowhere, with its revisions, plans and tests",
             )
-            .headers(DRY_RUN),
+            .headers(WRITES),
         Operation::post(
             "/api/v1/apis/{api}/versions/{version}/lint",
             "lintVersion",

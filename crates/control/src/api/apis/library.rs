@@ -144,7 +144,8 @@ impl Library {
 
     /// A revision of a version.
     pub fn revision(&self, api: &str, version: &str, number: u32) -> Result<ApiRevision, Problem> {
-        self.get(&revision_key(api, version, number))
+        self.find(&revision_key(api, version, number))?
+            .ok_or_else(|| Problem::not_found(format_args!("revision {number} of {api} {version}")))
     }
 
     /// An environment.

@@ -8,6 +8,7 @@
 mod access;
 mod adopting;
 mod approvals;
+mod at_length;
 mod authors;
 mod call_tests;
 mod calls;

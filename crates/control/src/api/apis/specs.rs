@@ -1,11 +1,12 @@
 //! Uploaded texts: kept by their hashes, in pieces that every store can hold, and read as descriptions.
 
+use super::at_length::at_length;
 use super::library::{Library, PREFIX};
 use crate::api::Problem;
 use std::sync::{Arc, Mutex, PoisonError};
-use weir_apis::lint::Ruleset;
+use weir_apis::lint::{self, Options, Ruleset};
 use weir_apis::openapi::{self, Description};
-use weir_apis::{Finding, hash};
+use weir_apis::{Finding, diff, hash};
 
 /// The longest piece, in bytes.
 const PIECE: usize = 512 << 10;
@@ -54,8 +55,8 @@ pub fn read(text: &str) -> Result<Arc<Description>, Problem> {
     if let Some(found) = known(&hash) {
         return Ok(found);
     }
-    // A large one takes a while, in which others are read.
-    let description = Arc::new(openapi::read(text).map_err(|found| unreadable(&found))?);
+    let description = at_length(|| openapi::read(text)).map_err(|found| unreadable(&found))?;
+    let description = Arc::new(description);
     let mut known = READ.lock().unwrap_or_else(PoisonError::into_inner);
     known.push((hash, text.len(), Arc::clone(&description)));
     // The latest one is kept, however large it is: what reads it next is part of the same write.
@@ -68,19 +69,27 @@ pub fn read(text: &str) -> Result<Arc<Description>, Problem> {
     Ok(description)
 }
 
-/// The same on a thread of its own: a large text takes seconds, in which a thread that answers calls answers others.
-pub async fn read_apart(text: &str) -> Result<Arc<Description>, Problem> {
-    let text = text.to_owned();
-    let reading = tokio::task::spawn_blocking(move || read(&text)).await;
-    reading.map_err(|error| Problem::unreadable(error.to_string()))?
-}
-
 /// The description of a text that was kept.
 pub fn description(library: &Library, hash: &str) -> Result<Arc<Description>, Problem> {
     match known(hash) {
         Some(found) => Ok(found),
         None => read(&text(library, hash)?),
     }
+}
+
+/// What lint finds in a text and its description.
+pub fn findings(
+    text: &str,
+    description: &Description,
+    ruleset: &Ruleset,
+    options: Options<'_>,
+) -> Vec<Finding> {
+    at_length(|| lint::run(text, description, ruleset, options))
+}
+
+/// What differs between two descriptions.
+pub fn difference(before: &Description, after: &Description) -> diff::Diff {
+    at_length(|| diff::diff(before, after))
 }
 
 /// Why a text is no description, with lines and columns.

@@ -1,10 +1,12 @@
 //! Versions of an API: a document uploaded and uploaded again, lint, revisions, differences, export.
 
+use super::at_length::at_length;
 use super::commit::{WriteEffects, now};
 use super::entities::{body_of, parse};
 use super::library::{Library, PREFIX};
 use super::{library, renaming, reviews, specs};
 use crate::access::Caller;
+use crate::api::precondition::tagged;
 use crate::api::{Api, Problem};
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -18,7 +20,7 @@ use weir_apis::entities::{
     Api as ApiEntity, Approval, Component, LineState, LintSummary, Revision as ApiRevision, Subscription,
     SubscriptionState, Version,
 };
-use weir_apis::lint::{self, Options, Ruleset};
+use weir_apis::lint::{Options, Ruleset};
 use weir_apis::openapi::{self, Description};
 use weir_apis::{Finding, Level, Position, diff, export, import, naming, postman, renames};
 
@@ -31,7 +33,7 @@ pub struct NewVersion {
 
 /// A body: fields of a version with the document in `spec`, or the document alone.
 fn upload(text: &str) -> Result<(Value, Option<String>), Problem> {
-    let value = openapi::parse(text).map_err(|found| specs::unreadable(&[found]))?;
+    let value = at_length(|| openapi::parse(text)).map_err(|found| specs::unreadable(&[found]))?;
     let is_document = value.get("openapi").is_some() || value.get("swagger").is_some();
     if is_document {
         return Ok((json!({}), Some(text.to_owned())));
@@ -48,7 +50,7 @@ fn upload(text: &str) -> Result<(Value, Option<String>), Problem> {
     };
     let spec = match fields.remove("spec") {
         None => None,
-        Some(Value::String(text)) => match openapi::parse(&text) {
+        Some(Value::String(text)) => match at_length(|| openapi::parse(&text)) {
             Ok(value) if postman::is_collection(&value) => Some(converted(&value)?),
             _ => Some(text),
         },
@@ -121,18 +123,13 @@ pub async fn create(
         specs::unreadable(&[found.at(Position::START)])
     })?;
     let edit: Edit = parse(&fields)?;
-    let description = specs::read_apart(&spec).await?;
-    let told = description
-        .info
-        .get("version")
-        .and_then(Value::as_str)
-        .map(str::to_owned);
-    let version = edit
-        .version
-        .clone()
-        .or(new.version)
-        .or(told)
-        .unwrap_or_else(|| "1".to_owned());
+    let description = specs::read(&spec)?;
+    let version = match edit.version.clone().or(new.version) {
+        Some(version) => version,
+        None => naming::version_of(&json!({ "info": description.info }))
+            .map_err(|message| Problem::step("read", vec![("info.version".to_owned(), message)]))?
+            .unwrap_or_else(|| "1".to_owned()),
+    };
     if !naming::is_version(&version) {
         let detail = format!(
             "'{version}' is not a valid version: expected {}",
@@ -235,7 +232,7 @@ fn check(entity: &Version, description: &Description) -> Result<(), Problem> {
 
 /// A version with its operations and findings.
 pub(super) fn shown(entity: &Version, spec: &str, description: &Description) -> Value {
-    let findings = lint::run(spec, description, &Ruleset::default(), Options::default());
+    let findings = specs::findings(spec, description, &Ruleset::default(), Options::default());
     let operations: Vec<Value> = description
         .operations
         .iter()
@@ -261,12 +258,16 @@ pub(super) fn shown(entity: &Version, spec: &str, description: &Description) -> 
 pub async fn read(
     State(api): State<Arc<Api>>,
     Path((name, version)): Path<(String, String)>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Response, Problem> {
     let library = api.library().await?;
     let entity = library.version(&name, &version)?;
     let spec = specs::text(&library, &entity.draft.spec)?;
     let description = specs::read(&spec)?;
-    Ok(Json(shown(&entity, &spec, &description)))
+    let answer = Json(shown(&entity, &spec, &description)).into_response();
+    Ok(tagged(
+        answer,
+        library.version_of(&library::version_key(&name, &version)),
+    ))
 }
 
 /// Changes the draft. A document that is uploaded again is merged.
@@ -276,15 +277,13 @@ pub async fn put(
     Path((name, version)): Path<(String, String)>,
     headers: HeaderMap,
     body: String,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Response, Problem> {
     let (fields, spec) = upload(&body)?;
     let edit: Edit = parse(&fields)?;
-    let fresh = match &spec {
-        Some(text) => Some(specs::read_apart(text).await?),
-        None => None,
-    };
+    let fresh = spec.as_deref().map(specs::read).transpose()?;
+    let key = library::version_key(&name, &version);
     let written = api
-        .manage(&caller, &headers, |library| {
+        .manage_document(&caller, &headers, &key, |library| {
             let mut entity = library.version(&name, &version)?;
             if entity.line == LineState::Retired {
                 return Err(Problem::new(
@@ -316,8 +315,8 @@ pub async fn put(
                 entity.draft.changed_by(&caller.name());
                 entity.modified = now();
             }
-            library.put(&library::version_key(&name, &version), &entity)?;
-            let difference = diff::diff(&before, &description);
+            library.put(&key, &entity)?;
+            let difference = specs::difference(&before, &description);
             let text = specs::text(library, &entity.draft.spec)?;
             Ok(WriteEffects::quiet(
                 format!("draft of {name} {version}"),
@@ -325,11 +324,11 @@ pub async fn put(
             ))
         })
         .await?;
-    let (entity, text, description, difference, merged) = written.answer;
-    let mut answer = shown(&entity, &text, &description);
-    answer["diff"] = difference_json(&difference);
+    let (entity, text, description, difference, merged) = &written.answer;
+    let mut answer = shown(entity, text, description);
+    answer["diff"] = difference_json(difference);
     answer["gone"] = json!(merged.gone);
-    Ok(Json(answer))
+    Ok(written.tagged(Json(answer).into_response()))
 }
 
 /// Removes a version with its revisions, plans and tests. One that is published or has subscribers stays.
@@ -339,7 +338,8 @@ pub async fn delete(
     Path((name, version)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
-    api.manage(&caller, &headers, |library| {
+    let key = library::version_key(&name, &version);
+    api.manage_document(&caller, &headers, &key, |library| {
         let _there = library.version(&name, &version)?;
         let published = library.publications(|it| it.api == name && it.version == version)?;
         if !published.is_empty() {
@@ -372,7 +372,7 @@ pub async fn delete(
                 library.remove(&library::approval_key(&approval.id));
             }
         }
-        library.remove(&library::version_key(&name, &version));
+        library.remove(&key);
         Ok(WriteEffects::quiet(
             format!("DELETE version {name} {version}"),
             (),
@@ -406,7 +406,7 @@ pub async fn lint(
     let options = Options {
         base_path: wanted.base_path.as_deref(),
     };
-    let findings = lint::run(&spec, &description, &ruleset, options);
+    let findings = specs::findings(&spec, &description, &ruleset, options);
     Ok(Json(
         json!({ "summary": summary(&findings), "findings": findings }),
     ))
@@ -447,7 +447,7 @@ pub fn freeze(
     }
     let spec = specs::text(library, &entity.draft.spec)?;
     let description = specs::read(&spec)?;
-    let findings = lint::run(&spec, &description, &Ruleset::default(), Options::default());
+    let findings = specs::findings(&spec, &description, &Ruleset::default(), Options::default());
     let revision = ApiRevision {
         lint: summary(&findings),
         author: author.to_owned(),
@@ -512,7 +512,7 @@ pub async fn compare(
         };
         specs::description(&library, &spec)
     };
-    let difference = diff::diff(&*of(between.from)?, &*of(between.to)?);
+    let difference = specs::difference(&*of(between.from)?, &*of(between.to)?);
     Ok(Json(difference_json(&difference)))
 }
 

@@ -7,6 +7,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, header};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Instant;
 use tower::ServiceExt;
 use weir_store::memory::MemoryStore;
 
@@ -175,5 +176,72 @@ async fn what_was_changed_meanwhile_is_not_removed_by_its_old_version() {
             let removed = ask(&api, "DELETE", path, &[("if-match", tag)], &json!({})).await;
             assert_eq!(removed.status, expected, "{path}: {}", removed.body);
         }
+    }
+}
+
+#[tokio::test]
+async fn a_draft_that_was_changed_meanwhile_is_neither_changed_nor_removed() {
+    const DRAFT: &str = "apis/pets/versions/1.0.0";
+    let api = opened().await;
+    let described = |text: &str| json!({ "description": text });
+    let first = ask(&api, "GET", DRAFT, &[], &json!({})).await.tag;
+    let first = first.expect("a version");
+    let made = ask(&api, "PUT", DRAFT, &[("if-match", &first)], &described("one")).await;
+    assert_eq!(made.status, 200, "{}", made.body);
+    let second = made.tag.expect("a version");
+    let read = ask(&api, "GET", DRAFT, &[], &json!({})).await;
+    assert_eq!(read.tag.as_deref(), Some(&*second));
+    for (method, body) in [("PUT", described("two")), ("DELETE", json!({}))] {
+        let refused = ask(&api, method, DRAFT, &[("if-match", &first)], &body).await;
+        assert_eq!(refused.status, 412, "{method}: {}", refused.body);
+        assert_eq!(refused.body["changed"]["author"], Caller::LocalAnonymous.name());
+    }
+    let kept = ask(&api, "GET", DRAFT, &[], &json!({})).await;
+    assert_eq!(kept.body["description"], "one");
+    let removed = ask(&api, "DELETE", DRAFT, &[("if-match", &second)], &json!({})).await;
+    assert_eq!(removed.status, 204, "{}", removed.body);
+}
+
+/// A document that takes lint a while.
+fn large() -> Value {
+    let operation = json!({"responses": {"200": {"description": "ok"}}});
+    let paths: serde_json::Map<String, Value> = (0..2_000)
+        .map(|it| {
+            (
+                format!("/a{it}/{{id}}"),
+                json!({"get": operation, "put": operation}),
+            )
+        })
+        .collect();
+    json!({"openapi": "3.1.0", "info": {"title": "Large", "version": "2.0.0"}, "paths": paths})
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn other_calls_go_on_while_a_large_document_is_read_and_linted() {
+    const VERSION: &str = "apis/pets/versions/2.0.0";
+    let api = opened().await;
+    let spec = json!({ "spec": large() });
+    let calls = [
+        ("POST", "apis/pets/versions".to_owned(), spec),
+        ("GET", VERSION.to_owned(), json!({})),
+        ("POST", format!("{VERSION}/lint"), json!({})),
+        ("POST", format!("{VERSION}/revisions"), json!({})),
+    ];
+    for (method, path, body) in calls {
+        let (api, asking) = (Arc::clone(&api), Arc::clone(&api));
+        let what = format!("{method} {path}");
+        let long = tokio::spawn(async move { ask(&asking, method, &path, &[], &body).await });
+        let short = tokio::spawn(async move {
+            let answer = ask(&api, "GET", "apis/pets", &[], &json!({})).await;
+            (answer.status, Instant::now())
+        });
+        let long = tokio::spawn(async move { (long.await.expect("an answer"), Instant::now()) });
+        let (long, ended) = long.await.expect("an answer");
+        assert!(long.status < 300, "{what}: {}", long.body);
+        let (status, answered) = short.await.expect("an answer");
+        assert!(
+            status == 200 && answered < ended,
+            "{what} kept another call waiting"
+        );
     }
 }

@@ -1,0 +1,12 @@
+//! Work that takes seconds, such as reading and linting a large document, by a thread that answers calls.
+
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+/// Does such work where it is asked for. Other threads take over the calls that this one would answer meanwhile.
+pub fn at_length<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|it| it.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        // A runtime of one thread has no other that could.
+        _ => work(),
+    }
+}

@@ -26,6 +26,7 @@ import { CheckField, ChoiceField, SelectField, TextField } from '../../ui/field'
 import { toast } from '../../ui/toast'
 import { type Call, callOf, canPass, stepsOf, usePublishCheck } from './publish-check'
 import { Diffs, RolledOut, StepList } from './publish-parts'
+import { useRuntime } from './publish-runtime'
 import { RuntimeForm, tidyRuntime, withoutAddress } from './runtime-form'
 import { Hash, Waiting } from './shared'
 import { TakeOver, adoptedRuntime } from './take-over'
@@ -100,8 +101,8 @@ function Wizard(props: Props) {
   const content = revisions.find((it) => it.number === revision)
   const backends = [...new Set((content?.components ?? version.draft.components ?? []).map((it) => it.backend))]
   const begin = useMemo((): Runtime => known?.runtime ?? adoptedRuntime() ?? { ...EMPTY, base_path: source?.runtime.base_path ?? '', ...(source?.runtime.strip_base_path ? { strip_base_path: true } : {}) }, [known, source])
-  const [runtimes, setRuntimes] = useState<Record<string, Runtime>>({})
-  const runtime = runtimes[to] ?? begin
+  const addresses = useRuntime({ api, version: name, environment: to, stored: known?.runtime ?? null, begin })
+  const { runtime } = addresses
   const [force, setForce] = useState(false)
   const [isTakenOver, setTakenOver] = useState(false)
   const adopted = from === null && version.source && version.source.taken_over === undefined ? version.source : null
@@ -151,10 +152,12 @@ function Wizard(props: Props) {
     setError(null)
     const { path, body } = callOf({ ...wanted, force: force && needsForce })
     try {
-      const answer = await call<Outcome>('POST', path, { body })
-      setDone(answer.data)
-      await client.invalidateQueries({ queryKey: ['configuration'] })
-      toast(`${api} ${name} r${answer.data.revision} is published to ${to}`)
+      await addresses.guarded(async (headers) => {
+        const { data } = await call<Outcome>('POST', path, { body, headers })
+        setDone(data)
+        await client.invalidateQueries({ queryKey: ['configuration'] })
+        toast(`${api} ${name} r${data.revision} is published to ${to}`)
+      })
     } catch (wrong) {
       setError(wrong)
     }
@@ -222,7 +225,13 @@ function Wizard(props: Props) {
           </li>
           <li className="card" aria-label="Addresses">
             <h2>2. Addresses in {to || 'the environment'}</h2>
-            <RuntimeForm runtime={runtime} environment={environment} backends={backends} onChange={(next) => setRuntimes({ ...runtimes, [to]: next })} />
+            <RuntimeForm runtime={runtime} environment={environment} backends={backends} onChange={addresses.set} />
+            {addresses.isOutdated && (
+              <div className="note warn" role="status">
+                <strong>A newer version exists</strong>
+                <span>The addresses were changed since you began. Publishing shows both side by side.</span>
+              </div>
+            )}
           </li>
           {adopted && (
             <li className="card" aria-label="Routes that serve now">
@@ -263,6 +272,7 @@ function Wizard(props: Props) {
           </li>
         </ol>
       )}
+      {addresses.choice}
     </Page>
   )
 }

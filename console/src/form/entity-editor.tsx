@@ -3,8 +3,9 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { ApiError, type LastChange } from '../api/client'
 import type { Fields } from '../api/types'
-import { Failure } from '../shell/page'
-import { Button, ButtonLink } from '../ui/button'
+import { useSearchParams } from 'wouter'
+import { Failure, PageActions } from '../shell/page'
+import { Button } from '../ui/button'
 import { Choices } from '../ui/choices'
 import { ConflictDialog } from './conflict'
 import { type Begun, type Draft, begunWith, storedNow, useDraft } from './draft'
@@ -20,6 +21,12 @@ const NONE: readonly Begun[] = []
 
 type View = 'form' | 'both' | 'text'
 const VIEWS: Record<View, string> = { form: 'Form', both: 'Form and text', text: 'Text' }
+
+/** The view that the address names. */
+const viewIn = (parameters: URLSearchParams): View => {
+  const named = parameters.get('view') as View | null
+  return named !== null && named in VIEWS ? named : 'form'
+}
 
 interface Props {
   /** The name under which the draft is kept. */
@@ -38,17 +45,16 @@ interface Props {
   onSaved: (stored: Fields) => void | Promise<void>
   /** Reads what is stored now, for a look at what others have stored meanwhile. */
   read: () => Promise<Begun>
-  /** Where one goes without saving. */
-  back: string
   /** Whether it is a document of the configuration: those have versions, and a note for the history. */
   isDocument?: boolean
 }
 
 export function EntityEditor(props: Props) {
-  const { kept, title, base, isNew, refused, missing, form, send, onSaved, read, back, isDocument = true } = props
+  const { kept, title, base, isNew, refused, missing, form, send, onSaved, read, isDocument = true } = props
   const [origin, setOrigin] = useState<Begun>(() => begunWith(kept) ?? base)
   const { draft, isChanged, setValue, setText, setFormat, reset } = useDraft(kept, origin)
-  const [view, setView] = useState<View>('form')
+  const [parameters, setParameters] = useSearchParams()
+  const view = viewIn(parameters)
   const [after, setAfter] = useState<Fields | null>(null)
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
@@ -108,21 +114,19 @@ export function EntityEditor(props: Props) {
     })
   return (
     <>
-      <div className="row between">
-        <Choices label="View" look="tabs plain" chosen={view} options={(Object.keys(VIEWS) as View[]).map((it) => ({ value: it, text: VIEWS[it] }))} onChoose={setView} />
-        <div className="row trailing">
-          {isChanged ? (
-            <Button onPress={() => (setOrigin(current), reset(current.data), setError(null))}>Discard</Button>
-          ) : (
-            <ButtonLink to={back} look="quiet">
-              Back
-            </ButtonLink>
-          )}
-          <Button look="primary" refused={cannot} isBusy={isBusy} onPress={() => void review()}>
-            Review and save
-          </Button>
-        </div>
-      </div>
+      <PageActions>
+        {isChanged && <Button onPress={() => (setOrigin(current), reset(current.data), setError(null))}>Discard</Button>}
+        <Button look="primary" refused={cannot} isBusy={isBusy} onPress={() => void review()}>
+          Review and save
+        </Button>
+      </PageActions>
+      <Choices
+        label="View"
+        look="tabs"
+        chosen={view}
+        options={(Object.keys(VIEWS) as View[]).map((it) => ({ value: it, text: VIEWS[it] }))}
+        onChoose={(it) => setParameters((old) => (old.set('view', it), new URLSearchParams(old)), { replace: true })}
+      />
       {isOutdated && isChanged && (
         <div className="note warn" role="status">
           <strong>A newer version exists</strong>

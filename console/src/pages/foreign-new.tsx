@@ -11,7 +11,7 @@ import type { Fields } from '../api/types'
 import { useDraft } from '../form/draft'
 import { label } from '../form/schema'
 import { SaveDialog } from '../form/save'
-import { Failure, Page } from '../shell/page'
+import { Failure, Page, PageActions } from '../shell/page'
 import { useSegments } from '../shell/segments'
 import { Button } from '../ui/button'
 import { SelectField } from '../ui/field'
@@ -92,15 +92,13 @@ function Edit({ dialect, kind }: { dialect: 'kong' | 'apisix'; kind: string }) {
         { about: 'Make it', method: foreign.kind === 'consumers' && dialect === 'apisix' ? 'PUT' : 'POST', path: foreign.path, body: draft.value },
       ]}
     >
-      <div className="row between">
-        <ViewTabs view={view} onChange={setView} />
-        <div className="row">
-          {isChanged && <Button onPress={() => (reset(begin), setError(null))}>Discard</Button>}
-          <Button look="primary" refused={refused ?? (draft.error ? 'The text cannot be read.' : null)} isBusy={isBusy} onPress={() => void review()}>
-            Review and save
-          </Button>
-        </div>
-      </div>
+      <PageActions>
+        {isChanged && <Button onPress={() => (reset(begin), setError(null))}>Discard</Button>}
+        <Button look="primary" refused={refused ?? (draft.error ? 'The text cannot be read.' : null)} isBusy={isBusy} onPress={() => void review()}>
+          Review and save
+        </Button>
+      </PageActions>
+      <ViewTabs view={view} onChange={setView} />
       {dialect === 'kong' && kind === 'plugins' && <PluginChoice value={String(draft.value['name'] ?? '')} onChange={(name) => setValue({ ...draft.value, name, config: {} })} />}
       {error !== null && findings.size === 0 && <Failure error={error} onRetry={() => void review()} />}
       {(findings.get('') ?? []).length > 0 && (

@@ -10,7 +10,7 @@ import type { Fields } from '../api/types'
 import { ConflictDialog } from '../form/conflict'
 import { begunWith, useDraft } from '../form/draft'
 import { SaveDialog } from '../form/save'
-import { Failure } from '../shell/page'
+import { Failure, PageActions } from '../shell/page'
 import { Act } from '../ui/act'
 import { Button } from '../ui/button'
 import { toast } from '../ui/toast'
@@ -104,18 +104,16 @@ function Edit({ foreign, name, list, latest }: EditProps) {
   const unplaced = findings.get('') ?? []
   return (
     <>
-      <div className="row between">
-        <ViewTabs view={view} onChange={setView} />
-        <div className="row">
-          <Button look="quiet" icon="trash" refused={refused} onPress={() => setAbove({ kind: 'delete' })}>
-            Delete
-          </Button>
-          {isChanged && <Button onPress={() => (setBase(latest), reset(latest.data), setError(null))}>Discard</Button>}
-          <Button look="primary" refused={cannotSave} isBusy={isBusy} onPress={() => void review()}>
-            Review and save
-          </Button>
-        </div>
-      </div>
+      <PageActions>
+        <Button look="quiet" icon="trash" refused={refused} onPress={() => setAbove({ kind: 'delete' })}>
+          Delete
+        </Button>
+        {isChanged && <Button onPress={() => (setBase(latest), reset(latest.data), setError(null))}>Discard</Button>}
+        <Button look="primary" refused={cannotSave} isBusy={isBusy} onPress={() => void review()}>
+          Review and save
+        </Button>
+      </PageActions>
+      <ViewTabs view={view} onChange={setView} />
       {latest.tag !== base.tag && isChanged && (
         <div className="note warn" role="status">
           <strong>A newer revision exists</strong>

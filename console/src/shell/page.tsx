@@ -1,6 +1,7 @@
 // What every page begins with: its title, what it is for, its actions, and its calls as command lines. And how it shows
 // that a call failed.
-import { type ReactNode, useEffect, useState, useSyncExternalStore } from 'react'
+import { type ReactNode, createContext, useContext, useEffect, useState, useSyncExternalStore } from 'react'
+import { createPortal } from 'react-dom'
 import { Link, useLocation } from 'wouter'
 import { ApiError, asCurl, login } from '../api/client'
 import { Button } from '../ui/button'
@@ -28,8 +29,18 @@ interface Props {
   children: ReactNode
 }
 
+/** Where the page's actions stand. */
+const Actions = createContext<HTMLElement | null>(null)
+
+/** Actions of an editor within the page. They stand after those of the page itself: in the same place on every page. */
+export function PageActions({ children }: { children: ReactNode }) {
+  const place = useContext(Actions)
+  return place && createPortal(children, place)
+}
+
 export function Page({ title, about, crumbs, actions, calls, children }: Props) {
   const [isShown, setShown] = useState(false)
+  const [place, setPlace] = useState<HTMLElement | null>(null)
   useEffect(() => {
     document.title = `${title} · Weir`
   }, [title])
@@ -56,9 +67,10 @@ export function Page({ title, about, crumbs, actions, calls, children }: Props) 
             </Button>
           </span>
           {actions}
+          <span className="more-actions" ref={setPlace} />
         </div>
       </div>
-      {children}
+      <Actions.Provider value={place}>{children}</Actions.Provider>
       <Dialog title="This page as calls" isOpen={isShown} onClose={() => setShown(false)}>
         <p className="muted">Everything here is a documented call of Weir's API. These are the calls of this page.</p>
         {calls.map((it) => (

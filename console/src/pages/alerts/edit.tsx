@@ -74,7 +74,6 @@ export default function EditAlert() {
             toast(`${String(stored['name'])} is saved`)
             if (isNew) go('/alerts')
           }}
-          back="/alerts"
         />
       )}
     </Page>

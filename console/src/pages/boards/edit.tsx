@@ -79,7 +79,6 @@ export default function EditBoard() {
             toast(`${String(stored['title'])} is saved`)
             go(toBoard(String(stored['id'] ?? id)))
           }}
-          back={isNew && of === null ? '/analytics' : toBoard(of ?? id)}
         />
       )}
     </Page>

@@ -79,7 +79,6 @@ function Editor({ base, isNew }: { base: Begun; isNew: boolean }) {
           await client.invalidateQueries({ queryKey: ['configuration'] })
           toast(`${String(stored['name'])} is saved`)
         }}
-        back="/hooks"
       />
       {above === 'delete' && <Delete name={name} onClose={() => setAbove(null)} />}
       {typeof above === 'object' && above !== null && (

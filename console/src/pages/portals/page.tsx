@@ -76,7 +76,6 @@ function Editor({ portal, base, isNew }: { portal: string; base: Begun; isNew: b
           toast(`${String(stored['title'])} is saved`)
           if (isNew) go(toPage(portal, String(stored['name'])))
         }}
-        back={toPortal(portal)}
       />
       {isDeleting && (
         <Act

@@ -46,8 +46,8 @@ function Editor({ base, isNew }: { base: Begun; isNew: boolean }) {
   const url = String(base.data['url'] ?? '')
   return (
     <Page
-      title={isNew ? 'New portal' : String(base.data['display_name'] ?? name)}
-      about={String(base.data['description'] ?? 'What it shows, how it looks, and who may sign up.')}
+      title={isNew ? 'New portal' : String(base.data['display_name'] || name)}
+      about={String(base.data['description'] || 'What it shows, how it looks, and who may sign up.')}
       crumbs={CRUMBS}
       calls={[
         { about: 'Store it', method: 'PUT', path: portalPath(name || 'NAME'), body: base.data },
@@ -85,7 +85,6 @@ function Editor({ base, isNew }: { base: Begun; isNew: boolean }) {
           toast(`${String(stored['name'])} is saved`)
           if (isNew) go(toPortal(String(stored['name'])))
         }}
-        back="/portals"
       />
       {isDeleting && <Delete name={name} onClose={() => setDeleting(false)} />}
     </Page>

@@ -38,7 +38,7 @@ function Editor({ base, isNew }: { base: Begun; isNew: boolean }) {
   const name = nameIn(base.data)
   return (
     <Page
-      title={isNew ? 'New product' : `Edit ${String(base.data['display_name'] ?? name)}`}
+      title={isNew ? 'New product' : `Edit ${String(base.data['display_name'] || name)}`}
       about="Choose publications, and of each the operations that the product opens."
       crumbs={isNew ? CRUMBS : [...CRUMBS, { to: toProduct(name), text: name }]}
       calls={[{ about: 'Store it', method: 'PUT', path: productPath(name || 'NAME'), body: base.data }]}
@@ -58,7 +58,6 @@ function Editor({ base, isNew }: { base: Begun; isNew: boolean }) {
           toast(`${String(stored['name'])} is saved`)
           go(toProduct(String(stored['name'])))
         }}
-        back={isNew ? '/products' : toProduct(name)}
       />
     </Page>
   )

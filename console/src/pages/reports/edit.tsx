@@ -99,7 +99,6 @@ export default function EditReport() {
             toast(`${String(stored['title'])} is saved`)
             go(toReport(String(stored['id'] ?? id)))
           }}
-          back="/reports"
         />
       )}
       {above === 'send' && known && <SendNow report={known} onClose={() => setAbove(null)} />}

@@ -146,7 +146,7 @@ test('a server that restarts is told, and the edit stays', async ({ page, filled
 })
 
 test('hostile names are text', async ({ page, weir }) => {
-  const names = ['<img src=x onerror=document.title=1>', 'per%cent%2F', '🦦 otter', 'x'.repeat(LONGEST_NAME)]
+  const names = ['<img src=x onerror=document.title=1>', 'per%cent%2F', '🦦 otter', 'gnp.\u202Eexe', 'x'.repeat(LONGEST_NAME)]
   await weir.put('services', 's', { name: 's', url: 'http://127.0.0.1:1' })
   for (const [index, name] of names.entries()) await weir.put('routes', name, { name, paths: [`/${index}`], service: 's' })
   await open(page, weir, '/routes')
@@ -163,6 +163,9 @@ test('hostile names are text', async ({ page, weir }) => {
     const excess = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
     expect(excess, name.slice(0, 20)).toBeLessThanOrEqual(0)
   }
+  // What turns letters around is shown in the text, and turns nothing there.
+  await open(page, weir, `/routes/${encodeURIComponent('gnp.\u202Eexe')}?view=text`)
+  await expect(page.getByTitle(/right-to-left override/).first()).toBeVisible()
 })
 
 test('a deletion that something still needs is refused by name', async ({ page, filled }) => {

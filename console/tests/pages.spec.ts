@@ -1,7 +1,7 @@
 // Every page: usable with nothing and with something, in both themes, without serious findings of axe, from this host
 // only.
 import { API_PAGES, PAGES, pagesWithIds } from './list'
-import { expect, findingsInBothThemes, open, settled, tabTo, test } from './weir'
+import { type Weir, expect, findingsInBothThemes, open, settled, tabTo, test } from './weir'
 
 test('pages of API management have no serious findings in both themes', async ({ page, managed }) => {
   test.setTimeout(480_000)
@@ -14,15 +14,42 @@ test('pages of API management have no serious findings in both themes', async ({
   expect(found).toEqual([])
 })
 
-test('no page of API management is wider than a phone', async ({ page, managed }) => {
+/** Gives one long word as a name and a description to what pages of API management show. */
+async function nameLong(weir: Weir) {
+  const word = 'überlang'.repeat(25)
+  for (const path of ['apis/pets', 'apis/pets/versions/1.0.0/plans/gold', 'environments/test', 'environments/prod', 'products/bundle', 'applications/shop', 'portals/main']) {
+    const known = await weir.good<object>('GET', `/api/v1/${path}`)
+    await weir.good('PUT', `/api/v1/${path}`, { ...known, display_name: word, description: word })
+  }
+  await weir.good('PUT', '/api/v1/portals/main/pages/terms', { title: word, body: word, menu: true, published: true })
+}
+
+test('no page of API management is wider than a phone, whatever things are called', async ({ page, managed }) => {
   test.setTimeout(120_000)
+  await nameLong(managed)
   await page.setViewportSize({ width: 390, height: 844 })
-  for (const path of [...API_PAGES, ...(await pagesWithIds(managed))]) {
+  for (const path of [...API_PAGES, `/routes/${'none'.repeat(40)}`, ...(await pagesWithIds(managed))]) {
     await open(page, managed, path)
     await settled(page)
     const excess = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
     expect(excess, path).toBeLessThanOrEqual(0)
   }
+})
+
+test('what saves a document stands at the head of its page, and the address says which view is shown', async ({ page, managed }) => {
+  await managed.fill()
+  const foreign = await pagesWithIds(managed)
+  for (const path of ['/routes/orders', '/hooks/ci', '/hooks/new', '/portals/main', '/portals/main/pages/terms', '/products/bundle/edit', '/alerts/new', '/reports/new', '/analytics/boards/new', '/new/kong/services', foreign.at(-1) ?? '', '/apis/pets/1.0.0']) {
+    await open(page, managed, path)
+    await expect(page.locator('.head').getByRole('button', { name: 'Review and save' }), path).toBeVisible()
+  }
+  await open(page, managed, '/hooks/ci?view=text')
+  await expect(page.getByRole('textbox', { name: 'ci as text' })).toBeVisible()
+  await open(page, managed, '/analytics?range=word')
+  await expect(page.getByRole('combobox', { name: 'Time' })).toHaveValue('')
+  await expect(page.getByRole('alert')).toHaveCount(0)
+  await open(page, managed, '/history/word')
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText('There is no such page')
 })
 
 for (const isFilled of [true, false]) {

@@ -58,6 +58,12 @@ export default function Analytics() {
   )
 }
 
+/** The time that the address names, such as `-2h`. What is none means the board's own. */
+function rangeIn(parameters: URLSearchParams): string {
+  const named = parameters.get('range') ?? ''
+  return /^-[1-9]\d{0,3}[mhd]$/.test(named) ? named : ''
+}
+
 /** Boards by name; those that people have made come after those that Weir comes with. */
 function Tabs({ boards, current }: { boards: Board[]; current: Board }) {
   const [parameters] = useSearchParams()
@@ -79,7 +85,7 @@ function Tabs({ boards, current }: { boards: Board[]; current: Board }) {
 
 function Shown({ board, refused }: { board: Board; refused: string | null }) {
   const [parameters, setParameters] = useSearchParams()
-  const range = parameters.get('range') ?? ''
+  const range = rangeIn(parameters)
   const hasMarks = parameters.get('marks') !== 'off'
   const [isDoomed, setDoomed] = useState(false)
   const set = (name: string, value: string | null) =>
@@ -110,6 +116,7 @@ function Shown({ board, refused }: { board: Board; refused: string | null }) {
             <span className="sr">Time</span>
             <select className="select fit" value={range} onChange={(event) => set('range', event.target.value === '' ? null : event.target.value)}>
               <option value="">{own === undefined ? 'each panel by itself' : `last ${own.replace(/^-/, '')}`}</option>
+              {range !== '' && RANGES.every(([value]) => value !== range) && <option value={range}>last {range.slice(1)}</option>}
               {RANGES.filter(([value]) => value !== board.from).map(([value, text]) => (
                 <option key={value} value={value}>
                   last {text}

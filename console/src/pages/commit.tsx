@@ -12,10 +12,15 @@ import { Dialog } from '../ui/dialog'
 import { Time } from '../ui/time'
 import { toast } from '../ui/toast'
 import { Differences } from './differences'
+import NotFound from './not-found'
 import { TakeBack, canTakeBack } from './take-back'
 
 export default function CommitPage() {
-  const revision = Number(useParams()['revision'])
+  const named = useParams()['revision'] ?? ''
+  return /^\d{1,15}$/.test(named) ? <Shown revision={Number(named)} /> : <NotFound />
+}
+
+function Shown({ revision }: { revision: number }) {
   const history = useHistory({ before: revision + 1, limit: 1 })
   const commit = history.data?.find((it) => it.revision === revision)
   const diff = useDiff(revision - 1, revision)

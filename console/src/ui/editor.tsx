@@ -7,7 +7,7 @@ import { HighlightStyle, bracketMatching, foldGutter, foldKeymap, indentOnInput,
 import { type Diagnostic, lintGutter, setDiagnostics } from '@codemirror/lint'
 import { highlightSelectionMatches, search, searchKeymap } from '@codemirror/search'
 import { Compartment, EditorState } from '@codemirror/state'
-import { EditorView, drawSelection, highlightActiveLine, keymap, lineNumbers } from '@codemirror/view'
+import { EditorView, drawSelection, highlightActiveLine, highlightSpecialChars, keymap, lineNumbers } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
 import { useEffect, useRef } from 'react'
 
@@ -88,6 +88,8 @@ export default function Editor({ label, text, format, onChange, problems, isRead
           lintGutter(),
           history(),
           drawSelection(),
+          // A mark that turns the direction of letters is shown, and does not turn what comes after it.
+          highlightSpecialChars(),
           indentOnInput(),
           bracketMatching(),
           highlightActiveLine(),

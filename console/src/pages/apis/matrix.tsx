@@ -48,7 +48,7 @@ export function Matrix({ api, versions, environments, publications, refused }: P
             <th scope="col">State</th>
             {environments.map((it) => (
               <th scope="col" key={it.name}>
-                <Link href={`/environments/${encodeURIComponent(it.name)}`}>{it.display_name || it.name}</Link>
+                <Link href="/environments">{it.display_name || it.name}</Link>
                 {it.protected && <span className="badge">protected</span>}
               </th>
             ))}

@@ -74,7 +74,7 @@ export default function PublicationPage() {
           </Suspense>
           {next && (
             <ButtonLink to={toPublish(api, name, { to: next.name, from: environment })} refused={refused ?? over}>
-              {`Promote to ${next.display_name || next.name}`}
+              {`Promote to ${next.name}`}
             </ButtonLink>
           )}
           <ButtonLink to={toPublish(api, name, { to: environment })} look="primary" refused={refused ?? over}>

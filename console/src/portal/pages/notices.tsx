@@ -37,7 +37,7 @@ export default function NoticesPage() {
                 <span className="row">
                   {it.is_new && <span className="badge accent">new</span>}
                   <span className="muted small">
-                    {it.app_title} · <Time at={it.at} />
+                    <bdi>{it.app_title}</bdi> · <Time at={it.at} />
                   </span>
                 </span>
               </div>

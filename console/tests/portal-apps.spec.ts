@@ -24,6 +24,23 @@ portalTest('33: what is left of a quota is what the gateway tells in its headers
   await expect(page.getByRole('region', { name: 'Quota' })).toContainText('The number is that of the limiter.')
 })
 
+portalTest('settings that somebody else has changed meanwhile are not overwritten: both are told and put together', async ({ page, shop }) => {
+  await join(page, shop)
+  const { name } = await post<{ name: string }>(page, shop, '/apps', { title: 'Till', description: 'Old' })
+  await page.goto(`${shop.portal}/apps/${name}/settings`)
+  const form = page.getByRole('form', { name: 'Application' })
+  await form.getByLabel('Title').fill('Desk')
+  const path = `${shop.portal}/portal/v1/apps/${name}`
+  await page.request.put(path, { data: { title: 'Shop', description: 'New' }, headers: { origin: shop.portal } })
+  await form.getByRole('button', { name: 'Save' }).click()
+  await expect(form.getByRole('alert')).toContainText('title, which is “Shop” now')
+  await expect(form.getByLabel('What it does')).toHaveValue('New')
+  await form.getByRole('button', { name: 'Save' }).click()
+  await expect(form.getByRole('status')).toHaveText('Saved.')
+  await expect(form.getByRole('alert')).toHaveCount(0)
+  expect((await (await page.request.get(path)).json()) as unknown).toMatchObject({ app: { title: 'Desk', description: 'New' } })
+})
+
 portalTest('the bell tells what has happened to an application', async ({ page, shop }) => {
   await join(page, shop)
   const { app, id } = await subscribed(page, shop)

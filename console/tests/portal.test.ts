@@ -1,10 +1,19 @@
 // The logic of the portal's reference: schemas, examples, calls and samples.
 import { describe, expect, test } from 'vitest'
+import { NOTHING, mergedDraft } from '../src/portal/pages/app-fields'
 import { contentsOf, formFields, parametersOf, partsOf, queryParts, wireOf } from '../src/portal/reference/request'
 import { LANGUAGES, sample } from '../src/portal/reference/samples'
 import { example, merged, others, resolve, rules, typeOf, variants } from '../src/portal/reference/schema'
 
 const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+
+test('an edit of an application is put together with what somebody else has stored', () => {
+  const begun = { ...NOTHING, title: 'Till', description: 'Old' }
+  const [theirs, mine] = [{ ...begun, title: 'Shop', description: 'New' }, { ...begun, title: 'Desk', client: 'till' }]
+  expect(mergedDraft(begun, theirs, mine)).toEqual({ draft: { ...mine, description: 'New' }, both: ['title, which is “Shop” now'] })
+  expect(mergedDraft(begun, theirs, begun)).toEqual({ draft: theirs, both: [] })
+  expect(mergedDraft(begun, mine, mine)).toEqual({ draft: mine, both: [] })
+})
 
 describe('schemas', () => {
   const schemas = {

@@ -99,6 +99,17 @@ export function useRead<T>(path: string | null, query: Record<string, string> = 
   })
 }
 
+/** Reads a path with the version of what it says, which a write of it names. */
+export function useVersioned<T>(path: string) {
+  return useQuery({
+    queryKey: ['portal', path, 'with its version'],
+    queryFn: async ({ signal }) => {
+      const { data, tag } = await call<T>('GET', `${BASE}${path}`, { signal })
+      return { data, tag }
+    },
+  })
+}
+
 export const useMe = () => useRead<Me>('/me')
 export const usePortal = () => useRead<Portal>('/portal')
 export const useApi = (api: string) => useRead<ApiDetail>(`/apis/${part(api)}`)

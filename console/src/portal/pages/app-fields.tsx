@@ -31,6 +31,18 @@ export const bodyOf = ({ title, description, team, client, certificates }: AppDr
   ...(certificates === known.certificates ? {} : { certificates: certificatesIn(certificates) }),
 })
 
+/** What the fields are called. */
+const WORDS: Record<keyof AppDraft, string> = { title: 'title', description: 'description', team: 'owner', client: 'client id', certificates: 'certificates' }
+
+/** An edit over what somebody else has stored since it began. What only they changed is taken; `both`: what the two changed, in words. */
+export function mergedDraft(begun: AppDraft, theirs: AppDraft, mine: AppDraft): { draft: AppDraft; both: string[] } {
+  const names = Object.keys(begun) as (keyof AppDraft)[]
+  const taken = names.filter((it) => mine[it] === begun[it])
+  const both = names.filter((it) => !taken.includes(it) && theirs[it] !== begun[it] && theirs[it] !== mine[it])
+  const said = (it: keyof AppDraft) => (it === 'team' || it === 'certificates' ? WORDS[it] : `${WORDS[it]}, which is “${theirs[it]}” now`)
+  return { draft: { ...mine, ...Object.fromEntries(taken.map((it) => [it, theirs[it]])) }, both: both.map(said) }
+}
+
 interface Props {
   value: AppDraft
   onChange: (value: AppDraft) => void

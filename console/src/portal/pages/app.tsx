@@ -1,6 +1,6 @@
 // An application: its subscriptions with their keys, its usage, its calls, and its settings.
 import { Link } from 'wouter'
-import { type AppDetail, useRead } from '../data'
+import { type AppDetail, useVersioned } from '../data'
 import { Loading, Page, SignedIn } from '../frame'
 import { CallsShown, UsageShown } from './app-usage'
 import { Settings } from './app-settings'
@@ -15,10 +15,11 @@ const TABS = [
 
 export default function AppPage({ name, tab }: { name: string; tab: string }) {
   const path = `/apps/${encodeURIComponent(name)}`
-  const app = useRead<AppDetail>(path)
+  const app = useVersioned<AppDetail>(path)
   if (app.error) return <SignedIn error={app.error} onRetry={() => void app.refetch()} />
   if (app.data === undefined) return <Loading />
-  const { title, description, team, team_name } = app.data.app
+  const { data: detail, tag } = app.data
+  const { title, description, team, team_name } = detail.app
   return (
     <Page
       title={title}
@@ -39,10 +40,10 @@ export default function AppPage({ name, tab }: { name: string; tab: string }) {
           </Link>
         ))}
       </nav>
-      {tab === '' && <Subscriptions app={app.data.app} all={app.data.subscriptions} />}
+      {tab === '' && <Subscriptions app={detail.app} all={detail.subscriptions} />}
       {tab === 'usage' && <UsageShown app={name} />}
       {tab === 'calls' && <CallsShown app={name} />}
-      {tab === 'settings' && <Settings detail={app.data} />}
+      {tab === 'settings' && <Settings detail={detail} tag={tag} />}
     </Page>
   )
 }

@@ -21,7 +21,7 @@ pub use addresses::AddressBook;
 pub use decision::Decision;
 pub use inbox::{Inbox, Notice, has_read, read_until};
 pub use links::{Link, Purpose, UnconfirmedCredential};
-pub use names::{MAX_NAME, checked_name, greeting};
+pub use names::{MAX_NAME, checked_name, greeting, turns_text};
 pub use notices::{Notices, WAITS, title_of, waits_at};
 pub use owners::Owners;
 pub use second_factor::{SecondFactor, wrong_code};

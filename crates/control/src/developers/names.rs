@@ -15,6 +15,11 @@ fn is_hidden(character: char) -> bool {
     matches!(character, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
+/// Marks that turn what comes after them around, also beyond the text that they stand in.
+pub fn turns_text(character: char) -> bool {
+    matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// Whether a mail program may make a link of a part of a text: an address, or a host such as `evil.com`. Initials and numbers
 /// are none: `J.R.R. Tolkien`, `Team 2.0`.
 fn has_link(text: &str) -> bool {

@@ -7,14 +7,17 @@ use super::keys::{add_last_uses, subscription_line, subscriptions};
 use super::operation::{Operation, Shared};
 use crate::people::{TeamRole, random_id};
 use crate::state::{Portals, Visit};
+use aws_lc_rs::digest;
 use axum::extract::{Path, State};
-use axum::http::{Method, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use weir_apis::entities::{Application, fingerprint};
 use weir_apis::naming::slug;
 use weir_control::api::Problem;
+use weir_control::developers::turns_text;
 
 /// The calls.
 pub fn operations() -> Vec<Operation> {
@@ -40,7 +43,11 @@ pub fn operations() -> Vec<Operation> {
         .answers::<AppDetail>(),
         Operation::put(
             APP,
-            ("changeApp", "Changes an application, or gives it to a team"),
+            (
+                "changeApp",
+                "Changes an application, or gives it to a team; with the `ETag` of a read as `If-Match`, only if nobody has \
+                 changed it since",
+            ),
             change,
         )
         .personal()
@@ -118,10 +125,15 @@ async fn list(State(portals): Shared, Extension(visit): Extension<Visit>) -> Res
 }
 
 fn checked(wanted: &NewApp) -> Result<(), Problem> {
-    let is_good =
-        (1..=80).contains(&wanted.title.trim().chars().count()) && !wanted.title.contains(char::is_control);
+    let is_text = !wanted
+        .title
+        .contains(|it: char| it.is_control() || turns_text(it));
+    let is_good = (1..=80).contains(&wanted.title.trim().chars().count()) && is_text;
     let fault = match (is_good, wanted.description.len() > 2_000) {
-        (false, _) => ("title", "expected 1 to 80 characters"),
+        (false, _) => (
+            "title",
+            "expected 1 to 80 characters, none of which turns texts around",
+        ),
         (_, true) => ("description", "expected at most 2000 bytes"),
         _ => return Ok(()),
     };
@@ -231,29 +243,69 @@ async fn read(
     State(portals): Shared,
     Extension(visit): Extension<Visit>,
     Path(name): Path<String>,
-) -> Result<Json<AppDetail>, Problem> {
+) -> Result<Response, Problem> {
     let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     let application = asker.app(&portals, &name, TeamRole::Viewer)?;
     let app = line(&portals, &asker, &application).ok_or_else(|| Problem::not_found("the application"))?;
     let all = subscriptions(&portals, &name);
     let mut subscriptions: Vec<_> = all.iter().map(|it| subscription_line(&portals, it)).collect();
     add_last_uses(&portals, &mut subscriptions).await?;
-    Ok(Json(AppDetail {
+    let detail = AppDetail {
         app,
         known_by: identity(&application),
         subscriptions,
-    }))
+    };
+    Ok(tagged(Json(detail), &application))
+}
+
+/// The `ETag` of an application: a hash of what is stored of it.
+fn tag_of(application: &Application) -> String {
+    let hash = digest::digest(&digest::SHA256, json!(application).to_string().as_bytes());
+    let start: String = hash
+        .as_ref()
+        .iter()
+        .take(16)
+        .map(|it| format!("{it:02x}"))
+        .collect();
+    format!("\"{start}\"")
+}
+
+fn tagged(answer: impl IntoResponse, application: &Application) -> Response {
+    let mut answer = answer.into_response();
+    // Digits between quotes.
+    if let Ok(tag) = HeaderValue::from_str(&tag_of(application)) {
+        answer.headers_mut().insert(header::ETAG, tag);
+    }
+    answer
+}
+
+/// Refuses a change of another version than the one that is there, if the call names one.
+fn demand_version(headers: &HeaderMap, known: &Application) -> Result<(), Problem> {
+    let Some(wanted) = headers.get(header::IF_MATCH) else {
+        return Ok(());
+    };
+    let (wanted, tag) = (String::from_utf8_lossy(wanted.as_bytes()), tag_of(known));
+    match wanted.split(',').any(|it| ["*", &tag].contains(&it.trim())) {
+        true => Ok(()),
+        false => {
+            let detail = "somebody has changed this application since it was read: look at it, and try again";
+            Err(Problem::precondition(detail, None))
+        }
+    }
 }
 
 async fn change(
     State(portals): Shared,
     Extension(visit): Extension<Visit>,
     Path(name): Path<String>,
+    headers: HeaderMap,
     Json(wanted): Json<NewApp>,
-) -> Result<Json<AppLine>, Problem> {
+) -> Result<Response, Problem> {
     let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     checked(&wanted)?;
+    portals.documents.catch_up().await?;
     let known = asker.app(&portals, &name, TeamRole::Member)?;
+    demand_version(&headers, &known)?;
     let owner = asker.owner(wanted.team.as_deref())?;
     if owner != known.owner && asker.role(&known) != Some(TeamRole::Owner) {
         return Err(Problem::forbidden(
@@ -266,8 +318,10 @@ async fn change(
     };
     let path = format!("/api/v1/applications/{name}");
     store(&portals, &asker, (Method::PUT, &path), &application).await?;
-    let line = line(&portals, &asker, &application).ok_or_else(|| Problem::not_found("the application"))?;
-    Ok(Json(line))
+    // What is stored may differ from what was sent: lists in an order of their own, for example.
+    let stored = asker.app(&portals, &name, TeamRole::Viewer)?;
+    let line = line(&portals, &asker, &stored).ok_or_else(|| Problem::not_found("the application"))?;
+    Ok(tagged(Json(line), &stored))
 }
 
 async fn delete(

@@ -173,7 +173,11 @@ impl Portal {
         if !cookie.is_empty() {
             request = request.header(header::COOKIE, cookie);
         }
-        let mut request = request.body(Body::from(body.to_string())).expect("a request");
+        self.ask(request.body(Body::from(body.to_string())).expect("a request"))
+            .await
+    }
+
+    async fn ask(&self, mut request: Request<Body>) -> Said {
         let peer: SocketAddr = "192.0.2.1:1000".parse().expect("an address");
         request.extensions_mut().insert(ConnectInfo(peer));
         let answer = self.router.clone().oneshot(request).await.expect("an answer");

@@ -2,7 +2,8 @@
 //! of a plan.
 
 use super::Portal;
-use axum::http::Method;
+use axum::body::Body;
+use axum::http::{Method, Request, header};
 use serde_json::{Value, json};
 
 const PUBLIC_KEY: &str = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n-----END PUBLIC KEY-----\n";
@@ -25,6 +26,18 @@ impl Portal {
     /// Changes an application.
     async fn put_app(&self, cookie: &str, app: &str, body: Value) -> super::Said {
         self.call(Method::PUT, &format!("/apps/{app}"), cookie, body)
+            .await
+    }
+
+    /// The same, if nobody has changed it since a read that had this tag.
+    async fn put_app_of(&self, cookie: &str, app: &str, (tag, body): (&str, Value)) -> super::Said {
+        let request = Request::put(format!("/portal/v1/apps/{app}"))
+            .header(header::HOST, "portal.test")
+            .header(header::ORIGIN, "http://portal.test")
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::COOKIE, cookie)
+            .header(header::IF_MATCH, tag);
+        self.ask(request.body(Body::from(body.to_string())).expect("a request"))
             .await
     }
 
@@ -246,4 +259,44 @@ async fn developers_enter_what_plans_know_their_applications_by_and_take_nothing
         shown.body
     );
     portal.put_app(&bob, &other, known).await.expect(200);
+}
+
+/// Two pages show one application, and each saves what it began with.
+#[tokio::test]
+async fn a_page_that_is_out_of_date_overwrites_no_application() {
+    let portal = Portal::start().await;
+    let ann = portal.join("ann").await;
+    let app = portal.app(&ann).await;
+    let read = portal.get(&format!("/apps/{app}"), &ann).await.expect(200);
+    let began = read.headers[header::ETAG].to_str().expect("a tag").to_owned();
+    let body = |title: &str| json!({ "title": title });
+    let saved = portal
+        .put_app_of(&ann, &app, (&began, body("First")))
+        .await
+        .expect(200);
+    let late = portal
+        .put_app_of(&ann, &app, (&began, body("Second")))
+        .await
+        .expect(412);
+    assert!(late.text("type").ends_with("changed-meanwhile"), "{}", late.body);
+    let tag = saved.headers[header::ETAG].to_str().expect("a tag").to_owned();
+    let read = portal.get(&format!("/apps/{app}"), &ann).await.expect(200);
+    assert_eq!(
+        (
+            read.headers[header::ETAG].to_str().ok(),
+            &read.body["app"]["title"]
+        ),
+        (Some(tag.as_str()), &json!("First"))
+    );
+    portal
+        .put_app_of(&ann, &app, (&tag, body("Second")))
+        .await
+        .expect(200);
+    let turned = portal
+        .put_app(&ann, &app, body("Till\u{202e}gnp.exe"))
+        .await
+        .expect(422);
+    assert_eq!(turned.body["errors"][0]["path"], "title");
+    // Who names no version is asked for none.
+    portal.put_app(&ann, &app, body("Third")).await.expect(200);
 }

@@ -7,7 +7,7 @@ import { SelectField, TextField } from '../../ui/field'
 import { saveFile } from '../../ui/files'
 import { Time } from '../../ui/time'
 import { CopyButton } from '../copy'
-import { type Token, type Tokens as TokenList, useMe, useRead, useWrite } from '../data'
+import { type Token, type Tokens as TokenList, useMe, usePortal, useRead, useWrite } from '../data'
 import { Said } from './entry'
 
 const PATH = '/account/tokens'
@@ -74,9 +74,26 @@ function Make({ onClose, onMade }: { onClose: () => void; onMade: (made: Token) 
       {hasPassword ? (
         <TextField label="Your password" type="password" autoComplete="current-password" value={password} onChange={setPassword} isRequired about="So that no one else makes one at a browser that you have left open." />
       ) : (
-        <p className="muted">You sign in through an identity provider: sign in again if that was more than ten minutes ago.</p>
+        <SignInAgain />
       )}
     </Act>
+  )
+}
+
+/** Of who has no password the identity provider has to have asked who it is, a moment ago. */
+function SignInAgain() {
+  const portal = usePortal()
+  return (
+    <>
+      <p className="muted">You have no password here. Your identity provider has to have asked you who you are within the last ten minutes, so that no one else makes a token at a browser that you have left open.</p>
+      <div className="row">
+        {portal.data?.providers.map((it) => (
+          <a key={it.name} className="button" href={`/portal/v1/session/openid/${encodeURIComponent(it.name)}?to=%2Faccount&fresh=true`}>
+            Sign in again with {it.title}
+          </a>
+        ))}
+      </div>
+    </>
   )
 }
 

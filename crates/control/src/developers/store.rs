@@ -98,6 +98,9 @@ pub struct Session {
     pub address: String,
     /// With which browser.
     pub agent: String,
+    /// When an identity provider asked the developer, in seconds since 1970, if it said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<u64>,
 }
 
 /// The people of all portals. Cheap to share.
@@ -269,7 +272,7 @@ impl People {
     pub async fn begin(
         &self,
         portal: &str,
-        developer: &str,
+        (developer, asked): (&str, Option<u64>),
         (address, agent): (String, String),
         now: SystemTime,
     ) -> Result<String, Problem> {
@@ -280,6 +283,8 @@ impl People {
             created: seconds(now),
             address,
             agent: agent.chars().take(160).collect(),
+            // A clock that is ahead gives no more time.
+            asked: asked.map(|it| it.min(seconds(now))),
         };
         let prefix = format!("portal/{portal}/sessions/{developer}/");
         let key = key(portal, &format!("sessions/{developer}/{}", hash(token.as_str())))?;

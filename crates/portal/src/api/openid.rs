@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use weir_apis::entities::SignInProvider;
 use weir_control::access::openid::Provider;
-use weir_control::access::openid::engine::{Callback, LoginError, PendingLogin, is_private};
+use weir_control::access::openid::engine::{Callback, LoginError, PendingLogin, authenticated, is_private};
 use weir_control::access::{AuditIdentity, Token};
 use weir_control::api::Problem;
 
@@ -64,6 +64,9 @@ pub struct SignInStart {
     /// Whom the provider suggests to sign in, such as a mail address.
     #[serde(default)]
     login_hint: Option<String>,
+    /// `true`: the provider has to ask the person again, also one whom it knows.
+    #[serde(default)]
+    fresh: bool,
 }
 
 /// Why a developer is not signed in, as pages call it.
@@ -198,6 +201,7 @@ async fn start(
         [state, nonce, verifier],
         SystemTime::now(),
     );
+    let begun = if start.fresh { begun.fresh() } else { begun };
     let url = begun.authorization_url(&provider, &metadata, start.login_hint.as_deref());
     send_to(&url, &[cookie::set_login(&begun.to_cookie(), visit.is_secure())])
 }
@@ -214,12 +218,12 @@ async fn callback(
     let Some(begun) = begun.as_deref().and_then(PendingLogin::from_cookie) else {
         return refused(&visit, &name, &Refusal::Login(LoginError::State));
     };
-    let developer = match person(&portals, &visit, (&provider, &named), (&begun, &callback)).await {
-        Ok(developer) => developer,
+    let (developer, asked) = match person(&portals, &visit, (&provider, &named), (&begun, &callback)).await {
+        Ok(person) => person,
         Err(LoginInterruption::Refused(refusal)) => return refused(&visit, &name, &refusal),
         Err(LoginInterruption::Failed(problem)) => return Err(problem),
     };
-    let session = begin_session(&portals, &visit, &developer, &headers).await?;
+    let session = begin_session(&portals, &visit, (&developer, asked), &headers).await?;
     let cookies = [session, cookie::clear_login(visit.is_secure())];
     let mut answer = send_to(&safe_return(Some(&begun.return_to)), &cookies)?;
     let who = AuditIdentity(format!("developer {}", developer.mail));
@@ -227,13 +231,13 @@ async fn callback(
     Ok(answer)
 }
 
-/// The developer who has signed in, with the groups and teams of now.
+/// The developer who has signed in, with the groups and teams of now, and when the provider asked the person, if it says so.
 async fn person(
     portals: &Portals,
     visit: &Visit,
     (provider, named): (&Provider, &SignInProvider),
     (begun, callback): (&PendingLogin, &Callback),
-) -> Result<Developer, LoginInterruption> {
+) -> Result<(Developer, Option<u64>), LoginInterruption> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
     let metadata = portals.openid.metadata(provider).await?;
     let code = begun.code(provider, &metadata, callback, now)?;
@@ -269,7 +273,7 @@ async fn person(
         .provide_teams(portal, named, of_groups, now)
         .await?;
     match developer.state {
-        DeveloperState::Active => Ok(developer),
+        DeveloperState::Active => Ok((developer, authenticated(&claims))),
         DeveloperState::Registered | DeveloperState::Confirmed => Err(Refusal::Waiting.into()),
         DeveloperState::Suspended | DeveloperState::Refused => Err(Refusal::NotActive.into()),
     }

@@ -61,7 +61,7 @@ async fn sign_in(
             return Ok(answer);
         }
     }
-    let cookie = begin_session(&portals, &visit, &developer, &headers).await?;
+    let cookie = begin_session(&portals, &visit, (&developer, None), &headers).await?;
     let mut answer = ([(header::SET_COOKIE, cookie)], Json(shown(&developer))).into_response();
     let who = AuditIdentity(format!("developer {}", developer.mail));
     answer.extensions_mut().insert(who);
@@ -116,11 +116,12 @@ fn slow_down(what: &str, wait: Duration) -> Response {
     answer
 }
 
-/// Begins a session, and ends the one that the browser had. Gives the header that sets its cookie.
+/// Begins a session, and ends the one that the browser had. Gives the header that sets its cookie. `asked`: when an
+/// identity provider asked the developer, if it said so.
 pub async fn begin_session(
     portals: &Portals,
     visit: &Visit,
-    developer: &Developer,
+    (developer, asked): (&Developer, Option<u64>),
     headers: &HeaderMap,
 ) -> Result<String, Problem> {
     let agent = headers
@@ -132,7 +133,10 @@ pub async fn begin_session(
     if let Some(former) = cookie::get(headers, visit.is_secure()) {
         portals.people.end(portal, &former, now).await?;
     }
-    let value = portals.people.begin(portal, &developer.id, from, now).await?;
+    let value = portals
+        .people
+        .begin(portal, (&developer.id, asked), from, now)
+        .await?;
     Ok(cookie::set(&value, visit.is_secure()))
 }
 

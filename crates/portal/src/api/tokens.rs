@@ -47,7 +47,7 @@ pub fn operations() -> Vec<Operation> {
     Operation::tagged("Account", operations)
 }
 
-/// For how many seconds after a sign-in through an identity provider a token can be made.
+/// For how many seconds after an identity provider asked the developer a token can be made.
 const FRESH_SESSION: u64 = 600;
 
 /// A token as its developer sees it.
@@ -107,7 +107,7 @@ async fn make(
     Ok((StatusCode::CREATED, Json(line(token, Some(ends), Some(text)))))
 }
 
-/// Asks for the password; of who has none, that the session has just begun.
+/// Asks for the password; of who has none, that the identity provider has just asked.
 async fn prove(
     portals: &Portals,
     visit: &Visit,
@@ -121,10 +121,14 @@ async fn prove(
     }
     let cookie = cookie::get(headers, visit.is_secure()).unwrap_or_default();
     let session = portals.people.session(&visit.portal.name, &cookie, now).await?;
-    match session.is_some_and(|it| seconds(now) < it.created + FRESH_SESSION) {
+    match session
+        .and_then(|it| it.asked)
+        .is_some_and(|it| seconds(now) < it + FRESH_SESSION)
+    {
         true => Ok(()),
         false => {
-            let detail = "sign in again through your identity provider: within ten minutes after that you can make a token";
+            let detail = "sign in again through your identity provider, which asks you who you are: within ten minutes after that \
+                          you can make a token";
             Err(Problem::forbidden(detail).of_type("fresh-sign-in-needed"))
         }
     }

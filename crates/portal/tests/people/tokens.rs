@@ -7,7 +7,7 @@ use axum::http::{Method, Request, header};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use tower::ServiceExt;
 use weir_control::developers::Developer;
 
@@ -243,7 +243,8 @@ async fn a_new_password_ends_the_tokens_made_before_unless_it_is_not_wanted() {
     said.expect(200);
 }
 
-/// Who comes from an identity provider has no password here, and shows a session that has just begun.
+/// Who comes from an identity provider has no password here: the provider has to have asked a moment ago. A session that
+/// has just begun says nothing of that: the provider may know the browser.
 #[tokio::test]
 async fn who_has_no_password_makes_a_token_right_after_a_sign_in() {
     let portal = Portal::start().await;
@@ -256,19 +257,19 @@ async fn who_has_no_password_makes_a_token_right_after_a_sign_in() {
     };
     let changed = portal.people.change("main", &id, now, without).await;
     assert!(changed.expect("a change").password.is_none());
-    let begin = async |before: u64| {
+    let begin = async |asked: Option<u64>| {
         let from = ("192.0.2.1".to_owned(), "a browser".to_owned());
-        let at = now - Duration::from_secs(before);
-        let value = portal.people.begin("main", &id, from, at).await;
+        let asked = asked.map(|before| weir_control::developers::seconds(now) - before);
+        let value = portal.people.begin("main", (&id, asked), from, now).await;
         format!("weir-portal={}", value.expect("a session"))
     };
     let wanted = || json!({ "name": "ci", "days": 30, "password": "" });
-    let (old, fresh) = (begin(601).await, begin(500).await);
-    let refused = portal.post(TOKENS, &old, wanted()).await.expect(403);
-    assert!(
-        refused.text("type").ends_with("fresh-sign-in-needed"),
-        "{}",
-        refused.body
-    );
-    portal.post(TOKENS, &fresh, wanted()).await.expect(201);
+    for (asked, status) in [(None, 403), (Some(601), 403), (Some(500), 201)] {
+        let session = begin(asked).await;
+        let said = portal.post(TOKENS, &session, wanted()).await.expect(status);
+        let is_told = said.body["type"]
+            .as_str()
+            .is_some_and(|it| it.ends_with("fresh-sign-in-needed"));
+        assert_eq!(is_told, status == 403, "{asked:?} {}", said.body);
+    }
 }

@@ -147,6 +147,9 @@ pub struct PendingLogin {
     pub return_to: String,
     /// When, in seconds since the Unix epoch.
     time: u64,
+    /// Whether the provider has to ask the person again, whatever it knows of the browser.
+    #[serde(default)]
+    is_fresh: bool,
 }
 
 fn seconds(time: SystemTime) -> u64 {
@@ -195,6 +198,16 @@ impl PendingLogin {
             redirect_uri,
             return_to,
             time: seconds(now),
+            is_fresh: false,
+        }
+    }
+
+    /// The same, with a provider that has to ask the person again.
+    #[must_use]
+    pub fn fresh(self) -> Self {
+        Self {
+            is_fresh: true,
+            ..self
         }
     }
 
@@ -228,6 +241,10 @@ impl PendingLogin {
             ("code_challenge_method", "S256"),
         ];
         pairs.extend(login_hint.map(|it| ("login_hint", it)));
+        if self.is_fresh {
+            // With `max_age`, the token has to say when the person was asked (OpenID Connect Core 1.0, section 2).
+            pairs.extend([("prompt", "login"), ("max_age", "0")]);
+        }
         with_query(&metadata.authorization_endpoint, &form(&pairs))
     }
 
@@ -328,6 +345,9 @@ impl PendingLogin {
         if time("iat").is_none_or(|it| it - skew > now) {
             return Err(TokenError::Claim("iat"));
         }
+        if self.is_fresh && authenticated(&claims).is_none_or(|it| it + SKEW.as_secs() < self.time) {
+            return Err(TokenError::Claim("auth_time"));
+        }
         let nonce = text("nonce").unwrap_or_default();
         if verify_slices_are_equal(nonce.as_bytes(), self.nonce.as_bytes()).is_err() {
             return Err(TokenError::Claim("nonce"));
@@ -337,6 +357,11 @@ impl PendingLogin {
             _ => Err(TokenError::Claim("sub")),
         }
     }
+}
+
+/// When the provider asked the person last, in seconds since the Unix epoch, if its token says so.
+pub fn authenticated(claims: &Value) -> Option<u64> {
+    claims.get("auth_time")?.as_u64()
 }
 
 /// The query with which a provider sends a browser back.

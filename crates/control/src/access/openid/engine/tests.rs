@@ -74,6 +74,10 @@ fn the_request_asks_for_a_code_with_pkce_state_and_nonce() {
             "https://id.test/auth?tenant=1&response_type=code&client_id=weir&redirect_uri=https%3A%2F%2Fweir.test%2Fapi%2Fv1%2Fsession%2Fopenid%2Fcorp%2Fcallback&scope=openid%20groups&state=state&nonce=nonce&code_challenge={challenge}&code_challenge_method=S256&login_hint=ada"
         )
     );
+    let fresh = begun().fresh();
+    let again = fresh.authorization_url(&sample(), &metadata(), Some("ada"));
+    assert_eq!(again, format!("{url}&prompt=login&max_age=0"));
+    assert_eq!(PendingLogin::from_cookie(&fresh.to_cookie()), Some(fresh));
     assert_eq!(PendingLogin::from_cookie(&begun().to_cookie()), Some(begun()));
     assert_eq!(PendingLogin::from_cookie("x"), None);
 }
@@ -188,6 +192,22 @@ fn an_id_token_has_to_be_for_this_login() {
             checked(&claims, now),
             Err(TokenError::Claim(expected)),
             "{claims}"
+        );
+    }
+    for (time, is_good) in [
+        (json!(null), false),
+        (json!(999_939), false),
+        (json!(999_940), true),
+        (json!(1_000_100), true),
+    ] {
+        let mut claims = good.clone();
+        claims["auth_time"] = time;
+        let token = signed(&pair, &header, &claims);
+        let fresh = begun().fresh().claims(&sample(), (&token, &keys), at(200));
+        assert_eq!(fresh.is_ok(), is_good, "{claims}");
+        assert!(
+            checked(&claims, 200).is_ok(),
+            "only a fresh login has to say when"
         );
     }
     let (other, _) = signer();

@@ -204,16 +204,23 @@ pub async fn diff(
     Extension(caller): Extension<Caller>,
     Query(between): Query<DiffQuery>,
 ) -> Result<Json<Value>, Problem> {
-    let to = between.to.map(Revision);
-    if let Some(to) = to
-        && to > api.store.read(NOTHING).await?.1
+    let (from, to) = (Revision(between.from), between.to.map(Revision));
+    // Without an end nobody names a revision that is not there yet.
+    if let Some(last) = to.map(|to| to.max(from))
+        && last > api.store.read(NOTHING).await?.1
     {
-        return Err(Problem::not_found(format_args!("revision {to}")));
+        return Err(Problem::not_found(format_args!("revision {last}")));
     }
     let of_dialects = api.options.dialects.prefixes();
     let prefixes: Vec<&str> = of_dialects.chain(["apis/", ENVIRONMENTS]).collect();
-    let between = (Revision(between.from), to.unwrap_or(Revision(u64::MAX)));
+    let to = to.unwrap_or(Revision(u64::MAX));
+    let between = (from.min(to), from.max(to));
     let mut differences = difference_within(&*api.store, &prefixes, between, MAX_CHANGES).await?;
+    if to < from {
+        for it in differences.values_mut() {
+            std::mem::swap(&mut it.before, &mut it.after);
+        }
+    }
     differences.retain(|key, _| !key.as_str().starts_with(SPECS));
     let mut items = told(&differences);
     if !caller.can(Action::HistorySecrets, &Scope::Everything) {

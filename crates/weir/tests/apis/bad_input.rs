@@ -214,6 +214,23 @@ fn the_difference_of_two_revisions_has_what_the_history_says() {
         Some(listed),
         "{history} {diff}"
     );
+    let back = plane.get(&path(revision, revision - 1)).expect(200).json();
+    for (there, back) in diff["items"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .zip(back["items"].as_array().expect("items"))
+    {
+        assert_eq!(
+            (&there["before"], &there["after"]),
+            (&back["after"], &back["before"])
+        );
+    }
+    assert_eq!(
+        diff["items"].as_array().map(Vec::len),
+        back["items"].as_array().map(Vec::len)
+    );
+    plane.get(&path(revision + 1000, revision)).expect(404);
     let ahead = plane.get(&path(revision, revision + 1000)).expect(404);
     assert!(ahead.body.contains("does not exist"), "{ahead:?}");
 }

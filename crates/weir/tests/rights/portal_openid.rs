@@ -9,7 +9,12 @@ const CALLBACK: &str = "https://dev.test/portal/v1/session/openid/corp/callback"
 
 /// Signs a developer in. Returns the address that the browser ends at, and its cookie.
 async fn sign_in(portal: &Portal, provider: &Provider, who: &str) -> (String, String) {
-    let path = format!("/portal/v1/session/openid/corp?login_hint={who}&to=/apis");
+    sign_in_with(portal, provider, who, "").await
+}
+
+/// The same, with more in the query of its start.
+async fn sign_in_with(portal: &Portal, provider: &Provider, who: &str, more: &str) -> (String, String) {
+    let path = format!("/portal/v1/session/openid/corp?login_hint={who}&to=/apis{more}");
     let start = portal.call("GET", &path, "").await;
     assert_eq!(start.status, 303, "{}", start.body);
     let kept = start.cookies().remove(0);
@@ -101,6 +106,21 @@ async fn developers_sign_in_through_a_real_provider() {
     // A provider that the portal does not name is unknown.
     let other = portal.call("GET", "/portal/v1/session/openid/other", "").await;
     assert_eq!(other.status, 404);
+}
+
+/// Who has no password makes a personal token only after the provider has asked again, which its token has to say.
+#[tokio::test]
+async fn a_token_is_made_after_the_provider_has_asked_again() {
+    let (provider, portal) = with_provider().await;
+    let wanted = || json!({ "name": "ci", "days": 30, "password": null });
+    for (more, status) in [("", 403), ("&fresh=true", 201)] {
+        let (location, ada) = sign_in_with(&portal, &provider, "ada", more).await;
+        assert_eq!(location, "/apis");
+        let made = portal
+            .send("POST", "/portal/v1/account/tokens", &ada, wanted())
+            .await;
+        assert_eq!(made.status, status, "{more} {}", made.body);
+    }
 }
 
 /// `mallory` and `liar` have Ann's address at the provider, which says that it is Ann's of `ann` only.

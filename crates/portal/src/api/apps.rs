@@ -45,8 +45,8 @@ pub fn operations() -> Vec<Operation> {
             APP,
             (
                 "changeApp",
-                "Changes an application, or gives it to a team; with the `ETag` of a read as `If-Match`, only if nobody has \
-                 changed it since",
+                "Changes an application, or gives it to a team; with the `ETag` of a read as `If-Match`, only if \
+                 nobody has changed it since",
             ),
             change,
         )

@@ -231,7 +231,8 @@ async fn callback(
     Ok(answer)
 }
 
-/// The developer who has signed in, with the groups and teams of now, and when the provider asked the person, if it says so.
+/// The developer who has signed in, with the groups and teams of now, and when the provider asked the person, if it
+/// says so.
 async fn person(
     portals: &Portals,
     visit: &Visit,

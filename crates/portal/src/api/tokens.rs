@@ -127,8 +127,8 @@ async fn prove(
     {
         true => Ok(()),
         false => {
-            let detail = "sign in again through your identity provider, which asks you who you are: within ten minutes after that \
-                          you can make a token";
+            let detail = "sign in again through your identity provider, which asks you who you are: within ten \
+                          minutes after that you can make a token";
             Err(Problem::forbidden(detail).of_type("fresh-sign-in-needed"))
         }
     }

@@ -243,8 +243,8 @@ async fn a_new_password_ends_the_tokens_made_before_unless_it_is_not_wanted() {
     said.expect(200);
 }
 
-/// Who comes from an identity provider has no password here: the provider has to have asked a moment ago. A session that
-/// has just begun says nothing of that: the provider may know the browser.
+/// Who comes from an identity provider has no password here: the provider has to have asked a moment ago. A session
+/// that has just begun says nothing of that: the provider may know the browser.
 #[tokio::test]
 async fn who_has_no_password_makes_a_token_right_after_a_sign_in() {
     let portal = Portal::start().await;

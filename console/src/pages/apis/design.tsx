@@ -3,7 +3,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Suspense, lazy, useMemo, useState } from 'react'
 import { type VersionDetail, toPublish, useSpec, useVersion, versionPath } from '../../api/apis'
-import { call, get } from '../../api/client'
+import { call } from '../../api/client'
 import { useRight } from '../../api/rights'
 import type { Json } from '../../api/types'
 import { ConflictDialog } from '../../form/conflict'
@@ -33,7 +33,7 @@ function DesignOf({ version, spec }: { version: VersionDetail; spec: string }) {
   const { api, version: name } = version
   const { hash, base, edited, isChanged, change, reset } = useEdited(version, spec)
   const checked = useCheckedDraft(version, base, edited)
-  const [above, setAbove] = useState<'save' | 'export' | { theirs: Edited; hash: string } | null>(null)
+  const [above, setAbove] = useState<'export' | { save: string | null } | { theirs: Edited; hash: string } | null>(null)
   const right = useRight('apis:write')
   const publishing = useRight('apis:publish')
   const refused = right ?? (version.line === 'retired' ? 'It is retired: callers get 410.' : null)
@@ -46,8 +46,8 @@ function DesignOf({ version, spec }: { version: VersionDetail; spec: string }) {
   const review = async () => {
     setError(null)
     try {
-      const latest = await get<VersionDetail>(versionPath(api, name))
-      if (latest.hash === hash) return setAbove('save')
+      const { data: latest, tag } = await call<VersionDetail>('GET', versionPath(api, name))
+      if (latest.hash === hash) return setAbove({ save: tag })
       const text = latest.draft.spec === version.draft.spec ? spec : (await call<string>('GET', `${versionPath(api, name)}/spec`, { asText: true })).data
       setAbove({ theirs: editedOf(latest, text), hash: latest.hash })
     } catch (wrong) {
@@ -109,8 +109,9 @@ function DesignOf({ version, spec }: { version: VersionDetail; spec: string }) {
         </div>
       </div>
       <Suspense fallback={null}>{above === 'export' && <ExportVersion api={api} version={name} onClose={() => setAbove(null)} />}</Suspense>
-      {above === 'save' && (
+      {typeof above === 'object' && above !== null && 'save' in above && (
         <SaveDraft
+          tag={above.save}
           version={version}
           base={base}
           edited={edited}
@@ -122,7 +123,7 @@ function DesignOf({ version, spec }: { version: VersionDetail; spec: string }) {
           }}
         />
       )}
-      {typeof above === 'object' && above !== null && (
+      {typeof above === 'object' && above !== null && 'theirs' in above && (
         <ConflictDialog
           base={base as unknown as Record<string, Json>}
           theirs={above.theirs as unknown as Record<string, Json>}
@@ -140,6 +141,8 @@ function DesignOf({ version, spec }: { version: VersionDetail; spec: string }) {
 }
 
 interface SaveProps {
+  /** The version that was looked at: nothing that somebody stores meanwhile is lost. */
+  tag: string | null
   version: VersionDetail
   base: Edited
   edited: Edited
@@ -148,7 +151,7 @@ interface SaveProps {
   onSaved: (stored: VersionDetail) => void
 }
 
-function SaveDraft({ version, base, edited, after, onClose, onSaved }: SaveProps) {
+function SaveDraft({ tag, version, base, edited, after, onClose, onSaved }: SaveProps) {
   const client = useQueryClient()
   const { spec: _, ...before } = base
   const { spec: __, ...next } = edited
@@ -159,7 +162,7 @@ function SaveDraft({ version, base, edited, after, onClose, onSaved }: SaveProps
       wide
       onClose={onClose}
       run={async () => {
-        const answer = await call<VersionDetail>('PUT', versionPath(version.api, version.version), { body: bodyOf(base, edited) })
+        const answer = await call<VersionDetail>('PUT', versionPath(version.api, version.version), { body: bodyOf(base, edited), headers: { 'if-match': tag ?? undefined } })
         client.setQueryData(['spec', version.api, version.version, answer.data.draft.spec], edited.spec)
         onSaved(answer.data)
         await client.invalidateQueries({ queryKey: ['configuration'] })

@@ -40,7 +40,7 @@ const OF_CONNECTION: [&str; 12] = [
 ];
 /// Headers by which proxies say who calls, in addition to `X-Forwarded-…`. Gateways and APIs may believe them of this
 /// machine, whatever the configuration says.
-const OF_CALLER: [&str; 15] = [
+const OF_CALLER: [&str; 24] = [
     "forwarded",
     "via",
     "x-real-ip",
@@ -56,6 +56,15 @@ const OF_CALLER: [&str; 15] = [
     "cf-connecting-ip",
     "fastly-client-ip",
     "fly-client-ip",
+    "akamai-client-ip",
+    "cf-connecting-ipv6",
+    "do-connecting-ip",
+    "wl-proxy-client-ip",
+    "x-appengine-user-ip",
+    "x-azure-clientip",
+    "x-nf-client-connection-ip",
+    "x-proxyuser-ip",
+    "x-vercel-forwarded-for",
 ];
 
 /// The answer.

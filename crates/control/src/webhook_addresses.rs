@@ -51,6 +51,8 @@ fn is_public(address: IpAddr) -> bool {
         IpAddr::V6(it) => {
             let is_documentation = it.segments()[..2] == [0x2001, 0xdb8];
             let is_translated = it.segments()[..2] == [0x64, 0xff9b];
+            // IPv4 in the last four bytes (RFC 4291, 2.5.5.1), which some stacks take for the IPv4 address itself.
+            let is_compatible = it.segments()[..6] == [0; 6];
             !(it.is_loopback()
                 || it.is_unspecified()
                 || it.is_multicast()
@@ -58,6 +60,7 @@ fn is_public(address: IpAddr) -> bool {
                 || it.is_unicast_link_local()
                 || is_documentation
                 || is_translated
+                || is_compatible
                 || is_site_local(it))
         }
     }
@@ -110,6 +113,8 @@ mod tests {
             ("::1", false, false),
             ("fe80::1", false, false),
             ("64:ff9b::7f00:1", false, false),
+            ("::7f00:1", false, false),
+            ("::5db8:d70e", false, false),
             ("224.0.0.1", false, false),
         ] {
             let parsed = address.parse().expect("an address");

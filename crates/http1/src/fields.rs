@@ -68,6 +68,15 @@ pub fn forget_framing(headers: &mut Headers) {
     ]);
 }
 
+/// Whether a name is that of a header that frames a message, but with `_` for `-`. Servers that take them for one might
+/// find another end of the body than the gateway does.
+#[inline]
+pub fn is_framing_with_underscore(name: &[u8]) -> bool {
+    matches!(name.len(), 14 | 17)
+        && name.contains(&b'_')
+        && (is_alike(name, b"content-length") || is_alike(name, b"transfer-encoding"))
+}
+
 /// Whether a header describes the client, as those do that the gateway sets itself; also with `_` for `-`, which are one
 /// for conditions.
 #[inline]

@@ -1,7 +1,7 @@
 //! Request heads: reading one from bytes, and what the connection must know of it. Its body is read elsewhere.
 
 use crate::Framing;
-use crate::fields::{is_forwarded, list_items, parse_length};
+use crate::fields::{is_forwarded, is_framing_with_underscore, list_items, parse_length};
 use crate::head::{self, MAX_FIELDS, MalformedHead};
 use crate::head_cache::{CachedHead, HeadCache, HeadSlot};
 use crate::target::{bad, is_same_authority, read_connect_target, read_host, read_target};
@@ -316,6 +316,9 @@ impl<'h> Fields<'h> {
                 self.chunked = true;
                 return Ok(false);
             }
+            14 | 17 if is_framing_with_underscore(name) => {
+                return Err(bad("a header that frames the body, with '_' for '-'"));
+            }
             2 if is(b"TE") => return Ok(value.eq_ignore_ascii_case(b"trailers")),
             _ => self.has_forwarded |= is_forwarded(name),
         }
@@ -375,16 +378,18 @@ impl<'h> Fields<'h> {
         request.has_body = !framing.is_empty();
         request.expects_continue = self.expects_continue;
         request.content_length = self.length;
+        let upgrade = self
+            .upgrade
+            .filter(|_| self.wants_upgrade && minor_version == 1)
+            .map(<[u8]>::to_vec);
+        request.wants_upgrade = upgrade.is_some();
         let keep_alive = !self.close && (minor_version == 1 || self.keep_alive);
         Ok(Parsed::Head(RequestHead {
             length,
             framing,
             keep_alive,
             expects_continue: self.expects_continue && minor_version == 1 && !framing.is_empty(),
-            upgrade: self
-                .upgrade
-                .filter(|_| self.wants_upgrade && minor_version == 1)
-                .map(<[u8]>::to_vec),
+            upgrade,
             connect_port: None,
             has_forwarded: self.has_forwarded,
             has_forwarded_list: self.has_forwarded_list,

@@ -13,8 +13,9 @@ pub const HIDDEN: &str = "***";
 pub const HIDDEN_OTHER: &str = "*** (another)";
 
 /// The name of a field that holds a secret has one of these in it.
-const WORDS: [&str; 18] = [
+const WORDS: [&str; 19] = [
     "auth",
+    "clientid",
     "connection_string",
     "cookie",
     "credential",
@@ -129,6 +130,8 @@ const JWK_SECRETS: [&str; 8] = ["k", "d", "p", "q", "dp", "dq", "qi", "oth"];
 const HEADER_OBJECTS: [&str; 3] = ["headers", "request_headers", "custom_headers"];
 /// Those that never do.
 const PUBLIC_HEADERS: [&str; 5] = ["accept", "content-encoding", "content-type", "host", "user-agent"];
+/// Arguments of a URL that hold a secret, though their names do not say so: signed URLs and functions of Azure have them.
+const SECRET_ARGUMENTS: [&str; 2] = ["code", "sig"];
 /// Words before credentials in a header, other than `Bearer` and `Basic`.
 const CREDENTIAL_WORDS: [&str; 8] = [
     "apikey",
@@ -187,7 +190,8 @@ fn is_header_line(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
         // A host with its port is not a secret.
         let is_port = value.len() <= 5 && value.bytes().all(|byte| byte.is_ascii_digit());
-        is_name && !is_port && !value.starts_with("//") && is_secret_name(name)
+        let is_secret = is_secret_name(name) || name.eq_ignore_ascii_case("sig") || is_authorization(value.trim_start());
+        is_name && !is_port && !value.starts_with("//") && is_secret
     })
 }
 
@@ -201,16 +205,18 @@ fn is_authorization(text: &str) -> bool {
     ["bearer", "basic"].iter().any(is) || (is_one && CREDENTIAL_WORDS.iter().any(is))
 }
 
+/// A URL, or a path with its query.
 fn is_telling_url(text: &str) -> bool {
-    let Some((_, rest)) = text.split_once("://") else {
-        return false;
+    let rest = match text.split_once("://") {
+        Some((_, rest)) => rest,
+        None if text.starts_with('/') => text,
+        None => return false,
     };
     let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
     let authority = place.split(['/', '#']).next().unwrap_or_default();
-    let mut names = query
-        .split('&')
-        .map(|pair| pair.split('=').next().unwrap_or_default());
-    authority.contains('@') || names.any(|name| is_secret_name(name) || name.eq_ignore_ascii_case("sig"))
+    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    authority.contains('@')
+        || pairs.any(|(name, _)| is_secret_name(name) || SECRET_ARGUMENTS.iter().any(|it| name.eq_ignore_ascii_case(it)))
 }
 
 /// `is_secret`: the value stands in a field whose name says so.
@@ -244,7 +250,7 @@ fn hide_object(fields: &mut Map<String, Value>, before: Option<&Value>, all: boo
     let is_jwk = fields.contains_key("kty");
     let is_sender = fields
         .keys()
-        .any(|name| name.contains("endpoint") || matches!(name.as_str(), "address" | "collector"));
+        .any(|name| name.contains("endpoint") || matches!(name.as_str(), "address" | "collector" | "url"));
     for (name, value) in fields {
         let before = before.and_then(|it| it.get(name));
         match value {
@@ -324,6 +330,18 @@ mod tests {
             (
                 json!({"x": "Splunk 0123-4567", "y": "token is invalid", "z": "ApiKey 01234567", "headers": {"set": {"X-A": "v"}}}),
                 json!({"x": "***", "y": "token is invalid", "z": "***", "headers": {"set": {"X-A": "v"}}}),
+            ),
+            (
+                json!({"function_uri": "http://h/x?code=s", "uri": "/x?apikey=s", "paths": ["/x?page=2", "/code"]}),
+                json!({"function_uri": "***", "uri": "***", "paths": ["/x?page=2", "/code"]}),
+            ),
+            (
+                json!({"add": ["sig:s", "x-foo:Basic c2VjcmV0", "x-foo: Bearer s", "x:y"], "clientid": "s", "client_id": "i"}),
+                json!({"add": ["***", "***", "***", "x:y"], "clientid": "***", "client_id": "i"}),
+            ),
+            (
+                json!({"url": "http://h/", "headers": {"X-Tok": "s"}}),
+                json!({"url": "http://h/", "headers": {"X-Tok": "***"}}),
             ),
             (
                 json!({"headers": ["Authorization:b", "a:b"], "set": {"X-Api-Key": "v", "X-A": "Bearer v"}}),

@@ -9,8 +9,8 @@ use crate::uri::hex_pair;
 /// of unreserved characters decoded.
 ///
 /// Ambiguous are escapes of `/`, `\`, and control characters; an escape of an escape that leads to one of these or to a
-/// dot (`%252F`); bytes that lenient decoders of UTF-8 take for ASCII (`%C0%AF`); and dot segments with parameters
-/// (`..;x`), which servlet containers take for dot segments.
+/// dot (`%252F`); bytes that lenient decoders of UTF-8 take for ASCII (`%C0%AF`); and segments that are empty or dots but
+/// for their parameters (`/;x/`, `..;x`): servlet containers cut `;x` off, and find `//` or a dot segment.
 pub fn is_ambiguous(path: &[u8]) -> bool {
     let escapes = path.iter().enumerate().filter(|(_, byte)| **byte == b'%');
     let mut escapes = escapes.map(|(at, _)| &path[at + 1..]);
@@ -21,7 +21,7 @@ pub fn is_ambiguous(path: &[u8]) -> bool {
         Some(0xf0) => escape.get(2) == Some(&b'%') && matches!(hex_pair(&escape[3..]), Some(0x80..=0x8f)),
         Some(byte) => is_separating(byte),
         None => false,
-    }) || path.split(|byte| *byte == b'/').any(has_parameters_on_dots)
+    }) || path.split(|byte| *byte == b'/').any(is_nothing_but_parameters)
 }
 
 /// Whether what stands behind `%25` is the rest of an escape that matters, perhaps escaped once more.
@@ -36,11 +36,10 @@ fn is_separating(byte: u8) -> bool {
     matches!(byte, b'/' | b'\\') || byte.is_ascii_control()
 }
 
-fn has_parameters_on_dots(segment: &[u8]) -> bool {
-    let behind = segment
-        .strip_prefix(b".")
-        .map(|rest| rest.strip_prefix(b".").unwrap_or(rest));
-    behind.is_some_and(|rest| rest.starts_with(b";") || rest.starts_with(b"%3B"))
+fn is_nothing_but_parameters(segment: &[u8]) -> bool {
+    let rest = segment.strip_prefix(b".").unwrap_or(segment);
+    let rest = rest.strip_prefix(b".").unwrap_or(rest);
+    rest.starts_with(b";") || rest.starts_with(b"%3B")
 }
 
 #[cfg(test)]
@@ -73,6 +72,9 @@ mod tests {
             "/p/.;x=1/admin",
             "/p/%2e%2e;/admin",
             "/p/..%3b/admin",
+            "/;/admin",
+            "/;a=b/;c/admin",
+            "/p/%3bx/admin",
             "/p/..%2f",
         ] {
             let mut out = Vec::new();

@@ -56,6 +56,8 @@ pub struct Request {
     pub has_body: bool,
     /// Whether the client waits for `100 Continue` before it sends the body.
     pub expects_continue: bool,
+    /// Whether the client wants to switch to another protocol.
+    pub wants_upgrade: bool,
     /// The most bytes that the body may have, instead of other limits; filters may set it.
     pub max_body_bytes: Option<u64>,
     /// The length of the body, if the client announced it. It is not among the headers: framing is the engine's.
@@ -106,6 +108,7 @@ impl Default for Request {
             max_graphql_bytes: MAX_VARIABLE_BODY,
             has_body: false,
             expects_continue: false,
+            wants_upgrade: false,
             max_body_bytes: None,
             content_length: None,
             head_length: 0,
@@ -202,6 +205,7 @@ impl Request {
         self.head_length = 0;
         self.has_body = false;
         self.expects_continue = false;
+        self.wants_upgrade = false;
         self.max_body_bytes = None;
         self.content_length = None;
         self.forget_parsed_body();
@@ -231,6 +235,7 @@ mod tests {
             max_graphql_bytes: 9,
             has_body: true,
             expects_continue: true,
+            wants_upgrade: true,
             max_body_bytes: Some(1),
             content_length: Some(7),
             head_length: 9,

@@ -10,4 +10,5 @@ mod references;
 mod schemas;
 mod store;
 mod stored;
+mod takeover;
 mod words;

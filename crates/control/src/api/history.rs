@@ -3,6 +3,7 @@
 use super::Api;
 use super::problem::Problem;
 use crate::access::{Action, Caller, Scope};
+use crate::webhook_addresses::without_path;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::{Extension, Json};
@@ -25,6 +26,8 @@ const MAX_CHANGES: usize = 200_000;
 
 /// Texts of OpenAPI documents, in parts. They never change: versions name others.
 const SPECS: &str = "apis/specs/";
+/// Webhooks: the path of their `url` may be a secret.
+const WEBHOOKS: [&str; 2] = ["apis/hooks/", "apis/webhooks/"];
 /// A prefix without documents: reading it gives the newest revision.
 const NOTHING: &str = "weir/nothing/";
 
@@ -240,6 +243,7 @@ pub fn told(differences: &BTreeMap<Key, Difference>) -> Vec<Value> {
 pub fn redact(item: &mut Value) {
     let was = item["before"].take();
     let mut values = [was.clone(), item["after"].take()];
+    let has_webhook = item["document"].as_str().is_some_and(|key| WEBHOOKS.iter().any(|it| key.starts_with(it)));
     for (value, before) in values.iter_mut().zip([None, Some(&was)]) {
         match value {
             Value::String(_) => *value = secrets::HIDDEN.into(),
@@ -247,6 +251,14 @@ pub fn redact(item: &mut Value) {
                 Some(before) => secrets::hide_compared(value, before),
                 None => secrets::hide(value),
             },
+        }
+    }
+    if has_webhook {
+        let is_other = values[0]["url"] != values[1]["url"];
+        for (value, mark) in values.iter_mut().zip(["", if is_other { " (another)" } else { "" }]) {
+            if let Some(url) = value["url"].as_str() {
+                value["url"] = format!("{}{mark}", without_path(url)).into();
+            }
         }
     }
     let [before, after] = values;
@@ -321,6 +333,23 @@ mod tests {
             let mut item = json!({"document": "d", "before": before, "after": after});
             redact(&mut item);
             assert_eq!((item["before"].take(), item["after"].take()), expected);
+        }
+    }
+
+    #[test]
+    fn addresses_of_webhooks_are_hidden_but_for_their_hosts() {
+        let hook = |url: &str| json!({"url": url, "events": []});
+        let (one, two) = (hook("https://h.test/services/SECRET"), hook("https://h.test/services/OTHER"));
+        for (document, before, after, expected) in [
+            ("apis/hooks/a", json!(null), &one, (json!(null), json!("https://h.test/***"))),
+            ("apis/webhooks/app/a", one.clone(), &one, (json!("https://h.test/***"), json!("https://h.test/***"))),
+            ("apis/hooks/a", one.clone(), &two, (json!("https://h.test/***"), json!("https://h.test/*** (another)"))),
+            ("native/a", json!(null), &one, (json!(null), one["url"].clone())),
+        ] {
+            let mut item = json!({"document": document, "before": before, "after": after});
+            redact(&mut item);
+            let found = (item["before"]["url"].take(), item["after"]["url"].take());
+            assert_eq!(found, expected, "{document}");
         }
     }
 

@@ -112,6 +112,51 @@ async fn server_names_of_another_workspace_are_refused_in_other_letters_too() {
 }
 
 #[tokio::test]
+async fn server_names_of_routes_of_another_workspace_are_refused() {
+    let admin = filled().await;
+    for (line, body) in [
+        ("POST /routes", json!({"paths": ["/own"], "hosts": ["v.own.test", "*.wild.test"]})),
+        ("POST /routes", json!({"protocols": ["https"], "snis": ["s.own.test"]})),
+    ] {
+        let (status, text) = call(&admin, None, line, &body).await;
+        assert_eq!(status, 201, "{line}: {text}");
+    }
+    let golden = include_str!("golden/certificates.txt")
+        .lines()
+        .nth(1)
+        .expect("a body");
+    for (name, is_taken) in [
+        ("v.own.test", true),
+        ("V.Own.test", true),
+        ("*.own.test", true),
+        ("s.own.test", true),
+        ("a.wild.test", true),
+        ("free.test", false),
+    ] {
+        let mut shown: Value = serde_json::from_str(golden).expect("JSON");
+        shown["snis"] = json!([name]);
+        let (status, text) = call(&admin, Some("team"), "POST /team/certificates", &shown).await;
+        let expected: &[u16] = if is_taken { &[400, 409] } else { &[201] };
+        assert!(expected.contains(&status), "{name}: {status} {text}");
+    }
+}
+
+#[tokio::test]
+async fn authorities_are_called_for_those_who_may_write_everywhere() {
+    let admin = filled().await;
+    let config = json!({"account_email": "a@x.test", "api_uri": "https://127.0.0.1:1/", "domains": ["x.test"], "tos_accepted": true});
+    let plugin = json!({"name": "acme", "config": config});
+    for (own, line, expected) in [
+        (Some("team"), "POST /team/plugins", 403),
+        (Some("default"), "POST /plugins", 403),
+        (None, "POST /team/plugins", 201),
+    ] {
+        let (status, text) = call(&admin, own, line, &plugin).await;
+        assert_eq!(status, expected, "{own:?} {line}: {text}");
+    }
+}
+
+#[tokio::test]
 async fn a_whole_configuration_takes_nothing_of_another_workspace() {
     let admin = filled().await;
     let config = |path: &str, plugin: Value| {

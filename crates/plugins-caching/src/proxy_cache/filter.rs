@@ -84,7 +84,8 @@ impl CacheFilter {
             return Some(CacheStatus::OtherMethod);
         }
         let is_unwanted = control.no_store || control.no_cache && !self.config.revalidate;
-        (is_unwanted || self.hangs_on_body(exchange) || any_is_set(&self.bypass, exchange))
+        // What the upstream answers to the wish for another protocol is not for those who have no such wish.
+        (is_unwanted || exchange.request.wants_upgrade || self.hangs_on_body(exchange) || any_is_set(&self.bypass, exchange))
             .then_some(CacheStatus::Bypass)
     }
 

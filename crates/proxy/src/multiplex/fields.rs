@@ -159,6 +159,7 @@ pub fn read_request(
     request.has_body = !framing.is_empty();
     request.expects_continue = fields.expects_continue;
     request.content_length = fields.length;
+    request.wants_upgrade = protocol.is_some();
     if protocol.is_some() {
         add_websocket_key(exchange);
     }
@@ -233,7 +234,7 @@ impl Fields {
             b"forwarded" => self.has_forwarded_list = true,
             _ => {}
         }
-        if !belongs(name, value) {
+        if !belongs(name, value) || weir_http1::fields::is_framing_with_underscore(name) {
             return Err(bad("a field of a connection"));
         }
         self.has_forwarded |= weir_http1::fields::is_forwarded(name);

@@ -96,6 +96,8 @@ const CASES: &[Case] = &[
     (&[METHOD, SCHEME, AUTHORITY, PATH, ("keep-alive", "timeout=5")], "", &[], false),
     (&[METHOD, SCHEME, AUTHORITY, PATH, ("proxy-connection", "close")], "", &[], false),
     (&[METHOD, SCHEME, AUTHORITY, PATH, ("transfer-encoding", "chunked")], "", &[], false),
+    (&[METHOD, SCHEME, AUTHORITY, PATH, ("transfer_encoding", "chunked")], "", &[], false),
+    (&[METHOD, SCHEME, AUTHORITY, PATH, ("content_length", "3")], "", &[], false),
     (&[METHOD, SCHEME, AUTHORITY, PATH, ("upgrade", "websocket")], "", &[], false),
     (&[METHOD, SCHEME, AUTHORITY, PATH, ("te", "gzip")], "", &[], false),
     (&[METHOD, SCHEME, AUTHORITY, PATH, ("te", "trailers, gzip")], "", &[], false),

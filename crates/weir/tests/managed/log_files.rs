@@ -194,6 +194,12 @@ fn addresses_of_vaults_are_not_for_who_may_write_in_one_workspace() {
         let put = put.header("X-API-KEY", token).body(&vault.to_string());
         put.make().expect(statuses[2]);
     }
+    let log = json!({"tcp": {"host": "127.0.0.1", "port": 1}});
+    for (token, status) in [(&confined, 403), (&everywhere, 201)] {
+        let put = Call::new("PUT", &weir.apisix(), "/apisix/admin/plugin_metadata/error-log-logger");
+        let put = put.header("X-API-KEY", token).body(&log.to_string());
+        put.make().expect(status);
+    }
     // One that is there can be given another address only by who may write everywhere; anyone may do without it.
     let change = |method: &str, body: &Value| {
         let call = Call::new(method, &weir.kong(), "/vaults/far").header("Kong-Admin-Token", &confined);

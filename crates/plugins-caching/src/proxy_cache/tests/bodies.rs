@@ -16,6 +16,28 @@ fn with_body(cache: &Cache, line: &str, body: Option<&str>, answered: &str) -> S
 }
 
 #[test]
+fn calls_for_another_protocol_pass_by() {
+    for config in [json!({}), json!({"cache_control": true})] {
+        let cache = cache(&config);
+        let aged = [("Cache-Control", "max-age=60")];
+        let upgrading = || {
+            let mut exchange = exchange();
+            prepare(&mut exchange, "GET /a", &[]);
+            exchange.request.wants_upgrade = true;
+            match cache.on_request(&mut exchange) {
+                Outcome::Continue => answer(&cache, &mut exchange, 200, &aged, "for sockets"),
+                other => word(&other),
+            }
+        };
+        let plain = |body: &str| call(&cache, "GET /a", &[], &aged, body);
+        assert_eq!(upgrading(), "200 bypass for sockets", "{config}");
+        assert_eq!(plain("own"), "200 miss own", "{config}");
+        assert_eq!(plain("other"), "200 hit own", "{config}");
+        assert_eq!(upgrading(), "200 bypass for sockets", "{config}");
+    }
+}
+
+#[test]
 fn calls_with_a_body_pass_by() {
     let graphql = "GET /a?query=%7Ba%7D";
     for (config, line) in [

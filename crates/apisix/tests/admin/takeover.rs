@@ -1,0 +1,94 @@
+//! Server names of other workspaces, which who may write in `default` only does not get.
+
+use axum::body::Body;
+use axum::http::Request;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::SystemTime;
+use tower::ServiceExt;
+use weir_apisix::admin::{Admin, AdminOptions};
+use weir_dialect::{DialectName, OtherRoutes};
+use weir_model::{RouteMatch, StreamRoute};
+use weir_store::WorkspaceScoped;
+use weir_store::memory::MemoryStore;
+
+/// What other dialects serve: certificates, a route with hosts, and a stream with a server name.
+#[derive(Debug)]
+struct Others {
+    are_known: bool,
+}
+
+impl OtherRoutes for Others {
+    fn any(&self, _: DialectName, visit: &mut dyn FnMut(&[RouteMatch], &str) -> bool) -> bool {
+        let taken: Vec<RouteMatch> =
+            serde_json::from_value(json!([{"path": "/", "hosts": ["route.test"]}, {"path": "/"}])).expect("matches");
+        visit(&taken, "*")
+    }
+
+    fn any_stream(&self, _: DialectName, visit: &mut dyn FnMut(&StreamRoute, &str) -> bool) -> bool {
+        let taken = json!({"name": "t", "protocols": ["tls"], "snis": ["stream.test"]});
+        visit(&serde_json::from_value(taken).expect("a route"), "*")
+    }
+
+    fn any_server_names(&self, _: DialectName, visit: &mut dyn FnMut(&[String], &str) -> bool) -> bool {
+        let names = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        visit(&names(&["own.test"]), "default") || visit(&names(&["*", "a.test", "*.wild.test"]), "*")
+    }
+
+    fn are_known(&self) -> bool {
+        self.are_known
+    }
+}
+
+async fn put(admin: &Arc<Admin>, is_confined: bool, line: &str, body: &Value) -> u16 {
+    let (method, path) = line.split_once(' ').expect("a line");
+    let body = body.to_string();
+    // Another whole configuration has another digest.
+    let mut request = Request::builder().method(method).uri(path).header("x-digest", &body);
+    if is_confined {
+        request = request.extension(WorkspaceScoped);
+    }
+    let request = request.body(Body::from(body)).expect("a request");
+    let answer = admin.router().oneshot(request).await.expect("an answer");
+    answer.status().as_u16()
+}
+
+#[tokio::test]
+async fn server_names_of_other_workspaces_are_refused() {
+    for are_known in [true, false] {
+        let mut options = AdminOptions::new(|| SystemTime::UNIX_EPOCH);
+        options.keys.clear();
+        options.others = Some(Arc::new(Others { are_known }));
+        let admin = Admin::open(Arc::new(MemoryStore::new()), options).await.expect("opened");
+        for (names, is_taken) in [
+            (json!({"snis": ["free.test"]}), false),
+            (json!({"snis": ["own.test"]}), false),
+            (json!({"snis": ["a.test"]}), true),
+            (json!({"snis": ["free.test", "A.Test"]}), true),
+            (json!({"sni": "a.test"}), true),
+            (json!({"snis": ["x.wild.test"]}), true),
+            (json!({"snis": ["*.test"]}), true),
+            (json!({"snis": ["route.test"]}), true),
+            (json!({"snis": ["stream.test"]}), true),
+        ] {
+            let mut ssl = json!({"cert": "$secret://vault/1/a/c", "key": "$secret://vault/1/a/k"});
+            for (field, value) in names.as_object().expect("fields") {
+                ssl[field] = value.clone();
+            }
+            let expected = match (are_known, is_taken) {
+                (false, _) => 503,
+                (true, true) => 409,
+                (true, false) => 201,
+            };
+            assert_eq!(put(&admin, true, "POST /apisix/admin/ssls", &ssl).await, expected, "{names}");
+            ssl["id"] = "whole".into();
+            let whole = json!({"ssls": [ssl]});
+            let expected = if expected == 201 { 202 } else { expected };
+            let put_whole = put(&admin, true, "PUT /apisix/admin/configs", &whole).await;
+            assert_eq!(put_whole, expected, "{names}");
+        }
+        // Who may write everywhere needs no answer.
+        let ssl = json!({"snis": ["a.test"], "cert": "$secret://vault/1/a/c", "key": "$secret://vault/1/a/k"});
+        assert_eq!(put(&admin, false, "POST /apisix/admin/ssls", &ssl).await, 201);
+    }
+}

@@ -170,7 +170,10 @@ impl Claims {
 
     /// The routes of all workspaces but one.
     pub fn of_others<'c>(&'c self, workspace: &'c str) -> impl Iterator<Item = &'c Arc<Claim>> {
-        let others = self.workspaces.iter().filter(move |(name, _)| &***name != workspace);
+        let others = self
+            .workspaces
+            .iter()
+            .filter(move |(name, _)| &***name != workspace);
         others.flat_map(|(_, index)| index.claims.values())
     }
 

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::SystemTime;
 use weir_dialect::{
-    AccessError, AdminAccess, AdminContext, AdminOpening, Dialect, DialectName, EVERYWHERE, FileForm, IncrementalModel,
-    RefusedReply, Scope, SecretSyntax, bearer,
+    AccessError, AdminAccess, AdminContext, AdminOpening, Dialect, DialectName, EVERYWHERE, FileForm,
+    IncrementalModel, RefusedReply, Scope, SecretSyntax, bearer,
 };
 use weir_model::overview::{Overview, Row};
 use weir_model::{Diagnostic, Model};

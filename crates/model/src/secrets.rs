@@ -190,7 +190,8 @@ fn is_header_line(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
         // A host with its port is not a secret.
         let is_port = value.len() <= 5 && value.bytes().all(|byte| byte.is_ascii_digit());
-        let is_secret = is_secret_name(name) || name.eq_ignore_ascii_case("sig") || is_authorization(value.trim_start());
+        let is_secret =
+            is_secret_name(name) || name.eq_ignore_ascii_case("sig") || is_authorization(value.trim_start());
         is_name && !is_port && !value.starts_with("//") && is_secret
     })
 }
@@ -216,7 +217,9 @@ fn is_telling_url(text: &str) -> bool {
     let authority = place.split(['/', '#']).next().unwrap_or_default();
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     authority.contains('@')
-        || pairs.any(|(name, _)| is_secret_name(name) || SECRET_ARGUMENTS.iter().any(|it| name.eq_ignore_ascii_case(it)))
+        || pairs.any(|(name, _)| {
+            is_secret_name(name) || SECRET_ARGUMENTS.iter().any(|it| name.eq_ignore_ascii_case(it))
+        })
 }
 
 /// `is_secret`: the value stands in a field whose name says so.

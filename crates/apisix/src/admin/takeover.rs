@@ -18,7 +18,9 @@ pub(super) fn check(call: &ApiCall, plan: &ChangePlan, others: Option<&dyn Other
         return Ok(());
     };
     let written = plan.changes.iter().filter(|(key, _)| key.starts_with("ssls/"));
-    let mut names = written.filter_map(|(_, value)| value.as_ref()).flat_map(server_names);
+    let mut names = written
+        .filter_map(|(_, value)| value.as_ref())
+        .flat_map(server_names);
     let Some(first) = names.next() else {
         return Ok(());
     };
@@ -28,7 +30,10 @@ pub(super) fn check(call: &ApiCall, plan: &ChangePlan, others: Option<&dyn Other
             "what other dialects serve is not known yet; try again in a moment",
         ));
     }
-    match std::iter::once(first).chain(names).find(|name| is_taken(name, others)) {
+    match std::iter::once(first)
+        .chain(names)
+        .find(|name| is_taken(name, others))
+    {
         Some(name) => Err(ApiResponse::error(
             StatusCode::CONFLICT,
             format!("the server name {name} may be one of another workspace, in which you may not write"),

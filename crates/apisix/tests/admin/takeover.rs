@@ -21,7 +21,8 @@ struct Others {
 impl OtherRoutes for Others {
     fn any(&self, _: DialectName, visit: &mut dyn FnMut(&[RouteMatch], &str) -> bool) -> bool {
         let taken: Vec<RouteMatch> =
-            serde_json::from_value(json!([{"path": "/", "hosts": ["route.test"]}, {"path": "/"}])).expect("matches");
+            serde_json::from_value(json!([{"path": "/", "hosts": ["route.test"]}, {"path": "/"}]))
+                .expect("matches");
         visit(&taken, "*")
     }
 
@@ -44,7 +45,10 @@ async fn put(admin: &Arc<Admin>, is_confined: bool, line: &str, body: &Value) ->
     let (method, path) = line.split_once(' ').expect("a line");
     let body = body.to_string();
     // Another whole configuration has another digest.
-    let mut request = Request::builder().method(method).uri(path).header("x-digest", &body);
+    let mut request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header("x-digest", &body);
     if is_confined {
         request = request.extension(WorkspaceScoped);
     }
@@ -59,7 +63,9 @@ async fn server_names_of_other_workspaces_are_refused() {
         let mut options = AdminOptions::new(|| SystemTime::UNIX_EPOCH);
         options.keys.clear();
         options.others = Some(Arc::new(Others { are_known }));
-        let admin = Admin::open(Arc::new(MemoryStore::new()), options).await.expect("opened");
+        let admin = Admin::open(Arc::new(MemoryStore::new()), options)
+            .await
+            .expect("opened");
         for (names, is_taken) in [
             (json!({"snis": ["free.test"]}), false),
             (json!({"snis": ["own.test"]}), false),
@@ -80,7 +86,11 @@ async fn server_names_of_other_workspaces_are_refused() {
                 (true, true) => 409,
                 (true, false) => 201,
             };
-            assert_eq!(put(&admin, true, "POST /apisix/admin/ssls", &ssl).await, expected, "{names}");
+            assert_eq!(
+                put(&admin, true, "POST /apisix/admin/ssls", &ssl).await,
+                expected,
+                "{names}"
+            );
             ssl["id"] = "whole".into();
             let whole = json!({"ssls": [ssl]});
             let expected = if expected == 201 { 202 } else { expected };
@@ -88,7 +98,8 @@ async fn server_names_of_other_workspaces_are_refused() {
             assert_eq!(put_whole, expected, "{names}");
         }
         // Who may write everywhere needs no answer.
-        let ssl = json!({"snis": ["a.test"], "cert": "$secret://vault/1/a/c", "key": "$secret://vault/1/a/k"});
+        let ssl =
+            json!({"snis": ["a.test"], "cert": "$secret://vault/1/a/c", "key": "$secret://vault/1/a/k"});
         assert_eq!(put(&admin, false, "POST /apisix/admin/ssls", &ssl).await, 201);
     }
 }

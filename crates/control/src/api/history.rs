@@ -243,7 +243,9 @@ pub fn told(differences: &BTreeMap<Key, Difference>) -> Vec<Value> {
 pub fn redact(item: &mut Value) {
     let was = item["before"].take();
     let mut values = [was.clone(), item["after"].take()];
-    let has_webhook = item["document"].as_str().is_some_and(|key| WEBHOOKS.iter().any(|it| key.starts_with(it)));
+    let has_webhook = item["document"]
+        .as_str()
+        .is_some_and(|key| WEBHOOKS.iter().any(|it| key.starts_with(it)));
     for (value, before) in values.iter_mut().zip([None, Some(&was)]) {
         match value {
             Value::String(_) => *value = secrets::HIDDEN.into(),
@@ -255,7 +257,10 @@ pub fn redact(item: &mut Value) {
     }
     if has_webhook {
         let is_other = values[0]["url"] != values[1]["url"];
-        for (value, mark) in values.iter_mut().zip(["", if is_other { " (another)" } else { "" }]) {
+        for (value, mark) in values
+            .iter_mut()
+            .zip(["", if is_other { " (another)" } else { "" }])
+        {
             if let Some(url) = value["url"].as_str() {
                 value["url"] = format!("{}{mark}", without_path(url)).into();
             }
@@ -339,11 +344,29 @@ mod tests {
     #[test]
     fn addresses_of_webhooks_are_hidden_but_for_their_hosts() {
         let hook = |url: &str| json!({"url": url, "events": []});
-        let (one, two) = (hook("https://h.test/services/SECRET"), hook("https://h.test/services/OTHER"));
+        let (one, two) = (
+            hook("https://h.test/services/SECRET"),
+            hook("https://h.test/services/OTHER"),
+        );
         for (document, before, after, expected) in [
-            ("apis/hooks/a", json!(null), &one, (json!(null), json!("https://h.test/***"))),
-            ("apis/webhooks/app/a", one.clone(), &one, (json!("https://h.test/***"), json!("https://h.test/***"))),
-            ("apis/hooks/a", one.clone(), &two, (json!("https://h.test/***"), json!("https://h.test/*** (another)"))),
+            (
+                "apis/hooks/a",
+                json!(null),
+                &one,
+                (json!(null), json!("https://h.test/***")),
+            ),
+            (
+                "apis/webhooks/app/a",
+                one.clone(),
+                &one,
+                (json!("https://h.test/***"), json!("https://h.test/***")),
+            ),
+            (
+                "apis/hooks/a",
+                one.clone(),
+                &two,
+                (json!("https://h.test/***"), json!("https://h.test/*** (another)")),
+            ),
             ("native/a", json!(null), &one, (json!(null), one["url"].clone())),
         ] {
             let mut item = json!({"document": document, "before": before, "after": after});

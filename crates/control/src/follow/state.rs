@@ -170,7 +170,11 @@ impl StateHandle {
     pub(super) fn note_routes(&self, dialects: &DialectSet, model: &Model) {
         let asking = asking(dialects);
         let is_asked_for = |dialect| asking.iter().any(|name| *name != dialect);
-        let workspace = |name| dialects.get(name).map_or(DEFAULT_WORKSPACE, |it| it.workspace_for_others());
+        let workspace = |name| {
+            dialects
+                .get(name)
+                .map_or(DEFAULT_WORKSPACE, |it| it.workspace_for_others())
+        };
         let routes = model.routes.iter().filter(|route| is_asked_for(route.dialect));
         let routes = routes.map(|route| (workspace(route.dialect), Arc::clone(route)));
         let streams = model.stream_routes.iter();
@@ -186,7 +190,11 @@ impl StateHandle {
     pub(super) fn note_server_names(&self, dialects: &DialectSet, names: impl Iterator<Item = ServerNames>) {
         let asking = asking(dialects);
         let names = names.filter(|(dialect, _)| asking.iter().any(|name| Some(*name) != *dialect));
-        let workspace = |name| dialects.get(name).map_or(DEFAULT_WORKSPACE, |it| it.workspace_for_others());
+        let workspace = |name| {
+            dialects
+                .get(name)
+                .map_or(DEFAULT_WORKSPACE, |it| it.workspace_for_others())
+        };
         let names = names.map(|(dialect, names)| {
             let workspace = workspace(dialect.unwrap_or(DialectName::NATIVE));
             (workspace, (dialect, names))

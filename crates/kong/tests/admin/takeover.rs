@@ -115,8 +115,14 @@ async fn server_names_of_another_workspace_are_refused_in_other_letters_too() {
 async fn server_names_of_routes_of_another_workspace_are_refused() {
     let admin = filled().await;
     for (line, body) in [
-        ("POST /routes", json!({"paths": ["/own"], "hosts": ["v.own.test", "*.wild.test"]})),
-        ("POST /routes", json!({"protocols": ["https"], "snis": ["s.own.test"]})),
+        (
+            "POST /routes",
+            json!({"paths": ["/own"], "hosts": ["v.own.test", "*.wild.test"]}),
+        ),
+        (
+            "POST /routes",
+            json!({"protocols": ["https"], "snis": ["s.own.test"]}),
+        ),
     ] {
         let (status, text) = call(&admin, None, line, &body).await;
         assert_eq!(status, 201, "{line}: {text}");

@@ -85,8 +85,11 @@ impl CacheFilter {
         }
         let is_unwanted = control.no_store || control.no_cache && !self.config.revalidate;
         // What the upstream answers to the wish for another protocol is not for those who have no such wish.
-        (is_unwanted || exchange.request.wants_upgrade || self.hangs_on_body(exchange) || any_is_set(&self.bypass, exchange))
-            .then_some(CacheStatus::Bypass)
+        (is_unwanted
+            || exchange.request.wants_upgrade
+            || self.hangs_on_body(exchange)
+            || any_is_set(&self.bypass, exchange))
+        .then_some(CacheStatus::Bypass)
     }
 
     /// Whether the response may depend on a body that is not part of the key: then other callers must not get it. The

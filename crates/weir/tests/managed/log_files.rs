@@ -196,7 +196,11 @@ fn addresses_of_vaults_are_not_for_who_may_write_in_one_workspace() {
     }
     let log = json!({"tcp": {"host": "127.0.0.1", "port": 1}});
     for (token, status) in [(&confined, 403), (&everywhere, 201)] {
-        let put = Call::new("PUT", &weir.apisix(), "/apisix/admin/plugin_metadata/error-log-logger");
+        let put = Call::new(
+            "PUT",
+            &weir.apisix(),
+            "/apisix/admin/plugin_metadata/error-log-logger",
+        );
         let put = put.header("X-API-KEY", token).body(&log.to_string());
         put.make().expect(status);
     }

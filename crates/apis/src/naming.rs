@@ -22,7 +22,8 @@ pub fn is_version(text: &str) -> bool {
         && text.starts_with(|it: char| it.is_ascii_alphanumeric())
 }
 
-/// The version that a document gives itself in `info.version`. A number with a fraction says too little: `1.10` is `1.1`.
+/// The version that a document gives itself in `info.version`. A number with a fraction says too little: `1.10` is
+/// `1.1`.
 ///
 /// # Errors
 /// What is there is no version; the message says what to write.

@@ -317,7 +317,7 @@ impl<'h> Fields<'h> {
                 return Ok(false);
             }
             14 | 17 if is_framing_with_underscore(name) => {
-                return Err(bad("a header that frames the body, with '_' for '-'"));
+                return Err(bad("a header that frames the body, with an underscore"));
             }
             2 if is(b"TE") => return Ok(value.eq_ignore_ascii_case(b"trailers")),
             _ => self.has_forwarded |= is_forwarded(name),

@@ -191,7 +191,7 @@ fn is_header_line(text: &str) -> bool {
         // A host with its port is not a secret.
         let is_port = value.len() <= 5 && value.bytes().all(|byte| byte.is_ascii_digit());
         let is_secret =
-            is_secret_name(name) || name.eq_ignore_ascii_case("sig") || is_authorization(value.trim_start());
+            is_secret_name(name) || name.eq_ignore_ascii_case("sig") || is_credential(value.trim_start());
         is_name && !is_port && !value.starts_with("//") && is_secret
     })
 }
@@ -207,6 +207,11 @@ fn is_authorization(text: &str) -> bool {
 }
 
 /// A URL, or a path with its query.
+/// Credentials behind the name of their scheme, and no sentence that begins with it.
+fn is_credential(text: &str) -> bool {
+    is_authorization(text) && text.split(' ').count() == 2
+}
+
 fn is_telling_url(text: &str) -> bool {
     let rest = match text.split_once("://") {
         Some((_, rest)) => rest,
@@ -339,8 +344,8 @@ mod tests {
                 json!({"function_uri": "***", "uri": "***", "paths": ["/x?page=2", "/code"]}),
             ),
             (
-                json!({"add": ["sig:s", "x-foo:Basic c2VjcmV0", "x-foo: Bearer s", "x:y"], "clientid": "s", "client_id": "i"}),
-                json!({"add": ["***", "***", "***", "x:y"], "clientid": "***", "client_id": "i"}),
+                json!({"add": ["sig:s", "x-foo:Basic c2VjcmV0", "x-foo: Bearer s", "x:y", "error: Bearer token is invalid"], "clientid": "s", "client_id": "i"}),
+                json!({"add": ["***", "***", "***", "x:y", "error: Bearer token is invalid"], "clientid": "***", "client_id": "i"}),
             ),
             (
                 json!({"url": "http://h/", "headers": {"X-Tok": "s"}}),

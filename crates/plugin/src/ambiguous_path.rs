@@ -9,8 +9,9 @@ use crate::uri::hex_pair;
 /// of unreserved characters decoded.
 ///
 /// Ambiguous are escapes of `/`, `\`, and control characters; an escape of an escape that leads to one of these or to a
-/// dot (`%252F`); bytes that lenient decoders of UTF-8 take for ASCII (`%C0%AF`); and segments that are empty or dots but
-/// for their parameters (`/;x/`, `..;x`): servlet containers cut `;x` off, and find `//` or a dot segment.
+/// dot (`%252F`); bytes that lenient decoders of UTF-8 take for ASCII (`%C0%AF`); and segments that are empty or dots
+/// but for their parameters (`/;x/`, `..;x`): servlet containers cut `;x` off, and find `//` or a dot segment. At the
+/// end of a path, `/;x` is none: it is how they hand out sessions (`/;jsessionid=1`).
 pub fn is_ambiguous(path: &[u8]) -> bool {
     let escapes = path.iter().enumerate().filter(|(_, byte)| **byte == b'%');
     let mut escapes = escapes.map(|(at, _)| &path[at + 1..]);
@@ -21,7 +22,7 @@ pub fn is_ambiguous(path: &[u8]) -> bool {
         Some(0xf0) => escape.get(2) == Some(&b'%') && matches!(hex_pair(&escape[3..]), Some(0x80..=0x8f)),
         Some(byte) => is_separating(byte),
         None => false,
-    }) || path.split(|byte| *byte == b'/').any(is_nothing_but_parameters)
+    }) || has_hidden_segments(path)
 }
 
 /// Whether what stands behind `%25` is the rest of an escape that matters, perhaps escaped once more.
@@ -36,10 +37,17 @@ fn is_separating(byte: u8) -> bool {
     matches!(byte, b'/' | b'\\') || byte.is_ascii_control()
 }
 
-fn is_nothing_but_parameters(segment: &[u8]) -> bool {
-    let rest = segment.strip_prefix(b".").unwrap_or(segment);
-    let rest = rest.strip_prefix(b".").unwrap_or(rest);
-    rest.starts_with(b";") || rest.starts_with(b"%3B")
+fn has_hidden_segments(path: &[u8]) -> bool {
+    let mut segments = path.split(|byte| *byte == b'/').peekable();
+    while let Some(segment) = segments.next() {
+        let dots = segment.iter().take(2).take_while(|byte| **byte == b'.').count();
+        let rest = &segment[dots..];
+        let has_parameters = rest.starts_with(b";") || rest.starts_with(b"%3B");
+        if has_parameters && (dots > 0 || segments.peek().is_some()) {
+            return true;
+        }
+    }
+    false
 }
 
 #[cfg(test)]
@@ -90,6 +98,8 @@ mod tests {
             ("/%e2%82%ac", "/%E2%82%AC"),
             ("/%e0%a4%85", "/%E0%A4%85"),
             ("/map;v=1/x", "/map;v=1/x"),
+            ("/;jsessionid=1", "/;jsessionid=1"),
+            ("/app/;jsessionid=1", "/app/;jsessionid=1"),
             ("/.hidden;x", "/.hidden;x"),
             ("/a%3Fb%3bc", "/a%3Fb%3Bc"),
         ] {

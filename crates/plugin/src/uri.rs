@@ -49,7 +49,7 @@ pub fn is_plain(path: &[u8]) -> bool {
     for &byte in path {
         let kind = KINDS[usize::from(byte)];
         seen |= kind;
-        // Two bits that meet show a slash or a dot directly after a slash.
+        // Two bits that meet show a slash, a dot or a `;` directly behind a slash.
         pairs |= kind << 1 & previous;
         previous = kind;
     }
@@ -58,7 +58,8 @@ pub fn is_plain(path: &[u8]) -> bool {
 
 /// What a byte may be in a path.
 const SPECIAL: u8 = 1;
-const DOT_OR_SLASH: u8 = 2;
+/// What matters directly behind a slash.
+const BEHIND_SLASH: u8 = 2;
 const SLASH: u8 = 4;
 
 /// The meaning of each byte in a path. Most bytes have no special meaning at any place.
@@ -67,8 +68,8 @@ const KINDS: [u8; 256] = {
     let mut byte = 0x21;
     while byte < 0x7f {
         kinds[byte as usize] = match byte {
-            b'/' => DOT_OR_SLASH | SLASH,
-            b'.' => DOT_OR_SLASH,
+            b'/' => BEHIND_SLASH | SLASH,
+            b'.' | b';' => BEHIND_SLASH,
             b'%' | b'"' | b'#' | b'<' | b'>' | b'?' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' => SPECIAL,
             _ => 0,
         };

@@ -28,8 +28,8 @@ interface EditedRuntime {
   /** Whether others have stored something else since the edit began. */
   isOutdated: boolean
   /**
-   * Does something with the headers by which nothing is overwritten that nobody here has seen. If others have
-   * stored something else, it is not done: both are put together first.
+   * Does something with the headers by which no addresses are overwritten that were not seen here. If others have
+   * stored other addresses, it is not done: both are put together first.
    */
   guarded: (act: (headers: Record<string, string>) => Promise<void>) => Promise<void>
   /** The choice, while there is one. */

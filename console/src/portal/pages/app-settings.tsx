@@ -1,6 +1,6 @@
 // The settings of an application: what it is called, whom it belongs to, and its end.
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { ApiError, call } from '../../api/client'
 import { Button } from '../../ui/button'
@@ -28,10 +28,13 @@ function useEdit(detail: AppDetail, tag: string | null) {
   const client = useQueryClient()
   const [begun, begin] = useState({ fields: draftOf(detail), tag })
   const [draft, setDraft] = useState(begun.fields)
-  /** What somebody else has changed, too; `null`: nobody was met. */
+  /** What somebody else has changed, too; `null`: it was met by no other edit. */
   const [met, setMet] = useState<string[] | null>(null)
-  // If nothing is edited, what others have stored is shown.
+  // If nothing is edited, what others have stored is shown. What was read before the edit began is no news.
+  const seen = useRef(tag)
   useEffect(() => {
+    if (tag === seen.current) return
+    seen.current = tag
     if (tag === begun.tag || !isSame(draft, begun.fields)) return
     begin({ fields: draftOf(detail), tag })
     setDraft(draftOf(detail))

@@ -1,26 +1,36 @@
-//! The server names that a write would take from other workspaces. Such a write is refused, unless the caller may write in
-//! all of them. **What it is not**: it does not look at calls, because routes of workspaces are searched before these.
+//! The server names that a write would take from other workspaces. Such a write is refused, unless the caller may write
+//! in all of them. **What it is not**: it does not look at calls, because routes of workspaces are searched before these.
 
 use super::call::ApiCall;
 use super::response::{ApiResponse, Outcome};
+use super::state::AdminState;
 use super::write::ChangePlan;
 use axum::http::StatusCode;
 use serde_json::Value;
 use weir_dialect::{DEFAULT_WORKSPACE, OtherRoutes};
 use weir_model::{HostPattern, server_names_may_overlap};
 
-/// Checks that the certificates of a plan have no server name of another workspace's certificate or route.
+/// Checks that the certificates of a plan have no new server name of another workspace's certificate or route. Names that
+/// a certificate has already stay, so that it can be renewed.
 ///
 /// # Errors
 /// One has, and the caller may not write everywhere; or the names of others are not known yet.
-pub(super) fn check(call: &ApiCall, plan: &ChangePlan, others: Option<&dyn OtherRoutes>) -> Outcome<()> {
+pub(super) fn check(
+    call: &ApiCall,
+    plan: &ChangePlan,
+    state: &AdminState,
+    others: Option<&dyn OtherRoutes>,
+) -> Outcome<()> {
     let Some(others) = others.filter(|_| call.is_confined) else {
         return Ok(());
     };
     let written = plan.changes.iter().filter(|(key, _)| key.starts_with("ssls/"));
     let mut names = written
-        .filter_map(|(_, value)| value.as_ref())
-        .flat_map(server_names);
+        .filter_map(|(key, value)| Some((state.get(key), value.as_ref()?)))
+        .flat_map(|(old, value)| {
+            let is_old = move |name: &str| old.is_some_and(|it| server_names(&it.value).any(|it| it == name));
+            server_names(value).filter(move |name| !is_old(name))
+        });
     let Some(first) = names.next() else {
         return Ok(());
     };

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::SystemTime;
 use tower::ServiceExt;
-use weir_apisix::admin::{Admin, AdminOptions};
+use weir_apisix::{Admin, AdminOptions};
 use weir_dialect::{DialectName, OtherRoutes};
 use weir_model::{RouteMatch, StreamRoute};
 use weir_store::WorkspaceScoped;
@@ -100,6 +100,12 @@ async fn server_names_of_other_workspaces_are_refused() {
         // Who may write everywhere needs no answer.
         let ssl =
             json!({"snis": ["a.test"], "cert": "$secret://vault/1/a/c", "key": "$secret://vault/1/a/k"});
-        assert_eq!(put(&admin, false, "POST /apisix/admin/ssls", &ssl).await, 201);
+        assert_eq!(put(&admin, false, "PUT /apisix/admin/ssls/1", &ssl).await, 201);
+        // It is renewed with its names, and gets no others.
+        assert_eq!(put(&admin, true, "PUT /apisix/admin/ssls/1", &ssl).await, 200);
+        let more = json!({"snis": ["a.test", "route.test"]});
+        let expected = if are_known { 409 } else { 503 };
+        let patched = put(&admin, true, "PATCH /apisix/admin/ssls/1", &more).await;
+        assert_eq!(patched, expected);
     }
 }

@@ -208,7 +208,7 @@ pub async fn diff(
     Query(between): Query<DiffQuery>,
 ) -> Result<Json<Value>, Problem> {
     let (from, to) = (Revision(between.from), between.to.map(Revision));
-    // Without an end nobody names a revision that is not there yet.
+    // Without an end, no revision that is not there yet is named.
     if let Some(last) = to.map(|to| to.max(from))
         && last > api.store.read(NOTHING).await?.1
     {
@@ -242,8 +242,9 @@ pub fn told(differences: &BTreeMap<Key, Difference>) -> Vec<Value> {
 /// Hides the secrets of a difference. A document that is no JSON may be a secret as a whole.
 pub fn redact(item: &mut Value) {
     let was = item["before"].take();
-    let mut values = [was.clone(), item["after"].take()];
-    let has_webhook = item["document"]
+    let given = item["after"].take();
+    let mut values = [was.clone(), given.clone()];
+    let is_webhook = item["document"]
         .as_str()
         .is_some_and(|key| WEBHOOKS.iter().any(|it| key.starts_with(it)));
     for (value, before) in values.iter_mut().zip([None, Some(&was)]) {
@@ -255,14 +256,15 @@ pub fn redact(item: &mut Value) {
             },
         }
     }
-    if has_webhook {
-        let is_other = values[0]["url"] != values[1]["url"];
-        for (value, mark) in values
-            .iter_mut()
-            .zip(["", if is_other { " (another)" } else { "" }])
-        {
-            if let Some(url) = value["url"].as_str() {
-                value["url"] = format!("{}{mark}", without_path(url)).into();
+    if is_webhook {
+        let [before, after] = [&was["url"], &given["url"]].map(|url| url.as_str().map(without_path));
+        let is_other = was["url"] != given["url"] && !was.is_null();
+        for (value, url, mark) in [
+            (0, before, ""),
+            (1, after, if is_other { " (another)" } else { "" }),
+        ] {
+            if let Some(url) = url {
+                values[value]["url"] = format!("{url}{mark}").into();
             }
         }
     }
@@ -366,6 +368,12 @@ mod tests {
                 one.clone(),
                 &two,
                 (json!("https://h.test/***"), json!("https://h.test/*** (another)")),
+            ),
+            (
+                "apis/hooks/a",
+                json!(null),
+                &hook("https://u@h.test/x?code=s"),
+                (json!(null), json!("https://h.test/***")),
             ),
             ("native/a", json!(null), &one, (json!(null), one["url"].clone())),
         ] {

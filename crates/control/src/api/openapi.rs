@@ -62,6 +62,8 @@ fn operations(paths: &Map<String, Value>) -> impl Iterator<Item = (&str, &str, &
         let further = further
             .into_iter()
             .flatten()
+            // The usual ones have fields of their own.
+            .filter(|(method, _)| !METHODS.iter().any(|it| method.eq_ignore_ascii_case(it)))
             .map(|(method, it)| (method.as_str(), it));
         usual
             .chain(further)

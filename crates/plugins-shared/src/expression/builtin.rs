@@ -109,7 +109,7 @@ fn replaced(text: &[u8], arguments: &[Value], work: &WorkBudget) -> Result<Vec<u
     let by = arguments.get(2).and_then(Value::text);
     let by = by.ok_or(EvaluationError("a text is wanted"))?;
     let most = arguments.get(3).and_then(Value::number).unwrap_or(f64::INFINITY);
-    Matcher::new(text, &pattern(arguments)?, work).replace(&by, most)
+    Matcher::new(text, &pattern(arguments)?, work)?.replace(&by, most)
 }
 
 /// What a pattern finds, or where. Of several values there is only the first.
@@ -123,11 +123,13 @@ fn found(name: &str, text: &[u8], arguments: &[Value], work: &WorkBudget) -> Res
     };
     let place = |at: usize| Value::Number((at + 1) as f64);
     if name == "find" && arguments.get(3).is_some_and(Value::is_true) {
-        work.spend_bytes(length.saturating_mul(pattern.len()))?;
+        // Once through the text, which may be a body, is never too much.
+        work.allow_pass(length);
+        work.spend_bytes((length - from).saturating_mul(pattern.len()))?;
         let at = (from..=length).find(|at| text[*at..].starts_with(&pattern));
         return Ok(at.map_or(Value::Nil, place));
     }
-    let mut matcher = Matcher::new(text, &pattern, work);
+    let mut matcher = Matcher::new(text, &pattern, work)?;
     match (matcher.find(from)?, name) {
         (None, _) => Ok(Value::Nil),
         (Some((start, _)), "find") => Ok(place(start)),

@@ -8,6 +8,9 @@ use weir_plugin::WorkBudget;
 /// The most captures of a pattern.
 const MAX_CAPTURES: usize = 32;
 
+/// The longest pattern, in bytes: a step looks through no more than that.
+const MAX_PATTERN: usize = 1024;
+
 /// How many tries may wait for another one.
 const MAX_DEPTH: usize = 200;
 
@@ -35,16 +38,28 @@ pub(super) struct Matcher<'m> {
 }
 
 impl<'m> Matcher<'m> {
-    pub(super) fn new(text: &'m [u8], pattern: &'m [u8], work: &'m WorkBudget) -> Self {
+    /// The text may be as long as a body: a step more for each of its bytes.
+    ///
+    /// # Errors
+    /// The pattern is too long.
+    pub(super) fn new(
+        text: &'m [u8],
+        pattern: &'m [u8],
+        work: &'m WorkBudget,
+    ) -> Result<Self, EvaluationError> {
+        if pattern.len() > MAX_PATTERN {
+            return Err(EvaluationError("a pattern is too long"));
+        }
+        work.allow_pass(text.len());
         let anchored = pattern.strip_prefix(b"^");
-        Self {
+        Ok(Self {
             text,
             pattern: anchored.unwrap_or(pattern),
             is_anchored: anchored.is_some(),
             work,
             captures: Vec::new(),
             depth: 0,
-        }
+        })
     }
 
     /// The first match at or behind a place: where it begins and ends.
@@ -87,6 +102,9 @@ impl<'m> Matcher<'m> {
             if self.is_anchored {
                 break;
             }
+        }
+        if out.len() + self.text.len() - at > MAX_TEXT {
+            return Err(EvaluationError("a text is too long"));
         }
         out.extend_from_slice(&self.text[at..]);
         Ok(out)

@@ -46,7 +46,7 @@ pub fn operations() -> Vec<Operation> {
             (
                 "changeApp",
                 "Changes an application, or gives it to a team; with the `ETag` of a read as `If-Match`, only if \
-                 nobody has changed it since",
+                 it has not changed since",
             ),
             change,
         )

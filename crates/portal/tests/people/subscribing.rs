@@ -29,7 +29,7 @@ impl Portal {
             .await
     }
 
-    /// The same, if nobody has changed it since a read that had this tag.
+    /// The same, if it has not changed since a read that had this tag.
     async fn put_app_of(&self, cookie: &str, app: &str, (tag, body): (&str, Value)) -> super::Said {
         let request = Request::put(format!("/portal/v1/apps/{app}"))
             .header(header::HOST, "portal.test")

@@ -149,7 +149,8 @@ pub enum ApiCommand {
         /// The publication.
         #[command(flatten)]
         of: PublicationArgs,
-        /// The date from which it is deprecated, such as 2026-12-01, or seconds since 1970 [default: what was given before, or now].
+        /// The date from which it is deprecated, such as 2026-12-01, or seconds since 1970 [default: what was given
+        /// before, or now].
         #[arg(long, value_name = "DATE")]
         since: Option<String>,
         /// The date on which it ends, in the same form.

@@ -49,7 +49,7 @@ fn deprecation_reaches_every_answer_and_the_end_is_410() {
         ("GET", "/cats", (404, false)),
     ] {
         assert_eq!(told(method, path), expected, "{method} {path}");
-        // Whoever is told is refused by the same word as where nothing is deprecated.
+        // Tools get the same word as where nothing is deprecated.
         let refused = Call::new(method, &plane.weir.proxy(), path).make().json();
         assert_eq!(refused["type"], "urn:weir:problem:no-route", "{method} {path}");
     }

@@ -446,6 +446,11 @@ fn steps(
             }
         }
     }
+    // Also if its publication would stay as it is: callers get 410 all the same.
+    if library.version(name, version)?.line == LineState::Retired {
+        let problem = Problem::new(StatusCode::CONFLICT, format!("{name} {version} is retired"));
+        wanted.pass(&mut refused, Err::<(), Problem>(problem))?;
+    }
     let is_unchanged =
         !request.take_over && library.changes().is_empty() && known.as_ref() == Some(&publication);
     let mut answer = PublishResult {
@@ -523,11 +528,6 @@ fn conclude(
     });
     library.put(&library::publication_key(&publication.id()), publication)?;
     let mut entity = library.version(name, version)?;
-    if entity.line == LineState::Retired {
-        let detail = format!("{name} {version} is retired");
-        let problem = Problem::new(StatusCode::CONFLICT, detail);
-        wanted.pass(&mut result.refused, Err::<(), Problem>(problem))?;
-    }
     if entity.line == LineState::Draft {
         entity.line = states::line(entity.line, LineState::Published)?;
     }

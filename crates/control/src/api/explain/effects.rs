@@ -96,7 +96,9 @@ pub async fn effects(
 }
 
 fn compare(api: &Api, wanted: &EffectsRequest, documents: &[Document]) -> Result<EffectsResponse, Problem> {
-    let dialects = super::dialects_in(api, wanted.environment.as_deref(), documents)?;
+    let keys = documents.iter().map(|it| it.key.as_str());
+    let keys = keys.chain(wanted.documents.keys().map(|it| it.as_str()));
+    let dialects = super::dialects_in(api, wanted.environment.as_deref(), keys)?;
     let mut models = DialectModels::new(&dialects);
     if let Some(model) = files(api, &dialects, &mut Vec::new()) {
         models.set_files(model);

@@ -115,7 +115,7 @@ pub async fn explain(
     // Other documents than those of now may have brought their environment.
     let dialects = match wanted.revision.is_some() || !wanted.documents.is_empty() {
         true => of_environment(&api, environment),
-        false => dialects_in(&api, environment, &documents)?,
+        false => dialects_in(&api, environment, documents.iter().map(|it| it.key.as_str()))?,
     };
     let mut changes: BTreeMap<String, Option<Arc<[u8]>>> = BTreeMap::new();
     if let Some(revision) = wanted.revision {
@@ -155,18 +155,19 @@ fn of_environment(api: &Api, environment: Option<&str>) -> DialectSet {
     }
 }
 
-/// The same of an environment that there is.
-fn dialects_in(api: &Api, environment: Option<&str>, documents: &[Document]) -> Result<DialectSet, Problem> {
+/// The same of an environment that there is, among stored documents or those of the call.
+fn dialects_in<'k>(
+    api: &Api,
+    environment: Option<&str>,
+    mut keys: impl Iterator<Item = &'k str>,
+) -> Result<DialectSet, Problem> {
     if let Some(name) = environment {
         let (entity, below) = (
             format!("{}environments/{name}", apis::PREFIX),
             format!("{ENVIRONMENTS}{name}/"),
         );
         let is_known = api.options.dialects.environments().iter().any(|it| it == name)
-            || documents.iter().any(|it| {
-                let key = it.key.as_str();
-                key == entity || key.starts_with(&below)
-            });
+            || keys.any(|key| key == entity || key.starts_with(&below));
         if !is_known {
             return Err(Problem::not_found(format_args!("the environment '{name}'")));
         }

@@ -76,7 +76,11 @@ fn reach(
     query: &ReachQuery,
     documents: &[Document],
 ) -> Result<ReachResponse, Problem> {
-    let dialects = super::dialects_in(api, query.environment.as_deref(), documents)?;
+    let dialects = super::dialects_in(
+        api,
+        query.environment.as_deref(),
+        documents.iter().map(|it| it.key.as_str()),
+    )?;
     let stored = documents
         .iter()
         .map(|it| (it.key.as_str(), Some(it.value.as_ref())));

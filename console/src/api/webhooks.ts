@@ -21,7 +21,7 @@ export const EVENTS: Record<string, string[]> = {
   publication: ['published', 'rolled-back', 'deprecated', 'undeprecated', 'retired', 'canary-started', 'canary-step', 'canary-aborted', 'canary-taken-back', 'disabled', 'enabled', 'removed'],
   subscription: ['requested', 'accepted', 'rejected', 'paused', 'resumed', 'stopped', 'moved', 'ending', 'expired', 'closed'],
   credential: ['created', 'rotated', 'revoked'],
-  approval: ['requested', 'granted', 'refused', 'withdrawn'],
+  approval: ['requested', 'granted', 'refused', 'withdrawn', 'outdated'],
   developer: ['registered', 'confirmed', 'created', 'approved', 'refused', 'suspended', 'resumed', 'removed'],
   plan: ['staging', 'published', 'deprecated', 'closed'],
   quota: ['near', 'reached'],

@@ -124,7 +124,7 @@ fn found(name: &str, text: &[u8], arguments: &[Value], work: &WorkBudget) -> Res
     let place = |at: usize| Value::Number((at + 1) as f64);
     if name == "find" && arguments.get(3).is_some_and(Value::is_true) {
         // Once through the text, which may be a body, is never too much.
-        work.allow_pass(length);
+        work.allow_body(length);
         work.spend_bytes((length - from).saturating_mul(pattern.len()))?;
         let at = (from..=length).find(|at| text[*at..].starts_with(&pattern));
         return Ok(at.map_or(Value::Nil, place));

@@ -38,7 +38,7 @@ pub(super) struct Matcher<'m> {
 }
 
 impl<'m> Matcher<'m> {
-    /// The text may be as long as a body: a step more for each of its bytes.
+    /// The text may be as long as a body: a step more for each of its bytes, once for the call and not for each search.
     ///
     /// # Errors
     /// The pattern is too long.
@@ -50,7 +50,7 @@ impl<'m> Matcher<'m> {
         if pattern.len() > MAX_PATTERN {
             return Err(EvaluationError("a pattern is too long"));
         }
-        work.allow_pass(text.len());
+        work.allow_body(text.len());
         let anchored = pattern.strip_prefix(b"^");
         Ok(Self {
             text,

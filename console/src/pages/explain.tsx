@@ -87,7 +87,8 @@ export default function Explain() {
     enabled: (JSON.parse(wanted) as { url: string }).url !== '',
     staleTime: 0,
   })
-  const [isKept, setKept] = useState(false)
+  // What the dialog keeps is the explanation that stood there when it was opened, whatever is explained meanwhile.
+  const [kept, setKept] = useState<Explained>()
   const writing = useRight('apis:write')
   const isAbsent = explained.error instanceof ApiError && explained.error.status === 404
   return (
@@ -157,15 +158,15 @@ export default function Explain() {
           <Answer explained={explained.data} />
           {(versions.data ?? []).length > 0 && (
             <div className="row">
-              <Button refused={writing} onPress={() => setKept(true)}>
+              <Button refused={writing ?? (wanted === key ? null : 'The call is being explained.')} onPress={() => setKept(explained.data)}>
                 Keep as a test
               </Button>
               <span className="muted">Every publish of the API runs it from then on.</span>
             </div>
           )}
-          {isKept && <KeepDialog asked={asked} explained={explained.data} client={client} consumer={consumer} draft={draft} onClose={() => setKept(false)} />}
         </>
       )}
+      {kept && <KeepDialog asked={asked} explained={kept} client={client} consumer={consumer} draft={draft} onClose={() => setKept(undefined)} />}
       {asked.url === '' && !logged.data && <p className="muted">Copy a call as curl from your browser’s or your client’s tools, or open one from the live calls.</p>}
     </Page>
   )

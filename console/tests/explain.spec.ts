@@ -1,7 +1,7 @@
 // Explain: the cause of each answer that callers ask about, by logged calls and by pasted ones; and selections.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Weir, expect, open, pagesFromDist, test, upstream } from './weir'
+import { PETS, Weir, expect, open, pagesFromDist, test, upstream } from './weir'
 
 test('the cause of 404, 401, 429 and 502 is named, from the live calls', async ({ page, weir }) => {
   test.setTimeout(120_000)
@@ -89,6 +89,8 @@ test('an explained call is kept as a test, which stops a publish that breaks it'
   await page.getByRole('button', { name: 'Run all tests' }).click()
   await expect(row).toContainText('failed')
 
+  // A publish of what is published already changes nothing, and overrides no test.
+  await managed.good('PUT', '/api/v1/apis/pets/versions/1.0.0', { spec: `${PETS}  /toys:\n    get: {operationId: toys, responses: {"200": {description: Toys}}}\n` })
   await open(page, managed, '/apis/pets/1.0.0/publish?to=test')
   const steps = page.getByRole('list', { name: 'Steps' })
   await expect(steps.getByRole('listitem').filter({ hasText: 'lists-pets: operation: expected none' }).first()).toBeVisible()

@@ -12,6 +12,7 @@ pub mod graphql;
 pub mod header_edits;
 pub mod http_request;
 pub mod json_schema;
+pub mod json_text;
 pub mod lenient_json;
 pub mod lua_syntax;
 pub mod path_captures;

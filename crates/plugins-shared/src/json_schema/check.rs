@@ -1,7 +1,7 @@
 //! Checking values by a schema that was made ready, and filling in its defaults. Schemas are read beside.
 
 use super::equality::{check_unique, is_same};
-use super::scalars::{check_kind, check_number, check_text, weight};
+use super::scalars::{KindSet, check_number, check_text, weight};
 use super::{Dependency, Fields, Items, MAX_DEPTH, Name, Node, Property, Rules};
 use serde_json::{Map, Value};
 use weir_plugin::WorkBudget;
@@ -63,7 +63,7 @@ impl<'c> Check<'c> {
     }
 
     fn verify_rules(&self, rules: &Rules, value: &mut Value, depth: usize) -> CheckResult {
-        check_kind(&rules.kinds, value)?;
+        rules.kinds.check(KindSet::of(value))?;
         match value {
             Value::Object(map) => {
                 if let Some(fields) = &rules.fields {

@@ -1,6 +1,7 @@
 //! Compiles schemas once, and refuses keywords that are not understood. The check of values is elsewhere.
 
 use super::formats::Format;
+use super::scalars::Kinds;
 use super::{Dependency, Fields, Items, Kind, Name, Node, Numbers, Property, Rules, Schema, Text};
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -102,7 +103,7 @@ impl<'s> Reader<'s> {
             )),
         };
         let mut rules = Rules {
-            kinds: kinds(schema.get("type"))?,
+            kinds: Kinds::new(kinds(schema.get("type"))?),
             fields: self.fields(schema, fold)?,
             items: self.items(schema)?,
             text: text(schema)?,

@@ -48,7 +48,7 @@ enum Node {
 /// What a value must look like. What is not set holds for every value.
 #[derive(Debug, Default)]
 struct Rules {
-    kinds: Vec<Kind>,
+    kinds: scalars::Kinds,
     fields: Option<Fields>,
     items: Option<Items>,
     text: Option<Text>,

@@ -18,37 +18,83 @@ impl Kind {
         }
     }
 
-    fn is_of(self, value: &Value) -> bool {
-        match (self, value) {
-            (Self::Object, Value::Object(_))
-            | (Self::Array, Value::Array(_))
-            | (Self::Text, Value::String(_))
-            | (Self::Number, Value::Number(_))
-            | (Self::Boolean, Value::Bool(_))
-            | (Self::Null, Value::Null) => true,
-            (Self::Integer, Value::Number(number)) => number.as_f64().is_some_and(|it| it.fract() == 0.0),
-            _ => false,
-        }
+    fn set(self) -> KindSet {
+        KindSet(1 << self as u8)
     }
 }
 
-pub(super) fn check_kind(kinds: &[Kind], value: &Value) -> CheckResult {
-    if kinds.is_empty() || kinds.iter().any(|kind| kind.is_of(value)) {
-        return Ok(());
+/// Types of which a value is: a whole number is of two.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct KindSet(u8);
+
+impl KindSet {
+    pub(super) fn of(value: &Value) -> Self {
+        match value {
+            Value::Object(_) => Kind::Object.set(),
+            Value::Array(_) => Kind::Array.set(),
+            Value::String(_) => Kind::Text.set(),
+            Value::Bool(_) => Kind::Boolean.set(),
+            Value::Null => Kind::Null.set(),
+            Value::Number(number) => Self::of_number(number),
+        }
     }
-    let found = match value {
-        Value::Null => "userdata",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) | Value::Object(_) => "table",
-    };
-    let names: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
-    let one_of = if kinds.len() > 1 { "one of " } else { "" };
-    Err(format!(
-        "wrong type: expected {one_of}{}, got {found}",
-        names.join(", ")
-    ))
+
+    pub(super) fn of_number(number: &Number) -> Self {
+        match number.is_f64() && number.as_f64().is_none_or(|it| it.fract() != 0.0) {
+            true => Kind::Number.set(),
+            false => Kind::Number.set().with(Kind::Integer),
+        }
+    }
+
+    pub(super) fn one(kind: Kind) -> Self {
+        kind.set()
+    }
+
+    fn with(self, kind: Kind) -> Self {
+        Self(self.0 | kind.set().0)
+    }
+
+    fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// The types that a schema allows, as it lists them. If it lists none, all are allowed.
+#[derive(Debug, Default)]
+pub(super) struct Kinds {
+    listed: Vec<Kind>,
+    set: KindSet,
+}
+
+impl Kinds {
+    pub(super) fn new(listed: Vec<Kind>) -> Self {
+        let set = listed.iter().fold(KindSet::default(), |set, kind| set.with(*kind));
+        Self { listed, set }
+    }
+
+    /// Checks a value of these types.
+    #[inline]
+    pub(super) fn check(&self, found: KindSet) -> CheckResult {
+        match self.listed.is_empty() || self.set.meets(found) {
+            true => Ok(()),
+            false => Err(self.fault(found)),
+        }
+    }
+
+    #[cold]
+    fn fault(&self, found: KindSet) -> String {
+        let names = [
+            (Kind::Null, "userdata"),
+            (Kind::Boolean, "boolean"),
+            (Kind::Number, "number"),
+            (Kind::Text, "string"),
+        ];
+        let name = names.iter().find(|(kind, _)| kind.set().meets(found));
+        let name = name.map_or("table", |(_, name)| name);
+        let wanted: Vec<&str> = self.listed.iter().map(|kind| kind.as_str()).collect();
+        let one_of = if wanted.len() > 1 { "one of " } else { "" };
+        format!("wrong type: expected {one_of}{}, got {name}", wanted.join(", "))
+    }
 }
 
 /// Checks a text. The description of a fault is made only if it is read, because it may be long.
@@ -59,14 +105,14 @@ pub(super) fn check_text<'t>(rules: &'t Text, text: &'t str) -> Result<(), impl 
         Pattern,
         Format,
     }
-    let length = match rules.least.is_some() || rules.most.is_some() {
-        true => text.chars().count(),
-        false => 0,
-    };
+    // A character takes up to four bytes: mostly, the bytes say that there are enough and not too many.
+    let has_enough = rules.least.is_none_or(|least| text.len().div_ceil(4) >= least);
+    let has_too_many = rules.most.is_some_and(|most| text.len() > most);
+    let length = (!has_enough || has_too_many).then(|| text.chars().count());
     let pattern = rules.pattern.as_ref();
-    let wrong = match (rules.least, rules.most) {
-        (Some(least), _) if length < least => Some(ScalarViolation::Short(least, length)),
-        (_, Some(most)) if length > most => Some(ScalarViolation::Long(most, length)),
+    let wrong = match (length, rules.least, rules.most) {
+        (Some(length), Some(least), _) if length < least => Some(ScalarViolation::Short(least, length)),
+        (Some(length), _, Some(most)) if length > most => Some(ScalarViolation::Long(most, length)),
         _ if pattern.is_some_and(|(_, pattern)| !pattern.is_match(text)) => Some(ScalarViolation::Pattern),
         _ if rules.format.is_some_and(|format| !format.holds(text)) => Some(ScalarViolation::Format),
         _ => None,

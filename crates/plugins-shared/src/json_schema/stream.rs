@@ -5,12 +5,14 @@
 //! refused if the schema says anything about it: two parsers could use different ones.
 
 use super::check::Check;
+use super::equality::is_same;
 use super::members::{Key, MemberKind, MemberSet};
-use super::scalars::{check_kind, check_number, check_text};
+use super::scalars::{KindSet, check_number, check_text};
 use super::whole_value::WholeValue;
-use super::{Fields, Items, MAX_DEPTH, Node, Rules};
+use super::{Fields, Items, Kind, MAX_DEPTH, Node, Rules};
+use crate::json_text::{Reader, Unreadable};
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 use std::cell::RefCell;
 use std::fmt;
 
@@ -41,6 +43,16 @@ pub(super) fn check(check: Check<'_>, node: &Node, text: &[u8]) -> Result<(), Js
         depth: 0,
         fault: &fault,
     };
+    if let Ok(text) = std::str::from_utf8(text) {
+        let mut reader = Reader::new(text);
+        let read = streamed.deserialize(&mut reader).and_then(|()| reader.end());
+        match (fault.take(), read) {
+            (Some(fault), _) => return Err(JsonTextError::Mismatch(fault)),
+            (None, Ok(())) => return Ok(()),
+            // The fast reader cannot say what is wrong.
+            (None, Err(Unreadable)) => {}
+        }
+    }
     let mut reader = serde_json::Deserializer::from_slice(text);
     let read = streamed.deserialize(&mut reader).and_then(|()| reader.end());
     match (fault.into_inner(), read) {
@@ -83,38 +95,43 @@ impl<'s> Streamed<'s, '_> {
         }
     }
 
-    /// Checks a value that is not a text, list or object.
-    fn scalar<E: Error>(&self, rules: &Rules, value: &Value) -> Result<(), E> {
-        check_kind(&rules.kinds, value).map_err(|message| self.fail(message))?;
-        if let (Value::Number(number), Some(rules)) = (value, &rules.number) {
-            check_number(rules, number).map_err(|message| self.fail(message))?;
-        }
+    fn kind<E: Error>(&self, rules: &Rules, found: KindSet) -> Result<(), E> {
+        rules.kinds.check(found).map_err(|message| self.fail(message))
+    }
+
+    fn options<E: Error>(&self, rules: &Rules, is_found: impl Fn(&Value) -> bool) -> Result<(), E> {
         match &rules.options {
-            Some(options)
-                if !options
-                    .iter()
-                    .any(|option| super::equality::is_same(option, value)) =>
-            {
+            Some(options) if !options.iter().any(is_found) => {
                 Err(self.fail("matches none of the enum values".to_owned()))
             }
             _ => Ok(()),
         }
     }
 
+    /// Checks a value that is not a text or number, or of which only that it is a list or object is to be checked.
+    fn scalar<E: Error>(&self, rules: &Rules, value: &Value) -> Result<(), E> {
+        self.kind(rules, KindSet::of(value))?;
+        self.options(rules, |option| is_same(option, value))
+    }
+
+    fn number<E: Error>(&self, rules: &Rules, number: Number) -> Result<(), E> {
+        self.kind(rules, KindSet::of_number(&number))?;
+        if let Some(rules) = &rules.number {
+            check_number(rules, &number).map_err(|message| self.fail(message))?;
+        }
+        self.options(rules, |option| is_same(option, &Value::Number(number.clone())))
+    }
+
     fn text<E: Error>(&self, rules: &Rules, text: &str) -> Result<(), E> {
-        check_kind(&rules.kinds, &Value::String(String::new())).map_err(|message| self.fail(message))?;
+        self.kind(rules, KindSet::one(Kind::Text))?;
         if let Some(rules) = &rules.text {
             self.spend(text.len() / 16)?;
             check_text(rules, text).map_err(|words| self.fail(words()))?;
         }
-        match &rules.options {
-            Some(options) if !options.iter().any(|option| option.as_str() == Some(text)) => {
-                Err(self.fail("matches none of the enum values".to_owned()))
-            }
-            _ => Ok(()),
-        }
+        self.options(rules, |option| option.as_str() == Some(text))
     }
 
+    #[inline]
     pub(super) fn spend<E: Error>(&self, steps: usize) -> Result<(), E> {
         self.check.spend(steps).map_err(|message| self.fail(message))
     }
@@ -163,15 +180,18 @@ impl<'de> Visitor<'de> for Plain<'_, '_> {
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
-        self.part.scalar(self.rules, &Value::from(value))
+        self.part.number(self.rules, value.into())
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
-        self.part.scalar(self.rules, &Value::from(value))
+        self.part.number(self.rules, value.into())
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
-        self.part.scalar(self.rules, &Value::from(value))
+        match Number::from_f64(value) {
+            Some(number) => self.part.number(self.rules, number),
+            None => self.part.scalar(self.rules, &Value::Null),
+        }
     }
 
     fn visit_unit<E: Error>(self) -> Result<(), E> {

@@ -1,4 +1,8 @@
-//! One pass over a JSON text that counts. It allocates one byte for each level of depth.
+//! One pass over a JSON text that counts. It remembers one count for each level of depth.
+
+use weir_plugins_shared::json_text::Cursor;
+
+const NOT_JSON: &str = "the body is not valid JSON";
 
 /// What a text may have.
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +20,8 @@ const MAX_DEPTH: usize = 10_000;
 /// What stands around the next value.
 #[derive(Clone, Copy)]
 struct Level {
-    is_object: bool,
+    /// The byte that ends it.
+    end: u8,
     /// Its members or items so far.
     count: usize,
 }
@@ -26,149 +31,117 @@ struct Level {
 /// # Errors
 /// What is wrong with it.
 pub fn scan(text: &[u8], limits: &Limits) -> Result<(), &'static str> {
-    let mut scanner = Scanner { text, at: 0 };
-    let mut levels: Vec<Level> = Vec::with_capacity(16);
-    scanner.skip_spaces();
+    let mut cursor = Cursor::new(text);
+    // The innermost level, and those around it. The outermost is the text itself.
+    let mut level = Level { end: 0, count: 0 };
+    let mut outer: Vec<Level> = Vec::with_capacity(16);
+    cursor.skip_spaces();
     // Empty bodies are no JSON, and no threat.
-    if scanner.peek().is_none() {
+    if cursor.peek().is_none() {
         return Ok(());
     }
     loop {
         // A value begins here.
-        let opened = match scanner.peek() {
-            Some(b'{') => Some(true),
-            Some(b'[') => Some(false),
+        let opened = match cursor.peek() {
             Some(b'"') => {
-                scanner.text(limits.text_length, "a text is too long")?;
+                pass_text(&mut cursor, limits.text_length, "a text is too long")?;
                 None
             }
-            Some(b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => {
-                scanner.word()?;
+            Some(b'-' | b'0'..=b'9') => {
+                cursor.number().ok_or(NOT_JSON)?;
                 None
             }
-            _ => return Err("the body is not valid JSON"),
+            Some(b't' | b'f' | b'n') => {
+                cursor.literal().ok_or(NOT_JSON)?;
+                None
+            }
+            Some(b'{') => Some(b'}'),
+            Some(b'[') => Some(b']'),
+            _ => return Err(NOT_JSON),
         };
-        if let Some(is_object) = opened {
-            scanner.at += 1;
-            levels.push(Level { is_object, count: 0 });
-            if levels.len() > limits.depth.min(MAX_DEPTH) {
+        if let Some(end) = opened {
+            cursor.pass(1);
+            outer.push(level);
+            level = Level { end, count: 0 };
+            if outer.len() > limits.depth.min(MAX_DEPTH) {
                 return Err("it is nested too deep");
             }
         }
         let mut is_first = opened.is_some();
         // What follows: the end of some levels, then the next value of the innermost.
         loop {
-            scanner.skip_spaces();
-            let Some(level) = levels.last_mut() else {
-                return match scanner.peek() {
-                    None => Ok(()),
-                    Some(_) => Err("the body is not valid JSON"),
-                };
+            cursor.skip_spaces();
+            let Some(around) = outer.last() else {
+                return cursor.peek().map_or(Ok(()), |_| Err(NOT_JSON));
             };
-            let end = if level.is_object { b'}' } else { b']' };
-            match scanner.peek() {
-                Some(byte) if byte == end => {
-                    scanner.at += 1;
-                    levels.pop();
-                    is_first = false;
-                    continue;
-                }
-                Some(b',') if !is_first => {
-                    scanner.at += 1;
-                    scanner.skip_spaces();
-                }
-                Some(_) if is_first => {}
-                _ => return Err("the body is not valid JSON"),
+            if cursor.pass_if(level.end) {
+                level = *around;
+                outer.pop();
+                is_first = false;
+                continue;
             }
-            level.count += 1;
-            match level.is_object {
-                true => {
-                    if level.count > limits.members {
-                        return Err("an object has too many members");
-                    }
-                    scanner.text(limits.name_length, "a name is too long")?;
-                    scanner.skip_spaces();
-                    if scanner.peek() != Some(b':') {
-                        return Err("the body is not valid JSON");
-                    }
-                    scanner.at += 1;
-                    scanner.skip_spaces();
+            if !is_first {
+                if !cursor.pass_if(b',') {
+                    return Err(NOT_JSON);
                 }
-                false if level.count > limits.items => return Err("a list has too many items"),
-                false => {}
+                cursor.skip_spaces();
             }
             break;
         }
+        level.count += 1;
+        if level.end == b'}' {
+            if level.count > limits.members {
+                return Err("an object has too many members");
+            }
+            pass_text(&mut cursor, limits.name_length, "a name is too long")?;
+            cursor.skip_spaces();
+            if !cursor.pass_if(b':') {
+                return Err(NOT_JSON);
+            }
+            cursor.skip_spaces();
+        } else if level.count > limits.items {
+            return Err("a list has too many items");
+        }
     }
 }
 
-struct Scanner<'t> {
-    text: &'t [u8],
-    at: usize,
-}
-
-impl Scanner<'_> {
-    fn peek(&self) -> Option<u8> {
-        self.text.get(self.at).copied()
+/// Passes a text of at most so many characters.
+fn pass_text(cursor: &mut Cursor<'_>, most: usize, fault: &'static str) -> Result<(), &'static str> {
+    if !cursor.pass_if(b'"') {
+        return Err(NOT_JSON);
     }
-
-    fn skip_spaces(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
-            self.at += 1;
-        }
-    }
-
-    /// Passes a text of at most so many characters.
-    fn text(&mut self, most: usize, fault: &'static str) -> Result<(), &'static str> {
-        const BAD: &str = "the body is not valid JSON";
-        if self.peek() != Some(b'"') {
-            return Err(BAD);
-        }
-        self.at += 1;
-        let start = self.at;
-        let mut escapes = 0;
-        loop {
-            let rest = self.text.get(self.at..).ok_or(BAD)?;
-            let length = memchr::memchr2(b'"', b'\\', rest).ok_or(BAD)?;
-            self.at += length;
-            if self.text[self.at] == b'"' {
-                break;
+    let start = cursor.at();
+    let mut escapes = 0;
+    loop {
+        cursor.skip_plain();
+        match cursor.peek().ok_or(NOT_JSON)? {
+            b'"' => break,
+            b'\\' => {
+                let code = cursor.between(cursor.at() + 2, cursor.at() + 6);
+                let is_code = code.len() == 4 && code.iter().all(u8::is_ascii_hexdigit);
+                cursor.pass(1);
+                // An escape is one character, as far as its own bytes go.
+                let own = match cursor.peek() {
+                    Some(b'u') if is_code => 6,
+                    Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
+                    _ => return Err(NOT_JSON),
+                };
+                escapes += own - 1;
+                cursor.pass(own - 1);
             }
-            let escaped = *self.text.get(self.at + 1).ok_or(BAD)?;
-            // An escape is one character, as far as its own bytes go.
-            let own = if escaped == b'u' { 6 } else { 2 };
-            escapes += own - 1;
-            self.at += own;
-        }
-        let written = &self.text[start..self.at.min(self.text.len())];
-        self.at += 1;
-        // Only a text that is long in bytes can be long in characters.
-        if written.len() - escapes.min(written.len()) > most {
-            let characters = written.iter().filter(|byte| **byte & 0xC0 != 0x80).count();
-            if characters - escapes.min(characters) > most {
-                return Err(fault);
-            }
-        }
-        Ok(())
-    }
-
-    /// Passes a number, `true`, `false` or `null`.
-    fn word(&mut self) -> Result<(), &'static str> {
-        let start = self.at;
-        while matches!(
-            self.peek(),
-            Some(b'+' | b'-' | b'.' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z')
-        ) {
-            self.at += 1;
-        }
-        let word = &self.text[start..self.at];
-        let is_number = || {
-            let text = std::str::from_utf8(word).ok();
-            text.is_some_and(|text| serde_json::from_str::<serde_json::Number>(text).is_ok())
-        };
-        match matches!(word, b"true" | b"false" | b"null") || is_number() {
-            true => Ok(()),
-            false => Err("the body is not valid JSON"),
+            // Some parsers take control characters as they are.
+            _ => cursor.pass(1),
         }
     }
+    let end = cursor.at();
+    let most = most.saturating_add(escapes);
+    // Only a text that is long in bytes can be long in characters.
+    if end - start > most {
+        let written = cursor.between(start, end).iter();
+        if written.filter(|byte| **byte & 0xC0 != 0x80).count() > most {
+            return Err(fault);
+        }
+    }
+    cursor.pass(1);
+    Ok(())
 }

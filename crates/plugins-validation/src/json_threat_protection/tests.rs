@@ -64,6 +64,12 @@ fn limits_hold_and_what_is_no_json_is_found() {
         ("[1}", "the body is not valid JSON", "the body is not valid JSON"),
         ("tru", "the body is not valid JSON", "the body is not valid JSON"),
         ("01", "the body is not valid JSON", "the body is not valid JSON"),
+        ("-", "the body is not valid JSON", "the body is not valid JSON"),
+        ("1.", "the body is not valid JSON", "the body is not valid JSON"),
+        ("1e", "the body is not valid JSON", "the body is not valid JSON"),
+        ("1.5.2", "the body is not valid JSON", "the body is not valid JSON"),
+        ("[1x]", "the body is not valid JSON", "the body is not valid JSON"),
+        ("truely", "the body is not valid JSON", "the body is not valid JSON"),
         (
             r#"["a"#,
             "the body is not valid JSON",
@@ -71,6 +77,16 @@ fn limits_hold_and_what_is_no_json_is_found() {
         ),
         (
             r#"["a\"#,
+            "the body is not valid JSON",
+            "the body is not valid JSON",
+        ),
+        (
+            r#"["\u12"]"#,
+            "the body is not valid JSON",
+            "the body is not valid JSON",
+        ),
+        (
+            r#"["\x"]"#,
             "the body is not valid JSON",
             "the body is not valid JSON",
         ),

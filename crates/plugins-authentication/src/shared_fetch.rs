@@ -151,14 +151,38 @@ pub(crate) fn unshared<O: 'static, V>(
     FetchResult::Wait(outcome)
 }
 
-/// Parts as one key, which shows none of them.
-pub(crate) fn hashed(parts: &[&str]) -> Vec<u8> {
-    let mut context = digest::Context::new(&digest::SHA256);
-    for part in parts {
-        context.update(&(part.len() as u64).to_be_bytes());
-        context.update(part.as_bytes());
+/// The parts of a key, each with its length before it, so that no two lists of parts look the same. The finished key shows
+/// none of them. It is hashed at once: to hand a dozen short parts to the hash costs as much as the hash itself.
+pub(crate) struct KeyParts(Vec<u8>);
+
+impl KeyParts {
+    pub(crate) fn new() -> Self {
+        Self(Vec::with_capacity(512))
     }
-    context.finish().as_ref().to_vec()
+
+    pub(crate) fn add(&mut self, part: &[u8]) {
+        self.0.extend_from_slice(&(part.len() as u64).to_be_bytes());
+        self.0.extend_from_slice(part);
+    }
+
+    /// Adds a part that may be missing: before it stands whether it is there.
+    pub(crate) fn add_if_there(&mut self, part: Option<&[u8]>) {
+        self.add(&[u8::from(part.is_some())]);
+        self.add(part.unwrap_or_default());
+    }
+
+    pub(crate) fn finish(self) -> [u8; 32] {
+        let mut key = [0; 32];
+        key.copy_from_slice(digest::digest(&digest::SHA256, &self.0).as_ref());
+        key
+    }
+}
+
+/// Parts as one key, which shows none of them.
+pub(crate) fn hashed<P: AsRef<[u8]>>(parts: &[P]) -> [u8; 32] {
+    let mut key = KeyParts::new();
+    parts.iter().for_each(|part| key.add(part.as_ref()));
+    key.finish()
 }
 
 /// How far an answer can be trusted, and how long it is kept. It belongs to the key of what instances share: an instance with

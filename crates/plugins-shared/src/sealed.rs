@@ -1,27 +1,34 @@
 //! Sealed values: what a gateway hands to a client and wants back unchanged and unread, such as a session in a cookie.
 //!
-//! AES-256-GCM. Each value has a key of its own, derived (HKDF-SHA256, RFC 5869) from the secret and random bytes that
-//! stand before it, so that a secret can seal any number of values. A value is only good for the purpose for which it was
-//! sealed. All gateways with the same secret can open it. Former secrets open values and seal none.
+//! AES-256-GCM-SIV (RFC 8452) with random nonces. It derives the keys of each value from its nonce, so that a secret can
+//! seal any number of values, and two values with the same nonce tell no more than whether they are the same. A value is only
+//! good for the purpose for which it was sealed. All gateways with the same secret can open it. Former secrets open values and
+//! seal none.
 
 use crate::random::{self, Random};
-use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, Prk, Salt};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 /// The format. Another one would begin with another byte.
-const VERSION: u8 = 1;
-const SALT: usize = 16;
+const VERSION: u8 = 2;
+const HEAD: usize = 1 + NONCE_LEN;
 const TAG: usize = 16;
-const HEAD: usize = 1 + SALT + NONCE_LEN;
 /// Separates these keys from others that are derived from the same secret.
 const LABEL: &[u8] = b"weir sealed value 1";
 
 /// Secrets that seal and open values. `Debug` does not show them.
 pub struct Sealer {
     /// The first one seals.
-    secrets: Vec<Prk>,
+    secrets: Vec<Secret>,
+}
+
+/// A secret made ready.
+struct Secret {
+    /// Other keys are derived from it.
+    root: Prk,
+    key: LessSafeKey,
 }
 
 impl std::fmt::Debug for Sealer {
@@ -36,26 +43,25 @@ impl Sealer {
         let salt = Salt::new(HKDF_SHA256, LABEL);
         let secrets = std::iter::once(secret).chain(former);
         Self {
-            secrets: secrets.map(|secret| salt.extract(secret)).collect(),
+            secrets: secrets.map(|secret| Secret::new(salt.extract(secret))).collect(),
         }
     }
 
     /// Seals a value for a purpose, such as a cookie's name and an audience. The result has only letters, digits, `-` and `_`.
     pub fn seal(&self, purpose: &[&[u8]], value: &[u8], random: Random) -> String {
-        let salt: [u8; SALT] = random::bytes(random);
         let nonce: [u8; NONCE_LEN] = random::bytes(random);
         let mut sealed = Vec::with_capacity(HEAD + value.len() + TAG);
         sealed.push(VERSION);
-        sealed.extend_from_slice(&salt);
         sealed.extend_from_slice(&nonce);
         let mut text = value.to_vec();
-        let key = derive(&self.secrets[0], &salt);
-        key.seal_in_place_append_tag(
-            Nonce::assume_unique_for_key(nonce),
-            Aad::from(context(purpose)),
-            &mut text,
-        )
-        .expect("invariant: a value is shorter than what AES-GCM can seal");
+        self.secrets[0]
+            .key
+            .seal_in_place_append_tag(
+                Nonce::assume_unique_for_key(nonce),
+                Aad::from(context(purpose)),
+                &mut text,
+            )
+            .expect("invariant: a value is shorter than what AES-GCM-SIV can seal");
         sealed.extend_from_slice(&text);
         URL_SAFE_NO_PAD.encode(sealed)
     }
@@ -63,17 +69,16 @@ impl Sealer {
     /// Opens a value; `None`: it was not sealed for this purpose with one of these secrets.
     pub fn open(&self, purpose: &[&[u8]], sealed: &[u8]) -> Option<Vec<u8>> {
         let sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
-        let (head, text) = sealed.split_at_checked(HEAD)?;
-        let (version, rest) = head.split_first()?;
-        let (salt, nonce) = rest.split_at_checked(SALT)?;
-        if *version != VERSION || text.len() < TAG {
+        let (version, rest) = sealed.split_first()?;
+        let (nonce, text) = rest.split_first_chunk()?;
+        if *version != VERSION {
             return None;
         }
         let context = context(purpose);
         self.secrets.iter().find_map(|secret| {
-            let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
             let mut text = text.to_vec();
-            let opened = derive(secret, salt).open_in_place(nonce, Aad::from(&context), &mut text);
+            let nonce = Nonce::assume_unique_for_key(*nonce);
+            let opened = secret.key.open_in_place(nonce, Aad::from(&context), &mut text);
             let length = opened.ok()?.len();
             text.truncate(length);
             Some(text)
@@ -87,6 +92,7 @@ impl Sealer {
         let info = [info.as_slice()];
         let mut code = [0; 32];
         let made = self.secrets[0]
+            .root
             .expand(&info, HKDF_SHA256)
             .map(|okm| okm.fill(&mut code));
         made.ok()
@@ -96,12 +102,14 @@ impl Sealer {
     }
 }
 
-fn derive(secret: &Prk, salt: &[u8]) -> LessSafeKey {
-    let info = [salt];
-    let key = secret
-        .expand(&info, &AES_256_GCM)
-        .expect("invariant: 32 bytes are one block of HKDF-SHA256");
-    LessSafeKey::new(UnboundKey::from(key))
+impl Secret {
+    fn new(root: Prk) -> Self {
+        let key = root
+            .expand(&[b"key"], &AES_256_GCM_SIV)
+            .expect("invariant: 32 bytes are one block of HKDF-SHA256");
+        let key = LessSafeKey::new(UnboundKey::from(key));
+        Self { root, key }
+    }
 }
 
 /// The parts of a purpose with their lengths, so that no two purposes look the same.
@@ -158,7 +166,7 @@ mod tests {
         }
         assert_eq!(sealer.open(&[b"p"], "ä".as_bytes()), None);
         // What is written today can be read tomorrow.
-        let known = "AQcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwf5rITO9V17BSrr-6zwsdFoKK2fKY4";
+        let known = "AgcHBwcHBwcHBwcHByCKPEIbYG4AYuiCVnFWmnUUoPEwJQ";
         assert_eq!(sealed, known);
     }
 

@@ -54,10 +54,25 @@ impl Headers {
         }
     }
 
-    /// Replaces every header that may be taken for this one.
+    /// Replaces every header that may be taken for this one. One that has the value already stays where it is: tokens are
+    /// long, and most go on as they came.
     pub fn set_owned(&mut self, name: &[u8], value: &[u8]) {
-        self.remove_owned(name);
-        self.append(name, value);
+        let Self { arena, entries, .. } = self;
+        let mut is_there = false;
+        for entry in entries {
+            if entry.is_removed() || entry.tag.name_len() != name.len() {
+                continue;
+            }
+            let header = Self::header(arena, entry);
+            if !is_there && header.name.eq_ignore_ascii_case(name) && header.value == value {
+                is_there = true;
+            } else if is_alike(header.name, name) {
+                entry.tag = Tag::REMOVED;
+            }
+        }
+        if !is_there {
+            self.append(name, value);
+        }
     }
 }
 
@@ -109,6 +124,25 @@ mod tests {
             assert_eq!(headers.get(name.as_bytes()), Some(&b"own"[..]), "{name}");
             let names: Vec<_> = others.iter().map(|it| String::from_utf8_lossy(it.name)).collect();
             assert_eq!(names, *left, "{name}, several at once");
+        }
+    }
+
+    #[test]
+    fn a_field_that_has_the_value_already_stays_alone_where_it_is() {
+        for (sent, left) in [
+            (&[("a", "1"), ("X-Id", "own"), ("b", "2")][..], &["a: 1", "X-Id: own", "b: 2"][..]),
+            (&[("x-id", "own"), ("X-ID", "own"), ("X_Id", "own"), ("b", "2")], &["x-id: own", "b: 2"]),
+            (&[("x_id", "own"), ("x-id", "forged")], &["X-Id: own"]),
+            (&[], &["X-Id: own"]),
+        ] {
+            let mut headers = Headers::default();
+            for (name, value) in sent {
+                headers.append(name.as_bytes(), value.as_bytes());
+            }
+            headers.set_owned(b"X-Id", b"own");
+            let text = |it: &[u8]| String::from_utf8_lossy(it).into_owned();
+            let found: Vec<_> = headers.iter().map(|it| format!("{}: {}", text(it.name), text(it.value))).collect();
+            assert_eq!(found, left, "{sent:?}");
         }
     }
 }

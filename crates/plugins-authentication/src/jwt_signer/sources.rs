@@ -42,7 +42,7 @@ pub(super) struct KeySource {
     authorization: Option<String>,
     lifetime: Lifetime,
     /// What it is kept by, which shows no secret.
-    key: Vec<u8>,
+    key: [u8; 32],
 }
 
 impl KeySource {

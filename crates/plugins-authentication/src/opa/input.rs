@@ -1,7 +1,7 @@
 //! What an agent is sent of a call: the document `input` in both of its forms.
 
 use super::{BodyForm, Config, InputForm};
-use aws_lc_rs::digest;
+use crate::shared_fetch::KeyParts;
 use serde_json::{Map, Value, json};
 use std::net::IpAddr;
 use weir_plugin::uri::{decode_form, query_pairs};
@@ -117,63 +117,51 @@ fn named(route: &RouteInfo) -> Value {
 
 /// All that the document for a call depends on, but for the caller's port and the time: a key that shows none of it.
 pub(super) fn key(config: &Config, instance: &[u8], exchange: &Exchange) -> [u8; 32] {
-    let mut context = digest::Context::new(&digest::SHA256);
-    let mut add = |part: &[u8]| {
-        context.update(&(part.len() as u64).to_le_bytes());
-        context.update(part);
-    };
+    let mut key = KeyParts::new();
     let request = &exchange.request;
-    add(instance);
+    key.add(instance);
     let port = request.host_port.unwrap_or(request.local.port());
-    add(&port.to_le_bytes());
-    add(&[u8::from(request.is_tls)]);
+    key.add(&port.to_le_bytes());
+    key.add(&[u8::from(request.is_tls)]);
     for part in [&request.method, &request.host, &request.path] {
-        add(part);
+        key.add(part);
     }
-    // Before each part that may be missing stands whether it is there: without that, two calls could have the same parts.
-    add_if_there(&mut add, request.query.as_deref());
+    key.add_if_there(request.query.as_deref());
     for address in [request.client, request.local.ip()] {
         match address.to_canonical() {
-            IpAddr::V4(address) => add(&address.octets()),
-            IpAddr::V6(address) => add(&address.octets()),
+            IpAddr::V4(address) => key.add(&address.octets()),
+            IpAddr::V6(address) => key.add(&address.octets()),
         }
     }
-    add(&request.local.port().to_le_bytes());
+    key.add(&request.local.port().to_le_bytes());
     if config.body != BodyForm::None {
-        add_if_there(&mut add, request.body.as_deref());
+        key.add_if_there(request.body.as_deref());
     }
     if config.route || config.service {
         let route = exchange.route.as_deref();
-        add_if_there(&mut add, route.map(|route| route.name.as_bytes()));
-        add_if_there(&mut add, route.map(|route| route.service.as_bytes()));
+        key.add_if_there(route.map(|route| route.name.as_bytes()));
+        key.add_if_there(route.map(|route| route.service.as_bytes()));
         for label in [ROUTE_DOCUMENT_LABEL, SERVICE_DOCUMENT_LABEL] {
             let document = route.and_then(|route| route.labels.get(label));
-            add_if_there(&mut add, document.map(String::as_bytes));
+            key.add_if_there(document.map(String::as_bytes));
         }
     }
     if config.captures {
         for (name, value) in &exchange.captures {
-            add(name.as_bytes());
-            add(value);
+            key.add(name.as_bytes());
+            key.add(value);
         }
     }
     if config.consumer {
         let identity = exchange.identity.as_ref();
         let told = identity.map(|it| caller(config.input, it).to_string());
-        add_if_there(&mut add, told.as_deref().map(str::as_bytes));
+        key.add_if_there(told.as_deref().map(str::as_bytes));
     }
     for header in request.headers.iter() {
-        add(header.name);
-        add(header.value);
+        key.add(header.name);
+        key.add(header.value);
     }
-    let mut key = [0; 32];
-    key.copy_from_slice(context.finish().as_ref());
-    key
-}
-
-fn add_if_there(add: &mut impl FnMut(&[u8]), part: Option<&[u8]>) {
-    add(&[u8::from(part.is_some())]);
-    add(part.unwrap_or_default());
+    key.finish()
 }
 
 fn flat(exchange: &Exchange, seconds: u64) -> Value {

@@ -197,7 +197,7 @@ struct PolicyFilter {
     rules: ServerCallRules,
     decisions: Arc<Decisions>,
     /// Tells its decisions from those of other instances.
-    key: Vec<u8>,
+    key: [u8; 32],
     config: Config,
 }
 

@@ -6,7 +6,7 @@ use super::config::{ClientAuth, Method, TokenSource};
 use super::engine::Engine;
 use super::provider::{Provider, Step, TokenSet, good};
 use crate::jose::{Jws, JwsError, KeySet};
-use aws_lc_rs::digest;
+use crate::shared_fetch::KeyParts;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
@@ -217,7 +217,8 @@ impl Engine {
             return Ok(Err(("invalid_token", "introspection is not available")));
         };
         let longest_s = self.config.introspection_seconds;
-        let key = self.key("introspection", &[&endpoint, token, &longest_s.to_string()]);
+        let parts = [endpoint.as_bytes(), token.as_bytes(), &longest_s.to_be_bytes()];
+        let key = self.key("introspection", &parts);
         let found = self.fetched(
             exchange,
             &self.caches.answers,
@@ -288,10 +289,13 @@ impl Engine {
             return Ok(Err(("invalid_token", "the userinfo endpoint is not available")));
         };
         let seconds = self.config.introspection_seconds;
-        let key = self.key(
-            "userinfo",
-            &[&server.authority, &server.target, token, &seconds.to_string()],
-        );
+        let parts = [
+            server.authority.as_bytes(),
+            server.target.as_bytes(),
+            token.as_bytes(),
+            &seconds.to_be_bytes(),
+        ];
+        let key = self.key("userinfo", &parts);
         let found = self.fetched(
             exchange,
             &self.caches.answers,
@@ -337,7 +341,7 @@ impl Engine {
         } else {
             "client_credentials"
         };
-        let key = self.key(kind, &[&endpoint, &name, &password]);
+        let key = self.key(kind, &[&endpoint, &name, &password].map(|part| part.as_bytes()));
         let scope = self.config.scopes.join(" ");
         let found = self.fetched(
             exchange,
@@ -389,15 +393,12 @@ impl Engine {
     }
 
     /// What is asked of the provider with a secret, as a key that does not show it.
-    pub(super) fn key(&self, what: &str, parts: &[&str]) -> Vec<u8> {
-        let mut context = digest::Context::new(&digest::SHA256);
-        let (config, trust) = (&self.config, &self.directory.trust);
-        let own = [what, &config.discovery, &config.client_id, trust];
-        for part in own.iter().chain(parts) {
-            context.update(&(part.len() as u64).to_be_bytes());
-            context.update(part.as_bytes());
-        }
-        context.finish().as_ref().to_vec()
+    pub(super) fn key(&self, what: &str, parts: &[&[u8]]) -> [u8; 32] {
+        let mut key = KeyParts::new();
+        key.add(&self.client_key);
+        key.add(what.as_bytes());
+        parts.iter().for_each(|part| key.add(part));
+        key.finish()
     }
 }
 

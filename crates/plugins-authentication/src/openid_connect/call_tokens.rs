@@ -39,25 +39,31 @@ impl CallTokens {
     /// A claim, of the first token that has it.
     pub(super) fn claim(&self, path: &[String]) -> Option<&Value> {
         let (first, rest) = path.split_first()?;
+        self.all_claims().find_map(|claims| {
+            let start = claims.get(first)?;
+            rest.iter().try_fold(start, |value, step| value.get(step))
+        })
+    }
+
+    /// The claims of all tokens, in the order in which they count.
+    fn all_claims(&self) -> impl Iterator<Item = &Map<String, Value>> {
         let all = [
             &self.access_claims,
             &self.introspection,
             &self.id_claims,
             &self.userinfo,
         ];
-        all.into_iter().flatten().find_map(|claims| {
-            let start = claims.get(first)?;
-            rest.iter().try_fold(start, |value, step| value.get(step))
-        })
+        all.into_iter().flatten().map(|claims| &**claims)
     }
 
     /// A claim as a text; numbers and truth values are written out.
     pub(super) fn text(&self, path: &[String]) -> Option<Cow<'_, str>> {
-        match self.claim(path)? {
-            Value::String(text) => Some(Cow::Borrowed(text)),
-            Value::Null => None,
-            other => Some(Cow::Owned(other.to_string())),
-        }
+        written(self.claim(path)?)
+    }
+
+    /// Whom the tokens are about.
+    pub(super) fn subject(&self) -> Option<Cow<'_, str>> {
+        written(self.all_claims().find_map(|claims| claims.get("sub"))?)
     }
 
     /// The words of a claim; empty if no token has the claim.
@@ -191,6 +197,14 @@ impl CallTokens {
             TokenValue::SessionId => self.session_id.clone(),
             TokenValue::Claim(path) => self.text(path).map(Cow::into_owned),
         }
+    }
+}
+
+fn written(claim: &Value) -> Option<Cow<'_, str>> {
+    match claim {
+        Value::String(text) => Some(Cow::Borrowed(text)),
+        Value::Null => None,
+        other => Some(Cow::Owned(other.to_string())),
     }
 }
 

@@ -24,6 +24,8 @@ pub(super) struct Engine {
     pub(super) directory: Directory,
     pub(super) client: Client,
     pub(super) caches: Arc<Caches>,
+    /// Stands for the provider and the client in the keys of what is asked.
+    pub(super) client_key: [u8; 32],
     pub(super) sessions: Option<Sessions>,
     /// The key of the configuration, instead of the provider's keys.
     pub(super) own_keys: Option<KeySet>,

@@ -53,7 +53,9 @@ impl Filter for OpenIdFilter {
             return *unavailable("the provider's answers lead nowhere");
         }
         let outcome = self.run(exchange, &call).unwrap_or_else(|outcome| outcome);
-        exchange.filter_state.put(self, call);
+        if !matches!(*outcome, Outcome::Continue) {
+            exchange.filter_state.put(self, call);
+        }
         *outcome
     }
 }
@@ -171,7 +173,6 @@ impl OpenIdFilter {
                 return engine.unauthorized(Some(("invalid_token", "the claims do not fit the schema")));
             }
         }
-        let subject = ["sub".to_owned()];
         if let Some((rules, index)) = &self.clients {
             let mut claims = rules.claims.iter();
             let client = claims.find_map(|claim| recognised.text(std::slice::from_ref(claim)));
@@ -188,7 +189,7 @@ impl OpenIdFilter {
             let name = recognised.text(&rules.claim);
             match name.and_then(|name| names.find(&name, &rules.by).cloned()) {
                 Some(consumer) => {
-                    let id = recognised.text(&subject).map(|it| Arc::from(&*it));
+                    let id = recognised.subject().map(|it| Arc::from(&*it));
                     let identity = Identity {
                         consumer,
                         credential_id: id,
@@ -208,7 +209,7 @@ impl OpenIdFilter {
             }
             authenticated_groups::note(exchange, groups);
         }
-        let mark = recognised.text(&subject);
+        let mark = recognised.subject();
         let mark = mark.or_else(|| recognised.access_token.as_deref().map(Into::into));
         exchange.add_fingerprint(mark.unwrap_or_default().as_bytes());
         for header in &engine.config.upstream_headers {

@@ -37,6 +37,7 @@ use crate::consumer_names::{ConsumerNames, scoped_key};
 use crate::identity::Gate;
 use crate::jose::KeySet;
 use crate::session_cookie::Sessions;
+use crate::shared_fetch::hashed;
 use crate::shared_marks::MarkRecords;
 use client::Client;
 use engine::{Engine, NAME};
@@ -130,9 +131,11 @@ impl Plugin for OpenIdConnect {
             || consumers.is_some()
             || clients.is_some()
             || config.groups.is_some();
+        let directory = Directory::new(server, config.http.rules(), &config, &self.caches);
         Ok(Arc::new(OpenIdFilter {
             engine: Engine {
-                directory: Directory::new(server, config.http.rules(), &config, &self.caches),
+                client_key: hashed(&[&config.discovery, &config.client_id, &directory.trust]),
+                directory,
                 client: client.expect("invariant: its absence has been reported"),
                 caches: Arc::clone(&self.caches),
                 sessions: config

@@ -98,6 +98,8 @@ pub(super) struct Directory {
     pub(super) trust: String,
     /// The same for documents, with how long they are kept.
     document_trust: String,
+    /// By what its discovery document is kept.
+    document_key: [u8; 32],
     caches: Arc<Caches>,
 }
 
@@ -108,9 +110,19 @@ impl Directory {
         config: &Config,
         caches: &Arc<Caches>,
     ) -> Self {
+        let scheme = if server.is_https { "https" } else { "http" };
+        let document_trust = trust(&rules, config.cache_seconds);
+        let document_key = hashed(&[
+            scheme,
+            &server.authority,
+            &server.target,
+            &document_trust,
+            config.issuer.as_deref().unwrap_or_default(),
+        ]);
         Self {
             trust: trust(&rules, 0),
-            document_trust: trust(&rules, config.cache_seconds),
+            document_trust,
+            document_key,
             server,
             rules,
             issuer: config.issuer.clone(),
@@ -143,17 +155,9 @@ impl Directory {
 
     /// The discovery document; `None`: it cannot be had.
     pub(super) fn provider(&self, exchange: &mut Exchange) -> Step<Option<Arc<Provider>>> {
-        let scheme = if self.server.is_https { "https" } else { "http" };
-        let key = hashed(&[
-            scheme,
-            &self.server.authority,
-            &self.server.target,
-            &self.document_trust,
-            self.issuer.as_deref().unwrap_or_default(),
-        ]);
         let wanted = FetchRequest {
             map: &self.caches.providers,
-            key: &key,
+            key: &self.document_key,
             since_ms: 0,
             retry_ms: RETRY_MS,
             timeout: self.timeout(),

@@ -86,7 +86,7 @@ impl Engine {
         let Some(endpoint) = provider.token_endpoint.clone() else {
             return Ok(None);
         };
-        let key = self.key("refresh", &[&endpoint, refresh_token]);
+        let key = self.key("refresh", &[endpoint.as_bytes(), refresh_token.as_bytes()]);
         let renewed = self.fetched(
             exchange,
             &self.caches.tokens,

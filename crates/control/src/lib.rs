@@ -11,6 +11,7 @@ pub mod attempt_counter;
 pub mod catalogue;
 mod commit;
 pub mod developers;
+pub mod environment_routes;
 pub(crate) mod events;
 pub mod explain;
 pub mod follow;

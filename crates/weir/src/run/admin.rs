@@ -22,6 +22,7 @@ use weir_control::access::password::Passwords;
 use weir_control::access::{Audit, Guard, Users, protect};
 use weir_control::analytics::Analytics;
 use weir_control::api::{Api, ApiOptions, FileTexts, Gateways, ListenerOf, Problem, Ticker};
+use weir_control::environment_routes::RoutesOfAllEnvironments;
 use weir_control::follow::StateHandle;
 use weir_control::http::ForAdminApis;
 use weir_control::last_use;
@@ -31,7 +32,9 @@ use weir_control::outbox::{self, Outbox, WebhookAddressPolicy};
 use weir_control::quotas::watch::QuotaWatcher;
 use weir_control::quotas::{LocalUsage, Meter};
 use weir_control::secrets::Cache;
-use weir_dialect::{AdminApi, AdminContext, Counts, DialectName, DialectSet, Listener, Node, Statistics};
+use weir_dialect::{
+    AdminApi, AdminContext, Counts, DialectName, DialectSet, Listener, Node, OtherRoutes, Statistics,
+};
 use weir_kong::admin::ConfigAllowed;
 use weir_plugin::SharedRecords;
 use weir_plugins::proxy_cache::Caches;
@@ -153,6 +156,7 @@ pub async fn open_beside_files(
     let shared = Shared {
         dialects,
         followed: StateHandle::default(),
+        published: Default::default(),
         gateways: Gateways::default(),
         history: Duration::ZERO,
         audit: AUDIT_BESIDE_FILES,
@@ -227,6 +231,8 @@ async fn pass_on_foreign(State(router): State<LazyRouter>, request: Request) -> 
 pub struct Shared {
     pub dialects: DialectSet,
     pub followed: StateHandle,
+    /// What is published in all environments, once the store is open.
+    pub published: tokio::sync::OnceCell<Arc<dyn OtherRoutes>>,
     pub gateways: Gateways,
     /// For how long the store knows what was changed.
     pub history: Duration,
@@ -337,6 +343,7 @@ impl AdminApis {
     pub async fn open(&self, store: Arc<dyn Store>, shared: &Shared) -> Result<(), StoreError> {
         let users = Users::open(Arc::clone(&store), &shared.operational).await?;
         let audit = shared.audit_log(&store);
+        shared.open_published(&store).await?;
         // Weir's own is the last: the others are below it, too.
         let mut others: Vec<(DialectName, Router)> = Vec::new();
         for (name, late) in &self.0 {
@@ -375,6 +382,16 @@ impl Shared {
     pub fn audit_log(&self, store: &Arc<dyn Store>) -> Audit {
         let open = || Audit::open(Arc::clone(store), self.audit);
         self.recorded.get_or_init(open).clone()
+    }
+
+    /// What is published in all environments. It is opened once and shared.
+    async fn open_published(&self, store: &Arc<dyn Store>) -> Result<(), StoreError> {
+        let open = async || {
+            let followed = self.followed.clone();
+            let opened = RoutesOfAllEnvironments::open(Arc::clone(store), &self.dialects, followed).await?;
+            Ok(Arc::new(opened) as Arc<dyn OtherRoutes>)
+        };
+        self.published.get_or_try_init(open).await.map(drop)
     }
 
     /// Weir's own API. It is opened once and shared.
@@ -464,7 +481,10 @@ impl Shared {
         AdminContext {
             store: Arc::clone(store),
             declared: self.declared.get(name).cloned(),
-            routes: Arc::new(self.followed.clone()),
+            routes: match self.published.get() {
+                Some(published) => Arc::clone(published),
+                None => Arc::new(self.followed.clone()),
+            },
             node: Node {
                 health: Some(Arc::clone(&self.health) as _),
                 caches: self.caches.clone(),

@@ -102,6 +102,7 @@ pub async fn serve(
         counted: counted_in(environments.clone(), starter.counts.asked()),
         dialects,
         followed: followed.clone(),
+        published: Default::default(),
         gateways: gateways.clone(),
         history: starter.args.management.kept_history(),
         audit: starter.args.management.kept_audit(),

@@ -228,3 +228,46 @@ fn a_version_that_ends_takes_no_calls_of_other_routes_below_its_base_path() {
     until("it takes the rest", || told("/v1/unknown") == (200, false));
     assert_eq!(told("/v1/pets"), (200, true));
 }
+
+/// A writer of one workspace takes nothing of what is published, whichever process serves it: this one serves `test` only.
+#[test]
+fn a_writer_of_a_workspace_takes_no_calls_of_publications_of_any_environment() {
+    let plane = Plane::with(&FLAGS);
+    plane.version(&petstore());
+    post_kong(&plane, "/workspaces", json!({"name": "lager"}));
+    let user = |name: &str, rights: Value, token: &str| {
+        let call = plane.call("POST", &format!("/api/v1/users/{name}"), &json!({ "rights": [rights] }));
+        let answer = call.header("Authorization", &format!("Bearer {token}")).make();
+        answer.expect(201).json()["token"]
+            .as_str()
+            .expect("a token")
+            .to_owned()
+    };
+    let root = user("root", json!({"role": "admin"}), "");
+    let lars = user("lars", json!({"role": "write", "workspace": "lager"}), &root);
+    let write = |path: &str| {
+        let body = json!({"paths": [path]}).to_string();
+        let call = Call::new("PUT", &plane.weir.kong(), "/lager/routes/r").body(&body);
+        call.header("Kong-Admin-Token", &lars).make()
+    };
+    for environment in ["prod", "test"] {
+        write("/v1").expect(200);
+        let path = format!("/api/v1/publications/pets/1.0.0/{environment}");
+        let publish = plane.call(
+            "POST",
+            &path,
+            &json!({"force": true, "runtime": runtime(upstream("pets"))}),
+        );
+        let publish = publish.header("Authorization", &format!("Bearer {root}"));
+        publish.make().expect(200);
+        write("/own").expect(200);
+        for taken in ["/v1/pets", "/v1", "/", "~/v1/.*"] {
+            until("the publication is known", || write(taken).status == 409);
+        }
+        write("/v2").expect(200);
+        let delete = plane.call("DELETE", &path, &json!({}));
+        let delete = delete.header("Authorization", &format!("Bearer {root}"));
+        assert!(delete.make().status < 300);
+        until("it is gone", || write("/v1").status == 200);
+    }
+}

@@ -488,7 +488,6 @@ fn approvals_are_for_one_hash_and_not_for_ones_own() {
             .expect("a token")
             .to_owned()
     };
-    thread_local!(static ROOT: std::cell::RefCell<String> = const { std::cell::RefCell::new(String::new()) });
     let root = user("root", "admin");
     ROOT.with(|it| it.replace(root));
     let (owner, approver) = (user("ann", "api-owner"), user("bob", "approver"));
@@ -556,6 +555,8 @@ fn approvals_are_for_one_hash_and_not_for_ones_own() {
     only_what_was_approved(&ask, (&owner, &approver), &approval, with(&approval["id"]));
 }
 
+thread_local!(static ROOT: std::cell::RefCell<String> = const { std::cell::RefCell::new(String::new()) });
+
 const PROD: &str = "/api/v1/publications/pets/1.0.0/prod";
 
 /// Only what was approved may be published: not another runtime, not another revision, not its end.
@@ -595,4 +596,20 @@ fn only_what_was_approved(
         let refused = ask(owner, method, &path, body).expect(403);
         assert!(refused.body.contains("protected"), "{refused:?}");
     }
+    // A plan says who may call. What nobody gets yet is the owner's.
+    let plan = "/api/v1/apis/pets/versions/1.0.0/plans/open";
+    let keyless = |state: &str| json!({"security": "keyless", "state": state});
+    let refused = ask(owner, "PUT", plan, keyless("published")).expect(403);
+    assert!(
+        refused.body.contains("protected") && refused.body.contains("staging"),
+        "{refused:?}"
+    );
+    ask(owner, "PUT", plan, keyless("staging")).expect(201);
+    let published = json!({"state": "published"});
+    ask(owner, "POST", &format!("{plan}/state"), published.clone()).expect(403);
+    ROOT.with(|root| ask(&root.borrow(), "POST", &format!("{plan}/state"), published).expect(200));
+    // Its words are the owner's, too.
+    let mut described = keyless("published");
+    described["description"] = "For everybody.".into();
+    ask(owner, "PUT", plan, described).expect(200);
 }

@@ -349,7 +349,7 @@ pub fn documents(
 }
 
 /// The environments whose documents change.
-fn environments(rendered: &Changes) -> BTreeSet<String> {
+pub fn environments(rendered: &Changes) -> BTreeSet<String> {
     let names = rendered
         .keys()
         .filter_map(|key| key.as_str().strip_prefix(ENVIRONMENTS)?.split('/').next());

@@ -1,11 +1,11 @@
 //! Plans of a version, as calls; and what writes of plans share, those of products too.
 
 use super::access::affected;
-use super::commit::{WriteEffects, now};
+use super::commit::{self, WriteEffects, now};
 use super::entities::{answered, body_of, check_name, parse};
 use super::library::{self, Library, PREFIX};
 use super::specs;
-use crate::access::Caller;
+use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::JsonBody;
 use crate::api::precondition::tagged;
 use crate::api::{Api, Problem, writing};
@@ -22,6 +22,31 @@ use weir_apis::entities::{
     SubscriptionState,
 };
 use weir_apis::{plans, renames, states};
+
+/// Refuses what would change what a protected environment serves, unless the caller may publish there. An approval is for a
+/// revision and its runtime, not for who may call it.
+pub fn demand_publish_protected(
+    library: &Library,
+    caller: &Caller,
+    publications: &BTreeSet<String>,
+) -> Result<(), Problem> {
+    let right = Action::ApisPublishProtected;
+    if caller.can(right, &Scope::Everything) {
+        return Ok(());
+    }
+    let changes = commit::rendered(library, publications, now())?;
+    for name in commit::environments(&changes) {
+        let scope = Scope::Environment(name.clone());
+        if library.environment(&name)?.protected && !caller.can(right, &scope) {
+            return Err(Problem::forbidden(format!(
+                "{name} is protected: this changes who may call what is served there, which asks for '{}' there; a \
+                 plan in the state 'staging' changes nothing",
+                right.as_str()
+            )));
+        }
+    }
+    Ok(())
+}
 
 /// The change of a plan's state, and what becomes of the subscriptions to a plan that is closed.
 #[derive(Deserialize, schemars::JsonSchema)]
@@ -246,9 +271,11 @@ pub async fn put(
             }
             let entity = ready(library, before.as_ref(), entity.clone(), is_sealed)?;
             library.put(&key, &entity)?;
+            let publications = library.publications(|it| it.api == name && it.version == version)?;
+            demand_publish_protected(library, &caller, &publications)?;
             Ok(WriteEffects {
                 note: format!("PUT plan {plan} of {name} {version}"),
-                publications: library.publications(|it| it.api == name && it.version == version)?,
+                publications,
                 answer: (before.is_none(), entity),
             })
         })
@@ -297,6 +324,7 @@ pub async fn set_state(
                     library.put(key, &entity)?;
                 }
             }
+            demand_publish_protected(library, caller, &publications)?;
             let when = wanted.at.map(|at| format!(" at {at}")).unwrap_or_default();
             Ok(WriteEffects {
                 note: format!("plan {} of {}: {}{when}", entity.name, of(&entity), wanted.state),

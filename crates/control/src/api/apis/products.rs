@@ -94,6 +94,7 @@ pub async fn put(
                 changed.extend(targets(before));
             }
             library.put(&key, &product)?;
+            plans::demand_publish_protected(library, &caller, &changed)?;
             Ok(WriteEffects {
                 note: format!("PUT products {name}"),
                 publications: changed,
@@ -125,9 +126,11 @@ pub async fn delete(
             library.remove(plan.as_str());
         }
         library.remove(&key);
+        let changed = targets(&product);
+        plans::demand_publish_protected(library, &caller, &changed)?;
         Ok(WriteEffects {
             note: format!("DELETE products {name}"),
-            publications: targets(&product),
+            publications: changed,
             answer: (),
         })
     })
@@ -186,9 +189,11 @@ pub async fn put_plan(
                 PlanState::Closed => plans::close_now(library, &key, &mut entity)?,
                 _ => library.put(&key, &entity)?,
             }
+            let changed = affected(library, &product.id())?;
+            plans::demand_publish_protected(library, &caller, &changed)?;
             Ok(WriteEffects {
                 note: format!("PUT plan {plan} of the product {name}"),
-                publications: affected(library, &product.id())?,
+                publications: changed,
                 answer: (before.is_none(), entity),
             })
         })

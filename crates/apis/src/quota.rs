@@ -19,19 +19,10 @@ pub struct QuotaScope {
     pub environment: String,
     /// The limit: the id of its plugin.
     pub limit: String,
-    /// The prefixes of the names of the services that it is in front of.
-    pub services: Vec<String>,
 }
 
-impl QuotaScope {
-    /// Whether calls of a service count here.
-    pub fn has(&self, service: &str) -> bool {
-        self.services.iter().any(|it| service.starts_with(it.as_str()))
-    }
-}
-
-/// The prefixes of the names of a publication's services.
-fn services_of(publication: &str) -> Option<(String, String)> {
+/// The environment of a publication, and what the names of its documents begin with.
+fn parts_of(publication: &str) -> Option<(String, String)> {
     let parts: Vec<&str> = publication.split('/').collect();
     let [api, version, environment] = parts[..] else {
         return None;
@@ -45,24 +36,18 @@ fn services_of(publication: &str) -> Option<(String, String)> {
 /// The places of a subscription: that of its publication, or one for each environment of its product.
 pub fn places(subscription: &Subscription, product: Option<&Product>) -> Vec<QuotaScope> {
     if subscription.product.is_empty() {
-        let found = services_of(&subscription.publication).map(|(environment, name)| QuotaScope {
+        let found = parts_of(&subscription.publication).map(|(environment, name)| QuotaScope {
             environment,
             limit: format!("{name}.plan.{}", subscription.plan),
-            services: vec![format!("{name}.")],
         });
         return found.into_iter().collect();
     }
     let Some(product) = product else {
         return Vec::new();
     };
-    let place = |environment: String| {
-        let all = product.publications.keys().filter_map(|it| services_of(it));
-        let here = all.filter(|(known, _)| *known == environment);
-        QuotaScope {
-            limit: limit_of_product(&product.name, &subscription.plan),
-            services: here.map(|(_, name)| format!("{name}.")).collect(),
-            environment,
-        }
+    let place = |environment: String| QuotaScope {
+        limit: limit_of_product(&product.name, &subscription.plan),
+        environment,
     };
     product.environments().into_iter().map(place).collect()
 }
@@ -199,24 +184,22 @@ mod tests {
         };
         let shown = |subscription: &Subscription, product: Option<&Product>| {
             let all = places(subscription, product).into_iter();
-            let all = all.map(|it| format!("{} {} {}", it.environment, it.limit, it.services.join(",")));
+            let all = all.map(|it| format!("{} {}", it.environment, it.limit));
             all.collect::<Vec<_>>()
         };
         assert_eq!(
             shown(&to_publication, None),
-            ["test test.pets.1.plan.gold test.pets.1."]
+            ["test test.pets.1.plan.gold"]
         );
         assert_eq!(
             shown(&to_product, Some(&product)),
             [
-                "prod products.bundle.plan.gold prod.pets.1.",
-                "test products.bundle.plan.gold test.cats.2.,test.pets.1."
+                "prod products.bundle.plan.gold",
+                "test products.bundle.plan.gold"
             ]
         );
         assert!(shown(&to_product, None).is_empty());
         assert!(shown(&Subscription::default(), None).is_empty());
-        assert!(places(&to_publication, None)[0].has("test.pets.1.main"));
-        assert!(!places(&to_publication, None)[0].has("test.pets.10.main"));
     }
 
     #[test]

@@ -58,13 +58,13 @@ export function UsageShown({ app }: { app: string }) {
             <li key={`${it.subscription}${it.environment}${it.per}`} className="card">
               <div className="row between">
                 <strong>
-                  {targetOf(it)}, each {it.per}
+                  {targetOf(it)}, plan {it.plan}, each {it.per}
                 </strong>
                 <span>
                   <strong>{it.left.toLocaleString()}</strong> of {it.limit.toLocaleString()} left
                 </span>
               </div>
-              <meter className="meter" min={0} low={it.limit * 0.8} high={it.limit * 0.95} optimum={0} max={it.limit} value={it.used} aria-label={`Used of ${targetOf(it)} each ${it.per}`} />
+              <meter className="meter" min={0} low={it.limit * 0.8} high={it.limit * 0.95} optimum={0} max={it.limit} value={it.used} aria-label={`Used of ${targetOf(it)}, plan ${it.plan}, each ${it.per}`} />
               <span className="muted small">
                 New calls <Time at={it.resets} /> · {it.is_shared ? `In ${it.environment}, all gateways count together.` : `In ${it.environment}, each gateway counts by itself.`} {it.is_exact ? 'The number is that of the limiter.' : 'The number is made of the calls that gateways have reported.'}
               </span>

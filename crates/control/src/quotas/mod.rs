@@ -52,10 +52,11 @@ pub struct QuotaUsage {
     pub is_exact: bool,
 }
 
-/// The counts that gateways have reported of applications in a window.
+/// The counts that gateways have reported of subscriptions in a window. An application may have several to one API, each
+/// with limits of its own.
 #[derive(Debug, Default)]
 pub struct ReportedUsage {
-    /// By application: services with the calls to them that no gateway refused.
+    /// By subscription: environments with the calls in them that no gateway refused.
     calls: BTreeMap<String, Vec<(String, u64)>>,
     /// Environments and plans of which calls were reported without the names of applications.
     nameless: BTreeSet<(String, String)>,
@@ -68,8 +69,8 @@ impl ReportedUsage {
         if self.nameless.contains(&asked) {
             return None;
         }
-        let own = self.calls.get(&of.application).into_iter().flatten();
-        let here = own.filter(|(service, _)| place.has(service));
+        let own = self.calls.get(&of.id).into_iter().flatten();
+        let here = own.filter(|(environment, _)| *environment == place.environment);
         Some(QuotaUsage {
             calls: here.map(|(_, calls)| calls).sum(),
             resets,
@@ -111,8 +112,7 @@ impl Meter {
         })
     }
 
-    /// The counts that gateways have reported of the applications of subscriptions in a time; `None`: nothing is
-    /// counted here.
+    /// The counts that gateways have reported of subscriptions in a time; `None`: nothing is counted here.
     ///
     /// # Errors
     /// The store of analytics does not answer.
@@ -124,16 +124,16 @@ impl Meter {
         let Some(analytics) = &self.analytics else {
             return Ok(None);
         };
-        let (mut applications, mut plans) = (BTreeSet::new(), BTreeSet::new());
+        let (mut subscriptions, mut plans) = (BTreeSet::new(), BTreeSet::new());
         for subscription in of {
-            applications.insert(subscription.application.clone());
+            subscriptions.insert(subscription.id.clone());
             plans.insert(subscription.plan.clone());
         }
         // A window begins with a moment of no length, which cannot be asked for.
         let query = Query::of("calls", from, to.max(from + 1));
-        let by_service = Query {
+        let by_environment = Query {
             metrics: vec!["calls".to_owned(), "refused".to_owned()],
-            group_by: vec!["consumer".to_owned(), "service".to_owned()],
+            group_by: vec!["subscription".to_owned(), "environment".to_owned()],
             ..query.clone()
         };
         let nameless = Query {
@@ -143,12 +143,12 @@ impl Meter {
         };
         let mut reported = ReportedUsage::default();
         let name = |frame: &Frame, dimension: &str| frame.group.get(dimension).cloned().unwrap_or_default();
-        for frame in frames_of(analytics, &by_service, ("consumer", applications), to).await? {
+        for frame in frames_of(analytics, &by_environment, ("subscription", subscriptions), to).await? {
             let value = |metric: &str| frame.total.get(metric).copied().flatten().unwrap_or(0.0);
             // Calls that the gateway refused did not count. Counts are whole.
             let calls = (value("calls") - value("refused")).max(0.0) as u64;
-            let known = reported.calls.entry(name(&frame, "consumer")).or_default();
-            known.push((name(&frame, "service"), calls));
+            let known = reported.calls.entry(name(&frame, "subscription")).or_default();
+            known.push((name(&frame, "environment"), calls));
         }
         for frame in frames_of(analytics, &nameless, ("plan", plans), to).await? {
             let about = (name(&frame, "environment"), name(&frame, "plan"));

@@ -189,6 +189,7 @@ const NOT_USED: Record<string, string> = {
   settleLimits: 'gateways make it',
   followConfiguration: 'gateways make it',
   deliverAnalytics: 'gateways make it',
+  deliverCalls: 'gateways make it',
   lintVersion: 'the dry run of a draft lints, too',
   getDeveloper: 'the list of developers holds the same',
   getOpenapi: 'it describes the API to programs',

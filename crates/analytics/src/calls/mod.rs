@@ -14,6 +14,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+/// Lines that a gateway delivers to a control plane at once, at most.
+pub const MAX_DELIVERED: usize = 500;
+/// Bytes of the texts of a delivered line at most.
+const MAX_TEXTS: usize = 16_384;
+
 /// A call of the request log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CallLine {
@@ -71,6 +76,12 @@ pub struct CallLine {
 }
 
 impl CallLine {
+    /// Whether its texts are as short as those that gateways write.
+    pub fn is_short(&self) -> bool {
+        let texts = self.texts().into_iter().chain([&self.headers]);
+        texts.map(|text| text.len()).sum::<usize>() <= MAX_TEXTS
+    }
+
     /// Its texts but the headers, in an order that never changes.
     pub(crate) fn texts(&self) -> [&Arc<str>; 16] {
         [

@@ -37,7 +37,7 @@ enum Destination {
 }
 
 /// The outcome of a delivery.
-enum DeliveryResult {
+pub(super) enum DeliveryResult {
     Over,
     /// It is not taken, and would not be another time.
     Refused(String),
@@ -228,7 +228,9 @@ impl Remote {
 impl Destination {
     async fn take(&self, bytes: Vec<u8>) -> Result<DeliveryResult, String> {
         match self {
-            Self::Control { url, token } => over_http(url, token.as_deref(), bytes).await,
+            Self::Control { url, token } => {
+                post(url, token.as_deref(), ("application/octet-stream", bytes)).await
+            }
             Self::Store(analytics) => {
                 let batch = match Batch::decode(&bytes) {
                     Ok(batch) => batch,
@@ -246,14 +248,19 @@ impl Destination {
     }
 }
 
-async fn over_http(url: &str, token: Option<&str>, body: Vec<u8>) -> Result<DeliveryResult, String> {
+/// Posts a body of a type to a control plane.
+pub(super) async fn post(
+    url: &str,
+    token: Option<&str>,
+    (content_type, body): (&str, Vec<u8>),
+) -> Result<DeliveryResult, String> {
     let call = ClientRequest {
         method: Method::POST,
         body,
         ..ClientRequest::get(url)
     };
     let call = call
-        .header("content-type", "application/octet-stream")
+        .header("content-type", content_type)
         .token(token);
     let (status, answer) = call.make().await.map_err(|error| error.to_string())?;
     let detail = format!("{status}: {}", String::from_utf8_lossy(&answer));

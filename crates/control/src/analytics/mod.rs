@@ -5,6 +5,7 @@
 
 pub mod alerting;
 pub mod backlog;
+pub mod call_delivery;
 pub mod clickhouse;
 pub mod delivery;
 pub mod marks;
@@ -12,6 +13,7 @@ pub mod reporting;
 pub mod sampler;
 
 pub use backlog::Backlog;
+pub use call_delivery::CallDelivery;
 pub use delivery::Delivery;
 
 use crate::outbox::Outbox;

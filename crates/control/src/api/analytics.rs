@@ -1,6 +1,7 @@
 //! Analytics in Weir's own API: the definition, queries (also as CSV), the request log, and calls as they end.
 
 use super::Api;
+use super::json_body::JsonBody;
 use super::problem::Problem;
 use crate::access::{Action, Caller, NoAudit, Scope};
 use crate::analytics::{Analytics, now};
@@ -21,7 +22,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
 use weir_analytics::batch::Batch;
-use weir_analytics::calls::{CallOwner, CallSearchResponse, Search};
+use weir_analytics::calls::{CallLine, CallOwner, CallSearchResponse, MAX_DELIVERED, Search};
 use weir_analytics::query::{QueryError, TimePoint, time};
 use weir_analytics::{IngestResult, StoreError, csv, definition};
 use weir_model::{Diagnostic, DocPath};
@@ -33,6 +34,11 @@ const LIVE_LINES: usize = 200;
 const MAX_WAITING: usize = 64;
 /// How often it is said that the live view goes on.
 const BEATS: u32 = 50;
+/// Lines of gateways that wait to be written, at most: then gateways wait, and drop their oldest.
+const MAX_UNWRITTEN: usize = 100_000;
+/// How far the clock of a gateway may go before this one's, and how old its lines may be, in milliseconds.
+const AHEAD_MS: u64 = 300_000;
+const OLD_MS: u64 = 3_600_000;
 
 impl Api {
     /// The analytics of this process.
@@ -323,4 +329,49 @@ pub async fn deliver(
         .with(move |kept| kept.store.ingest(&batch, now()));
     let is_duplicate = ingested.await.map_err(failed)? == IngestResult::Duplicate;
     Ok((Extension(NoAudit), Json(json!({ "duplicate": is_duplicate }))).into_response())
+}
+
+/// Lines of a gateway's request log.
+#[derive(Deserialize, JsonSchema)]
+pub struct DeliveredCalls {
+    /// The lines.
+    calls: Vec<CallLine>,
+}
+
+/// Takes lines of a gateway's request log. Lines whose time cannot be are left out.
+pub async fn deliver_calls(
+    State(api): State<Arc<Api>>,
+    Path(name): Path<String>,
+    Extension(caller): Extension<Caller>,
+    JsonBody(DeliveredCalls { calls: mut lines }): JsonBody<DeliveredCalls>,
+) -> Result<Response, Problem> {
+    api.options
+        .gateways
+        .speak_for(&name, &caller, SystemTime::now())?;
+    if lines.len() > MAX_DELIVERED || !lines.iter().all(CallLine::is_short) {
+        let detail = format!("expected at most {MAX_DELIVERED} lines, as gateways write them");
+        return Err(Problem::bad(detail));
+    }
+    let may_follow = |environment: &str| {
+        let scope = Scope::Environment(environment.to_owned());
+        environment.is_empty() || caller.can(Action::ConfigurationFollow, &scope)
+    };
+    if let Some(line) = lines.iter().find(|line| !may_follow(&line.environment)) {
+        let detail = format!("the environment '{}' is not one of this gateway", line.environment);
+        return Err(Problem::forbidden(detail));
+    }
+    let log = &api.analytics()?.kept().log;
+    if log.waiting() > MAX_UNWRITTEN {
+        let detail = "more lines come than are written; try again later";
+        return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail));
+    }
+    let now_ms = now() * 1_000;
+    let times = now_ms.saturating_sub(OLD_MS)..now_ms + AHEAD_MS;
+    lines.retain(|line| times.contains(&line.time));
+    let (count, gateway) = (lines.len(), Arc::<str>::from(name));
+    log.add(lines.into_iter().map(|line| CallLine {
+        gateway: Arc::clone(&gateway),
+        ..line
+    }));
+    Ok((Extension(NoAudit), Json(json!({ "taken": count }))).into_response())
 }

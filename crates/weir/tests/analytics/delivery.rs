@@ -177,6 +177,15 @@ fn gateways_deliver_and_wait_while_the_control_plane_is_away() {
             .get("ok")
             .is_some_and(|calls| *calls >= 401.0 && *calls < before)
     });
+    // Single calls are found there, too.
+    until("lines of the request log are delivered", || {
+        let path = "/api/v1/analytics/calls?route=ok";
+        let found = Call::get(&control.console(), path).make().expect(200).json();
+        let calls = found["calls"].as_array().expect("a list");
+        calls
+            .iter()
+            .any(|call| call["gateway"] == "edge" && call["status"] == 200)
+    });
     let told = |control: &Weir| super::totals(control, "calls", "route", &json!({ "route": "ok" }))["ok"];
     let first = told(&control);
     control.kill();
@@ -193,4 +202,51 @@ fn gateways_deliver_and_wait_while_the_control_plane_is_away() {
     });
     repeat(&gateway.proxy(), "/ok", "", 10, 200);
     until("and what came after", || told(&control) == first + 310.0);
+}
+
+/// What a gateway delivers of its request log is bounded, is in its name, and is of now.
+#[test]
+fn lines_of_the_request_log_are_taken_as_gateways_write_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let weir = Weir::start(
+        folder.path(),
+        &["--role", "control", "--data", "data", "--console", "127.0.0.1:0"],
+    );
+    let line = |time: u64, path: &str| {
+        let call = weir_analytics::calls::CallLine {
+            time,
+            weight: 1,
+            status: 200,
+            gateway: "another".into(),
+            path: path.into(),
+            ..Default::default()
+        };
+        json!(call)
+    };
+    let now_ms = now() * 1_000;
+    let good = line(now_ms, "/good");
+    for (calls, status, taken) in [
+        (vec![good.clone()], 200, 1),
+        (vec![], 200, 0),
+        (vec![line(now_ms - 7_200_000, "/old"), line(now_ms + 3_600_000, "/new")], 200, 0),
+        (vec![good.clone(); 501], 400, 0),
+        (vec![line(now_ms, &"a".repeat(20_000))], 400, 0),
+        (vec![json!({ "time": now_ms })], 422, 0),
+    ] {
+        let body = json!({ "calls": calls }).to_string();
+        let call = Call::new("POST", &weir.console(), "/api/v1/gateways/edge/calls").body(&body);
+        let answer = call.make().expect(status);
+        if status == 200 {
+            assert_eq!(answer.json(), json!({ "taken": taken }));
+        }
+    }
+    let found = Call::get(&weir.console(), "/api/v1/analytics/calls");
+    let found = found.make().expect(200).json();
+    let found: Vec<_> = found["calls"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|it| (it["gateway"].clone(), it["path"].clone()))
+        .collect();
+    assert_eq!(found, [(json!("edge"), json!("/good"))]);
 }

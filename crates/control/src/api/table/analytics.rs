@@ -66,6 +66,17 @@ pub(super) fn of_analytics() -> Vec<Operation> {
         .partial()
         .body_of("application/octet-stream", None)
         .answers::<Map<String, Value>>(),
+        Operation::post(
+            "/api/v1/gateways/{name}/calls",
+            "deliverCalls",
+            Action::ConfigurationFollow,
+            analytics::deliver_calls,
+        )
+        .about("Gateways", "Takes lines of a gateway's request log")
+        .description("At most 500, each of an environment that the gateway may follow.")
+        .partial()
+        .body::<analytics::DeliveredCalls>()
+        .answers::<Map<String, Value>>(),
         Operation::get(RULES, "listAlertRules", read, alerts::list)
             .about("Alerts", "Lists alert rules, and how they stand")
             .description("A caller with the right in parts only sees those whose filters name such parts.")

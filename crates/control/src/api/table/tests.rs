@@ -129,6 +129,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("searchCalls", ANALYSTS),
     ("followCalls", ANALYSTS),
     ("deliverAnalytics", &["gateway", "admin"]),
+    ("deliverCalls", &["gateway", "admin"]),
     ("listAlertRules", ANALYSTS),
     ("createAlertRule", &["write", "admin", "operator"]),
     ("getAlertRule", ANALYSTS),

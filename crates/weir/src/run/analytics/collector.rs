@@ -12,7 +12,7 @@ use weir_analytics::calls::CallLine;
 use weir_analytics::clients::AgentFamilies;
 use weir_analytics::privacy::{AddressWriter, HiddenFields, Privacy};
 use weir_control::analytics::sampler::Sampler;
-use weir_control::analytics::{Analytics, Delivery};
+use weir_control::analytics::{Analytics, CallDelivery, Delivery};
 use weir_proxy::{Calls, PublishedSnapshot};
 use weir_telemetry::calls::{AnalyticsStats, CallRecord, SampledRecord};
 
@@ -27,7 +27,7 @@ pub struct Collector {
     aggregator: Aggregator,
     tables: Tables,
     delivery: Delivery,
-    kept: Option<Analytics>,
+    log: CallSink,
     stats: Arc<AnalyticsStats>,
     interval: Duration,
     handed_over: Instant,
@@ -36,6 +36,24 @@ pub struct Collector {
     sampler: Sampler,
     hiding: PrivacyFilter,
     clients: Clients,
+}
+
+/// Where lines of the request log go.
+#[derive(Clone)]
+pub enum CallSink {
+    /// Into the log of this process.
+    Here(Analytics),
+    /// To the control plane that this gateway follows.
+    Control(Arc<CallDelivery>),
+}
+
+impl CallSink {
+    fn add(&self, lines: Vec<CallLine>) {
+        match self {
+            Self::Here(kept) => kept.kept().log.add(lines),
+            Self::Control(delivery) => delivery.add(lines),
+        }
+    }
 }
 
 /// The data of calls that is not kept.
@@ -95,7 +113,7 @@ impl Collector {
     pub fn new(
         calls: Arc<Calls<PublishedSnapshot>>,
         aggregator: Aggregator,
-        (delivery, kept): (Delivery, Option<Analytics>),
+        (delivery, log): (Delivery, CallSink),
         (stats, privacy): (Arc<AnalyticsStats>, Privacy),
         interval: Duration,
     ) -> Self {
@@ -104,7 +122,7 @@ impl Collector {
             aggregator,
             tables: Tables::new(),
             delivery,
-            kept,
+            log,
             stats,
             interval,
             handed_over: Instant::now(),
@@ -134,6 +152,9 @@ impl Collector {
     /// Waits until what was counted is stored or delivered.
     pub async fn finish(self, timeout: Duration) {
         self.delivery.finish(timeout).await;
+        if let CallSink::Control(calls) = &self.log {
+            calls.finish(timeout).await;
+        }
     }
 
     /// Empties the rings.
@@ -162,8 +183,8 @@ impl Collector {
                         .take_sampled(&mut self.aggregator, (&sampled, groups), hidden, ended_us);
                 lines.extend((!hidden.calls).then_some(line));
             });
-            if let Some(kept) = self.kept.as_ref().filter(|_| !lines.is_empty()) {
-                kept.kept().log.add(lines);
+            if !lines.is_empty() {
+                self.log.add(lines);
             }
             dropped += rings.dropped().0;
         }

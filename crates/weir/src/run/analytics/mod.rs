@@ -7,7 +7,7 @@ use super::plan::{Origin, RunMode, UsageError};
 use crate::args::{AnalyticsLocation, RoleArg, RunArgs};
 use crate::clock::unix_seconds;
 use anyhow::Context;
-use collector::Collector;
+use collector::{CallSink, Collector};
 use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use std::time::Duration;
 use weir_analytics::aggregate::Aggregator;
 use weir_analytics::privacy::{MAX_HEADERS, Privacy};
 use weir_control::analytics::clickhouse::ClickhouseServer;
-use weir_control::analytics::{Analytics, AnalyticsPaths, Backlog, Delivery, Options};
+use weir_control::analytics::{Analytics, AnalyticsPaths, Backlog, CallDelivery, Delivery, Options};
 use weir_proxy::{Calls, PublishedSnapshot};
 use weir_telemetry::calls::AnalyticsStats;
 use weir_telemetry::metrics;
@@ -128,13 +128,19 @@ impl Setup {
             return Ok(());
         };
         let stats = Arc::clone(&self.stats);
-        let delivery = match (&self.kept, &self.control) {
-            (Some(kept), _) if kept.kept().is_elsewhere => {
-                Delivery::to_store(kept.clone(), self.open_backlog()?, stats)
+        let (delivery, log) = match (&self.kept, &self.control) {
+            (Some(kept), _) => {
+                let delivery = match kept.kept().is_elsewhere {
+                    true => Delivery::to_store(kept.clone(), self.open_backlog()?, stats),
+                    false => Delivery::here(kept.clone(), stats)?,
+                };
+                (delivery, CallSink::Here(kept.clone()))
             }
-            (Some(kept), _) => Delivery::here(kept.clone(), stats)?,
             (None, Some((url, token))) => {
-                Delivery::to_control((url, token.clone()), gateway, self.open_backlog()?, stats)
+                let calls = CallDelivery::start(url, token.clone(), gateway);
+                let backlog = self.open_backlog()?;
+                let delivery = Delivery::to_control((url, token.clone()), gateway, backlog, stats);
+                (delivery, CallSink::Control(calls))
             }
             (None, None) => return Ok(()),
         };
@@ -142,7 +148,7 @@ impl Setup {
         let collector = Collector::new(
             Arc::clone(calls),
             aggregator,
-            (delivery, self.kept.clone()),
+            (delivery, log),
             (Arc::clone(&self.stats), self.privacy.clone()),
             self.interval,
         );

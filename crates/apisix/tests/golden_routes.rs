@@ -104,6 +104,58 @@ fn upstreams_keep_their_meaning() {
     }
 }
 
+/// Nodes of weight 0 get what APISIX gives them: nothing beside nodes of weight, and the calls that nobody else can take.
+#[test]
+fn nodes_without_weight_are_the_last_of_their_priority() {
+    let nodes = |list: &str| {
+        let nodes = list.split(' ').map(|node| {
+            let mut parts = node.split(['*', '^']);
+            let mut part = || parts.next().expect("host*weight^priority");
+            let (host, weight, priority) = (part(), part(), part());
+            format!("{{host: {host}, port: 1, weight: {weight}, priority: {priority}}}")
+        });
+        nodes.collect::<Vec<_>>().join(", ")
+    };
+    let checks = ", checks: {active: {http_path: /}}";
+    for (algorithm, checks, list, wanted) in [
+        // Without checks nothing ever makes a node of weight leave the turn.
+        ("roundrobin", "", "a*1^0 b*0^0", "a*1^0 b*0^0"),
+        ("roundrobin", checks, "a*1^0 b*0^0", "a*1^0 b*1^-1"),
+        ("roundrobin", checks, "a*3^0 b*2^0", "a*3^0 b*2^0"),
+        ("roundrobin", checks, "a*3^5 b*2^-7", "a*3^5 b*2^-7"),
+        // They come before the nodes of the next priority.
+        (
+            "roundrobin",
+            checks,
+            "a*3^5 b*0^5 c*2^-7 d*0^-7",
+            "a*3^0 b*1^-1 c*2^-2 d*1^-3",
+        ),
+        (
+            "roundrobin",
+            "",
+            "a*3^5 b*0^5 c*0^-7 d*0^-7",
+            "a*3^5 b*0^5 c*1^-7 d*1^-7",
+        ),
+        ("roundrobin", "", "a*0^0 b*0^0", "a*1^0 b*1^0"),
+        ("roundrobin", checks, "a*0^0 b*0^0", "a*1^0 b*1^0"),
+        ("least_conn", "", "a*1^0 b*0^0", "a*1^0 b*1^-1"),
+        ("ewma", checks, "a*1^0 b*0^0", "a*1^0 b*1^-1"),
+        ("chash", checks, "a*1^0 b*0^0", "a*1^0 b*0^0"),
+        ("chash", checks, "a*0^0", "a*1^0"),
+    ] {
+        let nodes = nodes(list);
+        let model = model(&format!(
+            "routes:\n- {{id: r, uri: /, upstream: {{type: {algorithm}, key: uri, nodes: [{nodes}]{checks}}}}}\n"
+        ));
+        let found: Vec<String> = model.upstreams[0]
+            .targets
+            .iter()
+            .map(|it| format!("{}*{}^{}", it.host, it.weight, it.priority))
+            .collect();
+        assert_eq!(found.join(" "), wanted, "{algorithm}{checks} {list}");
+    }
+}
+
 #[test]
 fn routes_keep_their_conditions() {
     let model = model(

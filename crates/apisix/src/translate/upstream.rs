@@ -2,6 +2,7 @@
 
 use super::checks;
 use crate::document::{Node, Timeout, Upstream};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use weir_model::{
     BalancingAlgorithm, Diagnostic, DocPath, HashOn, KeepalivePool, KeyPair, Scheme, Service, Target,
@@ -227,8 +228,7 @@ fn targets(
         }
         (None, None) => return Vec::new(),
     };
-    let is_single = nodes.len() == 1;
-    nodes
+    let mut targets: Vec<Target> = nodes
         .iter()
         .map(|node| Target {
             // The model writes IPv6 addresses without brackets.
@@ -239,11 +239,7 @@ fn targets(
                 .unwrap_or(&node.host)
                 .to_owned(),
             port: node.port.unwrap_or(standard_port),
-            // A node that is alone is called whatever its weight.
-            weight: match u32::try_from(node.weight).unwrap_or(u32::MAX) {
-                0 if is_single => 1,
-                weight => weight,
-            },
+            weight: u32::try_from(node.weight).unwrap_or(u32::MAX),
             priority: i32::try_from(node.priority).unwrap_or(if node.priority < 0 {
                 i32::MIN
             } else {
@@ -251,7 +247,48 @@ fn targets(
             }),
             zone: None,
         })
-        .collect()
+        .collect();
+    give_turns_to_weightless(&mut targets, &upstream.algorithm, upstream.checks.is_some());
+    targets
+}
+
+/// Weight 0 means no calls in the model. In APISIX it means none beside nodes of weight:
+/// - A node that is alone is called whatever its weight.
+/// - Where no node of a priority has weight, all of them are called in turn.
+/// - Where checks find every node of weight unhealthy, those without take over, before any lower priority. With
+///   `least_conn` a node of weight that failed the call is enough, and no checks are needed.
+///
+/// `chash` gives nodes without weight no place on its ring, so that they are never called.
+fn give_turns_to_weightless(targets: &mut [Target], algorithm: &str, has_checks: bool) {
+    if let [only] = targets {
+        only.weight = only.weight.max(1);
+        return;
+    }
+    if algorithm == "chash" || targets.iter().all(|target| target.weight > 0) {
+        return;
+    }
+    let weighted: BTreeSet<i32> = targets
+        .iter()
+        .filter(|target| target.weight > 0)
+        .map(|target| target.priority)
+        .collect();
+    let mut priorities: Vec<i32> = targets.iter().map(|target| target.priority).collect();
+    priorities.sort_unstable_by(|a, b| b.cmp(a));
+    priorities.dedup();
+    let is_last_resort = has_checks || algorithm == "least_conn";
+    for target in targets {
+        let has_rivals = weighted.contains(&target.priority);
+        let is_weightless = target.weight == 0;
+        if is_weightless && (!has_rivals || is_last_resort) {
+            target.weight = 1;
+        }
+        if is_last_resort {
+            // Each priority becomes two: after the nodes of weight come those without.
+            let rank = priorities.partition_point(|priority| *priority > target.priority);
+            let rank = i32::try_from(2 * rank + usize::from(is_weightless && has_rivals));
+            target.priority = -rank.unwrap_or(i32::MAX);
+        }
+    }
 }
 
 /// A name that is looked up. Only DNS is available, which the model's targets know by themselves.

@@ -157,6 +157,42 @@ fn refusals_have_the_originals_words() {
 }
 
 #[test]
+fn mirrors_that_cannot_be_served_are_left_out_alone() {
+    for (host, is_served) in [
+        ("http://127.0.0.1:1982", true),
+        ("https://127.0.0.1:1982", false),
+        ("grpc://127.0.0.1:1982", false),
+        ("grpcs://127.0.0.1:1982", false),
+    ] {
+        let (model, found) = read(
+            json!({"proxy-mirror": {"host": host}, "key-auth": {}}),
+            Settings::default(),
+        );
+        assert_eq!(model.routes.len(), 1, "{host}: {found:?}");
+        let names: Vec<&str> = model.routes[0]
+            .plugins
+            .iter()
+            .filter_map(|step| match step.plugin.as_ref()? {
+                PluginRef::Inline(instance) => Some(instance.name.as_str()),
+                PluginRef::Shared(id) => panic!("{id}"),
+            })
+            .collect();
+        let wanted: &[&str] = match is_served {
+            true => &["key-auth", "mirror"],
+            false => &["key-auth"],
+        };
+        assert_eq!(names, wanted, "{host}");
+        let found: Vec<String> = found
+            .iter()
+            .map(|it| format!("{:?} {}: {}", it.severity, it.path, it.message))
+            .collect();
+        let told = "Dropped routes[0].plugins.proxy-mirror.host: mirroring over TLS or gRPC is not available in this \
+                    version of Weir: calls are served without it";
+        assert_eq!(found, if is_served { vec![] } else { vec![told] }, "{host}");
+    }
+}
+
+#[test]
 fn zones_say_where_responses_are_kept() {
     let settings = |path: Option<&str>| {
         let mut settings = Settings::default();

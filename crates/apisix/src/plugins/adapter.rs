@@ -215,6 +215,15 @@ impl Warnings {
         });
     }
 
+    /// The plugin is left out for the field: only for plugins that calls may pass without.
+    pub fn left_out(&mut self, field: &'static str, what: &str) {
+        self.0.push(FieldRemark {
+            severity: Severity::Dropped,
+            field,
+            message: format!("{what} is not available in this version of Weir: calls are served without it"),
+        });
+    }
+
     /// The field cannot be served.
     pub fn not_available(&mut self, field: &'static str, what: &str) {
         self.error(field, format!("{what} is not available in this version of Weir"));

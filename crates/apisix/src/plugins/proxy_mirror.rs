@@ -66,7 +66,8 @@ impl PluginAdapter for ProxyMirror {
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
         if !options.host.starts_with("http://") {
-            notes.not_available("host", "mirroring over TLS or gRPC");
+            notes.left_out("host", "mirroring over TLS or gRPC");
+            return Ok(Value::Null);
         }
         let usual = Config::default();
         serde_json::to_value(Config {

@@ -250,6 +250,10 @@ fn documents_with_plugins_that_weir_lacks_are_the_same_from_file_and_store() {
         ),
         ("routes/c", route(json!({"rocketmq-logger": {}}))),
         ("routes/c", route(json!({"inspect": {}}))),
+        (
+            "routes/c",
+            route(json!({"proxy-mirror": {"host": "grpc://127.0.0.1:1"}})),
+        ),
         ("routes/c", route(json!({"example-plugin": {"i": 1}}))),
         ("routes/c", route(json!({"example-plugin": {"i": -1}}))),
         (

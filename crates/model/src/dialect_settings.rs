@@ -29,6 +29,11 @@ pub struct DialectSettings {
     /// Request headers whose names have other characters than letters, digits, `-` and `_` are dropped (as by NGINX).
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub plain_header_names: bool,
+    /// Path parameters (`/a;x=1`) are no part of what is matched, nor of what plugins see of the path; the upstream gets
+    /// them all the same, but where a route strips what it matched. Paths with `..;`, `.;`, or `;` directly behind a `/`
+    /// that is not the last are refused. As servlet containers read paths.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub strips_path_parameters: bool,
     /// The longest body, in bytes, in which `graphql_…` variables look for a query, instead of 1 MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graphql_max_bytes: Option<usize>,

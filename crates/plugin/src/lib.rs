@@ -36,6 +36,7 @@ mod line_end;
 mod log;
 mod log_broker;
 mod matched_pattern;
+mod path_parameters;
 mod plugin;
 mod redis;
 mod refusal;

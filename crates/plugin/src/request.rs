@@ -3,7 +3,8 @@
 use crate::body::{MAX_VARIABLE_BODY, ParsedBody};
 use crate::client_certificates::ClientCertificates;
 use crate::headers::Headers;
-use crate::uri;
+use crate::path_parameters::strip_parameters;
+use crate::uri::{self, InvalidPath, NormalForm};
 use crate::work::WorkBudget;
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -34,6 +35,8 @@ pub struct Request {
     pub raw_path: Vec<u8>,
     /// The path as it will be matched and forwarded (see the route table's normal form). Filters may change it.
     pub path: Vec<u8>,
+    /// The path with its parameters (`/a;x=1`), if `path` lacks them; else empty. It is what is forwarded.
+    pub path_with_parameters: Vec<u8>,
     /// Whether `path` has no escapes, as routes of this dialect are matched.
     pub path_is_decoded: bool,
     /// The query without its `?`, as written; `None` if there is no `?`.
@@ -97,6 +100,7 @@ impl Default for Request {
             method: Vec::new(),
             raw_path: Vec::new(),
             path: Vec::new(),
+            path_with_parameters: Vec::new(),
             path_is_decoded: false,
             query: None,
             host: Vec::new(),
@@ -169,6 +173,28 @@ impl Request {
         self.query = Some(memory);
     }
 
+    /// Finds out `path` by a dialect's rules: its normal form, and whether path parameters are part of what is matched.
+    ///
+    /// # Errors
+    /// If the path means nothing by these rules.
+    pub fn normalize_path(&mut self, form: NormalForm, strips_parameters: bool) -> Result<(), InvalidPath> {
+        self.path_is_decoded = form == NormalForm::Decoded;
+        self.path_with_parameters.clear();
+        form.apply(&self.raw_path, &mut self.path)?;
+        if strips_parameters && strip_parameters(&self.path, &mut self.path_with_parameters)? {
+            std::mem::swap(&mut self.path, &mut self.path_with_parameters);
+        }
+        Ok(())
+    }
+
+    /// The path that is forwarded where nothing rewrites it.
+    pub fn forwarded_path(&self) -> &[u8] {
+        match self.path_with_parameters.is_empty() {
+            true => &self.path,
+            false => &self.path_with_parameters,
+        }
+    }
+
     /// Sets the body to a copy of `body`, using memory of an earlier one.
     pub fn keep_body(&mut self, body: &[u8]) {
         let mut memory = std::mem::take(&mut self.spare_body);
@@ -181,6 +207,7 @@ impl Request {
         self.method.clear();
         self.raw_path.clear();
         self.path.clear();
+        self.path_with_parameters.clear();
         if let Some(mut query) = self.query.take() {
             query.clear();
             self.spare_query = query;
@@ -224,6 +251,7 @@ mod tests {
             method: b"POST".to_vec(),
             raw_path: b"/a%20b".to_vec(),
             path: b"/a b".to_vec(),
+            path_with_parameters: b"/a b;c".to_vec(),
             path_is_decoded: true,
             query: Some(b"q=1".to_vec()),
             host: b"h".to_vec(),

@@ -24,7 +24,11 @@ pub fn write_target(
     exchange: &Exchange,
     out: &mut Vec<u8>,
 ) {
-    let path = &exchange.request.path;
+    // What is stripped is a part of the path that was matched.
+    let path = match rewrite.strip_matched {
+        true => exchange.request.path.as_slice(),
+        false => exchange.request.forwarded_path(),
+    };
     let is_untouched = !rewrite.strip_matched && rewrite.base.is_none();
     if let Some(path) = &exchange.upstream_path {
         push_on_one_line(path, out);

@@ -15,7 +15,6 @@ use weir_http1::Framing;
 use weir_http1::body::BodyCursor;
 use weir_http1::request::RequestHead;
 use weir_model::DialectName;
-use weir_plugin::uri::NormalForm;
 use weir_plugin::{Exchange, Headers, MAX_VARIABLE_BODY, Refusal, RefusalKind};
 use weir_snapshot::{Action, Chain, DialectSettings, Route, RouteMatch, RouteTable, ServerTls};
 
@@ -262,12 +261,14 @@ impl<'c> RequestContext<'c> {
         let dialect = self.worker.shared.error_renderers.get(dialect);
         if request.raw_path == b"*" {
             request.path.clear();
+            request.path_with_parameters.clear();
             request.path.push(b'*');
             return dialect.takes_asterisk();
         }
-        let form = dialect.normal_form();
-        request.path_is_decoded = form == NormalForm::Decoded;
-        form.apply(&request.raw_path, &mut request.path).is_ok()
+        let strips_parameters = settings.strips_path_parameters;
+        request
+            .normalize_path(dialect.normal_form(), strips_parameters)
+            .is_ok()
     }
 
     /// Looks into a table some of whose conditions are over the request's body.

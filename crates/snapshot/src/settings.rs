@@ -15,6 +15,8 @@ pub struct DialectSettings {
     pub forwarded_from: Option<Vec<IpNet>>,
     /// Request headers whose names have other characters than letters, digits, `-` and `_` are dropped.
     pub plain_header_names: bool,
+    /// Path parameters are no part of what is matched.
+    pub strips_path_parameters: bool,
     /// The longest body in which `graphql_…` variables look for a query; `None`: as for other variables.
     pub graphql_max_bytes: Option<usize>,
     /// The charset of textual responses that name none.
@@ -28,6 +30,7 @@ impl DialectSettings {
         answer_expect: false,
         forwarded_from: None,
         plain_header_names: false,
+        strips_path_parameters: false,
         graphql_max_bytes: None,
         charset: None,
     };

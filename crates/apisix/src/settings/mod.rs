@@ -27,6 +27,8 @@ pub struct Settings {
     pub router: Option<Router>,
     /// `apisix.delete_uri_tail_slash`: a `/` at the end of a path does not count.
     pub delete_uri_tail_slash: bool,
+    /// `apisix.normalize_uri_like_servlet`: path parameters (`/a;x=1`) do not count for routes and plugins.
+    pub strips_path_parameters: bool,
     /// `apisix.show_upstream_status_in_response_header`: every answer says the upstream's status, not only of
     /// failures.
     pub shows_upstream_status: bool,
@@ -177,6 +179,7 @@ impl Default for Settings {
         Self {
             router: None,
             delete_uri_tail_slash: false,
+            strips_path_parameters: false,
             shows_upstream_status: false,
             cache: CacheSettings {
                 ttl_seconds: 10,

@@ -187,6 +187,7 @@ impl Reader {
             .take_as(&tokens, "true or false", Value::as_bool)?
             .unwrap_or(true);
         settings.delete_uri_tail_slash = self.flag(&["apisix", "delete_uri_tail_slash"])?;
+        settings.strips_path_parameters = self.flag(&["apisix", "normalize_uri_like_servlet"])?;
         settings.shows_upstream_status = self.flag(&["apisix", "show_upstream_status_in_response_header"])?;
         let keys = "a key, or a list of keys, of 16 or 32 characters";
         settings.keyring = self.take_as(&["apisix", "data_encryption", "keyring"], keys, keyring)?;

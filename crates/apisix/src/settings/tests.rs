@@ -25,6 +25,7 @@ fn what_changes_routes_and_plugins_is_read() {
 apisix:
   router: {http: radixtree_uri, ssl: radixtree_sni}
   delete_uri_tail_slash: true
+  normalize_uri_like_servlet: true
   disable_upstream_healthcheck: true
   id: edge-1.example
   enable_server_tokens: false
@@ -50,6 +51,7 @@ graphql: {max_size: 100}
     assert!(told.is_empty(), "{told:?}");
     assert_eq!(settings.router, Some(Router::RadixtreeUri));
     assert!(settings.delete_uri_tail_slash && settings.shows_upstream_status);
+    assert!(settings.strips_path_parameters);
     assert_eq!(settings.trusted_addresses.len(), 2);
     assert!(settings.has_no_health_checks);
     assert_eq!(

@@ -226,6 +226,7 @@ fn dialect_settings(settings: &Settings) -> DialectSettings {
             header: settings.real_ip.header.clone(),
             trusted: settings.real_ip.from.clone(),
         }),
+        strips_path_parameters: settings.strips_path_parameters,
         graphql_max_bytes: (settings.graphql_max_bytes != MAX_VARIABLE_BODY)
             .then_some(settings.graphql_max_bytes),
         charset: Some(DefaultCharset::of_texts("utf-8")),

@@ -25,6 +25,7 @@ use verdict::Work;
 use weir_dialect::DialectSet;
 use weir_model::{DialectName, DocPath, Model, Respond, Route, RouteTarget};
 use weir_plugin::error_renderer::ErrorRenderer;
+use weir_plugin::uri::InvalidPath;
 use weir_plugin::{Exchange, Registry, system_clock};
 use weir_snapshot::{Chain, MatchExplanation, Snapshot, Verdict};
 
@@ -62,9 +63,7 @@ impl Explainer<'_> {
         };
         let mut winner = None;
         for table in &self.snapshot.tables {
-            let request = &mut exchange.request;
-            let form = self.renderer(table.dialect).normal_form();
-            if form.apply(&request.raw_path, &mut request.path).is_err() {
+            if self.read_path(table.dialect, &mut exchange).is_err() {
                 if winner.is_none() {
                     let because =
                         "the path leads above the root, holds a broken escape, or can be read in two ways"
@@ -99,14 +98,19 @@ impl Explainer<'_> {
         let mut exchange = Exchange::new(system_clock, 1);
         call.fill(&mut exchange.request);
         for table in &self.snapshot.tables {
-            let request = &mut exchange.request;
-            let form = self.renderer(table.dialect).normal_form();
-            form.apply(&request.raw_path, &mut request.path).ok()?;
+            self.read_path(table.dialect, &mut exchange).ok()?;
             if let Some(found) = table.find(&mut exchange) {
                 return Some(found.route as usize);
             }
         }
         None
+    }
+
+    /// Finds out the path of a call by the rules of a dialect.
+    fn read_path(&self, dialect: DialectName, exchange: &mut Exchange) -> Result<(), InvalidPath> {
+        let form = self.renderer(dialect).normal_form();
+        let strips_parameters = self.snapshot.settings(dialect).strips_path_parameters;
+        exchange.request.normalize_path(form, strips_parameters)
     }
 
     fn renderer(&self, dialect: DialectName) -> Arc<dyn ErrorRenderer> {
@@ -183,10 +187,7 @@ impl Explainer<'_> {
         call.fill(&mut exchange.request);
         exchange.request.body = Some(call.body.clone().into_bytes());
         let renderer = self.renderer(dialect);
-        let form = renderer.normal_form();
-        exchange.request.path_is_decoded = form == weir_plugin::uri::NormalForm::Decoded;
-        let request = &mut exchange.request;
-        if form.apply(&request.raw_path, &mut request.path).is_err() {
+        if self.read_path(dialect, &mut exchange).is_err() {
             return;
         }
         if let Some(winner) = winner {

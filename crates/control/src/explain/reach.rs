@@ -105,10 +105,7 @@ impl Explainer<'_> {
         call.fill(&mut exchange.request);
         exchange.request.body = Some(Vec::new());
         let renderer = self.renderer(reach.dialect);
-        let form = renderer.normal_form();
-        exchange.request.path_is_decoded = form == weir_plugin::uri::NormalForm::Decoded;
-        let request = &mut exchange.request;
-        if form.apply(&request.raw_path, &mut request.path).is_err() {
+        if self.read_path(reach.dialect, &mut exchange).is_err() {
             reach.verdict = ReachKind::Depends;
             return;
         }

@@ -14,9 +14,7 @@ impl Explainer<'_> {
         call.fill(&mut exchange.request);
         let mut takers = Vec::new();
         for table in &self.snapshot.tables {
-            let request = &mut exchange.request;
-            let form = self.renderer(table.dialect).normal_form();
-            if form.apply(&request.raw_path, &mut request.path).is_err() {
+            if self.read_path(table.dialect, &mut exchange).is_err() {
                 break;
             }
             let holding = table.explain(&mut exchange).into_iter();

@@ -226,8 +226,8 @@ impl Source {
         if self.path_of_call {
             let mut target = Vec::with_capacity(request.path.len());
             match request.path_is_decoded {
-                true => escape_path(&request.path, &mut target),
-                false => escape_controls(&request.path, &mut target),
+                true => escape_path(request.forwarded_path(), &mut target),
+                false => escape_controls(request.forwarded_path(), &mut target),
             }
             server.target = String::from_utf8_lossy(&target).into_owned();
             key.extend_from_slice(server.target.as_bytes());

@@ -134,8 +134,8 @@ impl MirrorFilter {
             (prefix, _) => {
                 out.extend_from_slice(prefix.as_deref().unwrap_or_default().as_bytes());
                 match self.config.decoded_paths {
-                    true => escape_path(&request.path, out),
-                    false => escape_controls(&request.path, out),
+                    true => escape_path(request.forwarded_path(), out),
+                    false => escape_controls(request.forwarded_path(), out),
                 }
             }
         }

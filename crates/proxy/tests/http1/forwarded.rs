@@ -52,6 +52,53 @@ fn what_untrusted_peers_say_is_gone_before_anything_looks() {
     }
 }
 
+/// Routes and plugins see paths as a servlet container does, which gets them as they came.
+#[test]
+fn path_parameters_count_for_the_upstream_only() {
+    let upstream = Upstream::bind();
+    let address = upstream.address;
+    let seen = upstream.serve(|_| answer("ok"));
+    let service = |name: &str| json!({"name": name, "url": format!("http://{address}")});
+    let route = |name: &str, path: &str, strip: bool| {
+        json!({
+            "name": name, "match": [{"path": path}], "to": {"service": name},
+            "path": {"strip_matched": strip, "base": (name == "based").then_some("/base")},
+        })
+    };
+    let gateway = TestGateway::start(json!({
+        "dialect_settings": [{"strips_path_parameters": true}],
+        "services": [service("plain"), service("based"), service("stripped")],
+        "routes": [
+            route("plain", "=/a/b", false),
+            route("based", "=/based", false),
+            route("stripped", "/stripped", true),
+        ],
+    }));
+    let mut client = gateway.connect();
+    for (target, wanted) in [
+        ("/a/b", Ok("/a/b")),
+        ("/a;x=1/b;y?q;z", Ok("/a;x=1/b;y?q;z")),
+        ("/a/b;", Ok("/a/b;")),
+        ("/based;x", Ok("/base/based;x")),
+        ("/stripped;x/y;z", Ok("/y")),
+        ("/a/b;x/", Err(404)),
+        ("/c/..;/a/b", Err(400)),
+        ("/a/.;/b", Err(400)),
+        ("/a/;/b", Err(400)),
+    ] {
+        client.send(format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        let status = client.response_to("GET").unwrap().head.status();
+        match wanted {
+            Ok(line) => {
+                assert_eq!(status, 200, "{target}");
+                let found = seen.lock().unwrap().pop().expect("a call").head.line;
+                assert_eq!(found, format!("GET {line} HTTP/1.1"), "{target}");
+            }
+            Err(wanted) => assert_eq!(status, wanted, "{target}"),
+        }
+    }
+}
+
 /// For conditions and keys of limits, `-` and `_` are one.
 #[test]
 fn twins_of_what_untrusted_peers_say_are_gone_too() {

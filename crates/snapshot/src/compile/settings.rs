@@ -44,6 +44,7 @@ pub(super) fn compile(
             forwarded_from: table.forwarded_from.clone(),
             answer_expect: table.answer_expect,
             plain_header_names: table.plain_header_names,
+            strips_path_parameters: table.strips_path_parameters,
             graphql_max_bytes: table.graphql_max_bytes,
             charset: table.charset.as_ref().map(|charset| Charset {
                 parameter: format!("; charset={}", charset.name).into_bytes(),

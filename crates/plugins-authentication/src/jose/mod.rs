@@ -7,12 +7,14 @@
 mod generate;
 mod jwe;
 mod jwk;
+mod key_kind;
 mod keys;
 mod sign;
 mod token;
 
 pub use generate::generate;
 pub(crate) use jwe::{DecryptionKey, Jwe};
+pub use key_kind::private_key_kind;
 pub use keys::KeySet;
 pub(crate) use sign::SigningKey;
 pub use token::{Jws, JwsError};

@@ -1,6 +1,8 @@
 //! APISIX's checks of `openid-connect` that its schema does not have.
 
+use crate::schema::is_secret_reference;
 use serde_json::{Map, Value};
+use weir_plugins::jose::private_key_kind;
 use weir_plugins::request_validation::check_schema;
 
 /// A plugin's configuration.
@@ -166,6 +168,40 @@ fn assertion(config: &Config) -> Result<(), String> {
         (None, Some(secret)) if !is_symmetric => Err(format!(
             "{what} \"{algorithm}\" is asymmetric and cannot be used with the client_secret_jwt selected by \
              \"{secret}\""
+        )),
+        (Some(_), None) => assertion_key(config, algorithm),
+        _ => Ok(()),
+    }
+}
+
+/// The key by which the client signs who it is: the algorithm must be one for such keys.
+fn assertion_key(config: &Config, algorithm: &str) -> Result<(), String> {
+    let field = "client_rsa_private_key";
+    let (wanted, wanted_curve) = match algorithm {
+        "RS256" | "RS512" => ("RSA", None),
+        "ES256" => ("EC", Some("P-256")),
+        "ES512" => ("EC", Some("P-521")),
+        _ => return Ok(()),
+    };
+    let Some(key) = text(config, field).filter(|key| !is_secret_reference(key)) else {
+        return Ok(());
+    };
+    let Some((kind, curve)) = private_key_kind(key) else {
+        return Err(match key.contains("-----BEGIN PUBLIC KEY-----") {
+            true => format!("property \"{field}\" has no private key in it"),
+            false => format!(
+                "property \"{field}\" is not a valid key: expected a private key in PEM, not encrypted, of RSA with at \
+                 least 2048 bits or of EC"
+            ),
+        });
+    };
+    let what = format!("property \"client_jwt_assertion_alg\" \"{algorithm}\" requires");
+    if kind != wanted {
+        return Err(format!("{what} an {wanted} \"{field}\""));
+    }
+    match (wanted_curve, curve.unwrap_or_default()) {
+        (Some(wanted), found) if wanted != found => Err(format!(
+            "{what} a \"{field}\" on curve \"{wanted}\", got \"{found}\""
         )),
         _ => Ok(()),
     }

@@ -63,6 +63,14 @@ impl PluginAdapter for OpenidConnect {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
+    use aws_lc_rs::rand::SystemRandom;
+    use aws_lc_rs::rsa::{KeyPair, KeySize};
+    use aws_lc_rs::signature::{
+        ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P521_SHA512_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair,
+    };
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
     use serde_json::json;
 
     fn checked(config: &Value) -> Result<(), String> {
@@ -113,6 +121,65 @@ mod tests {
             ),
         ] {
             assert_eq!(checked(&config), Err(words.to_owned()), "{config}");
+        }
+    }
+
+    #[test]
+    fn algorithms_of_assertions_must_fit_their_keys() {
+        let pem = |der: &[u8]| {
+            let body = STANDARD.encode(der);
+            format!("-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n")
+        };
+        let on_curve = |curve| {
+            let made = EcdsaKeyPair::generate_pkcs8(curve, &SystemRandom::new()).expect("a key");
+            pem(made.as_ref())
+        };
+        let rsa = KeyPair::generate(KeySize::Rsa2048).expect("a key");
+        let rsa = pem(AsDer::<Pkcs8V1Der<'_>>::as_der(&rsa).expect("a key").as_ref());
+        let p256 = on_curve(&ECDSA_P256_SHA256_FIXED_SIGNING);
+        let p521 = on_curve(&ECDSA_P521_SHA512_FIXED_SIGNING);
+        let ed25519 = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).expect("a key");
+        let ed25519 = pem(ed25519.as_ref());
+        let public = "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----";
+        let invalid = "property \"client_rsa_private_key\" is not a valid key: expected a private key in PEM, not \
+                       encrypted, of RSA with at least 2048 bits or of EC";
+        let not_rsa =
+            "property \"client_jwt_assertion_alg\" \"RS256\" requires an RSA \"client_rsa_private_key\"";
+        let not_ec =
+            "property \"client_jwt_assertion_alg\" \"ES256\" requires an EC \"client_rsa_private_key\"";
+        let other_curve = "property \"client_jwt_assertion_alg\" \"ES512\" requires a \"client_rsa_private_key\" on \
+                           curve \"P-521\", got \"P-256\"";
+        for (algorithm, key, wanted) in [
+            ("RS256", rsa.as_str(), Ok(())),
+            ("RS512", &rsa, Ok(())),
+            ("ES256", &p256, Ok(())),
+            ("ES512", &p521, Ok(())),
+            ("ES256", "$secret://vault/1/key", Ok(())),
+            ("ES256", &rsa, Err(not_ec)),
+            ("ES256", &ed25519, Err(not_ec)),
+            ("ES512", &p256, Err(other_curve)),
+            ("RS256", &p256, Err(not_rsa)),
+            ("RS256", "k", Err(invalid)),
+            (
+                "RS256",
+                public,
+                Err("property \"client_rsa_private_key\" has no private key in it"),
+            ),
+        ] {
+            let mut config = json!({
+                "session": {"secret": "0123456789abcdef"}, "client_id": "a", "discovery": "https://a",
+                "token_endpoint_auth_method": "private_key_jwt", "client_rsa_private_key": key,
+                "client_jwt_assertion_alg": algorithm,
+            });
+            assert_eq!(
+                checked(&config),
+                wanted.map_err(str::to_owned),
+                "{algorithm} {key}"
+            );
+            // What no endpoint is shown does not matter.
+            config["token_endpoint_auth_method"] = json!("client_secret_basic");
+            config["client_secret"] = json!("b");
+            assert_eq!(checked(&config), Ok(()), "{algorithm} {key}");
         }
     }
 

@@ -5,8 +5,9 @@
 //! status: 301
 //! ```
 //!
-//! Security: if a `location` begins with text from callers, they decide where others are sent. Characters that a header
-//! cannot hold are removed from the address.
+//! Security: if a `location` begins with text from callers, they decide where others are sent. An address that begins with
+//! `//` or `/\`, which browsers take for the name of a host, gets `/.` in front, unless it is configured so. Characters that a
+//! header cannot hold are removed from the address.
 
 use regex::bytes::Regex;
 use schemars::JsonSchema;
@@ -116,6 +117,12 @@ impl Plugin for Redirect {
                 "expected exactly one of 'location', 'pattern' and 'to_https'",
             );
         }
+        let written = config.location.as_ref();
+        let written = written.or(config.pattern.as_ref().map(|it| &it.replacement));
+        let names_host = written.is_some_and(|written| {
+            let plain = written.split('$').next().unwrap_or_default();
+            begins_with_host(plain.as_bytes())
+        });
         let to = if config.to_https {
             Some(RedirectTarget::Https {
                 port: config.https_port.filter(|port| *port != 443),
@@ -146,6 +153,7 @@ impl Plugin for Redirect {
         match (to, faults.is_empty()) {
             (Some(to), true) => Ok(Arc::new(RedirectFilter {
                 to,
+                names_host: names_host && !config.keep_path,
                 keep_path: config.keep_path,
                 append_query: config.append_query,
                 escape: config.escape,
@@ -165,9 +173,19 @@ fn end_of_origin(address: &str) -> usize {
         .map_or(address.len(), |end| host + end)
 }
 
+/// Whether browsers take what stands behind the first two characters for the name of a host: `\` is a `/` to them, and
+/// tabs are nothing.
+fn begins_with_host(address: &[u8]) -> bool {
+    let mut letters = address.iter().filter(|byte| !matches!(byte, b'\t' | b' '));
+    let mut is_slash = || letters.next().is_some_and(|byte| matches!(byte, b'/' | b'\\'));
+    is_slash() && is_slash()
+}
+
 /// An instance of `redirect`.
 struct RedirectFilter {
     to: RedirectTarget,
+    /// Whether the address begins with `//` by configuration.
+    names_host: bool,
     keep_path: bool,
     append_query: bool,
     escape: bool,
@@ -193,6 +211,7 @@ impl RedirectFilter {
         let request = &exchange.request;
         let mut address = Vec::new();
         let mut status = self.status;
+        let mut by_owner = self.names_host;
         match &self.to {
             RedirectTarget::Fixed(fixed) => address.extend_from_slice(fixed),
             RedirectTarget::Template(template) => {
@@ -206,6 +225,7 @@ impl RedirectFilter {
                     .collect();
                 let text = request.path.clone();
                 let matched = captures.get(0)?.range();
+                by_owner &= matched.start == 0;
                 let found = RegexMatch { text, groups };
                 address.extend_from_slice(&request.path[..matched.start]);
                 template.render(exchange, &found, &mut address);
@@ -245,6 +265,9 @@ impl RedirectFilter {
             );
         }
         address.retain(|byte| *byte == b'\t' || (*byte >= 0x20 && *byte != 0x7f));
+        if !by_owner && begins_with_host(&address) {
+            address.splice(..0, *b"/.");
+        }
         Some((address, status))
     }
 }

@@ -84,6 +84,54 @@ fn callers_are_sent_elsewhere() {
     }
 }
 
+/// Browsers take `//` and what is like it to them for the name of a host.
+#[test]
+fn callers_choose_no_other_host() {
+    let location = |text: &str| json!({"location": text});
+    let pattern = |pattern: &str, replacement: &str| json!({"pattern": {"pattern": pattern, "replacement": replacement}});
+    for (config, path, expected) in [
+        (location("$uri"), "/\\evil.test", "/./\\evil.test"),
+        (location("$uri"), "//evil.test", "/.//evil.test"),
+        (location("$uri"), "/\t/evil.test", "/./\t/evil.test"),
+        (location("$uri"), "/\n\\evil.test", "/./\\evil.test"),
+        (location("$uri"), "/a\\evil.test", "/a\\evil.test"),
+        (location("/$uri"), "/evil.test", "/.//evil.test"),
+        (
+            location("https://n.test$uri"),
+            "/\\evil.test",
+            "https://n.test/\\evil.test",
+        ),
+        (location("//n.test$uri"), "/a", "//n.test/a"),
+        (pattern("^/old(.*)", "/$1"), "/old\\evil.test", "/./\\evil.test"),
+        (pattern("^/old(.*)", "/$1"), "/old/evil.test", "/.//evil.test"),
+        (pattern("^/(.*)", "$1"), "/\\/evil.test", "/.\\/evil.test"),
+        (pattern("old", ""), "/old/evil.test", "/.//evil.test"),
+        (pattern("^/old(.*)", "//n.test$1"), "/old/a", "//n.test/a"),
+        (pattern("old", "//n.test"), "/old/a", "/.///n.test/a"),
+        (
+            json!({"location": "/x", "keep_path": true}),
+            "/\\evil.test",
+            "/./\\evil.test",
+        ),
+        (
+            json!({"location": "$uri", "escape": true}),
+            "/\\evil.test",
+            "/./\\evil.test",
+        ),
+    ] {
+        let filter = build(&Redirect, &config).expect("valid");
+        let mut exchange = exchange();
+        prepare(&mut exchange, "GET /", &[("Host", "api.example")]);
+        exchange.request.path = path.as_bytes().to_vec();
+        let Outcome::Refuse(refusal) = filter.on_request(&mut exchange) else {
+            panic!("{config} {path:?}: no redirect");
+        };
+        let found = refusal.headers.iter().find(|(name, _)| name == "Location");
+        let found = found.map(|(_, value)| value.as_str());
+        assert_eq!(found, Some(expected), "{config} {path:?}");
+    }
+}
+
 #[test]
 fn configurations_are_checked() {
     assert!(build(&Redirect, &example(include_str!("mod.rs"))).is_ok());

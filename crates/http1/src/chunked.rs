@@ -6,6 +6,12 @@ use weir_plugin::headers::{is_name, is_token, is_value};
 
 /// Longest chunk-size line with extensions, in bytes.
 const MAX_SIZE_LINE: usize = 4096;
+/// Bytes of framing that come with a chunk of any size, and with each byte of its data.
+const FRAMING_PER_CHUNK: u64 = 16;
+const FRAMING_PER_BYTE: u64 = 2;
+/// Most bytes of framing beyond that in a body. A sender may write byte by byte, and may use extensions; it may not have
+/// a body without end read for next to no data.
+const MAX_EXCESS: u64 = 16 * 1024;
 /// Largest trailer section, in bytes.
 const MAX_TRAILERS: usize = 16 * 1024;
 
@@ -27,6 +33,8 @@ pub fn write_last(trailers: &[u8], out: &mut Vec<u8>) {
 pub struct Decoder {
     state: State,
     line_bytes: usize,
+    /// Bytes of framing that are not yet made up for by chunks and their data.
+    excess: u64,
     /// The trailer lines as they came.
     trailers: Vec<u8>,
 }
@@ -128,6 +136,7 @@ impl Default for Decoder {
         Self {
             state: State::Size { size: 0, digits: 0 },
             line_bytes: 0,
+            excess: 0,
             trailers: Vec::new(),
         }
     }
@@ -203,12 +212,26 @@ impl Decoder {
         lines
     }
 
+    /// Takes a chunk of so many bytes into account.
+    fn settle_framing(&mut self, size: u64) -> Result<(), InvalidChunk> {
+        // The semicolon of an extension, and two line ends.
+        let rest = FRAMING_PER_CHUNK - 5;
+        self.excess = self
+            .excess
+            .saturating_sub(rest.saturating_add(size.saturating_mul(FRAMING_PER_BYTE)));
+        match self.excess > MAX_EXCESS {
+            true => Err(InvalidChunk("too many bytes of framing for the data")),
+            false => Ok(()),
+        }
+    }
+
     fn step(&mut self, byte: u8) -> Result<(), InvalidChunk> {
         self.state = match (self.state, byte) {
             (State::Size { size, digits }, byte) if byte.is_ascii_hexdigit() => {
                 if digits == 16 {
                     return Err(InvalidChunk("a chunk size of more than 16 digits"));
                 }
+                self.excess += 1;
                 let digit = (byte as char).to_digit(16).unwrap_or(0);
                 State::Size {
                     size: (size << 4) | u64::from(digit),
@@ -225,12 +248,16 @@ impl Decoder {
             (State::Extension { size, part }, b'\r') if part.may_end() => State::SizeLf { size },
             (State::Extension { size, part }, byte) => {
                 self.line_bytes += 1;
+                self.excess += 1;
                 let part = part.step(byte).filter(|_| self.line_bytes <= MAX_SIZE_LINE);
                 let part = part.ok_or(InvalidChunk("a chunk extension"))?;
                 State::Extension { size, part }
             }
             (State::SizeLf { size: 0 }, b'\n') => State::TrailerStart,
-            (State::SizeLf { size }, b'\n') if size <= i64::MAX as u64 => State::Data(size),
+            (State::SizeLf { size }, b'\n') if size <= i64::MAX as u64 => {
+                self.settle_framing(size)?;
+                State::Data(size)
+            }
             (State::DataCr, b'\r') => State::DataLf,
             (State::DataLf, b'\n') => State::Size { size: 0, digits: 0 },
             (State::TrailerStart, b'\r') => State::LastLf,
@@ -347,6 +374,30 @@ mod tests {
                 let decoded = decode_all(&[&bytes[..split], &bytes[split..]]).map_err(|_| ());
                 assert_eq!(decoded, wanted, "{:?} at {split}", String::from_utf8_lossy(bytes));
             }
+        }
+    }
+
+    #[test]
+    fn framing_is_bounded_by_the_data() {
+        let extension = |length: usize| format!(";{}", "x".repeat(length));
+        for (size, line, chunks, is_taken) in [
+            // Byte by byte, with sizes written long, with a signature as some clients of object stores send it.
+            (1, String::new(), 100_000, true),
+            (1, extension(12), 100_000, true),
+            (64 * 1024, extension(90), 100, true),
+            (64 * 1024, extension(4000), 100, true),
+            (1, extension(4000), 4, true),
+            (1, extension(4000), 5, false),
+            (1, extension(100), 180, true),
+            (1, extension(100), 200, false),
+            (100, extension(300), 180, true),
+            (100, extension(300), 250, false),
+        ] {
+            let chunk = format!("{size:x}{line}\r\n{}\r\n", "d".repeat(size));
+            let parts = vec![chunk.as_bytes(); chunks];
+            let found = decode_all(&parts);
+            let what = format!("{chunks} of {size} with {} bytes", line.len());
+            assert_eq!(found.is_ok(), is_taken, "{what}");
         }
     }
 

@@ -125,6 +125,8 @@ fn chunk_overhead_is_bounded() {
         format!("0;{}\r\n\r\n", "x".repeat(5000)),
         format!("0\r\n{}\r\n", "A: b\r\n".repeat(4000)),
         format!("0\r\nA: {}\r\n\r\n", "x".repeat(20_000)),
+        // Byte by byte, each with a long extension.
+        format!("1;{}\r\na\r\n", "x".repeat(4000)).repeat(6),
     ] {
         let mut client = gateway.connect();
         client.send("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");

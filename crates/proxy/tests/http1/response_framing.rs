@@ -164,6 +164,22 @@ fn truncated_responses_never_end_properly() {
     }
 }
 
+/// Bytes one by one, each with a long extension, would have the gateway read without end.
+#[test]
+fn a_response_of_framing_never_ends_properly() {
+    let upstream = Upstream::bind();
+    let gateway = TestGateway::to(upstream.address);
+    let mut client = gateway.connect();
+    client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    let mut server = upstream.accept();
+    server.request().unwrap();
+    server.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    let chunks = format!("1;{}\r\na\r\n", "x".repeat(4000)).repeat(6);
+    // The gateway may have closed before all of it is sent.
+    let _ = server.try_send(&format!("{chunks}0\r\n\r\n"));
+    assert!(client.response().is_err());
+}
+
 #[test]
 fn a_reset_upstream_resets_or_truncates() {
     let upstream = Upstream::bind();

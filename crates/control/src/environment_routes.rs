@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_dialect::{
     Dialect, DialectName, DialectSet, ENVIRONMENTS, IncrementalModel, OtherRoutes, Replica, ReplicaState,
+    RouteOwner,
 };
 use weir_model::{Model, RouteMatch, StreamRoute};
 use weir_store::{Document, Key, Revision, Store, StoreError};
@@ -17,6 +18,8 @@ use weir_store::{Document, Key, Revision, Store, StoreError};
 pub struct RoutesOfAllEnvironments {
     served: StateHandle,
     others: Arc<Replica<OtherEnvironments>>,
+    /// The dialects, in the order in which their routes are looked through.
+    order: Vec<DialectName>,
 }
 
 impl RoutesOfAllEnvironments {
@@ -37,40 +40,50 @@ impl RoutesOfAllEnvironments {
         Ok(Self {
             served,
             others: Replica::open(store, ENVIRONMENTS, others).await?,
+            order: dialects.iter().map(|it| it.name()).collect(),
         })
     }
 
-    /// Whether `is_it` holds for the model of another environment, which is asked with the workspace that it counts for.
-    fn any_model(&self, own: DialectName, mut is_it: impl FnMut(&Model, &str) -> bool) -> bool {
+    /// Whether `is_it` holds for the model of another environment, which is asked with whose its routes are.
+    fn any_model(&self, own: DialectName, mut is_it: impl FnMut(&Model, RouteOwner<'_>) -> bool) -> bool {
         let others = self.others.state();
         let Some(dialect) = others.dialect.as_ref().filter(|it| it.name() != own) else {
             return false;
         };
-        let workspace = dialect.workspace_for_others();
+        let place = |name| self.order.iter().position(|it| *it == name);
+        let owner = RouteOwner {
+            workspace: dialect.workspace_for_others(),
+            is_behind: place(dialect.name()) > place(own),
+        };
         let mut models = others.models();
-        models.values_mut().any(|it| is_it(it.model(), workspace))
+        models.values_mut().any(|it| is_it(it.model(), owner))
     }
 }
 
 impl OtherRoutes for RoutesOfAllEnvironments {
-    fn any(&self, own: DialectName, visit: &mut dyn FnMut(&[RouteMatch], &str) -> bool) -> bool {
+    fn any(&self, own: DialectName, visit: &mut dyn FnMut(&[RouteMatch], RouteOwner<'_>) -> bool) -> bool {
         self.served.any(own, visit)
-            || self.any_model(own, |model, workspace| {
-                model.routes.iter().any(|it| visit(&it.matches, workspace))
+            || self.any_model(own, |model, owner| {
+                model.routes.iter().any(|it| visit(&it.matches, owner))
             })
     }
 
-    fn any_stream(&self, own: DialectName, visit: &mut dyn FnMut(&StreamRoute, &str) -> bool) -> bool {
+    fn any_stream(
+        &self,
+        own: DialectName,
+        visit: &mut dyn FnMut(&StreamRoute, RouteOwner<'_>) -> bool,
+    ) -> bool {
         self.served.any_stream(own, visit)
-            || self.any_model(own, |model, workspace| {
-                model.stream_routes.iter().any(|it| visit(it, workspace))
+            || self.any_model(own, |model, owner| {
+                model.stream_routes.iter().any(|it| visit(it, owner))
             })
     }
 
     fn any_server_names(&self, own: DialectName, visit: &mut dyn FnMut(&[String], &str) -> bool) -> bool {
         self.served.any_server_names(own, visit)
-            || self.any_model(own, |model, workspace| {
-                model.certificates.iter().any(|it| visit(&it.names, workspace))
+            || self.any_model(own, |model, owner| {
+                let mut certificates = model.certificates.iter();
+                certificates.any(|it| visit(&it.names, owner.workspace))
             })
     }
 

@@ -96,8 +96,8 @@ async fn a_further_dialect_is_followed_from_a_store() {
     assert_eq!(left_out.len(), 1, "{left_out:?}");
     assert_eq!(left_out[0].document, "sample/routes/b");
     let mut others = 0;
-    followed.any(DialectName::new("sample"), &mut |_, workspace| {
-        assert_eq!(workspace, "default");
+    followed.any(DialectName::new("sample"), &mut |_, owner| {
+        assert_eq!(owner.workspace, "default");
         others += 1;
         false
     });

@@ -47,7 +47,7 @@ impl Admin {
         let planned = |state: &AdminState| {
             let plan = plan(state)?;
             check_confined(call, &plan)?;
-            takeover::check(call, &plan, state, self.options.others.as_deref())?;
+            takeover::check(call, &plan, state, &self.options)?;
             let is_kept = matches!(plan.changes.first(), Some((_, Some(_))));
             Ok(weir_dialect::WritePlan {
                 changes: changes_of(call, &plan)?,

@@ -28,6 +28,7 @@ mod references;
 mod response;
 mod schemas;
 mod state;
+mod taken_calls;
 mod takeover;
 mod token;
 mod validate;
@@ -74,9 +75,11 @@ pub struct AdminOptions {
     pub clock: fn() -> SystemTime,
     /// APISIX's `config.yaml`.
     pub settings: &'static Settings,
+    /// How routes are found.
+    pub router: crate::Router,
     /// The health of upstreams' nodes; `None`: unknown.
     pub health: Option<Arc<dyn HealthSource>>,
-    /// The server names of other dialects; `None`: there are none.
+    /// The routes and server names of other dialects; `None`: there are none.
     pub others: Option<Arc<dyn OtherRoutes>>,
 }
 
@@ -99,6 +102,7 @@ impl AdminOptions {
             stream: true,
             clock,
             settings: Settings::stock(),
+            router: crate::Router::default(),
             health: None,
             others: None,
         }

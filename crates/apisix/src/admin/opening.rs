@@ -17,6 +17,7 @@ pub fn open(dialect: &ApisixDialect, context: AdminContext) -> AdminOpening {
         health: context.node.health,
         others: Some(context.routes),
         settings,
+        router: dialect.options.router,
         keyring: Keyring {
             keys: keys.unwrap_or(stock.keyring.keys),
             encrypts_fields: settings.encrypts_fields,

@@ -1,29 +1,49 @@
-//! The server names that a write would take from other workspaces. Such a write is refused, unless the caller may write
-//! in all of them. **What it is not**: it does not look at calls, because routes of workspaces are searched before these.
+//! The calls and server names that a write would take from other workspaces. Such a write is refused, unless the caller
+//! may write in all of them.
 
+use super::AdminOptions;
 use super::call::ApiCall;
 use super::response::{ApiResponse, Outcome};
 use super::state::AdminState;
+use super::taken_calls::{Reading, takes_calls};
 use super::write::ChangePlan;
 use axum::http::StatusCode;
 use serde_json::Value;
 use weir_dialect::{DEFAULT_WORKSPACE, OtherRoutes};
 use weir_model::{HostPattern, server_names_may_overlap};
 
-/// Checks that the certificates of a plan have no new server name of another workspace's certificate or route. Names that
-/// a certificate has already stay, so that it can be renewed.
+/// Checks that the routes of a plan take no calls of another workspace's route, and that its certificates have no new
+/// server name of another workspace's certificate or route. Names that a certificate has already stay, so that it can be
+/// renewed.
 ///
 /// # Errors
-/// One has, and the caller may not write everywhere; or the names of others are not known yet.
+/// One does, and the caller may not write everywhere; or what others serve is not known yet.
 pub(super) fn check(
     call: &ApiCall,
     plan: &ChangePlan,
     state: &AdminState,
-    others: Option<&dyn OtherRoutes>,
+    options: &AdminOptions,
 ) -> Outcome<()> {
-    let Some(others) = others.filter(|_| call.is_confined) else {
+    let Some(others) = options.others.as_deref().filter(|_| call.is_confined) else {
         return Ok(());
     };
+    let has_calls = plan.changes.iter().any(|(key, value)| {
+        let mut sections = ["routes/", "stream_routes/", "services/"].into_iter();
+        value.is_some() && sections.any(|section| key.starts_with(section))
+    });
+    if has_calls && !others.are_known() {
+        return Err(not_known());
+    }
+    let reading = Reading {
+        router: options.router,
+        settings: options.settings,
+    };
+    if has_calls && takes_calls(plan, state, reading, others) {
+        return Err(ApiResponse::error(
+            StatusCode::CONFLICT,
+            "the route would take calls of another workspace, in which you may not write",
+        ));
+    }
     let written = plan.changes.iter().filter(|(key, _)| key.starts_with("ssls/"));
     let mut names = written
         .filter_map(|(key, value)| Some((state.get(key), value.as_ref()?)))
@@ -35,10 +55,7 @@ pub(super) fn check(
         return Ok(());
     };
     if !others.are_known() {
-        return Err(ApiResponse::error(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "what other dialects serve is not known yet; try again in a moment",
-        ));
+        return Err(not_known());
     }
     match std::iter::once(first)
         .chain(names)
@@ -50,6 +67,13 @@ pub(super) fn check(
         )),
         None => Ok(()),
     }
+}
+
+fn not_known() -> ApiResponse {
+    ApiResponse::error(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "what other dialects serve is not known yet; try again in a moment",
+    )
 }
 
 /// The names of a certificate.
@@ -69,9 +93,9 @@ fn is_taken(name: &str, others: &dyn OtherRoutes) -> bool {
     others.any_server_names(crate::NAME, &mut |names, workspace| {
         let mut names = names.iter().filter(|it| *it != "*");
         is_other(workspace) && names.any(|it| server_names_may_overlap(&own, std::slice::from_ref(it)))
-    }) || others.any(crate::NAME, &mut |matches, workspace| {
-        is_other(workspace) && matches.iter().any(|it| it.is_for_server_name(&pattern))
-    }) || others.any_stream(crate::NAME, &mut |route, workspace| {
-        is_other(workspace) && route.is_for_server_name(&pattern)
+    }) || others.any(crate::NAME, &mut |matches, owner| {
+        is_other(owner.workspace) && matches.iter().any(|it| it.is_for_server_name(&pattern))
+    }) || others.any_stream(crate::NAME, &mut |route, owner| {
+        is_other(owner.workspace) && route.is_for_server_name(&pattern)
     })
 }

@@ -7,10 +7,16 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use tower::ServiceExt;
 use weir_apisix::{Admin, AdminOptions};
-use weir_dialect::{DialectName, OtherRoutes};
+use weir_dialect::{DialectName, OtherRoutes, RouteOwner};
 use weir_model::{RouteMatch, StreamRoute};
 use weir_store::WorkspaceScoped;
 use weir_store::memory::MemoryStore;
+
+/// Whose what others serve is.
+const NATIVE: RouteOwner<'_> = RouteOwner {
+    workspace: "*",
+    is_behind: true,
+};
 
 /// What other dialects serve: certificates, a route with hosts, and a stream with a server name.
 #[derive(Debug)]
@@ -19,16 +25,20 @@ struct Others {
 }
 
 impl OtherRoutes for Others {
-    fn any(&self, _: DialectName, visit: &mut dyn FnMut(&[RouteMatch], &str) -> bool) -> bool {
+    fn any(&self, _: DialectName, visit: &mut dyn FnMut(&[RouteMatch], RouteOwner<'_>) -> bool) -> bool {
         let taken: Vec<RouteMatch> =
             serde_json::from_value(json!([{"path": "/", "hosts": ["route.test"]}, {"path": "/"}]))
                 .expect("matches");
-        visit(&taken, "*")
+        visit(&taken, NATIVE)
     }
 
-    fn any_stream(&self, _: DialectName, visit: &mut dyn FnMut(&StreamRoute, &str) -> bool) -> bool {
+    fn any_stream(
+        &self,
+        _: DialectName,
+        visit: &mut dyn FnMut(&StreamRoute, RouteOwner<'_>) -> bool,
+    ) -> bool {
         let taken = json!({"name": "t", "protocols": ["tls"], "snis": ["stream.test"]});
-        visit(&serde_json::from_value(taken).expect("a route"), "*")
+        visit(&serde_json::from_value(taken).expect("a route"), NATIVE)
     }
 
     fn any_server_names(&self, _: DialectName, visit: &mut dyn FnMut(&[String], &str) -> bool) -> bool {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
-use weir_dialect::{DEFAULT_WORKSPACE, DialectName, DialectSet, OtherRoutes, SkippedDocument};
+use weir_dialect::{DEFAULT_WORKSPACE, DialectName, DialectSet, OtherRoutes, RouteOwner, SkippedDocument};
 use weir_model::{Model, Route, RouteMatch, StreamRoute};
 use weir_store::Revision;
 
@@ -117,8 +117,21 @@ struct CrossDialectIndex {
     routes: Arc<[WorkspaceItem<Arc<Route>>]>,
     stream_routes: Arc<[WorkspaceItem<StreamRoute>]>,
     server_names: Arc<[WorkspaceItem<ServerNames>]>,
+    /// The dialects, in the order in which their routes are looked through.
+    order: Arc<[DialectName]>,
     /// Whether it has been read yet.
     are_known: bool,
+}
+
+impl CrossDialectIndex {
+    /// What a dialect is told of another one's route.
+    fn owner(&self, own: DialectName, workspace: &'static str, other: DialectName) -> RouteOwner<'static> {
+        let place = |name| self.order.iter().position(|it| *it == name);
+        RouteOwner {
+            workspace,
+            is_behind: place(other) > place(own),
+        }
+    }
 }
 
 /// The server names of a certificate, and the dialect that it is of; `None`: of files.
@@ -182,6 +195,7 @@ impl StateHandle {
             .filter(|route| is_asked_for(route.dialect))
             .map(|route| (workspace(route.dialect), route.clone()));
         let mut others = self.others();
+        others.order = dialects.iter().map(|it| it.name()).collect();
         others.routes = routes.collect();
         others.stream_routes = streams.collect();
     }
@@ -225,16 +239,23 @@ fn asking(dialects: &DialectSet) -> Vec<DialectName> {
 }
 
 impl OtherRoutes for StateHandle {
-    fn any(&self, own: DialectName, visit: &mut dyn FnMut(&[RouteMatch], &str) -> bool) -> bool {
-        let routes = Arc::clone(&self.others().routes);
-        let mut others = routes.iter().filter(|(_, route)| route.dialect != own);
-        others.any(|(workspace, route)| visit(&route.matches, workspace))
+    fn any(&self, own: DialectName, visit: &mut dyn FnMut(&[RouteMatch], RouteOwner<'_>) -> bool) -> bool {
+        let index = self.others().clone();
+        let mut others = index.routes.iter().filter(|(_, route)| route.dialect != own);
+        others.any(|(workspace, route)| visit(&route.matches, index.owner(own, workspace, route.dialect)))
     }
 
-    fn any_stream(&self, own: DialectName, visit: &mut dyn FnMut(&StreamRoute, &str) -> bool) -> bool {
-        let routes = Arc::clone(&self.others().stream_routes);
-        let mut others = routes.iter().filter(|(_, route)| route.dialect != own);
-        others.any(|(workspace, route)| visit(route, workspace))
+    fn any_stream(
+        &self,
+        own: DialectName,
+        visit: &mut dyn FnMut(&StreamRoute, RouteOwner<'_>) -> bool,
+    ) -> bool {
+        let index = self.others().clone();
+        let mut others = index
+            .stream_routes
+            .iter()
+            .filter(|(_, route)| route.dialect != own);
+        others.any(|(workspace, route)| visit(route, index.owner(own, workspace, route.dialect)))
     }
 
     fn any_server_names(&self, own: DialectName, visit: &mut dyn FnMut(&[String], &str) -> bool) -> bool {
@@ -289,25 +310,25 @@ mod tests {
         followed.note_server_names(&dialects, names.into_iter());
         assert!(followed.are_known());
         let (mut streams, mut names) = (Vec::new(), Vec::new());
-        followed.any_stream(own, &mut |_, workspace| {
-            streams.push(workspace.to_owned());
+        followed.any_stream(own, &mut |_, owner| {
+            streams.push((owner.workspace.to_owned(), owner.is_behind));
             false
         });
         followed.any_server_names(own, &mut |all, workspace| {
             names.push((all.len(), workspace.to_owned()));
             false
         });
-        assert_eq!(streams, ["*"]);
+        assert_eq!(streams, [("*".to_owned(), true)]);
         assert_eq!(names, [(1, "default".to_owned()), (1, "*".to_owned())]);
         let mut seen = Vec::new();
-        let is_found = followed.any(DialectName::new("sample"), &mut |matches, workspace| {
-            seen.push((matches.len(), workspace.to_owned()));
+        let is_found = followed.any(DialectName::new("sample"), &mut |matches, owner| {
+            seen.push((matches.len(), owner.workspace.to_owned()));
             false
         });
         assert!(!is_found);
         assert_eq!(seen, [(1, "default".to_owned()), (1, "*".to_owned())]);
         let name = DialectName::new("sample");
-        assert!(followed.any(name, &mut |_, workspace| workspace == "*"));
+        assert!(followed.any(name, &mut |_, owner| owner.workspace == "*"));
         // Routes that no dialect asks for are not kept.
         followed.note_routes(
             &crate::sample::native(),

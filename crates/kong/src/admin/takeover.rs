@@ -8,6 +8,7 @@ use crate::document::entity_type::EntityType;
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use weir_dialect::RouteOwner;
 use weir_model::{HostPattern, server_names_may_overlap};
 
 impl WorkspaceView<'_> {
@@ -57,13 +58,13 @@ impl WorkspaceView<'_> {
             .beside(&claim)
             .filter(|other| !self.rights.may_write(&other.workspace));
         let is_taken = others.any(|other| claim.takes_from(other))
-            // Routes of this dialect are looked at first, so they can take calls of all others.
             || self.others.is_some_and(|others| {
-                let is_other = |workspace: &str| !self.rights.may_write(workspace);
-                others.any(crate::NAME, &mut |matches, workspace| {
-                    is_other(workspace) && claim.takes_any_of(matches)
-                }) || others.any_stream(crate::NAME, &mut |route, workspace| {
-                    is_other(workspace) && claim.takes_sessions_of(route)
+                let is_foreign =
+                    |owner: RouteOwner<'_>| owner.is_behind && !self.rights.may_write(owner.workspace);
+                others.any(crate::NAME, &mut |matches, owner| {
+                    is_foreign(owner) && claim.takes_any_of(matches)
+                }) || others.any_stream(crate::NAME, &mut |route, owner| {
+                    is_foreign(owner) && claim.takes_sessions_of(route)
                 })
             });
         match is_taken {
@@ -109,10 +110,10 @@ impl WorkspaceView<'_> {
             let mut routes = self.state.claims().of_others(self.name);
             let is_of_routes = routes.any(|it| is_other(&it.workspace) && it.has_server_name(&pattern))
                 || self.others.is_some_and(|others| {
-                    others.any(crate::NAME, &mut |matches, workspace| {
-                        is_other(workspace) && matches.iter().any(|it| it.is_for_server_name(&pattern))
-                    }) || others.any_stream(crate::NAME, &mut |route, workspace| {
-                        is_other(workspace) && route.is_for_server_name(&pattern)
+                    others.any(crate::NAME, &mut |matches, owner| {
+                        is_other(owner.workspace) && matches.iter().any(|it| it.is_for_server_name(&pattern))
+                    }) || others.any_stream(crate::NAME, &mut |route, owner| {
+                        is_other(owner.workspace) && route.is_for_server_name(&pattern)
                     })
                 });
             if is_of_routes {

@@ -5,7 +5,7 @@ use axum::http::Request;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use tower::ServiceExt as _;
-use weir_dialect::{DialectName, OtherRoutes, Rights};
+use weir_dialect::{DialectName, OtherRoutes, Rights, RouteOwner};
 use weir_kong::admin::{Admin, AdminOptions, Node};
 use weir_model::{RouteMatch, StreamRoute};
 use weir_plugin::{Committed, SharedRecord, SharedRecords, SharedStore};
@@ -36,6 +36,12 @@ async fn call(
     (status, String::from_utf8_lossy(&body).into_owned())
 }
 
+/// Whose what others serve is.
+const NATIVE: RouteOwner<'_> = RouteOwner {
+    workspace: "*",
+    is_behind: true,
+};
+
 /// What another dialect serves: calls below `/other`, sessions on a port, a server name.
 #[derive(Debug)]
 struct Others {
@@ -43,14 +49,18 @@ struct Others {
 }
 
 impl OtherRoutes for Others {
-    fn any(&self, _: DialectName, visit: &mut dyn FnMut(&[RouteMatch], &str) -> bool) -> bool {
+    fn any(&self, _: DialectName, visit: &mut dyn FnMut(&[RouteMatch], RouteOwner<'_>) -> bool) -> bool {
         let taken: Vec<RouteMatch> = serde_json::from_value(json!([{"path": "/other"}])).expect("matches");
-        visit(&taken, "*")
+        visit(&taken, NATIVE)
     }
 
-    fn any_stream(&self, _: DialectName, visit: &mut dyn FnMut(&StreamRoute, &str) -> bool) -> bool {
+    fn any_stream(
+        &self,
+        _: DialectName,
+        visit: &mut dyn FnMut(&StreamRoute, RouteOwner<'_>) -> bool,
+    ) -> bool {
         let taken = json!({"name": "t", "protocols": ["tcp"], "destinations": [":9000"]});
-        visit(&serde_json::from_value(taken).expect("a route"), "*")
+        visit(&serde_json::from_value(taken).expect("a route"), NATIVE)
     }
 
     fn any_server_names(&self, _: DialectName, visit: &mut dyn FnMut(&[String], &str) -> bool) -> bool {

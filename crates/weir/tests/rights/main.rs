@@ -11,6 +11,7 @@ mod portal_openid;
 #[path = "../support/provider.rs"]
 mod provider;
 mod readers;
+mod takeovers;
 mod views;
 mod warnings;
 mod workspaces;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tower::ServiceExt as _;
 use weir_control::access::{Audit, Guard, Right, Role, TokenHash, User, Users, key_of, protect};
 use weir_control::api::{Api, ApiOptions};
-use weir_dialect::{AdminApi, AdminContext, Dialect, DialectName, DialectSet, Node, OtherRoutes};
+use weir_dialect::{AdminApi, AdminContext, Dialect, DialectName, DialectSet, Node, OtherRoutes, RouteOwner};
 use weir_model::{RouteMatch, StreamRoute};
 use weir_store::Store;
 use weir_store::memory::MemoryStore;
@@ -20,11 +20,11 @@ use weir_store::memory::MemoryStore;
 struct NothingElse;
 
 impl OtherRoutes for NothingElse {
-    fn any(&self, _: DialectName, _: &mut dyn FnMut(&[RouteMatch], &str) -> bool) -> bool {
+    fn any(&self, _: DialectName, _: &mut dyn FnMut(&[RouteMatch], RouteOwner<'_>) -> bool) -> bool {
         false
     }
 
-    fn any_stream(&self, _: DialectName, _: &mut dyn FnMut(&StreamRoute, &str) -> bool) -> bool {
+    fn any_stream(&self, _: DialectName, _: &mut dyn FnMut(&StreamRoute, RouteOwner<'_>) -> bool) -> bool {
         false
     }
 
@@ -49,6 +49,11 @@ pub struct Plane {
 
 impl Plane {
     pub async fn new() -> Self {
+        Self::beside(Arc::new(NothingElse)).await
+    }
+
+    /// A plane whose gateway serves these routes.
+    pub async fn beside(routes: Arc<dyn OtherRoutes>) -> Self {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let users = Users::default();
         let guarded = |dialect: Arc<dyn Dialect>, router| {
@@ -70,7 +75,7 @@ impl Plane {
         let context = AdminContext {
             store: Arc::clone(&store),
             declared: None,
-            routes: Arc::new(NothingElse),
+            routes,
             node: Node::default(),
         };
         let open = async |dialect: &Arc<dyn Dialect>| -> AdminApi {

@@ -2,6 +2,7 @@
 
 use weir_model::{Model, RouteTarget, UpstreamHost, document};
 use weir_native::{recognises, translate};
+use weir_plugin::uri::NormalForm;
 
 fn model(text: &str) -> Model {
     let document = document::parse(text).expect("YAML");
@@ -125,6 +126,39 @@ fn nested_routes_lead_to_their_service() {
     let model = model("{weir: 1, services: [{name: s, url: 'http://x', routes: [{name: r, paths: [/]}]}]}");
     assert_eq!(model.routes[0].target, RouteTarget::Service("s".to_owned()));
     assert_eq!(model.routes[0].upstream_host, UpstreamHost::Target);
+}
+
+/// People write paths as they read them; calls have them encoded.
+#[test]
+fn paths_are_matched_as_calls_have_them() {
+    for (written, wanted, call) in [
+        ("/küche", "/k%C3%BCche", "/k%c3%bcche"),
+        ("=/küche", "=/k%C3%BCche", "/küche"),
+        ("/k%c3%bcche*", "/k%C3%BCche*", "/k%C3%BCche"),
+        ("/grün/{größe}/%41", "/gr%C3%BCn/{größe}/A", ""),
+        ("/a b|c", "/a%20b%7Cc", "/a%20b|c"),
+        ("/50%", "/50%", ""),
+        ("/~me/a.b;c=d", "/~me/a.b;c=d", "/~me/a.b;c=d"),
+        ("*", "*", ""),
+        ("~/kü", "~/kü", ""),
+    ] {
+        for field in ["paths: [P]", "match: [{path: P}]"] {
+            let field = field.replace('P', &format!("'{written}'"));
+            let text = format!(
+                "{{weir: 1, services: [{{name: s, url: 'http://x', routes: [{{name: r, {field}}}]}}]}}"
+            );
+            let pattern = model(&text).routes[0].matches[0].path.to_string();
+            assert_eq!(pattern, wanted, "{field}");
+        }
+        if !call.is_empty() {
+            let mut path = Vec::new();
+            NormalForm::Unambiguous
+                .apply(call.as_bytes(), &mut path)
+                .expect("a path");
+            let path = String::from_utf8_lossy(&path).into_owned();
+            assert_eq!(path, wanted.trim_matches(['=', '*']), "{written}");
+        }
+    }
 }
 
 /// It is not served, and what is wrong with it is said all the same.

@@ -98,6 +98,25 @@ fn normalize_escapes(path: &[u8], out: &mut Vec<u8>) -> Result<(), InvalidPath> 
     Ok(())
 }
 
+/// A part of a path's pattern as calls have it in the normal form [`NormalForm::Encoded`]: `/küche` as `/k%C3%BCche`. What
+/// looks like a broken escape stays.
+pub fn encode_pattern(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        match (byte, hex_pair(rest)) {
+            (b'%', Some(decoded)) => {
+                rest = &rest[2..];
+                push_escaped_unless(decoded, is_unreserved(decoded), &mut out);
+            }
+            (b'%', None) => out.push(byte),
+            _ => push_escaped_unless(byte, is_path_character(byte), &mut out),
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 fn decode_escapes(path: &[u8], out: &mut Vec<u8>) -> Result<(), InvalidPath> {
     let mut rest = path;
     while let Some((&byte, behind)) = rest.split_first() {

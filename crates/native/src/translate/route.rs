@@ -3,7 +3,8 @@
 use super::reader::{Reader, only};
 use crate::shorthand::{FIELDS, MATCH_WORDS, RouteShorthand};
 use serde_json::{Map, Value, json};
-use weir_model::{DocPath, Route, RouteTarget, UpstreamHost};
+use weir_model::{DialectName, DocPath, PathPattern, Route, RouteTarget, TemplatePart, UpstreamHost};
+use weir_plugin::uri::encode_pattern;
 
 impl Reader {
     /// A route; within a service, `service` is that service's name and the route says none.
@@ -52,6 +53,10 @@ impl Reader {
                 route.matches = words.into_matches();
             }
             None => return None,
+        }
+        if route.dialect == DialectName::NATIVE {
+            let matches = route.matches.iter_mut();
+            matches.for_each(|it| encode(&mut it.path));
         }
         (!is_disabled).then_some(route)
     }
@@ -146,5 +151,22 @@ impl Reader {
                 self.warning(place().index(index), message);
             }
         }
+    }
+}
+
+/// Native routes are matched with encoded paths, which people write as they read them. Expressions are taken as they are.
+fn encode(pattern: &mut PathPattern) {
+    match pattern {
+        PathPattern::Exact(text) | PathPattern::Prefix(text) | PathPattern::Segments(text) => {
+            *text = encode_pattern(text);
+        }
+        PathPattern::Template(parts) => {
+            for part in parts {
+                if let TemplatePart::Literal(text) = part {
+                    *text = encode_pattern(text);
+                }
+            }
+        }
+        PathPattern::Any | PathPattern::Regex(_) => {}
     }
 }

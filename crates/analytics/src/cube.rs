@@ -125,6 +125,8 @@ named! {
 pub const MAX_DIMENSIONS: usize = 5;
 /// Keys of a cube in an hour, unless it says otherwise.
 const MANY: usize = 20_000;
+/// The classes of statuses.
+pub const CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", OTHER];
 /// The value that stands for all keys beyond a cube's limit.
 pub const OTHER: &str = "_other";
 

@@ -36,6 +36,7 @@ mod yaml;
 pub use dialect::{NativeDialect, PREFIX};
 pub use errors::NativeErrorRenderer;
 pub use incremental::IncrementalModel;
+pub use messages::unknown_name;
 pub use print::print;
 pub use schema::schema;
 pub use source_map::locate;

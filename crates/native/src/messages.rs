@@ -7,7 +7,7 @@ use weir_model::diagnostic::PathStep;
 
 /// `unknown field 'pahts': did you mean 'paths'? Expected one of name, paths, …`
 pub(crate) fn unknown_field(name: &str, expected: &[&str]) -> String {
-    unknown("field", name, expected)
+    unknown_name("field", name, expected)
 }
 
 /// Words a diagnostic that may come from serde.
@@ -38,7 +38,7 @@ fn reword_text(message: &str) -> String {
         if let Some(name) = quoted_after(message, start) {
             let rest = &message[start.len() + name.len() + 1..];
             let expected: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
-            return unknown(kind, name, &expected);
+            return unknown_name(kind, name, &expected);
         }
     }
     if let Some(rest) = message.strip_prefix("invalid type: ")
@@ -80,7 +80,8 @@ fn type_name(serde: &str) -> &str {
     }
 }
 
-fn unknown(kind: &str, name: &str, expected: &[&str]) -> String {
+/// What is wrong with a name that is none of those expected, with a guess at what was meant: `unknown field 'pahts': …`.
+pub fn unknown_name(kind: &str, name: &str, expected: &[&str]) -> String {
     let mut message = format!("unknown {kind} '{name}'");
     if let Some(meant) = closest(name, expected) {
         message.push_str(&format!(": did you mean '{meant}'?"));

@@ -1,6 +1,8 @@
 //! A rule: what is watched, when it fires, and who is notified.
 
-use crate::query::{Length, Metric, OneOrMany, Query, QueryError, QueryResponse, TimePoint, dimension, time};
+use crate::query::{
+    Length, Metric, OneOrMany, Query, QueryError, QueryResponse, TimePoint, check_values, dimension, time,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -164,8 +166,11 @@ impl Rule {
         if !self.threshold.is_finite() {
             return Err(QueryError::new("threshold", "it must be a number"));
         }
-        for name in self.group_by.iter().chain(self.filter.keys()) {
+        for name in &self.group_by {
             dimension("group_by", name)?;
+        }
+        for (name, values) in &self.filter {
+            check_values(dimension("filter", name)?, values.values())?;
         }
         let ways = usize::from(self.over.is_some())
             + usize::from(self.compare.is_some())

@@ -12,7 +12,7 @@ pub use frames::{Frames, GroupKey};
 pub use metric::Metric;
 pub use plan::{QueryPlan, Source};
 
-use crate::cube::Dimension;
+use crate::cube::{CLASSES, Dimension, OTHER};
 use crate::store::Gap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -283,6 +283,32 @@ pub struct ComparisonValues {
     /// By metric: the value of each step.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<&'static str, Vec<Option<f64>>>,
+}
+
+/// Checks the values that a filter asks for. Where only some can be, another one would find nothing and look like an answer.
+pub(crate) fn check_values(dimension: Dimension, values: &[String]) -> Result<(), QueryError> {
+    let is_status = |it: &str| it.len() == 3 && it.bytes().all(|byte| byte.is_ascii_digit());
+    let is_known = |it: &str| match dimension {
+        Dimension::Status => is_status(it) || it == OTHER,
+        Dimension::Class => CLASSES.contains(&it),
+        Dimension::Method => {
+            !it.bytes().any(|byte| byte.is_ascii_lowercase()) || ["other", OTHER].contains(&it)
+        }
+        _ => true,
+    };
+    let Some(wrong) = values.iter().find(|it| !is_known(it)) else {
+        return Ok(());
+    };
+    let expected = match dimension {
+        Dimension::Status if CLASSES.contains(&wrong.as_str()) => {
+            format!("write a status such as '404', or filter by 'class': '{wrong}'")
+        }
+        Dimension::Status => "write a status such as '404'".to_owned(),
+        Dimension::Class => format!("there are {}", CLASSES.join(", ")),
+        _ => "methods are written in capitals, unusual ones 'other'".to_owned(),
+    };
+    let message = format!("'{wrong}' is no {}: {expected}", dimension.as_str());
+    Err(QueryError::new(format!("filter.{}", dimension.as_str()), message))
 }
 
 /// Reads the name of a dimension.

@@ -1,7 +1,8 @@
 //! Which cube answers a query, in which steps; or why none does.
 
 use super::{
-    Length, MAX_GROUPS, MAX_LIMIT, MAX_POINTS, Metric, Query, QueryError, USUAL_POINTS, dimension, time,
+    Length, MAX_GROUPS, MAX_LIMIT, MAX_POINTS, Metric, Query, QueryError, USUAL_POINTS, check_values,
+    dimension, time,
 };
 use crate::cell::{Field, Parts};
 use crate::cube::{Cube, Dimension, Position};
@@ -212,7 +213,9 @@ fn groups(query: &Query) -> Result<Vec<Dimension>, QueryError> {
 
 fn filters(query: &Query) -> Result<Vec<(Dimension, Vec<String>)>, QueryError> {
     let one = |(name, values): (&String, &super::OneOrMany)| {
-        Ok((dimension("filter", name)?, values.values().to_vec()))
+        let dimension = dimension("filter", name)?;
+        check_values(dimension, values.values())?;
+        Ok((dimension, values.values().to_vec()))
     };
     query.filter.iter().map(one).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::{Tiers, meta, names};
 use crate::cell::{Cell, Parts, Row};
-use crate::cube::{Cube, Position, class_of};
+use crate::cube::{CLASSES, Cube, Position, class_of};
 use crate::query::frames::RowContent;
 use crate::query::{Frames, GroupKey, Query, QueryPlan, QueryResponse, Source};
 use crate::retention::{DAY, HOUR, MINUTE, Retention};
@@ -15,7 +15,6 @@ use std::cell::RefCell;
 
 /// Numbers from here on stand for classes of statuses, which are no names of the file.
 const FIRST_CLASS: u64 = 1 << 62;
-const CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", crate::cube::OTHER];
 /// A gateway that was silent for so many minutes is one of which something is missing.
 const SILENT: u64 = 3;
 

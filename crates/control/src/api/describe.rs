@@ -210,16 +210,30 @@ fn path_parameters(path: &str) -> Vec<Value> {
     names.map(one).collect()
 }
 
+/// The names of a query's parameters.
+pub fn query_names(query: SchemaOf) -> Vec<String> {
+    let mut generator = SchemaSettings::draft2020_12().for_deserialize().into_generator();
+    let (_, schema) = query_schema(query, &mut generator);
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.map_or_else(Vec::new, |all| all.keys().cloned().collect())
+}
+
+/// The name of a query's type, and its schema.
+fn query_schema(query: SchemaOf, generator: &mut SchemaGenerator) -> (String, Value) {
+    let schema = query(generator).to_value();
+    let reference = schema.get("$ref").and_then(Value::as_str).unwrap_or_default();
+    let name = reference.rsplit('/').next().unwrap_or_default().to_owned();
+    let schema = generator.definitions().get(&name).cloned().unwrap_or(schema);
+    (name, schema)
+}
+
 /// A query is a list of parameters here, so its type is no schema of its own.
 fn query_parameters(
     query: SchemaOf,
     generator: &mut SchemaGenerator,
     queries: &mut BTreeSet<String>,
 ) -> Vec<Value> {
-    let schema = query(generator).to_value();
-    let reference = schema.get("$ref").and_then(Value::as_str).unwrap_or_default();
-    let name = reference.rsplit('/').next().unwrap_or_default().to_owned();
-    let schema = generator.definitions().get(&name).cloned().unwrap_or(schema);
+    let (name, schema) = query_schema(query, generator);
     queries.insert(name);
     let none = Map::new();
     let properties = schema

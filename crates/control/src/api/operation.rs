@@ -2,12 +2,13 @@
 //! answers it. The router, the check of rights and the OpenAPI document are all made of these.
 
 use super::Api;
+use super::describe;
 use super::problem::Problem;
 use crate::access::{Action, Caller, NotAllowed, Scope};
 use axum::Extension;
-use axum::extract::{Request, State};
+use axum::extract::{Query, Request, State};
 use axum::handler::Handler;
-use axum::http::{Method, StatusCode};
+use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{self, MethodRouter};
@@ -49,8 +50,10 @@ pub struct Operation {
     pub is_partial: bool,
     /// Whether it needs neither a token nor a session. The dialect lets such calls in.
     pub is_public: bool,
-    /// Its query.
+    /// Its query. Parameters that are not in it are refused.
     pub query: Option<SchemaOf>,
+    /// Whether parameters that its query does not have are ignored: a gateway of a later version, or a server of others, writes it.
+    pub ignores_unknown_parameters: bool,
     /// Its body.
     pub body: Option<Content>,
     /// Headers of the call that mean something to it.
@@ -84,6 +87,7 @@ impl Operation {
             is_partial: false,
             is_public: false,
             query: None,
+            ignores_unknown_parameters: false,
             body: None,
             headers: &[],
             status: StatusCode::OK,
@@ -151,6 +155,15 @@ impl Operation {
     pub fn query<T: JsonSchema>(self) -> Self {
         Self {
             query: Some(|generator| generator.subschema_for::<T>()),
+            ..self
+        }
+    }
+
+    /// A gateway of a later version, or a server of others, writes its query: what it does not know is ignored.
+    #[must_use]
+    pub fn ignoring_unknown_parameters(self) -> Self {
+        Self {
+            ignores_unknown_parameters: true,
             ..self
         }
     }
@@ -286,8 +299,9 @@ impl Operation {
     /// Joins it with its paths.
     pub fn into_routes(self) -> Vec<(&'static str, MethodRouter<Arc<Api>>)> {
         let handler = self.handler.clone();
+        let known = KnownQuery::of(&self);
         let paths: Vec<&'static str> = [Some(self.path), self.also].into_iter().flatten().collect();
-        let this = Arc::new(self);
+        let this = Arc::new((self, known));
         let guarded = handler.layer(middleware::from_fn_with_state(this, check));
         paths.into_iter().map(|path| (path, guarded.clone())).collect()
     }
@@ -306,16 +320,44 @@ pub fn refusal(caller: &Caller, action: Action, scopes: &[Scope]) -> String {
     )
 }
 
-/// Refuses callers who may not do this.
+/// The names of an operation's query parameters; `None`: it takes any.
+struct KnownQuery(Option<Vec<String>>);
+
+impl KnownQuery {
+    fn of(operation: &Operation) -> Self {
+        let names = || operation.query.map_or_else(Vec::new, describe::query_names);
+        Self((!operation.ignores_unknown_parameters).then(names))
+    }
+
+    /// The refusal of a query with a parameter that means nothing: what it was to narrow would be answered whole.
+    fn refusal(&self, uri: &Uri) -> Option<Problem> {
+        let known: Vec<&str> = self.0.as_ref()?.iter().map(String::as_str).collect();
+        // What is no query at all is refused by what reads it.
+        let Query(given) = Query::<Vec<(String, String)>>::try_from_uri(uri).ok()?;
+        let mut names = given.iter().map(|(name, _)| name.as_str());
+        let unknown = names.find(|it| !known.contains(it))?;
+        let detail = match known.as_slice() {
+            [] => format!("unknown query parameter '{unknown}': this call has none"),
+            known => weir_native::unknown_name("query parameter", unknown, known),
+        };
+        Some(Problem::bad(detail).of_type("unknown-parameter"))
+    }
+}
+
+/// Refuses callers who may not do this, and calls that ask for what there is not.
 async fn check(
-    State(operation): State<Arc<Operation>>,
+    State(operation): State<Arc<(Operation, KnownQuery)>>,
     Extension(caller): Extension<Caller>,
     request: Request,
     next: Next,
 ) -> Response {
+    let (operation, known) = &*operation;
     match operation.refusal(&caller, request.uri().path()) {
         None if operation.is_refused_as_a_change(&request) => Problem::read_only().into_response(),
-        None => next.run(request).await,
+        None => match known.refusal(request.uri()) {
+            None => next.run(request).await,
+            Some(problem) => problem.into_response(),
+        },
         Some(detail) => {
             let mut answer = Problem::forbidden(detail).into_response();
             answer.extensions_mut().insert(NotAllowed);

@@ -53,6 +53,7 @@ fn of_login() -> Vec<Operation> {
         .description("It leads to the console. If the login has failed, `login_error` says why.")
         .public()
         .query::<crate::access::openid::engine::Callback>()
+        .ignoring_unknown_parameters()
         .status(StatusCode::SEE_OTHER),
     ];
     operations.into()

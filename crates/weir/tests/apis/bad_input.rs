@@ -52,6 +52,43 @@ fn no_body_of_any_call_ends_the_process() {
     plane.get("/api/v1/state").expect(200);
 }
 
+/// What it was to narrow would be answered whole. A browser that an identity provider sends back has what that one likes.
+#[test]
+fn parameters_that_a_call_does_not_know_are_refused_by_name() {
+    const BY_OTHERS: [&str; 3] = ["finishOpenidLogin", "followConfiguration", "settleLimits"];
+    let plane = Plane::start();
+    let description = plane.get("/api/v1/openapi.json").expect(200).json();
+    let paths = description["paths"].as_object().expect("paths");
+    for (path, operations) in paths {
+        let operations = operations.as_object().expect("operations");
+        for (method, operation) in operations {
+            if BY_OTHERS.iter().any(|it| operation["operationId"] == *it) {
+                continue;
+            }
+            let parameters = operation["parameters"].as_array().into_iter().flatten();
+            let known = parameters.filter(|it| it["in"] == "query");
+            let known = known.filter_map(|it| it["name"].as_str()).min();
+            let (name, told) = match known {
+                Some(known) => (format!("{known}z"), format!("did you mean '{known}'?")),
+                None => ("limit".to_owned(), "this call has none".to_owned()),
+            };
+            let path = format!("{}?{name}=prod", filled(path));
+            let call = Call::new(&method.to_uppercase(), &plane.weir.console(), &path);
+            let refused = call.make().expect(400);
+            assert_eq!(refused.json()["type"], "urn:weir:problem:unknown-parameter");
+            assert!(
+                refused
+                    .body
+                    .contains(&format!("unknown query parameter '{name}'")),
+                "{method} {path}: {}",
+                refused.body
+            );
+            assert!(refused.body.contains(&told), "{method} {path}: {}", refused.body);
+        }
+    }
+    plane.get("/api/v1/audit?limit=5").expect(200);
+}
+
 #[test]
 fn fields_that_are_there_twice_are_refused_with_their_line() {
     let plane = Plane::start();

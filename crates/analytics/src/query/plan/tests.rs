@@ -230,6 +230,30 @@ fn filters_take_numbers_and_lists_of_them() {
 }
 
 #[test]
+fn values_that_no_call_can_have_are_refused() {
+    for (dimension, value, told) in [
+        (
+            "status",
+            "4xx",
+            "write a status such as '404', or filter by 'class': '4xx'",
+        ),
+        ("status", "", "write a status such as '404'"),
+        ("status", "40", "write a status such as '404'"),
+        ("class", "404", "there are 1xx, 2xx, 3xx, 4xx, 5xx, _other"),
+        ("class", "4XX", "there are 1xx"),
+        ("method", "get", "methods are written in capitals"),
+    ] {
+        let mut query = query(&["calls"], &[], "-1h", None);
+        query
+            .filter
+            .insert(dimension.to_owned(), OneOrMany::Many(vec![value.to_owned()]));
+        let error = QueryPlan::of(&query, &Retention::default(), NOW).expect_err(value);
+        assert_eq!(error.field, format!("filter.{dimension}"));
+        assert!(error.message.contains(told), "{error}");
+    }
+}
+
+#[test]
 fn operations_and_revisions_are_kept_together_and_subscriptions_with_their_application() {
     for (group_by, expected) in [
         (&["operation", "revision"][..], Cube::Operation),

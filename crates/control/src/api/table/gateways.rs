@@ -74,6 +74,7 @@ pub(super) fn of_gateways() -> Vec<Operation> {
         .description("A caller with the right in environments only names these, and settles with no others.")
         .partial()
         .query::<gateways::LimitQuery>()
+        .ignoring_unknown_parameters()
         .body::<LimitReport>()
         .answers::<LimitReportResponse>(),
         Operation::get("/api/v1/sync", "followConfiguration", follow, sync::sync)
@@ -84,6 +85,7 @@ pub(super) fn of_gateways() -> Vec<Operation> {
             .description("A caller with the right in environments only names these, and follows no others.")
             .partial()
             .query::<sync::SyncQuery>()
+            .ignoring_unknown_parameters()
             .answers_of("application/x-ndjson", None),
     ];
     operations.into()

@@ -1,58 +1,25 @@
-// What pages ask of API management. The OpenAPI document describes these documents as maps only, so their types stand here.
+// What pages ask of API management. Types are those of the OpenAPI document; one stands here where pages know more than it says.
 import { useQuery } from '@tanstack/react-query'
 import { call, get } from './client'
 import type { components } from '../../generated/api'
 import type { Fields, Json } from './types'
 
-export interface Environment {
-  name: string
-  display_name?: string
-  description?: string
-  kind: 'production' | 'non-production'
-  order: number
-  base_urls?: string[]
-  protected?: boolean
-  chain?: Json[]
-  variables?: Record<string, string>
-  lint_rules?: string | null
-  lint_blocks?: Level | null
-}
+type S = components['schemas']
 
-export interface ApiEntity {
-  name: string
-  display_name?: string
-  description?: string
-  owner?: string
-  category?: string
-  visibility: 'public' | 'signed-in' | { groups: string[] }
-  links?: Record<string, string>
-  contacts?: string[]
-  /** The text of an SVG, or a PNG as a `data:` address. */
-  logo?: string
-}
+export type Environment = S['Environment']
 
-export type Line = 'draft' | 'published' | 'deprecated' | 'retired'
-export type Level = 'error' | 'warn' | 'info' | 'hint'
+export type ApiEntity = S['Api']
 
-export type DraftState = 'clean' | 'changed' | 'in-review' | 'changes-asked' | 'approved'
+export type Line = S['LineState']
+export type Level = S['Level']
+
+export type DraftState = S['DraftState']
 
 /** Another person's look at a draft. */
-export interface Review {
-  requested_by: string
-  reason?: string
-  requested: number
-  decided_by?: string
-  decision?: string
-  decided?: number
-}
+export type Review = S['Review']
 
 /** How a draft stands with reviews. Nobody of the authors can approve it. */
-export interface ReviewState {
-  state: DraftState
-  hash: string
-  authors: string[]
-  review: Review | null
-}
+export type ReviewState = S['ReviewResponse']
 
 export interface VersionBrief {
   api: string
@@ -65,21 +32,9 @@ export interface VersionBrief {
   modified: number
 }
 
-export interface Component {
-  name: string
-  backend: string
-  plugins?: Json[]
-  prefix?: string | null
-  retries?: number | null
-  timeouts?: Json
-}
+export type Component = S['Component']
 
-export interface OperationSettings {
-  component?: string
-  plugins?: Json[]
-  hidden?: boolean
-  known_as?: string
-}
+export type OperationSettings = S['OperationSettings']
 
 export interface Operation {
   id: string
@@ -101,13 +56,7 @@ export interface LintFinding {
   column: number | null
 }
 
-export interface OperationChange {
-  id: string
-  method: string
-  path: string
-  kind: 'added' | 'removed' | 'changed'
-  changes: { place: string; message: string; breaking: boolean }[]
-}
+export type OperationChange = S['OperationChange']
 
 /** What of a draft is edited. */
 export interface Draft {
@@ -135,92 +84,22 @@ export interface VersionDetail {
 }
 
 /** Routes that became a version, and stay as they are until a publication takes them over. */
-export interface Source {
-  dialect: string
-  service: string
-  documents: string[]
-  files?: string[]
-  /** Seconds since 1970; absent: they serve still. */
-  taken_over?: number
-}
+export type Source = S['Source']
 
 /** Chosen operations of several publications, with plans of their own. */
-export interface Product {
-  name: string
-  display_name?: string
-  description?: string
-  labels?: Record<string, string>
-  /** `API/VERSION/ENVIRONMENT`, with ids of operations; an empty list: all of them. */
-  publications: Record<string, string[]>
-  state: 'unpublished' | 'published'
-}
+export type Product = S['Product']
 
-export interface Revision {
-  number: number
-  hash: string
-  author: string
-  note?: string
-  created: number
-  lint: { errors: number; warnings: number; others: number }
-  components: Component[]
-  operations?: Record<string, OperationSettings>
-  chain?: Json[]
-  reviewed_by?: string
-}
+export type Revision = S['Revision']
 
-export interface Backend {
-  url?: string
-  targets?: { host: string; port: number; weight: number }[]
-  scheme?: string
-  path?: string
-  tls?: Json
-  checks?: Json
-}
+export type Backend = S['Backend']
 
-export interface Runtime {
-  hosts?: string[]
-  base_path: string
-  strip_base_path?: boolean
-  backends: Record<string, Backend>
-  variables?: Record<string, string>
-}
+export type Runtime = S['Runtime']
 
-export interface Canary {
-  revision: number
-  share: number
-  by: 'address' | { cookie: string } | { header: string }
-  /** Later shares, in seconds after the start. */
-  steps?: { after: number; share: number }[]
-  /** Bounds: a candidate beyond one of them is taken back. */
-  guards?: { metric: string; above: number; period: number; min_calls: number }[]
-  started?: number
-}
+export type Canary = S['Canary']
 
-export interface HistoryItem {
-  action: string
-  revision: number
-  hash: string
-  by: string
-  at: number
-  note?: string
-  forced?: string[]
-  approval?: string
-}
+export type HistoryItem = S['HistoryItem']
 
-export interface Publication {
-  api: string
-  version: string
-  environment: string
-  revision: number
-  hash: string
-  runtime: Runtime
-  state: 'live' | 'disabled'
-  canary?: Canary
-  deprecation?: { since: number; sunset?: number; link?: string; successor?: string; enforce?: boolean }
-  retired?: boolean
-  history: HistoryItem[]
-  differs_from_draft?: boolean
-}
+export type Publication = S['PublicationResponse']
 
 /** What a publish answers, and a dry run of one. */
 export interface Outcome {
@@ -237,9 +116,9 @@ export interface Outcome {
   tests: components['schemas']['TestReport'] | null
 }
 
-export type PlanState = 'staging' | 'published' | 'deprecated' | 'closed'
+export type PlanState = S['PlanState']
 
-export type PlanSecurity = 'key' | 'jwt' | 'keyless' | 'basic' | 'hmac' | 'oauth2' | 'mtls'
+export type PlanSecurity = S['PlanSecurity']
 
 export interface Plan {
   api?: string
@@ -271,71 +150,18 @@ export interface Plan {
   state: PlanState
 }
 
-export interface Application {
-  name: string
-  display_name?: string
-  description?: string
-  owner?: string
-  /** What it is called at authorization servers. */
-  client_id?: string
-  /** In PEM. */
-  certificates?: string[]
-  archived?: boolean
-}
+export type Application = S['Application']
 
-export type SubscriptionState = 'pending' | 'accepted' | 'rejected' | 'paused' | 'stopped' | 'closed' | 'expired'
+export type SubscriptionState = S['SubscriptionState']
 
-export interface Subscription {
-  id: string
-  application: string
-  /** Empty: it is to a product. */
-  publication: string
-  product?: string
-  plan: string
-  state: SubscriptionState
-  starts?: number
-  ends?: number
-  request?: string
+export type Subscription = Omit<S['Subscription'], 'answers'> & {
   /** What was answered to the plan's questions, by their names. */
   answers?: Fields
-  reason?: string
-  processed_by?: string
-  conditions_revision?: number
-  created: number
 }
 
-export interface Credential {
-  id: string
-  kind: Exclude<PlanSecurity, 'keyless'>
-  /** What calls name it by: a user name, a client id, or the SHA-256 of a certificate. */
-  name?: string
-  prefix: string
-  expires?: number
-  revoked?: number
-  replaces?: string
-  /** A key to try calls with, which ends by itself. */
-  trial?: boolean
-  created: number
-  /** The day of its last use, by its beginning in UTC. */
-  last_used?: number
-  /** The public key with which tokens are checked, in place of a key. */
-  jwt?: { issuer: string; algorithm: string; public_key: string }
-  /** In the answer that made it, and nowhere else. */
-  key?: string
-}
+export type Credential = S['CredentialResponse']
 
-export interface Approval {
-  id: string
-  kind: string
-  publication: string
-  hash: string
-  state: 'open' | 'granted' | 'refused' | 'withdrawn' | 'outdated'
-  requested_by: string
-  reason?: string
-  decided_by?: string
-  decision?: string
-  created: number
-}
+export type Approval = S['ApprovalResponse']
 
 const part = encodeURIComponent
 export const apiPath = (api: string) => `/api/v1/apis/${part(api)}`

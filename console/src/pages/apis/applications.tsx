@@ -86,7 +86,7 @@ export default function Applications() {
 }
 
 function NewApplication({ known, onClose }: { known: string[]; onClose: () => void }) {
-  const [fields, setFields] = useState<Application>({ name: '', display_name: '', description: '', owner: '' })
+  const [fields, setFields] = useState<Omit<Application, 'key_mode'>>({ name: '', display_name: '', description: '', owner: '' })
   const [, go] = useLocation()
   const client = useQueryClient()
   const set = <K extends keyof Application>(name: K, value: Application[K]) => setFields({ ...fields, [name]: value })

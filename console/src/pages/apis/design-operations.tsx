@@ -94,7 +94,7 @@ export function DesignOperations({ operations, components, settings, refused, on
         <PluginsDialog
           title={`Plugins of ${plugins.method.toUpperCase()} ${plugins.path}`}
           about="They run for this operation only, after those of its component."
-          value={settings[plugins.id]?.plugins ?? []}
+          value={(settings[plugins.id]?.plugins ?? []) as Json[]}
           isReadOnly={refused !== null}
           onClose={() => setPlugins(null)}
           onDone={(value: Json[]) => {
@@ -195,7 +195,7 @@ export function DesignComponents({ components, chain, refused, onChange, onChain
         <PluginsDialog
           title={plugins === 'all' ? 'Plugins of all operations' : `Plugins of ${components[plugins]?.name ?? ''}`}
           about={plugins === 'all' ? 'They run for every operation, before those of its component.' : 'They run for every operation of this component.'}
-          value={plugins === 'all' ? chain : (components[plugins]?.plugins ?? [])}
+          value={plugins === 'all' ? chain : ((components[plugins]?.plugins ?? []) as Json[])}
           isReadOnly={refused !== null}
           onClose={() => setPlugins(null)}
           onDone={(value) => {

@@ -212,7 +212,7 @@ const dateOf = (at: number | undefined): string => (at === undefined ? '' : new 
 function Deprecate({ publication, onClose, onDone }: { publication: Publication; onClose: () => void; onDone: (body: object) => Promise<unknown> }) {
   const known = publication.deprecation
   const [since, setSince] = useState(dateOf(known?.since ?? Date.now() / 1000))
-  const [sunset, setSunset] = useState(dateOf(known?.sunset))
+  const [sunset, setSunset] = useState(dateOf(known?.sunset ?? undefined))
   const [link, setLink] = useState(known?.link ?? '')
   const [successor, setSuccessor] = useState(known?.successor ?? '')
   const [enforce, setEnforce] = useState(known?.enforce === true)

@@ -2,13 +2,12 @@
 // shown before anything is committed; what it answers to a dry run is shown as it came.
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useMemo, useState } from 'react'
-import { useLocation, useSearchParams } from 'wouter'
+import { useSearchParams } from 'wouter'
 import {
   type Approval,
   type Environment,
   type Outcome,
   type Runtime,
-  toPublication,
   useApprovals,
   useEnvironments,
   usePlans,
@@ -21,12 +20,13 @@ import { useHead } from '../../api/hooks'
 import { useRight } from '../../api/rights'
 import { Failure, Page } from '../../shell/page'
 import { useSegments } from '../../shell/segments'
-import { Button, ButtonLink } from '../../ui/button'
-import { CheckField, ChoiceField, SelectField, TextField } from '../../ui/field'
+import { Button } from '../../ui/button'
+import { TextField } from '../../ui/field'
 import { toast } from '../../ui/toast'
-import { type Call, callOf, canPass, stepsOf, usePublishCheck } from './publish-check'
-import { Diffs, RolledOut, StepList } from './publish-parts'
+import { type Call, type Check, callOf, canPass, stepsOf, usePublishCheck } from './publish-check'
+import { Diffs } from './publish-parts'
 import { useRuntime } from './publish-runtime'
+import { Checked, Commit, Content, Force, Outdated, Published, Target } from './publish-steps'
 import { RuntimeForm, tidyRuntime, withoutAddress } from './runtime-form'
 import { Hash, Waiting } from './shared'
 import { TakeOver, adoptedRuntime } from './take-over'
@@ -93,6 +93,23 @@ function useTarget(props: Props) {
   return { to, from: source ? from : null, source, revision, given: parameters.get('approval'), set }
 }
 
+/** The calls that the page makes, for those who want to make them themselves. */
+const examplesOf = (action: string, { path, body }: Call, publication: string) => [
+  { about: 'What would change', method: 'POST', path, body, headers: { 'Weir-Dry-Run': 'true' } },
+  { about: action, method: 'POST', path, body },
+  { about: 'Ask for an approval', method: 'POST', path: '/api/v1/approvals', body: { publication } },
+]
+
+/** Why it cannot be published yet; `null`: it can. */
+function refusalOf({ to, missing, check, isForceMissing, isReasonMissing }: { to: string; missing: string[]; check: Check; isForceMissing: boolean; isReasonMissing: boolean }): string | null {
+  if (to === '') return 'There is no environment yet.'
+  if (missing.length > 0) return `Give the address of ${missing.join(', ')} first.`
+  if (check.isChecking) return 'It is being checked.'
+  if (!canPass(check)) return 'A step refuses it.'
+  if (isForceMissing) return 'It breaks callers or takes calls of others: say that you want it all the same.'
+  return isReasonMissing ? 'Tests fail: say why it is to be published all the same.' : null
+}
+
 function Wizard(props: Props) {
   const { api, name, version, environments, publications, revisions } = props
   const { to, from, source, revision, given, set } = useTarget(props)
@@ -112,7 +129,6 @@ function Wizard(props: Props) {
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
   const client = useQueryClient()
-  const [, go] = useLocation()
   const right = useRight('apis:publish')
   const head = useHead().data?.revision
 
@@ -126,27 +142,8 @@ function Wizard(props: Props) {
   const steps = stepsOf(check, environment?.protected === true)
   const failsTests = check.refusals.some((it) => it.kind === 'tests') && canPass(check)
   const needsForce = check.refusals.some((it) => it.kind !== 'tests') && canPass(check)
-  useEffect(() => {
-    setForce(false)
-    setTakenOver(false)
-    setOverrideTests('')
-  }, [to, revision])
-
-  const refused =
-    right ??
-    (to === ''
-      ? 'There is no environment yet.'
-      : missing.length > 0
-        ? `Give the address of ${missing.join(', ')} first.`
-        : check.isChecking
-          ? 'It is being checked.'
-          : !canPass(check)
-            ? 'A step refuses it.'
-            : needsForce && !force
-              ? 'It breaks callers or takes calls of others: say that you want it all the same.'
-              : failsTests && overrideTests.trim() === ''
-                ? 'Tests fail: say why it is to be published all the same.'
-                : null)
+  useEffect(() => (setForce(false), setTakenOver(false), setOverrideTests('')), [to, revision])
+  const refused = right ?? refusalOf({ to, missing, check, isForceMissing: needsForce && !force, isReasonMissing: failsTests && overrideTests.trim() === '' })
   const publish = async () => {
     setBusy(true)
     setError(null)
@@ -164,74 +161,25 @@ function Wizard(props: Props) {
     setBusy(false)
   }
 
-  const title = from ? `Promote ${api} ${name}` : `Publish ${api} ${name}`
   const action = from ? 'Promote' : 'Publish'
-  const example = callOf({ ...wanted, force })
   return (
     <Page
-      title={title}
+      title={`${action} ${api} ${name}`}
       about={from && source ? <>The same revision, r{source.revision} <Hash value={source.hash} />, goes from {from} to {to}. Addresses stay where they are.</> : 'Nothing changes until the last step. Each step says what it found.'}
       crumbs={[...crumbsOf(api), { to: `/apis/${encodeURIComponent(api)}/${encodeURIComponent(name)}`, text: name }]}
-      calls={[
-        { about: 'What would change', method: 'POST', path: example.path, body: example.body, headers: { 'Weir-Dry-Run': 'true' } },
-        { about: action, method: 'POST', path: example.path, body: example.body },
-        { about: 'Ask for an approval', method: 'POST', path: '/api/v1/approvals', body: { publication: `${api}/${name}/${to}` } },
-      ]}
+      calls={examplesOf(action, callOf({ ...wanted, force }), `${api}/${name}/${to}`)}
     >
       {done ? (
-        <section className="card" aria-label="Published">
-          <h2>
-            r{done.revision} is published to {to}
-          </h2>
-          <p>
-            Commit <a href={`/ui/history/${done.commit}`}>r{done.commit}</a>. It can be taken back on the publication’s page, at any time.
-          </p>
-          <RolledOut environment={to} commit={done.commit ?? 0} />
-          <div className="row">
-            <Button look="primary" onPress={() => go(toPublication(api, name, to))}>
-              To the publication
-            </Button>
-            <ButtonLink to={`/explain?url=${encodeURIComponent(`${environment?.base_urls?.[0] ?? 'http://127.0.0.1:8000'}${runtime.base_path}${version.operations[0]?.path ?? '/'}`)}`}>Try a call</ButtonLink>
-          </div>
-        </section>
+        <Published outcome={done} api={api} name={name} environment={environment} base={runtime.base_path} first={version.operations[0]?.path} />
       ) : (
         <ol className="wizard">
-          <li className="card" aria-label="Target">
-            <h2>1. Where to</h2>
-            {environments.length === 0 ? (
-              <div className="row">
-                <p>There is no environment yet.</p>
-                <ButtonLink to="/environments">Environments</ButtonLink>
-              </div>
-            ) : (
-              <ChoiceField
-                label="Environment"
-                value={to}
-                onChange={(value) => set('to', value)}
-                options={environments.map((it) => {
-                  const here = publications.find((one) => one.environment === it.name)
-                  return { value: it.name, text: it.display_name || it.name, about: [here ? `serves r${here.revision}` : 'nothing of it yet', it.protected ? 'protected' : ''].filter(Boolean).join(', ') }
-                })}
-              />
-            )}
-            {!from && (
-              <SelectField
-                label="Content"
-                value={revision === null ? '' : String(revision)}
-                onChange={(value) => set('revision', value === '' ? null : value)}
-                options={[['', `the draft (${version.draft.state.replaceAll('-', ' ')})`], ...[...revisions].reverse().map((it) => [String(it.number), `r${it.number} ${it.hash.slice(0, 8)} ${it.note ?? ''}`] as const)]}
-              />
-            )}
-          </li>
+          <Target environments={environments} publications={publications} to={to} onTo={(value) => set('to', value)}>
+            {!from && <Content version={version} revisions={revisions} revision={revision} onChange={(value) => set('revision', value)} />}
+          </Target>
           <li className="card" aria-label="Addresses">
             <h2>2. Addresses in {to || 'the environment'}</h2>
             <RuntimeForm runtime={runtime} environment={environment} backends={backends} onChange={addresses.set} />
-            {addresses.isOutdated && (
-              <div className="note warn" role="status">
-                <strong>A newer version exists</strong>
-                <span>The addresses were changed since you began. Publishing shows both side by side.</span>
-              </div>
-            )}
+            {addresses.isOutdated && <Outdated />}
           </li>
           {adopted && (
             <li className="card" aria-label="Routes that serve now">
@@ -239,37 +187,20 @@ function Wizard(props: Props) {
               <TakeOver source={adopted} environment={to} value={isTakenOver} onChange={setTakenOver} />
             </li>
           )}
-          <li className="card" aria-label="Check">
-            <div className="head2">
-              <h2>3. What every step says</h2>
-              <span role="status" className="muted small">
-                {missing.length > 0 ? `Waiting for the address of ${missing.join(', ')}` : check.isChecking ? 'Checking' : check.outcome ? 'Checked: nothing is stored yet' : ''}
-              </span>
-            </div>
-            {check.failure && <Failure error={check.failure} />}
-            <StepList steps={steps} />
+          <Checked check={check} steps={steps} missing={missing}>
             {check.refusals.some((it) => it.kind.startsWith('approval') || it.message.startsWith('approval:')) && <AskForApproval publication={`${api}/${name}/${to}`} revision={revision} approvals={approvals} hash={hash} />}
             {check.outcome && <Diffs outcome={check.outcome} text={check.text} plans={props.plans} />}
-          </li>
-          <li className="card" aria-label="Commit">
-            <h2>4. {action}</h2>
-            {needsForce && (
-              <CheckField
-                label={check.outcome?.breaking ? 'Publish although callers break' : 'Publish although others take these calls'}
-                value={force}
-                onChange={setForce}
-                about={check.outcome?.breaking ? 'A new version beside this one breaks no caller. The history notes that it was forced.' : 'The history notes that it was forced.'}
-              />
-            )}
+          </Checked>
+          <Commit action={action} error={error}>
+            {needsForce && <Force outcome={check.outcome} value={force} onChange={setForce} />}
             {failsTests && <TextField label="Why tests may fail" value={overrideTests} onChange={setOverrideTests} isRequired about="The history notes the reason." />}
             <TextField label="Note" value={note} onChange={setNote} placeholder="Why, for those who read the history" />
-            {error !== null && <Failure error={error} />}
             <div className="row">
               <Button look="primary" refused={refused} isBusy={isBusy} onPress={() => void publish()}>
                 {`${action} to ${to || 'an environment'}`}
               </Button>
             </div>
-          </li>
+          </Commit>
         </ol>
       )}
       {addresses.choice}

@@ -182,13 +182,13 @@ function CredentialLine({ credential: it, refused, cannot, onAbove }: { credenti
         {stateOf(it)}
         {it.trial && <span className="badge">trial</span>}
         <span className="muted small">
-          made <Time at={it.created} />, {it.last_used === undefined ? 'not used yet' : `last used on ${dayText(it.last_used)}`}
-          {it.expires !== undefined && !it.revoked && (
+          made <Time at={it.created} />, {it.last_used == null ? 'not used yet' : `last used on ${dayText(it.last_used)}`}
+          {it.expires != null && !it.revoked && (
             <>
               , good until <Time at={it.expires} />
             </>
           )}
-          {it.revoked !== undefined && (
+          {it.revoked != null && (
             <>
               , revoked <Time at={it.revoked} />
             </>

@@ -18,6 +18,9 @@ const MAX_AUTHORITIES: usize = 20;
 /// The id of no operation. It stands where a plan opens nothing: a plan without any id opens all operations.
 pub const NO_OPERATION: &str = "";
 
+/// The most calls that a limit may be of.
+pub const MAX_COUNT: u64 = 1_000_000_000_000;
+
 /// The faults of a plan: places, and what was expected there.
 pub fn check(plan: &Plan) -> Vec<(String, String)> {
     let mut wrong = Vec::new();
@@ -75,8 +78,9 @@ pub fn check(plan: &Plan) -> Vec<(String, String)> {
         .chain(of_operations)
     {
         for (index, limit) in limits.iter().enumerate() {
-            if limit.count == 0 {
-                add(&format!("{place}[{index}].count"), "expected 1 or more calls");
+            if !(1..=MAX_COUNT).contains(&limit.count) {
+                let message = format!("expected 1 to {MAX_COUNT} calls, found {}", limit.count);
+                add(&format!("{place}[{index}].count"), &message);
             }
         }
     }

@@ -169,7 +169,7 @@ pub enum Period {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
-    /// Calls.
+    /// Calls: 1 to 1,000,000,000,000.
     pub count: u64,
     /// The window.
     pub per: Period,

@@ -10,10 +10,11 @@ use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use weir_model::DocPath;
 
-pub(super) const RULES: [Rule; 6] = [
+pub(super) const RULES: [Rule; 7] = [
     rule("weir-operation-shadowed", Error, shadowed),
     rule("weir-servers-base-path", Warn, base_path),
     rule("weir-path-parameter", Error, path_parameter),
+    rule("weir-path-empty-segment", Error, empty_segment),
     rule("weir-method-not-served", Warn, method_not_served),
     rule("weir-security-scheme", Hint, unused_scheme),
     rule("weir-response-without-schema", Hint, response_without_schema),
@@ -80,6 +81,18 @@ fn path_parameter(context: &mut Context<'_>) {
                 format!("The path has the parameter '{name}' twice."),
             );
         }
+    }
+}
+
+/// Gateways compare calls with one slash in place of several.
+fn empty_segment(context: &mut Context<'_>) {
+    let description = context.description;
+    for operation in description.operations.iter().filter(|it| it.path.contains("//")) {
+        let message = format!(
+            "{} {} never gets a call: several slashes of a call's path are read as one.",
+            operation.method, operation.path
+        );
+        context.add(operation.place.clone(), message);
     }
 }
 

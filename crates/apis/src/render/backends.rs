@@ -48,7 +48,7 @@ impl Renderer<'_> {
                 let url = self.resolved(url, &place)?;
                 if !url.contains("://") {
                     self.fault(
-                        place,
+                        format!("{place}.url"),
                         format!("expected http://host:port/path or https://…, found '{url}'"),
                     );
                     return None;

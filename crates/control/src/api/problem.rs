@@ -91,6 +91,11 @@ impl Problem {
         )
     }
 
+    /// Whether another version is there than the one that the call names.
+    pub fn is_overtaken(&self) -> bool {
+        self.status == StatusCode::PRECONDITION_FAILED
+    }
+
     /// Its members, without the further ones.
     pub fn body(&self) -> Value {
         let mut body = json!({
@@ -122,6 +127,15 @@ impl Problem {
     pub fn about(mut self, what: &str) -> Self {
         self.detail = format!("{what}: {}", self.detail);
         self
+    }
+
+    /// The same of a field whose text is refused: the places in it are told in the words, with their lines.
+    #[must_use]
+    pub fn within(mut self, field: &str) -> Self {
+        for error in &mut self.errors {
+            error["path"] = field.into();
+        }
+        self.about(field)
     }
 
     /// With another name for a field of what is refused: it was checked within something else.

@@ -164,7 +164,8 @@ impl Api {
             rendered.extend(others.map(|(key, value)| (key.clone(), value.clone())));
             let library = Arc::new(library);
             if refusal.is_none() && !rendered.is_empty() {
-                refusal = told(is_told, self.dry_compile(&library, &rendered).await)?;
+                let compiled = self.dry_compile(&library, &rendered, &done.publications);
+                refusal = told(is_told, compiled.await)?;
             }
             let report = match trial(&done.answer) {
                 Some(trial) if refusal.is_none() => Some(trial.run(self, &library, &rendered).await?),
@@ -226,6 +227,7 @@ impl Api {
         self: &Arc<Self>,
         library: &Arc<Library>,
         rendered: &Changes,
+        publications: &BTreeSet<String>,
     ) -> Result<(), Problem> {
         let (api, library, rendered) = (Arc::clone(self), Arc::clone(library), rendered.clone());
         let compiled = tokio::task::spawn_blocking(move || newly_broken(&api, &library, &rendered)).await;
@@ -233,9 +235,34 @@ impl Api {
             compiled.map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
         match broken.is_empty() {
             true => Ok(()),
-            false => Err(Problem::step("compile", broken)),
+            false => {
+                let placed = broken
+                    .into_iter()
+                    .map(|(what, why)| (place_of(what, publications), why));
+                Err(Problem::step("compile", placed.collect()))
+            }
         }
     }
+}
+
+/// The field that a resource of a gateway was made of, if it is the address of a backend; else the resource itself.
+fn place_of(resource: String, publications: &BTreeSet<String>) -> String {
+    let field = |(kind, field)| {
+        let name = resource.strip_prefix(kind)?.strip_suffix('\'')?;
+        let backend = publications.iter().find_map(|id| {
+            let (version, environment) = id.rsplit_once('/')?;
+            let begin = format!("{environment}.{}.", version.replace('/', "."));
+            name.strip_prefix(&begin)
+        })?;
+        Some(match backend.strip_suffix(".canary") {
+            Some(backend) => format!("canary.backends.{backend}.{field}"),
+            None => format!("runtime.backends.{backend}.{field}"),
+        })
+    };
+    let found = [("service '", "url"), ("upstream '", "targets")]
+        .into_iter()
+        .find_map(field);
+    found.unwrap_or(resource)
 }
 
 /// What refuses a write, where it is told together with what would change; elsewhere it ends the write.

@@ -24,6 +24,12 @@ use weir_apis::naming;
 
 /// Reads the body of a call as an entity.
 pub fn parse<T: DeserializeOwned>(body: &Value) -> Result<T, Problem> {
+    // What has such a name for people could not be told from others, nor be clicked.
+    let is_blank = |it: &str| !it.is_empty() && it.trim().is_empty();
+    if body["display_name"].as_str().is_some_and(is_blank) {
+        let message = "it has nothing but spaces: write a name for people, or leave it out".to_owned();
+        return Err(Problem::step("read", vec![("display_name".to_owned(), message)]));
+    }
     entities::parse(body).map_err(|(place, message)| Problem::step("read", vec![(place, message)]))
 }
 
@@ -216,7 +222,7 @@ documents!(
     permitted,
     |library, entity| {
         crate::api::apis::specs::ruleset(entity.lint_rules.as_deref())
-            .map_err(|it| it.about("lint_rules"))?;
+            .map_err(|it| it.within("lint_rules"))?;
         library.publications(|it| it.environment == entity.name)
     },
     |library, name| first_below(library, &format!("{PREFIX}publications/"), |it| it

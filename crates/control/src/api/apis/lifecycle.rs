@@ -143,6 +143,18 @@ fn check_canary(canary: &Canary) -> Result<(), Problem> {
             wrong.push((place, message));
         }
     }
+    let mut before = (None, canary.share);
+    for (index, step) in canary.steps.iter().enumerate() {
+        if step.share <= before.1 {
+            let message = format!("expected a larger share than the one before, {}", before.1);
+            wrong.push((format!("steps[{index}].share"), message));
+        }
+        if before.0.is_some_and(|after| step.after <= after) {
+            let message = "expected a later time than that of the step before".to_owned();
+            wrong.push((format!("steps[{index}].after"), message));
+        }
+        before = (Some(step.after), step.share);
+    }
     if let CanaryKey::Header(name) | CanaryKey::Cookie(name) = &canary.by
         && !weir_plugin::headers::is_name(name.as_bytes())
     {

@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 use tokio::sync::watch;
 use weir_store::follow::{self, Subscription};
-use weir_store::{Changes, Key, Store, StoreError};
+use weir_store::{Changes, Document, Key, Revision, Store, StoreError};
 
 /// The prefix of the keys of API management.
 const PREFIX: &str = "apis/";
@@ -37,7 +37,7 @@ struct Shared {
 
 #[derive(Default)]
 struct DocumentCache {
-    documents: BTreeMap<Key, Arc<[u8]>>,
+    documents: BTreeMap<Key, Document>,
     /// The last revision that changed what a catalogue is made of.
     of_catalogue: u64,
 }
@@ -50,7 +50,7 @@ impl Documents {
     pub async fn open(store: Arc<dyn Store>) -> Result<Self, StoreError> {
         let (documents, revision, following) = follow::start(Arc::clone(&store), PREFIX).await?;
         let known = DocumentCache {
-            documents: documents.into_iter().map(|it| (it.key, it.value)).collect(),
+            documents: documents.into_iter().map(|it| (it.key.clone(), it)).collect(),
             of_catalogue: revision.0,
         };
         let this = Self(Arc::new(Shared {
@@ -78,7 +78,7 @@ impl Documents {
                     known.of_catalogue = revision;
                 }
                 match document {
-                    Some(document) => known.documents.insert(key, document.value),
+                    Some(document) => known.documents.insert(key, document),
                     None => known.documents.remove(&key),
                 };
             }
@@ -111,9 +111,15 @@ impl Documents {
 
     /// A document; `None`: it does not exist, or cannot be read.
     pub fn get<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+        self.get_version(key).map(|(_, document)| document)
+    }
+
+    /// A document with its version: the revision that changed it last.
+    pub fn get_version<T: DeserializeOwned>(&self, key: &str) -> Option<(Revision, T)> {
         let known = self.known();
-        let value = known.documents.get(key)?;
-        serde_json::from_slice(value).ok()
+        let document = known.documents.get(key)?;
+        let read = serde_json::from_slice(&document.value).ok()?;
+        Some((document.modified, read))
     }
 
     /// The documents below a prefix, by their keys. Those that are not understood are left out.
@@ -123,7 +129,7 @@ impl Documents {
         let below = known.documents.range::<str, _>(from);
         let below = below.take_while(|(key, _)| key.as_str().starts_with(prefix));
         below
-            .filter_map(|(_, value)| serde_json::from_slice(value).ok())
+            .filter_map(|(_, document)| serde_json::from_slice(&document.value).ok())
             .collect()
     }
 
@@ -133,7 +139,7 @@ impl Documents {
         let from = (Bound::Included(prefix), Bound::Unbounded);
         let below = known.documents.range::<str, _>(from);
         let below = below.take_while(|(key, _)| key.as_str().starts_with(prefix));
-        let bytes: Vec<u8> = below.flat_map(|(_, value)| value.iter().copied()).collect();
+        let bytes: Vec<u8> = below.flat_map(|(_, it)| it.value.iter().copied()).collect();
         String::from_utf8(bytes).ok().filter(|it| !it.is_empty())
     }
 }

@@ -27,17 +27,18 @@ impl CallOwner {
             }
             Self::Workspace(name) => line.service.split_once('/').is_some_and(|it| it.0 == name),
             Self::Environment(name) => *line.environment == **name,
-            // Services of publications are called `ENVIRONMENT.API.VERSION.COMPONENT`.
-            Self::Api(name) => {
-                let of_environment = line.service.strip_prefix(&*line.environment);
-                let rest = of_environment.and_then(|it| it.strip_prefix('.'));
-                !line.environment.is_empty()
-                    && rest
-                        .and_then(|it| it.split_once('.'))
-                        .is_some_and(|it| it.0 == name)
-            }
+            Self::Api(name) => api_of(line).is_some_and(|it| it == name),
         }
     }
+}
+
+/// The API that a call belongs to: services of publications are called `ENVIRONMENT.API.VERSION.COMPONENT`.
+fn api_of(line: &CallLine) -> Option<&str> {
+    let of_environment = line.service.strip_prefix(&*line.environment)?;
+    let rest = of_environment
+        .strip_prefix('.')
+        .filter(|_| !line.environment.is_empty())?;
+    rest.split_once('.').map(|(api, _)| api)
 }
 
 /// The conditions of a search. All of them must hold.
@@ -55,6 +56,10 @@ pub struct Search {
     pub route: Option<String>,
     /// The consumer.
     pub consumer: Option<String>,
+    /// The API that the service belongs to.
+    pub api: Option<String>,
+    /// The application that called: the consumer of a service that belongs to an API.
+    pub application: Option<String>,
     /// Why it was refused.
     pub refusal: Option<String>,
     /// The status, such as `404`, or a class, such as `5xx`.
@@ -78,6 +83,8 @@ impl Default for Search {
             service: None,
             route: None,
             consumer: None,
+            api: None,
+            application: None,
             refusal: None,
             status: None,
             path: None,
@@ -113,11 +120,15 @@ impl Search {
 
     /// The names that are searched for.
     pub(super) fn names(&self) -> impl Iterator<Item = (u8, &str)> {
+        let consumer = match &self.consumer {
+            None => &self.application,
+            named => named,
+        };
         let fields = [
             &self.request_id,
             &self.service,
             &self.route,
-            &self.consumer,
+            consumer,
             &self.refusal,
         ];
         let named = fields.into_iter().enumerate();
@@ -139,6 +150,14 @@ impl Search {
         (self.from..self.to).contains(&line.time)
             && line.total_us >= self.min_us
             && self
+                .api
+                .as_ref()
+                .is_none_or(|name| api_of(line) == Some(name.as_str()))
+            && self
+                .application
+                .as_ref()
+                .is_none_or(|name| *line.consumer == **name && api_of(line).is_some())
+            && self
                 .parts
                 .as_ref()
                 .is_none_or(|parts| parts.iter().any(|part| part.holds(line)))
@@ -156,6 +175,33 @@ impl Search {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn calls_are_found_by_their_api_and_application() {
+        let line = |service: &str| CallLine {
+            environment: "test".into(),
+            service: service.into(),
+            consumer: "shop".into(),
+            ..CallLine::default()
+        };
+        let name = |it: &str| Some(it.to_owned());
+        for (api, application, service, expected) in [
+            (name("pets"), None, "test.pets.1.0.main", true),
+            (name("cats"), None, "test.pets.1.0.main", false),
+            (None, name("shop"), "test.pets.1.0.main", true),
+            (None, name("other"), "test.pets.1.0.main", false),
+            // A consumer of a service by hand is no application.
+            (None, name("shop"), "pets", false),
+            (name("pets"), name("shop"), "test.pets.1.0.main", true),
+        ] {
+            let search = Search {
+                api,
+                application,
+                ..Search::default()
+            };
+            assert_eq!(search.holds(&line(service)), expected, "{search:?} {service}");
+        }
+    }
 
     #[test]
     fn calls_belong_to_parts_by_their_services() {

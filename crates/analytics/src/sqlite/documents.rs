@@ -2,6 +2,7 @@
 
 use super::SqliteAnalytics;
 use crate::store::StoreError;
+use rusqlite::{Connection, OptionalExtension};
 
 /// A document: its id and its JSON.
 pub type Document = (String, String);
@@ -17,6 +18,19 @@ pub enum InsertResult {
     Exists,
     /// There are as many as there may be. Nothing is stored.
     Full,
+    /// What is there is not what was to be replaced. Nothing is stored.
+    Changed,
+}
+
+/// The outcome for a document that is to be removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemoveResult {
+    /// It is gone.
+    Removed,
+    /// There was none.
+    Missing,
+    /// What is there is not what was to be removed. It stays.
+    Changed,
 }
 
 impl SqliteAnalytics {
@@ -33,7 +47,8 @@ impl SqliteAnalytics {
     }
 
     /// Stores a document, as a new one only or also in place of one with the same kind and id. Without its JSON, it only
-    /// says what would happen to it. It is one step: of two who make the same document at once, the second is refused.
+    /// says what would happen to it. `may_replace` decides by what is there. It is one step: of two who make the same document at once, the
+    /// second is refused.
     ///
     /// # Errors
     /// The engine failed.
@@ -42,20 +57,19 @@ impl SqliteAnalytics {
         (kind, id): (&str, &str),
         json: Option<&str>,
         (is_new, most): (bool, usize),
+        may_replace: impl FnOnce(Option<&str>) -> bool,
     ) -> Result<InsertResult, StoreError> {
         let mut writer = self.writer();
         let transaction = writer.connection.transaction()?;
-        let is_known: bool = transaction.query_row(
-            "SELECT EXISTS (SELECT 1 FROM document WHERE kind = ?1 AND id = ?2)",
-            (kind, id),
-            |row| row.get(0),
-        )?;
+        let there = content(&transaction, kind, id)?;
+        let is_known = there.is_some();
         let known: i64 =
             transaction.query_row("SELECT count(*) FROM document WHERE kind = ?1", [kind], |row| {
                 row.get(0)
             })?;
         match (is_known, is_new) {
             (true, true) => return Ok(InsertResult::Exists),
+            _ if !may_replace(there.as_deref()) => return Ok(InsertResult::Changed),
             (false, _) if known as usize >= most => return Ok(InsertResult::Full),
             _ => {}
         }
@@ -71,15 +85,30 @@ impl SqliteAnalytics {
         })
     }
 
-    /// Removes a document. Returns whether there was one.
+    /// Removes a document, if `may_remove` says so of what is there, in one step.
     ///
     /// # Errors
     /// The engine failed.
-    pub fn remove_document(&self, kind: &str, id: &str) -> Result<bool, StoreError> {
-        let writer = self.writer();
-        let mut remove = writer
-            .connection
-            .prepare_cached("DELETE FROM document WHERE kind = ?1 AND id = ?2")?;
-        Ok(remove.execute((kind, id))? > 0)
+    pub fn remove_document(
+        &self,
+        (kind, id): (&str, &str),
+        may_remove: impl FnOnce(&str) -> bool,
+    ) -> Result<RemoveResult, StoreError> {
+        let mut writer = self.writer();
+        let transaction = writer.connection.transaction()?;
+        match content(&transaction, kind, id)? {
+            None => return Ok(RemoveResult::Missing),
+            Some(there) if !may_remove(&there) => return Ok(RemoveResult::Changed),
+            Some(_) => {}
+        }
+        transaction.execute("DELETE FROM document WHERE kind = ?1 AND id = ?2", (kind, id))?;
+        transaction.commit()?;
+        Ok(RemoveResult::Removed)
     }
+}
+
+/// The JSON of a document; `None`: there is none.
+fn content(connection: &Connection, kind: &str, id: &str) -> Result<Option<String>, StoreError> {
+    let mut select = connection.prepare_cached("SELECT json FROM document WHERE kind = ?1 AND id = ?2")?;
+    Ok(select.query_row((kind, id), |row| row.get(0)).optional()?)
 }

@@ -22,7 +22,7 @@ mod names;
 mod read;
 mod retain;
 
-pub use documents::{Document, InsertResult};
+pub use documents::{Document, InsertResult, RemoveResult};
 
 use crate::batch::Batch;
 use crate::query::{Query, QueryResponse};

@@ -2,6 +2,7 @@
 
 use super::accounts::{self, UserChange, commit, leaves_an_admin};
 use super::problem::Problem;
+use super::scopes::{check_scopes, placed};
 use super::session::Origin;
 use super::writing::tried;
 use super::{Api, is_dry_run};
@@ -48,6 +49,7 @@ pub async fn add_user(
     if matches!(name.as_str(), "." | "..") {
         return Err(Problem::bad(format!("'{name}' is not a valid user name")));
     }
+    let warning = check_scopes(&api, &placed(&wanted.rights), &[]).await?;
     let password_hash = match wanted.password {
         None if wanted.without_token => {
             return Err(Problem::bad("a user without a token needs a password"));
@@ -83,13 +85,14 @@ pub async fn add_user(
     .await?;
     if is_dry {
         let shown = json!({ "name": name, "rights": user.rights });
-        return Ok(tried((StatusCode::CREATED, Json(shown))));
+        let answer = (StatusCode::CREATED, Json(shown)).into_response();
+        return Ok(tried(warning.told_in(answer)));
     }
     let mut shown = json!({ "name": name, "rights": user.rights });
     if let Some(token) = token {
         shown["token"] = token.as_str().into();
     }
-    Ok((StatusCode::CREATED, Json(shown)).into_response())
+    Ok(warning.told_in((StatusCode::CREATED, Json(shown)).into_response()))
 }
 
 pub async fn remove_user(

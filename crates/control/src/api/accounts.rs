@@ -1,6 +1,8 @@
 //! Changing users: their rights, their passwords, and their sessions, in Weir's own API.
 
+use super::precondition::{Precondition, tag_of_content, with_tag};
 use super::problem::Problem;
+use super::scopes::{check_scopes, placed};
 use super::session::Origin;
 use super::shapes::ListedUser;
 use super::writing::tried;
@@ -154,8 +156,14 @@ pub async fn change(
     Ok(user)
 }
 
+/// The version of a user's rights. A password or a token that changes is another matter.
+fn tag_of_rights(user: &User) -> String {
+    tag_of_content(&RoleAssignment::of(&user.rights))
+}
+
 fn shown(user: &User) -> ListedUser {
     ListedUser {
+        etag: Some(tag_of_rights(user)),
         name: user.name.clone(),
         rights: RoleAssignment::of(&user.rights),
         created: user.created,
@@ -179,18 +187,26 @@ pub async fn set_rights(
     JsonBody(wanted): JsonBody<RightsRequest>,
 ) -> Result<Response, Problem> {
     let is_dry = is_dry_run(&headers);
+    let known = api.options.users.list().into_iter().find(|it| it.name == name);
+    let before = known.as_ref().map_or(&[][..], |it| &it.rights);
+    let warning = check_scopes(&api, &placed(&wanted.rights), before).await?;
     let note = format!("change the rights of {name}");
+    let precondition = Precondition::of(&headers);
     let user = change(&api, &caller, (&name, note, is_dry), |user| {
+        if !precondition.holds_tag(Some(&tag_of_rights(user))) {
+            return Err(precondition.refusal_of(&format!("the user '{name}'"), true));
+        }
         wanted.rights.clone_into(&mut user.rights);
         Ok(())
     })
     .await?;
-    let answer = Json(shown(&user));
-    Ok(if is_dry {
-        tried(answer)
-    } else {
-        answer.into_response()
-    })
+    let tag = tag_of_rights(&user);
+    let answer = with_tag(
+        Json(shown(&user)).into_response(),
+        Some(&tag).filter(|_| !is_dry).map(String::as_str),
+    );
+    let answer = warning.told_in(answer);
+    Ok(if is_dry { tried(answer) } else { answer })
 }
 
 /// A password that an administrator gives.

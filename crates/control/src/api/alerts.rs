@@ -4,6 +4,7 @@ use super::Api;
 use super::analytics::{failed, wrong};
 use super::analytics_documents::{DocumentWrite, Kind, id_of};
 use super::apis::{Library, PREFIX, alerts_of_canaries};
+use super::precondition::{Precondition, tag_of_content, with_tag};
 use super::problem::Problem;
 use super::shapes::List;
 use super::{is_dry_run, statistics};
@@ -14,7 +15,7 @@ use crate::webhook_addresses::without_path;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,7 +27,7 @@ const KIND: Kind = Kind {
     name: "alert rule",
     stored: RULES,
     most: 1_000,
-    beside: &["alerts"],
+    beside: &["alerts", "etag"],
 };
 
 /// How a group of a rule stands.
@@ -47,13 +48,17 @@ pub struct RuleState {
     pub rule: Rule,
     /// Its groups of which something is known.
     pub alerts: Vec<GroupState>,
+    /// Its version, as `If-Match` names it; bounds of canaries have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
 }
 
 impl RuleState {
     fn of(kept: &AnalyticsStorage, rule: Rule) -> Self {
         let alerts = kept.alerts_of(&rule.id).into_iter();
         let alerts = alerts.map(|(group, alert)| GroupState { group, alert }).collect();
-        Self { rule, alerts }
+        let etag = Some(tag_of_content(&rule));
+        Self { rule, alerts, etag }
     }
 
     /// Whether the caller may see the numbers that the rule is about.
@@ -94,6 +99,7 @@ pub async fn list(
             group: BTreeMap::new(),
             alert,
         }],
+        etag: None,
     }));
     let seen = items.into_iter().filter(|it| it.is_seen(&caller));
     Ok(Json(List {
@@ -105,15 +111,17 @@ pub async fn show(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<Json<RuleState>, Problem> {
+) -> Result<Response, Problem> {
     let wanted = id.clone();
     let found = api.analytics()?.with(move |kept| {
         let rule = kept.rules()?.into_iter().find(|rule| rule.id == wanted);
         Ok(rule.map(|rule| RuleState::of(kept, rule)))
     });
     let found = found.await.map_err(failed)?.filter(|it| it.is_seen(&caller));
-    let shown = found.map(|it| Json(it.shown_to(&caller)));
-    shown.ok_or_else(|| KIND.missing(&id))
+    let found = found.ok_or_else(|| KIND.missing(&id))?;
+    let tag = found.etag.clone();
+    let answer = Json(found.shown_to(&caller)).into_response();
+    Ok(with_tag(answer, tag.as_deref()))
 }
 
 pub async fn create(
@@ -125,7 +133,7 @@ pub async fn create(
     if rule.id.is_empty() {
         rule.id = id_of(&rule.name);
     }
-    write(&api, (rule, true), is_dry_run(&headers)).await
+    write(&api, (rule, true), &headers).await
 }
 
 pub async fn replace(
@@ -138,21 +146,26 @@ pub async fn replace(
         id,
         ..KIND.read(&body)?
     };
-    write(&api, (rule, false), is_dry_run(&headers)).await
+    write(&api, (rule, false), &headers).await
 }
 
-async fn write(api: &Api, (rule, is_new): (Rule, bool), is_dry: bool) -> Result<Response, Problem> {
+async fn write(api: &Api, (rule, is_new): (Rule, bool), headers: &HeaderMap) -> Result<Response, Problem> {
     rule.check().map_err(|error| wrong(&error))?;
     let written = DocumentWrite {
         id: rule.id.clone(),
         document: rule,
         is_new,
-        is_dry,
+        is_dry: is_dry_run(headers),
+        precondition: Precondition::of(headers),
     };
     KIND.write(api.analytics()?, written, |_, _| Ok(()), RuleState::of)
         .await
 }
 
-pub async fn remove(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<StatusCode, Problem> {
-    KIND.remove(api.analytics()?, &id).await
+pub async fn remove(
+    State(api): State<Arc<Api>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Problem> {
+    KIND.remove::<Rule>(api.analytics()?, &id, &headers).await
 }

@@ -140,6 +140,10 @@ pub struct CallsQuery {
     route: Option<String>,
     /// The consumer.
     consumer: Option<String>,
+    /// The API.
+    api: Option<String>,
+    /// The application that called the API.
+    application: Option<String>,
     /// Why it was refused.
     refusal: Option<String>,
     /// The status, such as `404`, or a class, such as `5xx`.
@@ -187,6 +191,8 @@ impl CallsQuery {
             service: self.service,
             route: self.route,
             consumer: self.consumer,
+            api: self.api,
+            application: self.application,
             refusal: self.refusal,
             status: self.status,
             path: self.path,

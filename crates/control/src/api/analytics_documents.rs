@@ -4,18 +4,19 @@
 //! **What it is not**: it knows nothing of what a document says. The check of that is done before.
 
 use super::analytics::{failed, wrong};
+use super::precondition::{Precondition, tag_of_content, with_tag};
 use super::problem::Problem;
 use super::writing::tried;
 use crate::analytics::{Analytics, AnalyticsStorage};
 use axum::Json;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use weir_analytics::StoreError;
 use weir_analytics::query::QueryError;
-use weir_analytics::sqlite::InsertResult;
+use weir_analytics::sqlite::{InsertResult, RemoveResult};
 
 /// The largest document, in bytes.
 const MAX_BYTES: usize = 256 << 10;
@@ -44,6 +45,16 @@ pub struct DocumentWrite<T> {
     pub is_new: bool,
     /// Whether it is only tried.
     pub is_dry: bool,
+    /// Which version it may replace.
+    pub precondition: Precondition,
+}
+
+/// The version of a document as it is stored. One that is not understood has another one than any that was read.
+fn tag_of_stored<T: Serialize + DeserializeOwned>(text: &str) -> String {
+    match serde_json::from_str::<T>(text) {
+        Ok(document) => tag_of_content(&document),
+        Err(_) => tag_of_content(&text),
+    }
 }
 
 impl Kind {
@@ -67,7 +78,7 @@ impl Kind {
     }
 
     /// Writes a document whose content is checked. `check` asks for what only the store knows; `shown` makes the answer.
-    pub async fn write<T: Serialize + Send + 'static, S: Serialize + Send + 'static>(
+    pub async fn write<T: Serialize + DeserializeOwned + Send + 'static, S: Serialize + Send + 'static>(
         &'static self,
         analytics: &Analytics,
         written: DocumentWrite<T>,
@@ -75,38 +86,78 @@ impl Kind {
         shown: impl FnOnce(&AnalyticsStorage, T) -> S + Send + 'static,
     ) -> Result<Response, Problem> {
         check_id(&written.id)?;
-        let is_dry = written.is_dry;
+        let (is_dry, what) = (written.is_dry, format!("the {} '{}'", self.name, written.id));
+        let tag = tag_of_content(&written.document);
         let placed = analytics.with(move |kept| {
-            let DocumentWrite { document, id, .. } = written;
+            let DocumentWrite {
+                document,
+                id,
+                precondition,
+                ..
+            } = written;
             check(kept, &document)?;
             let text =
                 serde_json::to_string(&document).map_err(|error| StoreError::Engine(error.to_string()))?;
             let text = (!is_dry).then_some(text.as_str());
             let limits = (written.is_new, self.most);
-            let placed = kept.documents.place_document((self.stored, &id), text, limits)?;
+            let mut was_there = false;
+            let placed = kept
+                .documents
+                .place_document((self.stored, &id), text, limits, |there| {
+                    was_there = there.is_some();
+                    precondition.holds_tag(there.map(tag_of_stored::<T>).as_deref())
+                })?;
             Ok(match placed {
                 InsertResult::Made => Ok((StatusCode::CREATED, shown(kept, document))),
                 InsertResult::Replaced => Ok((StatusCode::OK, shown(kept, document))),
-                InsertResult::Exists => Err(format!("the {} '{id}' exists already; use PUT", self.name)),
-                InsertResult::Full => Err(format!("there are {} of them already: remove one", self.most)),
+                InsertResult::Exists => Err(conflict(format!(
+                    "the {} '{id}' exists already; use PUT",
+                    self.name
+                ))),
+                InsertResult::Full => Err(conflict(format!(
+                    "there are {} of them already: remove one",
+                    self.most
+                ))),
+                InsertResult::Changed => Err(precondition.refusal_of(&what, was_there)),
             })
         });
         match placed.await.map_err(failed)? {
-            Err(conflict) => Err(Problem::new(StatusCode::CONFLICT, conflict)),
+            Err(problem) => Err(problem),
             Ok((status, answer)) if is_dry => Ok(tried((status, Json(answer)))),
-            Ok((status, answer)) => Ok((status, Json(answer)).into_response()),
+            Ok((status, answer)) => {
+                let answer = (status, Json(answer)).into_response();
+                Ok(with_tag(answer, Some(&tag)))
+            }
         }
     }
 
-    /// Removes a document.
-    pub async fn remove(&'static self, analytics: &Analytics, id: &str) -> Result<StatusCode, Problem> {
-        let wanted = id.to_owned();
-        let removed = analytics.with(move |kept| kept.documents.remove_document(self.stored, &wanted));
+    /// Removes a document, if it is the version that the call names.
+    pub async fn remove<T: Serialize + DeserializeOwned>(
+        &'static self,
+        analytics: &Analytics,
+        id: &str,
+        headers: &HeaderMap,
+    ) -> Result<StatusCode, Problem> {
+        let (wanted, precondition) = (id.to_owned(), Precondition::of(headers));
+        let removed = analytics.with(move |kept| {
+            let may_remove = |there: &str| precondition.holds_tag(Some(&tag_of_stored::<T>(there)));
+            let removed = kept
+                .documents
+                .remove_document((self.stored, &wanted), may_remove)?;
+            Ok((removed, precondition))
+        });
         match removed.await.map_err(failed)? {
-            true => Ok(StatusCode::NO_CONTENT),
-            false => Err(self.missing(id)),
+            (RemoveResult::Removed, _) => Ok(StatusCode::NO_CONTENT),
+            (RemoveResult::Missing, _) => Err(self.missing(id)),
+            (RemoveResult::Changed, precondition) => {
+                Err(precondition.refusal_of(&format!("the {} '{id}'", self.name), true))
+            }
         }
     }
+}
+
+fn conflict(detail: String) -> Problem {
+    Problem::new(StatusCode::CONFLICT, detail)
 }
 
 /// An id of a name: small letters, digits and dashes.

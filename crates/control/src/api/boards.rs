@@ -3,6 +3,7 @@
 use super::Api;
 use super::analytics::{failed, wrong};
 use super::analytics_documents::{DocumentWrite, Kind, id_of};
+use super::precondition::{Precondition, tag_of_content, with_tag};
 use super::problem::Problem;
 use super::shapes::List;
 use super::{is_dry_run, statistics};
@@ -11,7 +12,7 @@ use crate::analytics::{Analytics, AnalyticsStorage, now};
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,7 +24,7 @@ const KIND: Kind = Kind {
     name: "board",
     stored: "board",
     most: 500,
-    beside: &["given", "updated", "updated_by"],
+    beside: &["given", "updated", "updated_by", "etag"],
 };
 
 /// A board, and what is known of it.
@@ -40,6 +41,9 @@ pub struct SavedBoard {
     /// The user who saved it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_by: Option<String>,
+    /// Its version, as `If-Match` names it; Weir's own boards have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
 }
 
 /// A board as it is stored.
@@ -53,6 +57,7 @@ struct BoardRecord {
 impl From<BoardRecord> for SavedBoard {
     fn from(stored: BoardRecord) -> Self {
         Self {
+            etag: Some(tag_of_content(&stored)),
             board: stored.board,
             given: false,
             updated: Some(stored.updated),
@@ -67,6 +72,7 @@ fn given(board: &Board) -> SavedBoard {
         given: true,
         updated: None,
         updated_by: None,
+        etag: None,
     }
 }
 
@@ -125,12 +131,12 @@ pub async fn show(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<Json<SavedBoard>, Problem> {
-    let found = seen(&api, &caller)
-        .await?
-        .into_iter()
-        .find(|it| it.board.id == id);
-    found.map(Json).ok_or_else(|| KIND.missing(&id))
+) -> Result<Response, Problem> {
+    let mut seen = seen(&api, &caller).await?.into_iter();
+    let found = seen.find(|it| it.board.id == id);
+    let found = found.ok_or_else(|| KIND.missing(&id))?;
+    let tag = found.etag.clone();
+    Ok(with_tag(Json(found).into_response(), tag.as_deref()))
 }
 
 pub async fn create(
@@ -143,7 +149,7 @@ pub async fn create(
     if board.id.is_empty() {
         board.id = id_of(&board.title);
     }
-    write(api.analytics()?, (board, true), &caller, is_dry_run(&headers)).await
+    write(api.analytics()?, (board, true), &caller, &headers).await
 }
 
 pub async fn replace(
@@ -157,7 +163,7 @@ pub async fn replace(
         id,
         ..KIND.read(&body)?
     };
-    write(api.analytics()?, (board, false), &caller, is_dry_run(&headers)).await
+    write(api.analytics()?, (board, false), &caller, &headers).await
 }
 
 fn is_given(id: &str) -> bool {
@@ -173,7 +179,7 @@ async fn write(
     analytics: &Analytics,
     (board, is_new): (Board, bool),
     caller: &Caller,
-    is_dry: bool,
+    headers: &HeaderMap,
 ) -> Result<Response, Problem> {
     if is_given(&board.id) {
         return Err(unchangeable(&board.id));
@@ -187,7 +193,8 @@ async fn write(
             updated_by: caller.name().to_string(),
         },
         is_new,
-        is_dry,
+        is_dry: is_dry_run(headers),
+        precondition: Precondition::of(headers),
     };
     KIND.write(
         analytics,
@@ -198,9 +205,13 @@ async fn write(
     .await
 }
 
-pub async fn remove(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<StatusCode, Problem> {
+pub async fn remove(
+    State(api): State<Arc<Api>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Problem> {
     if is_given(&id) {
         return Err(unchangeable(&id));
     }
-    KIND.remove(api.analytics()?, &id).await
+    KIND.remove::<BoardRecord>(api.analytics()?, &id, &headers).await
 }

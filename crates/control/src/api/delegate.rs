@@ -6,7 +6,7 @@ use crate::access::{Caller, Right, User};
 use crate::identity_sources::IdentitySources;
 use axum::Router;
 use axum::body::Body;
-use axum::http::{Method, Request, StatusCode, header};
+use axum::http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::BodyExt;
 use serde_json::Value;
 use std::sync::Arc;
@@ -49,14 +49,31 @@ impl Delegate {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Value, Problem> {
+        self.call_if(who, (method, path), body, None).await
+    }
+
+    /// Likewise; a write only of the version that `If-Match` names.
+    ///
+    /// # Errors
+    /// The API's refusal, in its words.
+    pub async fn call_if(
+        &self,
+        who: &str,
+        (method, path): (Method, &str),
+        body: Option<&Value>,
+        if_match: Option<&HeaderValue>,
+    ) -> Result<Value, Problem> {
         let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
         let mut request = Request::new(body);
         *request.method_mut() = method;
         *request.uri_mut() = path
             .parse()
             .map_err(|_| Problem::bad(format!("'{path}' is not a valid path")))?;
-        let json = header::HeaderValue::from_static("application/json");
+        let json = HeaderValue::from_static("application/json");
         request.headers_mut().insert(header::CONTENT_TYPE, json);
+        if let Some(version) = if_match {
+            request.headers_mut().insert(header::IF_MATCH, version.clone());
+        }
         let user = User {
             name: who.to_owned(),
             token_hash: None,

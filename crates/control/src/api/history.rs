@@ -239,6 +239,26 @@ pub fn told(differences: &BTreeMap<Key, Difference>) -> Vec<Value> {
     differences.iter().map(one).collect()
 }
 
+/// Documents whose hashes are those of revisions, which name what is published and hide nothing.
+const OF_REVISIONS: [&str; 4] = [
+    "apis/publications/",
+    "apis/revisions/",
+    "apis/approvals/",
+    "apis/versions/",
+];
+
+/// Shows the hashes of revisions again.
+fn show_hashes(value: &mut Value, was: &Value) {
+    if let Some(hash) = was["hash"].as_str() {
+        value["hash"] = hash.into();
+    }
+    let items = value["history"].as_array_mut().into_iter().flatten();
+    let known = was["history"].as_array().into_iter().flatten();
+    for (item, was) in items.zip(known) {
+        show_hashes(item, was);
+    }
+}
+
 /// Hides the secrets of a difference. A document that is no JSON may be a secret as a whole.
 pub fn redact(item: &mut Value) {
     let was = item["before"].take();
@@ -267,6 +287,13 @@ pub fn redact(item: &mut Value) {
                 values[value]["url"] = format!("{url}{mark}").into();
             }
         }
+    }
+    if item["document"]
+        .as_str()
+        .is_some_and(|key| OF_REVISIONS.iter().any(|it| key.starts_with(it)))
+    {
+        show_hashes(&mut values[0], &was);
+        show_hashes(&mut values[1], &given);
     }
     let [before, after] = values;
     (item["before"], item["after"]) = (before, after);

@@ -1,6 +1,8 @@
 //! Logging in through identity providers, and managing these, in Weir's own API. What decides is in [`crate::access::openid`].
 
+use super::precondition::{Precondition, tag_of_content, with_tag};
 use super::problem::Problem;
+use super::scopes::check_scopes;
 use super::session::{Origin, base_url, begin, no_store};
 use super::shapes::{GroupRoles, IdentityProvider, List};
 use super::writing::tried;
@@ -9,7 +11,7 @@ use crate::access::openid::Provider;
 use crate::access::openid::engine::{
     Callback, LONGEST_LOGIN, LoginError, PendingLogin, is_private, safe_return,
 };
-use crate::access::openid::provider::{Mapping, key_of};
+use crate::access::openid::provider::{Mapping, PREFIX, key_of};
 use crate::access::session::{Login, OPENID};
 use crate::access::{
     AuditIdentity, Audited, Caller, EVERYWHERE, NotAllowed, Right, Role, RoleAssignment, Token, cookie,
@@ -23,8 +25,10 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::SystemTime;
-use weir_store::{Change, Transaction};
+use weir_store::{Change, CommitError, Key, Transaction};
 
+/// Attempts of a change while others write too.
+const MAX_ATTEMPTS: usize = 20;
 /// The longest text of a provider, in bytes; and its most mappings.
 const MAX_TEXT: usize = 2_000;
 const MAX_MAPPINGS: usize = 1_000;
@@ -300,7 +304,7 @@ fn shown(provider: &Provider) -> IdentityProvider {
         group: it.group.clone(),
         rights: RoleAssignment::of(&it.rights),
     });
-    IdentityProvider {
+    let mut shown = IdentityProvider {
         name: provider.name.clone(),
         display_name: provider.display_name.clone(),
         issuer: provider.issuer.clone(),
@@ -311,7 +315,11 @@ fn shown(provider: &Provider) -> IdentityProvider {
         name_claim: provider.name_claim.clone(),
         groups_claim: provider.groups_claim.clone(),
         mappings: mappings.collect(),
-    }
+        etag: None,
+    };
+    // Of what can be read: the secret says nothing here, and a write without it leaves it as it is.
+    shown.etag = Some(tag_of_content(&shown));
+    shown
 }
 
 pub async fn list(State(api): State<Arc<Api>>) -> Json<List<IdentityProvider>> {
@@ -340,16 +348,60 @@ fn leaves_an_admin(api: &Api, name: &str, after: Option<&Provider>) -> Result<()
     }
 }
 
-/// Commits a change of a provider. No other document decides whether it is right.
-async fn commit(api: &Api, caller: &Caller, note: String, change: Change) -> Result<(), Problem> {
-    let transaction = Transaction {
-        author: caller.name(),
-        note,
-        time: SystemTime::now(),
-        changes: vec![change],
-    };
-    api.store.append(transaction).await?;
-    Ok(())
+/// Commits a change of a provider, which a function makes of what is stored right before.
+async fn commit(
+    api: &Api,
+    (caller, note): (&Caller, String),
+    key: &Key,
+    write: impl Fn(Option<Provider>) -> Result<Change, Problem>,
+) -> Result<(), Problem> {
+    for _ in 0..MAX_ATTEMPTS {
+        let (documents, head) = api.store.read(PREFIX).await?;
+        let known = documents.iter().find(|it| it.key == *key);
+        let known = known.and_then(|it| serde_json::from_slice(&it.value).ok());
+        let change = write(known)?;
+        let transaction = Transaction {
+            author: caller.name(),
+            note: note.clone(),
+            time: SystemTime::now(),
+            changes: vec![change.clone()],
+        };
+        match api.store.commit(transaction, head).await {
+            Ok(_) => {
+                // What follows the store is a moment behind.
+                let value = match &change {
+                    Change::Put { value, .. } => Some(&**value),
+                    Change::Delete { .. } => None,
+                };
+                api.options.users.providers().apply(key, value);
+                return Ok(());
+            }
+            Err(CommitError::Conflict { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let detail = "others write too fast; try again";
+    Err(Problem::new(StatusCode::CONFLICT, detail))
+}
+
+/// Refuses a change of another version than the one that the call names.
+fn demand_version(headers: &HeaderMap, name: &str, known: Option<&Provider>) -> Result<(), Problem> {
+    let precondition = Precondition::of(headers);
+    let tag = known.and_then(|it| shown(it).etag);
+    match precondition.holds_tag(tag.as_deref()) {
+        true => Ok(()),
+        false => Err(precondition.refusal_of(&format!("the identity provider '{name}'"), known.is_some())),
+    }
+}
+
+/// The rights of a provider's groups with their places.
+fn placed(provider: &Provider) -> Vec<(String, &Right)> {
+    let groups = provider.mappings.iter().enumerate();
+    let rights = groups.flat_map(|(group, mapping)| {
+        let rights = mapping.rights.iter().enumerate();
+        rights.map(move |(place, it)| (format!("mappings[{group}].rights[{place}]"), it))
+    });
+    rights.collect()
 }
 
 pub async fn put(
@@ -371,18 +423,32 @@ pub async fn put(
         let detail = format!("there may be at most {MAX_PROVIDERS} identity providers");
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     }
-    let secret = known.and_then(|it| it.client_secret.clone());
+    let secret = known.as_ref().and_then(|it| it.client_secret.clone());
+    let keeps_secret = wanted.client_secret.is_none();
     let provider = wanted.into_provider(&name, secret)?;
+    demand_version(&headers, &name, known.as_deref())?;
+    let before = known.iter().flat_map(|it| &it.mappings);
+    let before: Vec<Right> = before.flat_map(|it| it.rights.iter().cloned()).collect();
+    let warning = check_scopes(&api, &placed(&provider), &before).await?;
     leaves_an_admin(&api, &name, Some(&provider))?;
-    let value = serde_json::to_vec(&provider).map_err(|it| Problem::unreadable(it.to_string()))?;
-    let answer = Json(shown(&provider));
+    let answer = shown(&provider);
+    let tag = answer.etag.clone();
+    let answer = warning.told_in(Json(answer).into_response());
     if is_dry_run(&headers) {
         return Ok(tried(answer));
     }
     let note = format!("change the identity provider {name}");
-    commit(&api, &caller, note, Change::put(key.clone(), value.clone())).await?;
-    providers.apply(&key, Some(&value));
-    Ok(answer.into_response())
+    commit(&api, (&caller, note), &key, |there| {
+        demand_version(&headers, &name, there.as_ref())?;
+        let mut provider = provider.clone();
+        if keeps_secret {
+            provider.client_secret = there.and_then(|it| it.client_secret);
+        }
+        let value = serde_json::to_vec(&provider).map_err(|it| Problem::unreadable(it.to_string()))?;
+        Ok(Change::put(key.clone(), value))
+    })
+    .await?;
+    Ok(with_tag(answer, tag.as_deref()))
 }
 
 pub async fn remove(
@@ -391,14 +457,18 @@ pub async fn remove(
     Path(name): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    provider_of(&api, &name)?;
+    let known = provider_of(&api, &name)?;
+    demand_version(&headers, &name, Some(&known))?;
     leaves_an_admin(&api, &name, None)?;
     if is_dry_run(&headers) {
         return Ok(tried(StatusCode::NO_CONTENT));
     }
     let key = key_of(&name).map_err(|error| Problem::bad(error.to_string()))?;
     let note = format!("remove the identity provider {name}");
-    commit(&api, &caller, note, Change::Delete { key: key.clone() }).await?;
-    api.options.users.providers().apply(&key, None);
+    commit(&api, (&caller, note), &key, |there| {
+        demand_version(&headers, &name, there.as_ref())?;
+        Ok(Change::Delete { key: key.clone() })
+    })
+    .await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

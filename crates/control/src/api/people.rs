@@ -129,7 +129,7 @@ fn of_providers() -> Vec<Operation> {
                 "Access",
                 "Makes or replaces an identity provider (OpenID Connect)",
             )
-            .headers(&["Weir-Dry-Run"])
+            .headers(&["If-Match", "If-None-Match", "Weir-Dry-Run"])
             .body::<openid_login::ProviderRequest>()
             .answers::<IdentityProvider>(),
         Operation::delete(ONE, "removeIdentityProvider", manage, openid_login::remove)
@@ -137,7 +137,7 @@ fn of_providers() -> Vec<Operation> {
                 "Access",
                 "Removes an identity provider; the sessions of its users end",
             )
-            .headers(&["Weir-Dry-Run"]),
+            .headers(&["If-Match", "Weir-Dry-Run"]),
     ];
     operations.into()
 }

@@ -4,6 +4,7 @@
 use super::problem::{LastChange, Problem};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
+use serde::Serialize;
 use std::time::UNIX_EPOCH;
 use weir_store::{Key, Revision, Store};
 
@@ -15,10 +16,22 @@ pub fn tag_of(revision: Revision) -> String {
     format!("\"{revision}\"")
 }
 
+/// The `ETag` of a document whose version is no revision of the store: a hash of what is stored.
+pub fn tag_of_content(document: &impl Serialize) -> String {
+    let text = serde_json::to_string(document).unwrap_or_default();
+    format!("\"{}\"", &weir_apis::hash::of_bytes(text.as_bytes())[..32])
+}
+
 /// An answer with the version of what it shows.
-pub fn tagged(mut answer: Response, version: Option<Revision>) -> Response {
+pub fn tagged(answer: Response, version: Option<Revision>) -> Response {
+    let tag = version.map(tag_of);
+    with_tag(answer, tag.as_deref())
+}
+
+/// The same with a tag that is made already.
+pub fn with_tag(mut answer: Response, tag: Option<&str>) -> Response {
     // Digits between quotes.
-    if let Some(Ok(tag)) = version.map(|it| HeaderValue::from_str(&tag_of(it))) {
+    if let Some(Ok(tag)) = tag.map(HeaderValue::from_str) {
         answer.headers_mut().insert(header::ETAG, tag);
     }
     answer
@@ -56,8 +69,25 @@ impl Precondition {
 
     /// Whether a version may be changed; `None`: there is no document yet.
     pub fn holds(&self, version: Option<Revision>) -> bool {
-        self.matches.as_deref().is_none_or(|it| names(it, version))
-            && !self.matches_not.as_deref().is_some_and(|it| names(it, version))
+        self.holds_tag(version.map(tag_of).as_deref())
+    }
+
+    /// The same of a document whose version is no revision of the store.
+    pub fn holds_tag(&self, tag: Option<&str>) -> bool {
+        self.matches.as_deref().is_none_or(|it| names(it, tag))
+            && !self.matches_not.as_deref().is_some_and(|it| names(it, tag))
+    }
+
+    /// The refusal of a change of another version, of a document without a history.
+    pub fn refusal_of(&self, what: &str, is_there: bool) -> Problem {
+        let detail = match (is_there, &self.matches) {
+            (true, None) => format!("{what} exists, and If-None-Match asks that it does not"),
+            (true, Some(_)) => {
+                format!("{what} was changed: its ETag is not the one in If-Match; read it again")
+            }
+            (false, _) => format!("{what} is not there, and If-Match asks for a version of it"),
+        };
+        Problem::precondition(detail, None)
     }
 
     /// The refusal of a change that was begun with another version than the one that is there, whatever the call says of versions.
@@ -80,7 +110,8 @@ impl Precondition {
     /// has stored that one.
     pub async fn refusal(&self, store: &dyn Store, key: &Key, version: Option<Revision>) -> Problem {
         let what = key.as_str().split_once('/').map_or("", |(_, what)| what);
-        let is_matched = self.matches.as_deref().is_none_or(|it| names(it, version));
+        let tag = version.map(tag_of);
+        let is_matched = self.matches.as_deref().is_none_or(|it| names(it, tag.as_deref()));
         let changed = last_change(store, key, version).await;
         let by = changed.as_ref().map_or_else(String::new, |it| {
             format!(" by {} in revision {}", it.author, it.revision)
@@ -96,14 +127,15 @@ impl Precondition {
     }
 }
 
-/// Whether a version is one of those that are named. `*` names whatever there is.
-fn names(tags: &str, version: Option<Revision>) -> bool {
-    let Some(tag) = version.map(tag_of) else {
+/// Whether a version is one of those that are named. `*` names whatever there is. A proxy that compresses answers makes their tags
+/// weak (RFC 9110, section 8.8.1), and a tag names what is stored, not its bytes on the way: `W/"7"` is taken as `"7"`.
+pub fn names(tags: &str, tag: Option<&str>) -> bool {
+    let Some(tag) = tag else {
         return false;
     };
     tags.split(',')
         .map(str::trim)
-        .any(|named| named == "*" || named == tag)
+        .any(|named| named == "*" || named.strip_prefix("W/").unwrap_or(named) == tag)
 }
 
 /// The last change of a document, if the store still knows it.
@@ -137,6 +169,10 @@ mod tests {
             (&[], None, true),
             (&[("if-match", "\"7\"")], THERE, true),
             (&[("if-match", "\"6\", \"7\"")], THERE, true),
+            (&[("if-match", "W/\"7\"")], THERE, true),
+            (&[("if-match", "\"5\", W/\"7\"")], THERE, true),
+            (&[("if-match", "W/\"6\"")], THERE, false),
+            (&[("if-match", "W/7")], THERE, false),
             (&[("if-match", "*")], THERE, true),
             (&[("if-match", "*")], None, false),
             (&[("if-match", "\"6\"")], THERE, false),

@@ -3,6 +3,7 @@
 use super::Api;
 use super::analytics::{failed, read, wrong};
 use super::analytics_documents::{DocumentWrite, Kind, id_of};
+use super::precondition::{Precondition, tag_of_content, with_tag};
 use super::problem::Problem;
 use super::shapes::List;
 use super::writing::tried;
@@ -28,7 +29,7 @@ const KIND: Kind = Kind {
     name: "report",
     stored: REPORTS,
     most: 200,
-    beside: &["next"],
+    beside: &["next", "etag"],
 };
 /// The rights of the preview: to show its own pictures and styles, and nothing else.
 const PREVIEW_POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; sandbox";
@@ -41,12 +42,16 @@ pub struct ReportState {
     pub report: ScheduledReport,
     /// When it is sent next, in seconds since the Unix epoch; `null`: it is not enabled.
     pub next: Option<u64>,
+    /// Its version, as `If-Match` names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
 }
 
 impl ReportState {
     fn of(report: ScheduledReport) -> Self {
         let next = report.schedule.next_due(now()).ok().filter(|_| report.enabled);
-        Self { report, next }
+        let etag = Some(tag_of_content(&report));
+        Self { report, next, etag }
     }
 
     /// As a caller may see it: addresses are for those who may change reports.
@@ -162,9 +167,11 @@ pub async fn show(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
-) -> Result<Json<ReportState>, Problem> {
-    let report = api.seen_report(&id, caller.clone()).await?;
-    Ok(Json(ReportState::of(report).shown_to(&caller)))
+) -> Result<Response, Problem> {
+    let report = ReportState::of(api.seen_report(&id, caller.clone()).await?);
+    let tag = report.etag.clone();
+    let answer = Json(report.shown_to(&caller)).into_response();
+    Ok(with_tag(answer, tag.as_deref()))
 }
 
 pub async fn create(
@@ -176,7 +183,7 @@ pub async fn create(
     if report.id.is_empty() {
         report.id = id_of(&report.title);
     }
-    write(&api, (report, true), is_dry_run(&headers)).await
+    write(&api, (report, true), &headers).await
 }
 
 pub async fn replace(
@@ -189,20 +196,21 @@ pub async fn replace(
         id,
         ..KIND.read(&body)?
     };
-    write(&api, (report, false), is_dry_run(&headers)).await
+    write(&api, (report, false), &headers).await
 }
 
 async fn write(
     api: &Api,
     (report, is_new): (ScheduledReport, bool),
-    is_dry: bool,
+    headers: &HeaderMap,
 ) -> Result<Response, Problem> {
     report.check(now()).map_err(|error| wrong(&error))?;
     let written = DocumentWrite {
         id: report.id.clone(),
         document: report,
         is_new,
-        is_dry,
+        is_dry: is_dry_run(headers),
+        precondition: Precondition::of(headers),
     };
     KIND.write(api.analytics()?, written, has_board, |_, report| {
         ReportState::of(report)
@@ -221,9 +229,13 @@ fn has_board(kept: &AnalyticsStorage, report: &ScheduledReport) -> Result<(), St
     }
 }
 
-pub async fn remove(State(api): State<Arc<Api>>, Path(id): Path<String>) -> Result<StatusCode, Problem> {
+pub async fn remove(
+    State(api): State<Arc<Api>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Problem> {
     let analytics = api.analytics()?;
-    let removed = KIND.remove(analytics, &id).await?;
+    let removed = KIND.remove::<ScheduledReport>(analytics, &id, &headers).await?;
     analytics.forget_report(&id, SystemTime::now()).await;
     Ok(removed)
 }

@@ -153,6 +153,9 @@ pub struct ListedUser {
     pub has_token: bool,
     /// Whether the user can log in with a password.
     pub has_password: bool,
+    /// The version, as `If-Match` names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
 }
 
 /// A user who has logged in.
@@ -216,6 +219,9 @@ pub struct IdentityProvider {
     pub groups_claim: String,
     /// The rights of members of groups.
     pub mappings: Vec<GroupRoles>,
+    /// The version, as `If-Match` names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
 }
 
 /// The rights of members of a group.

@@ -2,7 +2,7 @@
 
 use crate::people::TeamRole;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use weir_apis::entities::TokenKey;
 
@@ -143,8 +143,13 @@ pub struct IssuedKey {
     pub name: String,
 }
 
+/// A field that is there, if only as `null`.
+fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(from).map(Some)
+}
+
 /// An application to be made or changed.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewApp {
     /// Its title.
@@ -152,9 +157,10 @@ pub struct NewApp {
     /// Its description.
     #[serde(default)]
     pub description: String,
-    /// The team that it belongs to; left out: oneself.
-    #[serde(default)]
-    pub team: Option<String>,
+    /// The team that it belongs to; `null`: oneself. Left out: it stays where it is, and a new one is one's own.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Option<String>")]
+    pub team: Option<Option<String>>,
     /// Its client id at authorization servers, for plans with `oauth2`: no other application may have it. Left out: it stays.
     #[serde(default)]
     pub client_id: Option<String>,

@@ -7,17 +7,18 @@ use super::keys::{add_last_uses, subscription_line, subscriptions};
 use super::operation::{Operation, Shared};
 use crate::people::{TeamRole, random_id};
 use crate::state::{Portals, Visit};
-use aws_lc_rs::digest;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde_json::{Value, json};
 use std::collections::HashSet;
+use std::sync::Arc;
 use weir_apis::entities::{Application, fingerprint};
 use weir_apis::naming::slug;
-use weir_control::api::Problem;
+use weir_control::api::{Problem, names, tag_of};
 use weir_control::developers::turns_text;
+use weir_store::Revision;
 
 /// The calls.
 pub fn operations() -> Vec<Operation> {
@@ -62,6 +63,9 @@ pub fn operations() -> Vec<Operation> {
     ];
     Operation::tagged("Applications", operations)
 }
+
+/// Attempts of a change that names no version, while others write too.
+const MAX_ATTEMPTS: usize = 5;
 
 /// Applications of a developer or a team, and subscriptions of an application.
 const MAX_APPS: usize = 500;
@@ -178,10 +182,12 @@ async fn store(
     portals: &Portals,
     asker: &AuthenticatedDeveloper,
     call: (Method, &str),
-    wanted: &Application,
+    (wanted, if_match): (&Application, Option<&HeaderValue>),
 ) -> Result<Value, Problem> {
     check_identity(portals, wanted)?;
-    let made = asker.write(portals, call, Some(&json!(wanted))).await;
+    let made = asker
+        .write_if(portals, call, Some(&json!(wanted)), if_match)
+        .await;
     if made.is_err() {
         portals.documents.catch_up().await?;
         check_identity(portals, wanted)?;
@@ -196,7 +202,7 @@ async fn create(
 ) -> Result<(StatusCode, Json<AppLine>), Problem> {
     let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     checked(&wanted)?;
-    let owner = asker.owner(wanted.team.as_deref())?;
+    let owner = asker.owner(wanted.team.as_ref().and_then(|it| it.as_deref()))?;
     if owned_by(&portals, &owner) >= MAX_APPS {
         let detail = format!("there are {MAX_APPS} applications, which is the most there may be");
         return Err(Problem::new(StatusCode::CONFLICT, detail));
@@ -216,7 +222,13 @@ async fn create(
         owner,
         ..written(wanted, Application::default())
     };
-    let made = store(&portals, &asker, (Method::POST, "/api/v1/applications"), &wanted).await?;
+    let made = store(
+        &portals,
+        &asker,
+        (Method::POST, "/api/v1/applications"),
+        (&wanted, None),
+    )
+    .await?;
     let application = understood::<Application>(made)?;
     let line = line(&portals, &asker, &application).ok_or_else(|| Problem::not_found("the application"))?;
     Ok((StatusCode::CREATED, Json(line)))
@@ -245,7 +257,7 @@ async fn read(
     Path(name): Path<String>,
 ) -> Result<Response, Problem> {
     let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
-    let application = asker.app(&portals, &name, TeamRole::Viewer)?;
+    let (version, application) = asker.app_version(&portals, &name, TeamRole::Viewer)?;
     let app = line(&portals, &asker, &application).ok_or_else(|| Problem::not_found("the application"))?;
     let all = subscriptions(&portals, &name);
     let mut subscriptions: Vec<_> = all.iter().map(|it| subscription_line(&portals, it)).collect();
@@ -255,43 +267,18 @@ async fn read(
         known_by: identity(&application),
         subscriptions,
     };
-    Ok(tagged(Json(detail), &application))
+    Ok(tagged(Json(detail), version))
 }
 
-/// The `ETag` of an application: a hash of what is stored of it.
-fn tag_of(application: &Application) -> String {
-    let hash = digest::digest(&digest::SHA256, json!(application).to_string().as_bytes());
-    let start: String = hash
-        .as_ref()
-        .iter()
-        .take(16)
-        .map(|it| format!("{it:02x}"))
-        .collect();
-    format!("\"{start}\"")
-}
-
-fn tagged(answer: impl IntoResponse, application: &Application) -> Response {
+fn tagged(answer: impl IntoResponse, version: Revision) -> Response {
     let mut answer = answer.into_response();
-    // Digits between quotes.
-    if let Ok(tag) = HeaderValue::from_str(&tag_of(application)) {
-        answer.headers_mut().insert(header::ETAG, tag);
-    }
+    answer.headers_mut().insert(header::ETAG, tag(version));
     answer
 }
 
-/// Refuses a change of another version than the one that is there, if the call names one.
-fn demand_version(headers: &HeaderMap, known: &Application) -> Result<(), Problem> {
-    let Some(wanted) = headers.get(header::IF_MATCH) else {
-        return Ok(());
-    };
-    let (wanted, tag) = (String::from_utf8_lossy(wanted.as_bytes()), tag_of(known));
-    match wanted.split(',').any(|it| ["*", &tag].contains(&it.trim())) {
-        true => Ok(()),
-        false => {
-            let detail = "somebody has changed this application since it was read: look at it, and try again";
-            Err(Problem::precondition(detail, None))
-        }
-    }
+/// The `ETag` of an application: that of its document.
+fn tag(version: Revision) -> HeaderValue {
+    HeaderValue::from_str(&tag_of(version)).expect("invariant: digits between quotes")
 }
 
 async fn change(
@@ -303,10 +290,37 @@ async fn change(
 ) -> Result<Response, Problem> {
     let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     checked(&wanted)?;
-    portals.documents.catch_up().await?;
-    let known = asker.app(&portals, &name, TeamRole::Member)?;
-    demand_version(&headers, &known)?;
-    let owner = asker.owner(wanted.team.as_deref())?;
+    let named = headers.get(header::IF_MATCH);
+    for _ in 0..MAX_ATTEMPTS {
+        portals.documents.catch_up().await?;
+        match changed(&portals, &asker, (&name, wanted.clone()), named).await {
+            // The call says nothing of versions, and what it leaves out is kept as it is by now.
+            Err(problem) if problem.is_overtaken() && named.is_none() => {}
+            Err(problem) if problem.is_overtaken() => break,
+            done => return done,
+        }
+    }
+    let detail = "somebody has changed this application since it was read: look at it, and try again";
+    Err(Problem::precondition(detail, None))
+}
+
+/// Changes an application if it is the version that the call names, and the one that was looked at here.
+async fn changed(
+    portals: &Arc<Portals>,
+    asker: &AuthenticatedDeveloper,
+    (name, wanted): (&str, NewApp),
+    named: Option<&HeaderValue>,
+) -> Result<Response, Problem> {
+    let (version, known) = asker.app_version(portals, name, TeamRole::Member)?;
+    let is_named =
+        named.is_none_or(|it| names(&String::from_utf8_lossy(it.as_bytes()), Some(&tag_of(version))));
+    if !is_named {
+        return Err(Problem::precondition("another version", None));
+    }
+    let owner = match &wanted.team {
+        None => known.owner.clone(),
+        Some(team) => asker.owner(team.as_deref())?,
+    };
     if owner != known.owner && asker.role(&known) != Some(TeamRole::Owner) {
         return Err(Problem::forbidden(
             "only owners of the team may give its applications away",
@@ -317,11 +331,12 @@ async fn change(
         ..written(wanted, known)
     };
     let path = format!("/api/v1/applications/{name}");
-    store(&portals, &asker, (Method::PUT, &path), &application).await?;
+    let call = (Method::PUT, &*path);
+    store(portals, asker, call, (&application, Some(&tag(version)))).await?;
     // What is stored may differ from what was sent: lists in an order of their own, for example.
-    let stored = asker.app(&portals, &name, TeamRole::Viewer)?;
-    let line = line(&portals, &asker, &stored).ok_or_else(|| Problem::not_found("the application"))?;
-    Ok(tagged(Json(line), &stored))
+    let (version, stored) = asker.app_version(portals, name, TeamRole::Viewer)?;
+    let line = line(portals, asker, &stored).ok_or_else(|| Problem::not_found("the application"))?;
+    Ok(tagged(Json(line), version))
 }
 
 async fn delete(

@@ -4,11 +4,12 @@
 use super::signed_in::developer;
 use crate::people::{Developer, Membership, TeamRole, owner_name};
 use crate::state::{Portals, Visit};
-use axum::http::Method;
+use axum::http::{HeaderValue, Method};
 use serde_json::Value;
 use std::time::SystemTime;
 use weir_apis::entities::Application;
 use weir_control::api::Problem;
+use weir_store::Revision;
 
 pub fn of_team(team: &str) -> String {
     format!("team/{team}")
@@ -61,7 +62,21 @@ impl AuthenticatedDeveloper {
         (method, path): (Method, &str),
         body: Option<&Value>,
     ) -> Result<Value, Problem> {
-        let made = portals.delegate.call(&self.name(), method, path, body).await?;
+        self.write_if(portals, (method, path), body, None).await
+    }
+
+    /// Likewise; only of the version that `If-Match` names.
+    pub async fn write_if(
+        &self,
+        portals: &Portals,
+        call: (Method, &str),
+        body: Option<&Value>,
+        if_match: Option<&HeaderValue>,
+    ) -> Result<Value, Problem> {
+        let made = portals
+            .delegate
+            .call_if(&self.name(), call, body, if_match)
+            .await?;
         portals.documents.catch_up().await?;
         Ok(made)
     }
@@ -80,14 +95,25 @@ impl AuthenticatedDeveloper {
 
     /// An application that the asker may see, or change.
     pub fn app(&self, portals: &Portals, name: &str, least: TeamRole) -> Result<Application, Problem> {
-        let found: Option<Application> = portals.documents.get(&format!("apis/applications/{name}"));
-        let found = found.and_then(|it| Some((self.role(&it)?, it)));
+        self.app_version(portals, name, least).map(|(_, app)| app)
+    }
+
+    /// Likewise, with its version.
+    pub fn app_version(
+        &self,
+        portals: &Portals,
+        name: &str,
+        least: TeamRole,
+    ) -> Result<(Revision, Application), Problem> {
+        let key = format!("apis/applications/{name}");
+        let found: Option<(Revision, Application)> = portals.documents.get_version(&key);
+        let found = found.and_then(|it| Some((self.role(&it.1)?, it)));
         match found {
             None => Err(Problem::not_found(format_args!("the application '{name}'"))),
             Some((role, _)) if role < least => Err(Problem::forbidden(
                 "viewers of the team may not change its applications",
             )),
-            Some((_, application)) => Ok(application),
+            Some((_, found)) => Ok(found),
         }
     }
 

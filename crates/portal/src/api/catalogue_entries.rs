@@ -7,7 +7,8 @@ use crate::state::{Portals, Visit};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use weir_apis::entities::{LineState, Plan, PlanSecurity, PlanState};
+use weir_apis::entities::{LineState, Plan, PlanSecurity, PlanState, Version};
+use weir_apis::renames;
 
 /// Letters of a card's summary.
 pub const SUMMARY: usize = 240;
@@ -116,7 +117,19 @@ pub fn refusal(plan: &Plan, visit: &Visit) -> Option<String> {
     }
 }
 
-pub fn plan_card(plan: &Plan, visit: &Visit) -> PlanCard {
+/// The operations of a plan as the revision that is published knows them: the plan names them as the draft does. Those that only the
+/// draft has are left out, unless nothing would be left: a plan without any opens all.
+fn operations_of(plan: &Plan, version: &Version, place: &Deployment) -> Vec<String> {
+    let published = renames::as_of(plan, &version.renames, place.revision.number);
+    let mut known = published.operations;
+    known.retain(|it| place.operation(it).is_some());
+    match known.is_empty() {
+        true => plan.operations.clone(),
+        false => known,
+    }
+}
+
+pub fn plan_card(plan: &Plan, (version, place): (&Version, &Deployment), visit: &Visit) -> PlanCard {
     PlanCard {
         name: plan.name.clone(),
         title: match plan.display_name.as_str() {
@@ -133,7 +146,7 @@ pub fn plan_card(plan: &Plan, visit: &Visit) -> PlanCard {
                 per: word(&it.per),
             })
             .collect(),
-        operations: plan.operations.clone(),
+        operations: operations_of(plan, version, place),
         needs_approval: word(&plan.validation) == "manual",
         comment: word(&plan.comment),
         form: plan.form.clone(),

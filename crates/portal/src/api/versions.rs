@@ -134,7 +134,11 @@ pub async fn version(
         description: markdown::read(text_of(&description.info["description"])),
         news: markdown::read(&version.version.description),
         places: version.places.iter().map(|it| place_line(&portals, it)).collect(),
-        plans: version.plans.iter().map(|it| plan_card(it, &visit)).collect(),
+        plans: version
+            .plans
+            .iter()
+            .map(|it| plan_card(it, (&version.version, place), &visit))
+            .collect(),
         tags: tags.collect(),
         operations: operations.collect(),
     }))

@@ -300,3 +300,99 @@ async fn a_page_that_is_out_of_date_overwrites_no_application() {
     // Who names no version is asked for none.
     portal.put_app(&ann, &app, body("Third")).await.expect(200);
 }
+
+/// Two saves at the same moment, of the same version: whoever is second is told.
+#[tokio::test]
+async fn of_two_saves_at_once_one_wins() {
+    let portal = Portal::start().await;
+    let ann = portal.join("ann").await;
+    let app = portal.app(&ann).await;
+    for round in 0..10 {
+        let read = portal.get(&format!("/apps/{app}"), &ann).await.expect(200);
+        let began = read.headers[header::ETAG].to_str().expect("a tag").to_owned();
+        let title = |side: &str| json!({ "title": format!("{side} {round}") });
+        let (left, right) = tokio::join!(
+            portal.put_app_of(&ann, &app, (&began, title("Left"))),
+            portal.put_app_of(&ann, &app, (&began, title("Right"))),
+        );
+        let mut both = [left.status.as_u16(), right.status.as_u16()];
+        both.sort_unstable();
+        assert_eq!(both, [200, 412], "{} {}", left.body, right.body);
+        let winner = if left.status == 200 { "Left" } else { "Right" };
+        let read = portal.get(&format!("/apps/{app}"), &ann).await.expect(200);
+        assert_eq!(read.body["app"]["title"], format!("{winner} {round}"));
+    }
+    // Who names no version overwrites nothing of what is left out, and is not told to try again.
+    let body = |field: &str, value: Value| json!({ "title": "Both", field: value });
+    let (left, right) = tokio::join!(
+        portal.put_app(&ann, &app, body("client_id", json!("shop"))),
+        portal.put_app(&ann, &app, body("description", json!("sells"))),
+    );
+    left.expect(200);
+    right.expect(200);
+    let read = portal.get(&format!("/apps/{app}"), &ann).await.expect(200);
+    assert_eq!(read.body["client_id"], "shop", "{}", read.body);
+}
+
+/// A proxy that compresses answers makes their tags weak.
+#[tokio::test]
+async fn a_weak_tag_names_the_version_too() {
+    let portal = Portal::start().await;
+    let ann = portal.join("ann").await;
+    let app = portal.app(&ann).await;
+    let read = portal.get(&format!("/apps/{app}"), &ann).await.expect(200);
+    let weak = format!("W/{}", read.headers[header::ETAG].to_str().expect("a tag"));
+    let body = |title: &str| json!({ "title": title });
+    let saved = portal.put_app_of(&ann, &app, (&weak, body("First"))).await;
+    saved.expect(200);
+    let late = portal.put_app_of(&ann, &app, (&weak, body("Second"))).await;
+    late.expect(412);
+}
+
+/// Plans name operations as the draft does; what is published may know them by former ids.
+#[tokio::test]
+async fn plans_show_operations_as_the_published_document_names_them() {
+    let portal = Portal::start().await;
+    portal.publish().await;
+    let open = json!({ "visibility": "public" });
+    portal.provide(Method::PUT, "/api/v1/apis/pets", open).await;
+    let plan = json!({ "state": "published", "operations": ["listPets"] });
+    let path = "/api/v1/apis/pets/versions/1/plans/gold";
+    portal.provide(Method::PUT, path, plan).await;
+    let document = json!({
+        "openapi": "3.1.0", "info": { "title": "Pets", "version": "1" },
+        "paths": { "/pets": { "get": { "operationId": "allPets", "summary": "Lists pets", "responses": { "200": { "description": "ok" } } } } },
+    });
+    let draft = json!({ "spec": document.to_string() });
+    portal
+        .provide(Method::PUT, "/api/v1/apis/pets/versions/1", draft)
+        .await;
+    let mut shown = Value::Null;
+    for _ in 0..1_500 {
+        shown = portal.get("/apis/pets/versions/1", "").await.body;
+        if shown["plans"][0]["operations"] == json!(["listPets"]) {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert_eq!(shown["operations"][0]["id"], "listPets");
+    assert_eq!(shown["plans"][0]["operations"], json!(["listPets"]), "{shown}");
+}
+
+/// A change that says nothing of the team leaves the application there; `null` takes it out.
+#[tokio::test]
+async fn an_application_leaves_its_team_only_if_that_is_said() {
+    let portal = Portal::start().await;
+    let ann = portal.join("ann").await;
+    let team = portal.post("/teams", &ann, json!({ "name": "Shop" })).await;
+    let team = team.expect(201).text("id");
+    let wanted = json!({ "title": "Till", "team": team });
+    let app = portal.post("/apps", &ann, wanted).await.expect(201).text("name");
+    for (body, expected) in [
+        (json!({ "title": "Renamed" }), json!(team)),
+        (json!({ "title": "Renamed", "team": null }), Value::Null),
+    ] {
+        let saved = portal.put_app(&ann, &app, body.clone()).await.expect(200);
+        assert_eq!(saved.body["team"], expected, "{body}");
+    }
+}

@@ -76,6 +76,7 @@ fn two_apis() -> Plane {
 #[test]
 fn an_approver_of_one_api_decides_there_and_nowhere_else() {
     let plane = two_apis();
+    plane.put("/api/v1/portals/default", json!({})).expect(201);
     let people = People::of(&plane);
     let ann = people.add("ann", json!([{"role": "api-owner"}]));
     let of_pets = people.add("pia", json!([{"api": "pets", "role": "approver"}]));

@@ -271,3 +271,174 @@ fn the_difference_of_two_revisions_has_what_the_history_says() {
     let ahead = plane.get(&path(revision, revision + 1000)).expect(404);
     assert!(ahead.body.contains("does not exist"), "{ahead:?}");
 }
+
+/// What cannot be served, or could not be told from others, is refused at its field.
+#[test]
+fn wrong_fields_of_apis_are_refused_at_their_place() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("pets"));
+    let plan = "/api/v1/apis/pets/versions/1.0.0/plans/gold";
+    let canary = format!("{PUBLICATION}/canary");
+    let with_url = |url: &str| json!({"runtime": {"base_path": "/v1", "backends": {"main": {"url": url}}}});
+    let with_host = json!({"runtime": {"base_path": "/v1", "backends": {"main": {"targets": [{"host": " ", "port": 1}]}}}});
+    let growing = |steps: Value| json!({"revision": 1, "backends": {"main": {"url": "http://127.0.0.1:1"}}, "share": 1000, "by": "address", "steps": steps});
+    for (method, path, body, place) in [
+        (
+            "PUT",
+            "/api/v1/environments/other",
+            json!({"display_name": "  "}),
+            "display_name",
+        ),
+        (
+            "PUT",
+            "/api/v1/apis/other",
+            json!({"display_name": "\t"}),
+            "display_name",
+        ),
+        ("PUT", plan, json!({"display_name": " "}), "display_name"),
+        (
+            "PUT",
+            "/api/v1/environments/other",
+            json!({"lint_rules": "rules: ["}),
+            "lint_rules",
+        ),
+        (
+            "PUT",
+            plan,
+            json!({"limits": [{"count": 0, "per": "day"}]}),
+            "limits[0].count",
+        ),
+        (
+            "PUT",
+            plan,
+            json!({"limits": [{"count": 1_000_000_000_001_u64, "per": "day"}]}),
+            "limits[0].count",
+        ),
+        (
+            "PUT",
+            plan,
+            json!({"operation_limits": {"listPets": [{"count": u64::MAX, "per": "day"}]}}),
+            "operation_limits.listPets[0].count",
+        ),
+        ("POST", PUBLICATION, with_url("nope"), "runtime.backends.main.url"),
+        (
+            "POST",
+            PUBLICATION,
+            with_url("ftp://a"),
+            "runtime.backends.main.url",
+        ),
+        (
+            "POST",
+            PUBLICATION,
+            with_url("http://a:99999"),
+            "runtime.backends.main.url",
+        ),
+        (
+            "POST",
+            PUBLICATION,
+            with_url("http://a b"),
+            "runtime.backends.main.url",
+        ),
+        ("POST", PUBLICATION, with_host, "runtime.backends.main.targets"),
+        (
+            "PUT",
+            &canary,
+            growing(json!([{"after": 60, "share": 1000}])),
+            "steps[0].share",
+        ),
+        (
+            "PUT",
+            &canary,
+            growing(json!([{"after": 60, "share": 5000}, {"after": 120, "share": 2000}])),
+            "steps[1].share",
+        ),
+        (
+            "PUT",
+            &canary,
+            growing(json!([{"after": 60, "share": 5000}, {"after": 60, "share": 6000}])),
+            "steps[1].after",
+        ),
+        (
+            "PUT",
+            &canary,
+            growing(json!([{"after": 60, "share": 10_001}])),
+            "steps[0].share",
+        ),
+    ] {
+        let refused = plane.call(method, path, &body).make().expect(422);
+        assert_eq!(
+            refused.json()["errors"][0]["path"],
+            place,
+            "{body}: {}",
+            refused.body
+        );
+    }
+    let good = growing(json!([{"after": 60, "share": 5000}, {"after": 120, "share": 10_000}]));
+    plane.put(&canary, good).expect(200);
+}
+
+/// Calls are compared with one slash in place of several.
+#[test]
+fn paths_that_no_call_can_have_are_findings() {
+    let plane = Plane::start();
+    let mut document = petstore();
+    document["paths"]["/a//b"] = json!({"get": {"responses": {"200": {"description": "ok"}}}});
+    let version = plane.version(&document);
+    let findings = version["findings"].as_array().expect("findings");
+    let found = findings.iter().find(|it| it["rule"] == "weir-path-empty-segment");
+    let found = found.expect("a finding");
+    assert_eq!(
+        (&found["level"], &found["path"]),
+        (&json!("error"), &json!("paths./a//b.get")),
+        "{found}"
+    );
+}
+
+/// A typing error in a right would be found when somebody is refused. Without users, everything is tried only.
+#[test]
+fn rights_in_parts_that_there_are_not_are_refused_at_their_place() {
+    let plane = Plane::start();
+    let tried = |method: &str, path: &str, body: Value| {
+        plane
+            .call(method, path, &body)
+            .header("Weir-Dry-Run", "true")
+            .make()
+    };
+    let user = |right: Value| json!({"rights": [{"role": "admin"}, right]});
+    for (right, field) in [
+        (json!({"role": "operator", "environment": "tset"}), "environment"),
+        (json!({"role": "portal-admin", "portal": "main"}), "portal"),
+    ] {
+        let refused = tried("POST", "/api/v1/users/ann", user(right.clone())).expect(422);
+        let place = format!("rights[1].{field}");
+        assert_eq!(refused.json()["errors"][0]["path"], place, "{}", refused.body);
+        let provider = json!({"issuer": "https://id.test", "client_id": "a", "mappings": [
+            {"group": "*", "rights": [{"role": "admin"}]}, {"group": "b", "rights": [right]}]});
+        let refused = tried("PUT", "/api/v1/identity-providers/corp", provider).expect(422);
+        let place = format!("mappings[1].rights[0].{field}");
+        assert_eq!(refused.json()["errors"][0]["path"], place, "{}", refused.body);
+    }
+    for right in [
+        json!({"role": "api-owner", "api": "pets"}),
+        json!({"role": "operator", "environment": "default"}),
+    ] {
+        let taken = tried("POST", "/api/v1/users/ann", user(right)).expect(201);
+        assert!(taken.header("warning").is_none());
+    }
+    // Whoever has a right in an API may be the one who makes it, and a workspace is known by what lies in it.
+    for (right, told) in [
+        (
+            json!({"role": "api-owner", "api": "pest"}),
+            "the API 'pest' does not exist yet",
+        ),
+        (
+            json!({"role": "write", "workspace": "team-a"}),
+            "nothing lies in the workspace 'team-a' yet",
+        ),
+    ] {
+        let taken = tried("POST", "/api/v1/users/ann", user(right)).expect(201);
+        let warning = taken.header("warning").expect("a warning");
+        assert!(warning.contains(told), "{warning}");
+    }
+}

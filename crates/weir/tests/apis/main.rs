@@ -7,6 +7,7 @@ mod approving;
 mod bad_input;
 mod changing;
 mod commands;
+mod conditional;
 mod dry_runs;
 mod erasing;
 mod events;

@@ -576,6 +576,10 @@ async fn only_hashes_are_kept() {
 async fn a_gateway_follows_the_environments_of_its_right() {
     let (plane, _, _, edge) = with_root().await;
     let root = plane.browser_of("root").await;
+    plane
+        .call(&root, "PUT", "/api/v1/environments/test", json!({}))
+        .await
+        .expect(201);
     let rights = json!({ "rights": [{ "role": "gateway", "environment": "test" }] });
     let made = plane
         .call(&root, "POST", "/api/v1/users/test-1", rights)

@@ -49,7 +49,7 @@ async fn put(analytics: &Analytics, report: &ScheduledReport) {
     let (id, text) = (report.id.clone(), serde_json::to_string(report).expect("JSON"));
     let put = analytics.with(move |kept| {
         kept.documents
-            .place_document((REPORTS, &id), Some(&text), (false, 10))
+            .place_document((REPORTS, &id), Some(&text), (false, 10), |_| true)
     });
     put.await.expect("stored");
 }

@@ -8,6 +8,10 @@ use crate::api::{alerts, analytics, boards, reports};
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
 
+/// Headers of a write, and of a removal, of a document that has a version.
+const VERSIONED: &[&str] = &["If-Match", "If-None-Match", "Weir-Dry-Run"];
+const MATCHES: &[&str] = &["If-Match"];
+
 pub(super) fn of_analytics() -> Vec<Operation> {
     const RULES: &str = "/api/v1/alerts";
     const RULE: &str = "/api/v1/alerts/{id}";
@@ -100,11 +104,12 @@ pub(super) fn of_analytics() -> Vec<Operation> {
                 "Alerts",
                 "Makes or replaces an alert rule; its alerts end if it watches something else",
             )
-            .headers(DRY_RUN)
+            .headers(VERSIONED)
             .body::<weir_analytics::alerts::Rule>()
             .answers::<alerts::RuleState>(),
         Operation::delete(RULE, "removeAlertRule", write, alerts::remove)
-            .about("Alerts", "Removes an alert rule"),
+            .about("Alerts", "Removes an alert rule")
+            .headers(MATCHES),
     ];
     operations.into()
 }
@@ -136,11 +141,12 @@ pub(super) fn of_boards() -> Vec<Operation> {
                 "Boards",
                 "Saves or replaces a board; not one that Weir comes with",
             )
-            .headers(DRY_RUN)
+            .headers(VERSIONED)
             .body::<weir_analytics::boards::Board>()
             .answers::<boards::SavedBoard>(),
         Operation::delete(BOARD, "removeBoard", write, boards::remove)
-            .about("Boards", "Removes a saved board"),
+            .about("Boards", "Removes a saved board")
+            .headers(MATCHES),
     ];
     operations.into()
 }
@@ -170,11 +176,12 @@ pub(super) fn of_reports() -> Vec<Operation> {
             .answers::<reports::ReportState>(),
         Operation::put(REPORT, "putReport", write, reports::replace)
             .about("Reports", "Makes or replaces a report")
-            .headers(DRY_RUN)
+            .headers(VERSIONED)
             .body::<weir_analytics::reports::ScheduledReport>()
             .answers::<reports::ReportState>(),
         Operation::delete(REPORT, "removeReport", write, reports::remove)
-            .about("Reports", "Removes a report"),
+            .about("Reports", "Removes a report")
+            .headers(MATCHES),
         Operation::get(
             "/api/v1/reports/{id}/preview",
             "previewReport",

@@ -34,7 +34,7 @@ pub(super) fn of_access() -> Vec<Operation> {
             accounts::set_rights,
         )
         .about("Access", "Changes what a user may do")
-        .headers(DRY_RUN)
+        .headers(&["If-Match", "Weir-Dry-Run"])
         .body::<accounts::RightsRequest>()
         .answers::<ListedUser>(),
         Operation::put(

@@ -2,14 +2,14 @@
 
 use super::rule::{NoData, Rule, Severity, Values};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How often rules that still fire are reported again, in seconds.
 const DIGEST: u64 = 3_600;
 
 /// How it stands with a group of a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AlertState {
     /// All is well.
@@ -21,7 +21,7 @@ pub enum AlertState {
 }
 
 /// A group of a rule.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Alert {
     /// How it stands.
     pub state: AlertState,
@@ -75,16 +75,34 @@ pub struct Event {
 }
 
 /// A rule's groups.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct RuleGroups {
     rule: Rule,
+    #[serde(with = "pairs")]
     alerts: BTreeMap<BTreeMap<String, String>, Alert>,
     /// When the rules that still fire were last reported.
     digested: u64,
 }
 
-/// The states of all rules.
-#[derive(Debug, Clone, Default)]
+/// Groups are maps, which are no keys in JSON.
+mod pairs {
+    use super::{Alert, BTreeMap};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    type Alerts = BTreeMap<BTreeMap<String, String>, Alert>;
+
+    pub fn serialize<S: Serializer>(alerts: &Alerts, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(alerts)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Alerts, D::Error> {
+        let pairs: Vec<(BTreeMap<String, String>, Alert)> = Vec::deserialize(from)?;
+        Ok(pairs.into_iter().collect())
+    }
+}
+
+/// The states of all rules. They can be kept, and read again after a start.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct States(BTreeMap<String, RuleGroups>);
 
 impl States {
@@ -300,6 +318,19 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn states_that_are_kept_go_on() {
+        let rule = rule(json!({}));
+        let mut states = States::default();
+        let started = states.evaluate(&rule, &values(Some(1.0)), 100);
+        assert_eq!(started.len(), 1);
+        let text = serde_json::to_string(&states).expect("kept");
+        let mut states: States = serde_json::from_str(&text).expect("read again");
+        assert!(states.evaluate(&rule, &values(Some(1.0)), 200).is_empty());
+        let (_, alert) = states.of(&rule.id).remove(0);
+        assert_eq!((alert.state, alert.since), (AlertState::Ongoing, 100));
     }
 
     #[test]

@@ -6,10 +6,25 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 use weir_analytics::StoreError;
-use weir_analytics::alerts::{Channel, Event, Rule};
+use weir_analytics::alerts::{Channel, Event, Rule, States};
+use weir_analytics::sqlite::SqliteAnalytics;
 
 /// The kind of documents that rules are.
 pub const RULES: &str = "alert";
+/// The kind of the document that says how rules stand.
+const STATES: &str = "alert-states";
+
+/// How rules stood when the process before ended.
+pub fn known_states(documents: &SqliteAnalytics) -> Result<States, StoreError> {
+    let known = documents.documents(STATES)?.into_iter().next();
+    Ok(known.map_or_else(States::default, |(_, text)| {
+        serde_json::from_str(&text).unwrap_or_else(|error| {
+            tracing::warn!(%error, "how alert rules stood is not understood: they begin anew");
+            States::default()
+        })
+    }))
+}
+
 impl AnalyticsStorage {
     /// All rules, by id. One that cannot be read is left out.
     ///
@@ -24,6 +39,16 @@ impl AnalyticsStorage {
             }
         }
         Ok(rules)
+    }
+
+    /// Keeps how rules stand, for the next start.
+    fn keep_states(&self) -> Result<(), StoreError> {
+        let text = serde_json::to_string(&*self.states());
+        let text = text.map_err(|error| StoreError::Engine(error.to_string()))?;
+        let place = (STATES, "all");
+        self.documents
+            .place_document(place, Some(&text), (false, 1), |_| true)?;
+        Ok(())
     }
 
     /// How the groups of a rule stand.
@@ -67,8 +92,18 @@ impl Analytics {
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tick.tick().await;
+            // What changes before anything sends would be told to nobody.
+            if self.outbox().is_none() {
+                continue;
+            }
             match self.with(|kept| kept.evaluate(now())).await {
-                Ok(told) => notify(told, self.kept().link("alerts").as_deref(), self.outbox()).await,
+                Ok(told) => {
+                    notify(told, self.kept().link("alerts").as_deref(), self.outbox()).await;
+                    // Only then: a process that ends before tells it again, and does not forget it.
+                    if let Err(error) = self.with(AnalyticsStorage::keep_states).await {
+                        tracing::warn!(%error, "how alert rules stand is not kept");
+                    }
+                }
                 Err(error) => tracing::warn!(%error, "alert rules are not evaluated"),
             }
         }

@@ -120,6 +120,7 @@ impl Analytics {
             ..CallLogOptions::default()
         });
         let log = log.map_err(|error| StoreError::Engine(format!("{}: {error}", place.calls.display())))?;
+        let states = alerting::known_states(&documents)?;
         let is_elsewhere = options.store.is_some();
         let store: Arc<dyn AnalyticsStore> = match options.store {
             Some(server) => Arc::new(ClickhouseAnalytics::new(
@@ -137,7 +138,7 @@ impl Analytics {
             retention,
             privacy: options.privacy,
             log,
-            states: Mutex::default(),
+            states: Mutex::new(states),
             outbox: OnceLock::new(),
         })))
     }
@@ -187,7 +188,9 @@ impl AnalyticsStorage {
     /// The address of a page of the console; `None`: the console's public URL is unknown.
     fn link(&self, page: &str) -> Option<String> {
         let url = self.console_url.as_ref()?;
-        Some(format!("{}/{page}", url.trim_end_matches('/')))
+        let url = url.trim_end_matches('/');
+        // The console is below `/ui`; somebody may have written that.
+        Some(format!("{}/ui/{page}", url.strip_suffix("/ui").unwrap_or(url)))
     }
 
     fn look_after(&self, round: u32) -> Result<(), StoreError> {

@@ -414,12 +414,16 @@ fn reports_and_alerts_come_by_mail() {
         assert!(parts.contains(&part), "{part}: {report}");
     }
     let text = report["text"].as_str().expect("a text");
-    assert!(text.contains("https://console.example.com/analytics"), "{text}");
+    assert!(
+        text.contains("https://console.example.com/ui/analytics"),
+        "{text}"
+    );
     until("the alert has come", || mail("Silence started").is_some());
     let alert = mail("Silence started").expect("a mail");
     let text = alert["text"].as_str().expect("a text");
     assert!(
-        text.contains("calls is 0.0000 (threshold 1)") && text.contains("https://console.example.com/alerts"),
+        text.contains("calls is 0.0000 (threshold 1)")
+            && text.contains("https://console.example.com/ui/alerts"),
         "{text}"
     );
     // It ends with the first call. For each change there was one mail.

@@ -8,6 +8,7 @@ import { blank, fits, shapeOf } from '../src/form/schema'
 import { kindOf } from '../src/kinds'
 import { matcher, parseSearch, withoutChip } from '../src/ui/search'
 import { stringify } from '../src/yaml'
+import { conditionText } from '../src/api/analytics'
 import { contrast } from '../src/api/portals'
 import { EVENTS } from '../src/api/webhooks'
 import { placeOf } from '../src/documents'
@@ -174,4 +175,13 @@ test('a new document has a name of its own', () => {
   expect(nameFault({ name: ' main ' }, known, 'A portal')).toBe('A portal of this name exists.')
   expect(nameFault({ name: 'other' }, known, 'A portal')).toBeNull()
   expect(nameFault({ name: 'other' }, undefined, 'A portal')).toBeNull()
+})
+
+test('rules over two numbers are told as such, and times have a unit', () => {
+  const rule = { metric: 'share_4xx', operator: '>', threshold: 2, period: 120 }
+  expect(conditionText(rule, 'share')).toContain('over 120s')
+  const burning = conditionText({ ...rule, burn_rate: { objective: 0.99, short: '5m' } }, 'share')
+  expect(burning).toContain('error budget of 1.0 % used up > 2 times as fast as allowed, over 120s and 5m')
+  expect(conditionText({ ...rule, over: 'calls', threshold: 0.3 }, 'share')).toContain('> 0.3 over')
+  expect(conditionText({ ...rule, compare: '1w', threshold: 0.5 }, 'count')).toContain('> 0.5 times that of 1w earlier')
 })

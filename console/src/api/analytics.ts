@@ -89,6 +89,14 @@ export interface Rule {
   severity: string
   enabled: boolean
   muted_until: number | null
+  /** Its version. */
+  etag?: string
+  /** The value is the metric divided by this one. */
+  over?: string | null
+  /** The value is divided by that of so much earlier. */
+  compare?: string | number | null
+  /** The value is how many times as fast as allowed an error budget is used up. */
+  burn_rate?: { objective: number; short: string | number } | null
   alerts: { group: Record<string, string>; state: string; since: number; last_value: number | null }[]
 }
 
@@ -173,8 +181,16 @@ const METRICS: Record<string, string> = {
 export const metricTitle = (name: string): string => METRICS[name] ?? `${name.charAt(0).toUpperCase()}${name.slice(1).replaceAll('_', ' ')}`
 
 /** When a rule fires, in words and in the unit of its metric. */
-export const conditionText = (rule: Pick<Rule, 'metric' | 'operator' | 'threshold' | 'period'>, unit: string | undefined): string =>
-  `${metricTitle(rule.metric)} ${rule.operator} ${shown(rule.threshold, unit)} over ${rule.period}`
+export function conditionText(rule: Pick<Rule, 'metric' | 'operator' | 'threshold' | 'period' | 'over' | 'compare' | 'burn_rate'>, unit: string | undefined): string {
+  const title = metricTitle(rule.metric)
+  // A number of the rule is one of seconds.
+  const time = (length: string | number) => (typeof length === 'number' ? `${length}s` : length)
+  const during = `over ${time(rule.period)}`
+  if (rule.burn_rate) return `${title}: error budget of ${shown(1 - rule.burn_rate.objective, 'share')} used up ${rule.operator} ${rule.threshold} times as fast as allowed, ${during} and ${time(rule.burn_rate.short)}`
+  if (rule.over) return `${title} / ${metricTitle(rule.over)} ${rule.operator} ${rule.threshold} ${during}`
+  if (rule.compare) return `${title} ${rule.operator} ${rule.threshold} times that of ${time(rule.compare)} earlier, ${during}`
+  return `${title} ${rule.operator} ${shown(rule.threshold, unit)} ${during}`
+}
 
 /** A value on an axis: without a part that says nothing. */
 export const tick = (value: number, unit: string | undefined): string => shown(value, unit).replace(/\.0+(?=\s)/, '')

@@ -27,6 +27,8 @@ export interface Board {
   given: boolean
   updated?: number | null
   updated_by?: string | null
+  /** Its version; Weir's own boards have none. */
+  etag?: string
 }
 
 export const boardPath = (id: string) => `/api/v1/boards/${encodeURIComponent(id)}`

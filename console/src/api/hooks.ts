@@ -184,10 +184,11 @@ export function useSchema() {
   })
 }
 
-export function useHistory(query: { prefix?: string; limit?: number; before?: number } = {}) {
+export function useHistory(query: { prefix?: string; limit?: number; before?: number } = {}, isWanted = true) {
   return useQuery({
     queryKey: ['configuration', 'history', query],
     queryFn: async ({ signal }) => (await get<{ items: Commit[] }>('/api/v1/history', query, signal)).items,
+    enabled: isWanted,
   })
 }
 
@@ -198,12 +199,13 @@ export function useDiff(from: number, to: number | null) {
   })
 }
 
-export function useGateways() {
+export function useGateways(isWanted = true) {
   return useQuery({
     queryKey: ['gateways'],
     queryFn: ({ signal }) => get<{ revision: number; hash: string; items: Gateway[] }>('/api/v1/gateways', {}, signal),
     refetchInterval: every(PULSE_MS),
     staleTime: 0,
+    enabled: isWanted,
   })
 }
 

@@ -12,6 +12,8 @@ export interface Report {
   enabled: boolean
   /** Seconds since 1970; `null`: it is not sent by itself. */
   next: number | null
+  /** Its version. */
+  etag?: string
 }
 
 export const reportPath = (id: string) => `/api/v1/reports/${encodeURIComponent(id)}`

@@ -65,7 +65,7 @@ export function ConflictDialog({ base, theirs, mine, by, onClose, onMerged }: Pr
         <p>Your changes do not overlap with theirs. The merged document holds both.</p>
       ) : (
         <div className="wide">
-          <table className="diff">
+          <table className="diff three">
             <thead>
               <tr>
                 <th scope="col">Field</th>

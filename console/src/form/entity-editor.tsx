@@ -45,7 +45,7 @@ interface Props {
   onSaved: (stored: Fields) => void | Promise<void>
   /** Reads what is stored now, for a look at what others have stored meanwhile. */
   read: () => Promise<Begun>
-  /** Whether it is a document of the configuration: those have versions, and a note for the history. */
+  /** Whether it is a document of the configuration: those have a note for the history. */
   isDocument?: boolean
 }
 
@@ -90,12 +90,8 @@ export function EntityEditor(props: Props) {
   }
   /** Sends it if what is stored is still what the edit began with; if not, both are shown side by side. */
   const store = async (options: SendOptions): Promise<Begun | null> => {
-    if (!isDocument && !isNew) {
-      const now = await read()
-      if (!isSame(now.data, origin.data)) return meet(now, null)
-    }
     try {
-      return await send(draft.value, isDocument ? { ...options, tag: isNew ? null : origin.tag } : options)
+      return await send(draft.value, { ...options, tag: isNew ? null : origin.tag })
     } catch (refused) {
       if (isNew || !(refused instanceof ApiError && refused.status === 412)) throw refused
       return meet(await read(), refused.changed)

@@ -125,7 +125,7 @@ function Edit({ known, onClose }: { known: Provider | null; onClose: () => void 
   const save = async () => {
     const { name, ...rest } = fields
     const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value.trim() !== ''))
-    await call('PUT', pathOf(name), { body: { ...given, ...(known ? { scopes: known.scopes } : {}), mappings } })
+    await call('PUT', pathOf(name), { body: { ...given, ...(known ? { scopes: known.scopes } : {}), mappings }, headers: { 'if-match': known?.etag ?? undefined } })
     await client.invalidateQueries()
     toast(`People can log in with ${fields.display_name || name}`)
     onClose()

@@ -16,6 +16,8 @@ const FILTERS: [string, string, string][] = [
   ['status', 'Status', '404 or 5xx'],
   ['route', 'Route', ''],
   ['consumer', 'Consumer', ''],
+  ['api', 'API', 'pets'],
+  ['application', 'Application', ''],
   ['path', 'Path begins with', '/orders'],
   ['request_id', 'Request', ''],
 ]

@@ -3,6 +3,7 @@ import { Suspense, lazy, useState } from 'react'
 import { Link } from 'wouter'
 import { useApis, usePublications } from '../api/apis'
 import { useGateways, useHistory, useTotal, useUsers } from '../api/hooks'
+import { useCan, useRight } from '../api/rights'
 import type { Gateway } from '../api/types'
 import { Failure, Page } from '../shell/page'
 import { ButtonLink } from '../ui/button'
@@ -23,8 +24,12 @@ export default function Overview() {
   const [routes, services, upstreams, consumers] = [useTotal('routes'), useTotal('services'), useTotal('upstreams'), useTotal('consumers')]
   const [apis, publications] = [useApis(), usePublications()]
   const published = new Set((publications.data ?? []).map((it) => `${it.api}/${it.version}`)).size
-  const history = useHistory({ limit: MOST })
-  const gateways = useGateways()
+  // What the caller may not see is not asked for: a refusal would stand here as a failure, and in the audit log.
+  const can = useCan()
+  const isKnown = can.data !== undefined || can.error !== null
+  const [seesHistory, seesGateways] = [useRight('history:read') === null, useRight('gateways:read') === null]
+  const history = useHistory({ limit: MOST }, isKnown && seesHistory)
+  const gateways = useGateways(isKnown && seesGateways)
   const users = useUsers()
   const failed = routes.error ?? services.error ?? history.error
   const isLoaded = routes.data !== undefined && services.data !== undefined && consumers.data !== undefined
@@ -54,23 +59,27 @@ export default function Overview() {
         <Figure title="Routes" to="/routes" value={routes.data ?? 0} about="" isLoaded={isLoaded} />
         <Figure title="Services" to="/services" value={services.data ?? 0} about={countText(upstreams.data ?? 0, 'upstream', 'upstreams')} isLoaded={isLoaded} />
         <Figure title="Consumers" to="/consumers" value={consumers.data ?? 0} about="" isLoaded={isLoaded} />
-        <Figure title="Changes in 24 hours" to="/history" value={recent} isLeast={recent === MOST} about={history.data?.[0] ? `newest: r${history.data[0].revision}` : ''} isLoaded={history.data !== undefined} />
+        {seesHistory && <Figure title="Changes in 24 hours" to="/history" value={recent} isLeast={recent === MOST} about={history.data?.[0] ? `newest: r${history.data[0].revision}` : ''} isLoaded={history.data !== undefined} />}
       </dl>
       <div className="halves">
-        <section className="card" aria-label="Latest commits">
-          <div className="head2">
-            <h2>Latest commits</h2>
-            <Link href="/history">All of them</Link>
-          </div>
-          <CommitList commits={(history.data ?? []).slice(0, 8)} />
-        </section>
-        <section className="card" aria-label="Gateways">
-          <div className="head2">
-            <h2>Gateways</h2>
-            <Link href="/gateways">All of them</Link>
-          </div>
-          <Gateways gateways={gateways} />
-        </section>
+        {seesHistory && (
+          <section className="card" aria-label="Latest commits">
+            <div className="head2">
+              <h2>Latest commits</h2>
+              <Link href="/history">All of them</Link>
+            </div>
+            <CommitList commits={(history.data ?? []).slice(0, 8)} />
+          </section>
+        )}
+        {seesGateways && (
+          <section className="card" aria-label="Gateways">
+            <div className="head2">
+              <h2>Gateways</h2>
+              <Link href="/gateways">All of them</Link>
+            </div>
+            <Gateways gateways={gateways} />
+          </section>
+        )}
       </div>
     </Page>
   )

@@ -161,7 +161,7 @@ function OneUser({ user, onClose }: { user: User; onClose: () => void }) {
       <section className="stack" aria-label="Rights">
         <RightsField label="Rights" value={rights} onChange={setRights} />
         <div>
-          <Button refused={refused ?? (areWhole(rights) ? null : 'A right has no name of its scope.')} onPress={() => void act(`${user.name} has other rights`, () => call('PUT', `${path}/rights`, { body: { rights } }))}>
+          <Button refused={refused ?? (areWhole(rights) ? null : 'A right has no name of its scope.')} onPress={() => void act(`${user.name} has other rights`, () => call('PUT', `${path}/rights`, { body: { rights }, headers: { 'if-match': user.etag ?? undefined } }))}>
             Save the rights
           </Button>
         </div>

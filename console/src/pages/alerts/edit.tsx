@@ -24,7 +24,7 @@ const DIMENSIONS = ['service', 'route', 'consumer', 'api', 'gateway', 'upstream'
 const SHOWN_GROUPS = 4
 
 /** What of a rule is edited: not how it stands. */
-function editable({ alerts: _, muted_until, ...rest }: Rule): Fields {
+function editable({ alerts: _, etag: __, muted_until, ...rest }: Rule): Fields {
   return { ...rest, ...(muted_until === null || muted_until === undefined ? {} : { muted_until }) } as unknown as Fields
 }
 
@@ -36,7 +36,7 @@ export default function EditAlert() {
   const refused = useRight('alerts:write')
   const client = useQueryClient()
   const [, go] = useLocation()
-  const base = useMemo((): Begun | null => (isNew ? { data: FRESH, tag: null } : known ? { data: editable(known), tag: null } : null), [isNew, known])
+  const base = useMemo((): Begun | null => (isNew ? { data: FRESH, tag: null } : known ? { data: editable(known), tag: known.etag ?? null } : null), [isNew, known])
   const store = async (value: Fields, options: SendOptions): Promise<Begun> => {
     const { data, tag } = await (isNew ? send<Rule>('POST', ALL, value, options) : send<Rule>('PUT', rulePath(id), value, options))
     return { data: editable(data), tag }
@@ -150,8 +150,10 @@ function Preview({ rule, unit }: { rule: Rule; unit: string | undefined }) {
   const lines = useMemo(() => {
     const times = numbers.data?.times ?? []
     const groups = (numbers.data?.frames ?? []).filter((it) => !Object.values(it.group).includes('_other')).map((it) => ({ name: groupName(it.group), values: it.values?.[rule.metric] ?? [] }))
+    // Of a rule over two numbers, the threshold is one of their quotient, and not of the metric.
+    if (rule.over || rule.compare || rule.burn_rate) return groups
     return [...groups, { name: 'threshold', values: times.map(() => rule.threshold) }]
-  }, [numbers.data, rule.metric, rule.threshold])
+  }, [numbers.data, rule.metric, rule.threshold, rule.over, rule.compare, rule.burn_rate])
   const title = `${conditionText(rule, unit)}, in the last 24 hours`
   return (
     <section className="stack tight" aria-label="Preview">

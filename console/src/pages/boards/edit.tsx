@@ -23,7 +23,7 @@ export const MOST_PANELS = 30
 
 /** What of a board is edited: not what the server knows of it. */
 export function editable(board: Board): Fields {
-  const { given: _, updated: __, updated_by: ___, ...rest } = board
+  const { given: _, updated: __, updated_by: ___, etag: ____, ...rest } = board
   return rest as unknown as Fields
 }
 
@@ -38,7 +38,7 @@ export default function EditBoard() {
   const client = useQueryClient()
   const [, go] = useLocation()
   const base = useMemo((): Begun | null => {
-    if (!isNew) return known ? { data: editable(known), tag: null } : null
+    if (!isNew) return known ? { data: editable(known), tag: known.etag ?? null } : null
     if (!known) return { data: FRESH, tag: null }
     const { id: _, ...rest } = editable(known)
     return { data: { ...rest, title: `${known.title}, a copy` }, tag: null }

@@ -23,7 +23,7 @@ const here = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
 const STANDARD: Report['schedule'] = { every: 'week', day: 1, at: '07:00', time_zone: 'UTC' }
 const FRESH: Fields = { title: '', board: 'overview', to: [], schedule: { every: 'week', day: 1, at: '07:00', time_zone: here }, csv: true, enabled: true }
 
-function editable({ next: _, ...rest }: Report): Fields {
+function editable({ next: _, etag: __, ...rest }: Report): Fields {
   return rest as unknown as Fields
 }
 
@@ -36,7 +36,7 @@ export default function EditReport() {
   const refused = useRight('alerts:write')
   const client = useQueryClient()
   const [, go] = useLocation()
-  const base = useMemo((): Begun | null => (isNew ? { data: FRESH, tag: null } : known ? { data: editable(known), tag: null } : null), [isNew, known])
+  const base = useMemo((): Begun | null => (isNew ? { data: FRESH, tag: null } : known ? { data: editable(known), tag: known.etag ?? null } : null), [isNew, known])
   const store = async (value: Fields, options: SendOptions): Promise<Begun> => {
     const { data, tag } = await (isNew ? send<Report>('POST', '/api/v1/reports', value, options) : send<Report>('PUT', reportPath(id), value, options))
     return { data: editable(data), tag }

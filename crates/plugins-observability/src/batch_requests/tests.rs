@@ -172,7 +172,11 @@ fn bodies_and_nesting_are_bounded() {
     assert_eq!((reply.status, reply.body), (413, told.as_bytes().to_vec()));
     exchange.request.content_length = None;
     assert_eq!(word(&filter.on_request(&mut exchange)), "body");
-    assert_eq!(word(&filter.on_request(&mut exchange)), "reply 413");
+    let Outcome::Reply(reply) = filter.on_request(&mut exchange) else {
+        panic!("it is refused");
+    };
+    let told = "{\"error_msg\":\"request size 301 is greater than the maximum size 300 allowed\"}\n";
+    assert_eq!((reply.status, reply.body), (413, told.as_bytes().to_vec()));
     exchange.request.has_body = false;
     assert_eq!(word(&filter.on_request(&mut exchange)), "reply 400");
     let mut nested = posted("{\"pipeline\": [{\"path\": \"/batch\"}]}");

@@ -160,6 +160,37 @@ fn what_cannot_be_changed_is_refused() {
     }
 }
 
+/// A search has a step for each byte of its text, but once for the call: a loop of searches ends with the call's budget.
+#[test]
+fn searches_in_a_loop_end_with_the_budget_of_the_call() {
+    let long = "a".repeat(10_000);
+    let body = json!({"s": long}).to_string();
+    for search in [
+        "s:gsub('b', '')",
+        "s:gsub('a-b', 'c')",
+        "s:match('a*b')",
+        "s:find('b')",
+        "s:find('b', 1, true)",
+    ] {
+        let template = format!("{{% for i = 1, 1000000 do %}}{{* {search} or '' *}}{{% end %}}");
+        let config = json!({"request": {"input": "json", "template": template}});
+        let filter = build(&BodyTransform, &config).expect("valid");
+        let mut exchange = exchange();
+        prepare(&mut exchange, "POST /", &[]);
+        exchange.request.has_body = true;
+        exchange.request.body = Some(body.clone().into_bytes());
+        let Outcome::Reply(reply) = filter.on_request(&mut exchange) else {
+            panic!("{search}: it is rendered");
+        };
+        let told = String::from_utf8_lossy(&reply.body).into_owned();
+        assert!(told.contains("there is too much to do"), "{search}: {told}");
+        // The last step may be one of many at once.
+        let most = weir_plugin::WORK_STEPS as usize + 4 * body.len();
+        let done = exchange.request.work.done() as usize;
+        assert!(done <= most, "{search}: {done}");
+    }
+}
+
 /// What happens to a response in JSON: status, body, and its coding.
 fn response(config: &Value, coding: &str, body: &[u8]) -> (u16, String, String) {
     let filter = build(&BodyTransform, config).expect("valid");

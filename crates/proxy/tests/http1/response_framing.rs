@@ -176,7 +176,7 @@ fn a_response_of_framing_never_ends_properly() {
     server.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
     let chunks = format!("1;{}\r\na\r\n", "x".repeat(4000)).repeat(6);
     // The gateway may have closed before all of it is sent.
-    let _ = server.try_send(&format!("{chunks}0\r\n\r\n"));
+    let _ = server.try_send(format!("{chunks}0\r\n\r\n"));
     assert!(client.response().is_err());
 }
 

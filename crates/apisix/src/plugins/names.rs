@@ -66,7 +66,7 @@ pub static NAMES: &[PluginName] = &[
     ),
     PluginName::idle(
         "batch-requests",
-        "batches are answered where `public-api` makes them public, whether a route has the plugin or not; calls are made one after the other",
+        "batches are answered where `public-api` makes them public, whether a route has the plugin or not; calls are made one after the other; a `max_body_size` above 32 MiB counts as 32 MiB; the refusal of a longer body without `Content-Length` names the limit and one byte as its size",
     ),
     PluginName::differs(
         "body-transformer",
@@ -267,7 +267,9 @@ pub static NAMES: &[PluginName] = &[
     PluginName::served("proxy-control"),
     PluginName::differs(
         "proxy-mirror",
-        &["only `http://`; copies have no `X-Forwarded-*`; bodies above 1 MiB are not copied"],
+        &[
+            "only `http://`: with `https://`, `grpc://` and `grpcs://` calls are served without copies, and the plugin is reported as left out; copies have no `X-Forwarded-*`; bodies above 1 MiB are not copied",
+        ],
     ),
     PluginName::differs("proxy-rewrite", &[REGEX]),
     PluginName::differs(

@@ -80,7 +80,8 @@ fn type_name(serde: &str) -> &str {
     }
 }
 
-/// What is wrong with a name that is none of those expected, with a guess at what was meant: `unknown field 'pahts': …`.
+/// What is wrong with a name that is none of those expected, with a guess at what was meant: `unknown field 'pahts':
+/// …`.
 pub fn unknown_name(kind: &str, name: &str, expected: &[&str]) -> String {
     let mut message = format!("unknown {kind} '{name}'");
     if let Some(meant) = closest(name, expected) {

@@ -285,7 +285,8 @@ pub struct ComparisonValues {
     pub values: BTreeMap<&'static str, Vec<Option<f64>>>,
 }
 
-/// Checks the values that a filter asks for. Where only some can be, another one would find nothing and look like an answer.
+/// Checks the values that a filter asks for. Where only some can be, another one would find nothing and look like an
+/// answer.
 pub(crate) fn check_values(dimension: Dimension, values: &[String]) -> Result<(), QueryError> {
     let is_status = |it: &str| it.len() == 3 && it.bytes().all(|byte| byte.is_ascii_digit());
     let is_known = |it: &str| match dimension {

@@ -46,9 +46,9 @@ impl SqliteAnalytics {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Stores a document, as a new one only or also in place of one with the same kind and id. Without its JSON, it only
-    /// says what would happen to it. `may_replace` decides by what is there. It is one step: of two who make the same document at once, the
-    /// second is refused.
+    /// Stores a document, as a new one only or also in place of one with the same kind and id. Without its JSON, it
+    /// only says what would happen to it. `may_replace` decides by what is there. It is one step: of two who make the
+    /// same document at once, the second is refused.
     ///
     /// # Errors
     /// The engine failed.

@@ -104,7 +104,11 @@ pub async fn fill(store: &dyn Store, entry: &mut AuditRecord) {
 /// A change without its secrets, and without what has stayed the same.
 fn without_secrets(change: &HistoryEntry, room: &mut usize) -> Change {
     let read = |value: &Option<Arc<[u8]>>| value.as_ref().map_or(Value::Null, |it| read(it));
-    let mut item = json!({ "before": read(&change.before), "after": read(&change.after) });
+    let mut item = json!({
+        "document": change.key.as_str(),
+        "before": read(&change.before),
+        "after": read(&change.after),
+    });
     redact_difference(&mut item);
     let (mut before, mut after) = (item["before"].take(), item["after"].take());
     prune(&mut before, &mut after);

@@ -1,4 +1,5 @@
-//! Making and removing users, and the audit log, in Weir's own API. Whether a call is let in is decided before it comes here.
+//! Making and removing users, and the audit log, in Weir's own API. Whether a call is let in is decided before it comes
+//! here.
 
 use super::accounts::{self, UserChange, commit, leaves_an_admin};
 use super::problem::Problem;

@@ -1,5 +1,5 @@
-//! Documents that are kept with the analytics: alert rules, boards and reports. What is the same for all of them: reading
-//! one from a body, its id, writing it, and removing it.
+//! Documents that are kept with the analytics: alert rules, boards and reports. What is the same for all of them:
+//! reading one from a body, its id, writing it, and removing it.
 //!
 //! **What it is not**: it knows nothing of what a document says. The check of that is done before.
 
@@ -77,7 +77,8 @@ impl Kind {
         Problem::not_found(format_args!("the {} '{id}'", self.name))
     }
 
-    /// Writes a document whose content is checked. `check` asks for what only the store knows; `shown` makes the answer.
+    /// Writes a document whose content is checked. `check` asks for what only the store knows; `shown` makes the
+    /// answer.
     pub async fn write<T: Serialize + DeserializeOwned + Send + 'static, S: Serialize + Send + 'static>(
         &'static self,
         analytics: &Analytics,

@@ -1,4 +1,5 @@
-//! Logging in through identity providers, and managing these, in Weir's own API. What decides is in [`crate::access::openid`].
+//! Logging in through identity providers, and managing these, in Weir's own API. What decides is in
+//! [`crate::access::openid`].
 
 use super::precondition::{Precondition, tag_of_content, with_tag};
 use super::problem::Problem;
@@ -329,7 +330,8 @@ pub async fn list(State(api): State<Arc<Api>>) -> Json<List<IdentityProvider>> {
     })
 }
 
-/// Whether a user here, or members of a group, may still manage users if a provider is what it is `after` (`None`: gone).
+/// Whether a user here, or members of a group, may still manage users if a provider is what it is `after` (`None`:
+/// gone).
 fn leaves_an_admin(api: &Api, name: &str, after: Option<&Provider>) -> Result<(), Problem> {
     let users = &api.options.users;
     let others = users.providers().list().into_iter().filter(|it| it.name != name);

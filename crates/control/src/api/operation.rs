@@ -52,7 +52,8 @@ pub struct Operation {
     pub is_public: bool,
     /// Its query. Parameters that are not in it are refused.
     pub query: Option<SchemaOf>,
-    /// Whether parameters that its query does not have are ignored: a gateway of a later version, or a server of others, writes it.
+    /// Whether parameters that its query does not have are ignored: a gateway of a later version, or a server of
+    /// others, writes it.
     pub ignores_unknown_parameters: bool,
     /// Its body.
     pub body: Option<Content>,

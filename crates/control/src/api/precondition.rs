@@ -90,7 +90,8 @@ impl Precondition {
         Problem::precondition(detail, None)
     }
 
-    /// The refusal of a change that was begun with another version than the one that is there, whatever the call says of versions.
+    /// The refusal of a change that was begun with another version than the one that is there, whatever the call says
+    /// of versions.
     pub async fn overtaken(&self, store: &dyn Store, key: &Key, version: Option<Revision>) -> Problem {
         if !self.holds(version) {
             return self.refusal(store, key, version).await;
@@ -127,8 +128,9 @@ impl Precondition {
     }
 }
 
-/// Whether a version is one of those that are named. `*` names whatever there is. A proxy that compresses answers makes their tags
-/// weak (RFC 9110, section 8.8.1), and a tag names what is stored, not its bytes on the way: `W/"7"` is taken as `"7"`.
+/// Whether a version is one of those that are named. `*` names whatever there is. A proxy that compresses answers makes
+/// their tags weak (RFC 9110, section 8.8.1), and a tag names what is stored, not its bytes on the way: `W/"7"` is
+/// taken as `"7"`.
 pub fn names(tags: &str, tag: Option<&str>) -> bool {
     let Some(tag) = tag else {
         return false;

@@ -1,8 +1,8 @@
-//! Whether the parts that rights name are there. A right in an environment or a portal that there is not would be one that nobody
-//! has: a typing error in it is found when somebody is refused.
+//! Whether the parts that rights name are there. A right in an environment or a portal that there is not would be one
+//! that nobody has: a typing error in it is found when somebody is refused.
 //!
-//! A right may come before its part where its holder makes that: an API, and a workspace, which is known by what lies in it. Such a
-//! right is stored, and the answer says so.
+//! A right may come before its part where its holder makes that: an API, and a workspace, which is known by what lies
+//! in it. Such a right is stored, and the answer says so.
 
 use super::apis::{Library, PREFIX};
 use super::{Api, Problem};
@@ -28,8 +28,8 @@ impl RightsWarning {
     }
 }
 
-/// Checks the parts that rights name, each with its place in the body. Those that were given before may stay: what they name may be
-/// gone by now.
+/// Checks the parts that rights name, each with its place in the body. Those that were given before may stay: what they
+/// name may be gone by now.
 pub async fn check_scopes(
     api: &Arc<Api>,
     rights: &[(String, &Right)],

@@ -1,5 +1,5 @@
-//! Applications. What changes is a call of Weir's own API, made for the developer from inside; whether the developer may
-//! is decided by [`AuthenticatedDeveloper`].
+//! Applications. What changes is a call of Weir's own API, made for the developer from inside; whether the developer
+//! may is decided by [`AuthenticatedDeveloper`].
 
 use super::app_shapes::{AppDetail, AppIdentity, AppLine, AppList, NewApp, OwnApp};
 use super::authenticated_developer::{AuthenticatedDeveloper, owned_by};

@@ -117,8 +117,8 @@ pub fn refusal(plan: &Plan, visit: &Visit) -> Option<String> {
     }
 }
 
-/// The operations of a plan as the revision that is published knows them: the plan names them as the draft does. Those that only the
-/// draft has are left out, unless nothing would be left: a plan without any opens all.
+/// The operations of a plan as the revision that is published knows them: the plan names them as the draft does. Those
+/// that only the draft has are left out, unless nothing would be left: a plan without any opens all.
 fn operations_of(plan: &Plan, version: &Version, place: &Deployment) -> Vec<String> {
     let published = renames::as_of(plan, &version.renames, place.revision.number);
     let mut known = published.operations;

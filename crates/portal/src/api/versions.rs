@@ -1,5 +1,5 @@
-//! A version of an API: its operations, schemas, plans, document, and what differs from another one. What is hidden from
-//! the one who asks does not exist.
+//! A version of an API: its operations, schemas, plans, document, and what differs from another one. What is hidden
+//! from the one who asks does not exist.
 
 use super::catalogue_entries::{place_line, plan_card, text_of, word};
 use super::operation::{Operation, Shared};

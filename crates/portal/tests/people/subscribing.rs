@@ -1,5 +1,5 @@
-//! What a developer sees of subscriptions of each kind: user names, client ids, certificates, public keys; and the questions
-//! of a plan.
+//! What a developer sees of subscriptions of each kind: user names, client ids, certificates, public keys; and the
+//! questions of a plan.
 
 use super::Portal;
 use axum::body::Body;
@@ -361,7 +361,9 @@ async fn plans_show_operations_as_the_published_document_names_them() {
     portal.provide(Method::PUT, path, plan).await;
     let document = json!({
         "openapi": "3.1.0", "info": { "title": "Pets", "version": "1" },
-        "paths": { "/pets": { "get": { "operationId": "allPets", "summary": "Lists pets", "responses": { "200": { "description": "ok" } } } } },
+        "paths": { "/pets": { "get": {
+            "operationId": "allPets", "summary": "Lists pets", "responses": { "200": { "description": "ok" } }
+        } } },
     });
     let draft = json!({ "spec": document.to_string() });
     portal

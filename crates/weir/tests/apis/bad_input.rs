@@ -52,7 +52,8 @@ fn no_body_of_any_call_ends_the_process() {
     plane.get("/api/v1/state").expect(200);
 }
 
-/// What it was to narrow would be answered whole. A browser that an identity provider sends back has what that one likes.
+/// What it was to narrow would be answered whole. A browser that an identity provider sends back has what that one
+/// likes.
 #[test]
 fn parameters_that_a_call_does_not_know_are_refused_by_name() {
     const BY_OTHERS: [&str; 3] = ["finishOpenidLogin", "followConfiguration", "settleLimits"];
@@ -281,8 +282,12 @@ fn wrong_fields_of_apis_are_refused_at_their_place() {
     let plan = "/api/v1/apis/pets/versions/1.0.0/plans/gold";
     let canary = format!("{PUBLICATION}/canary");
     let with_url = |url: &str| json!({"runtime": {"base_path": "/v1", "backends": {"main": {"url": url}}}});
-    let with_host = json!({"runtime": {"base_path": "/v1", "backends": {"main": {"targets": [{"host": " ", "port": 1}]}}}});
-    let growing = |steps: Value| json!({"revision": 1, "backends": {"main": {"url": "http://127.0.0.1:1"}}, "share": 1000, "by": "address", "steps": steps});
+    let targets = json!([{"host": " ", "port": 1}]);
+    let with_host = json!({"runtime": {"base_path": "/v1", "backends": {"main": {"targets": targets}}}});
+    let growing = |steps: Value| {
+        let backends = json!({"main": {"url": "http://127.0.0.1:1"}});
+        json!({"revision": 1, "backends": backends, "share": 1000, "by": "address", "steps": steps})
+    };
     for (method, path, body, place) in [
         (
             "PUT",

@@ -1,4 +1,5 @@
-//! Writes of documents that people edit and that are no configuration: of two who edit one at once, the second one is told.
+//! Writes of documents that people edit and that are no configuration: of two who edit one at once, the second one is
+//! told.
 
 use crate::Plane;
 use crate::support::Answer;
@@ -40,9 +41,12 @@ impl Admin {
 #[test]
 fn whoever_is_second_is_told() {
     let admin = Admin::of(Plane::start());
-    let board = |title: &str| json!({"title": title, "panels": [{"title": "Calls", "kind": "stat", "query": {"metrics": ["calls"]}}]});
+    let panel = json!({"title": "Calls", "kind": "stat", "query": {"metrics": ["calls"]}});
+    let board = |title: &str| json!({"title": title, "panels": [panel]});
     let rule = |name: &str| json!({"name": name, "metric": "calls", "operator": ">", "threshold": 5, "period": "5m"});
-    let provider = |name: &str| json!({"display_name": name, "issuer": "https://id.test", "client_id": "a", "mappings": []});
+    let issuer = "https://id.test";
+    let provider =
+        |name: &str| json!({"display_name": name, "issuer": issuer, "client_id": "a", "mappings": []});
     let rights = |role: &str| json!({"rights": [{"role": role}]});
     admin
         .ask("POST", "/api/v1/users/ann", &rights("viewer"), None)

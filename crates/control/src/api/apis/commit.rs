@@ -1,5 +1,5 @@
-//! A write: what it changes among entities, what gateways get of it, whether that can be served, and the commit. All of it
-//! at one revision of the store; if something else was committed meanwhile, all of it again.
+//! A write: what it changes among entities, what gateways get of it, whether that can be served, and the commit. All of
+//! it at one revision of the store; if something else was committed meanwhile, all of it again.
 
 use super::access::{Access, documents_of_product};
 use super::library::{Changes, Library, PREFIX};
@@ -84,8 +84,9 @@ impl Api {
             .await
     }
 
-    /// The same, with a search on a thread of its own, whose result `settle` puts into the write, and with tests that are run by what
-    /// gateways would serve; `judge` says whether what came of them refuses it. A dry run that is refused tells as much as it can.
+    /// The same, with a search on a thread of its own, whose result `settle` puts into the write, and with tests that
+    /// are run by what gateways would serve; `judge` says whether what came of them refuses it. A dry run that is
+    /// refused tells as much as it can.
     pub(super) async fn manage_tested<A: Send, F: Send + 'static>(
         self: &Arc<Self>,
         caller: &Caller,

@@ -187,16 +187,10 @@ mod tests {
             let all = all.map(|it| format!("{} {}", it.environment, it.limit));
             all.collect::<Vec<_>>()
         };
-        assert_eq!(
-            shown(&to_publication, None),
-            ["test test.pets.1.plan.gold"]
-        );
+        assert_eq!(shown(&to_publication, None), ["test test.pets.1.plan.gold"]);
         assert_eq!(
             shown(&to_product, Some(&product)),
-            [
-                "prod products.bundle.plan.gold",
-                "test products.bundle.plan.gold"
-            ]
+            ["prod products.bundle.plan.gold", "test products.bundle.plan.gold"]
         );
         assert!(shown(&to_product, None).is_empty());
         assert!(shown(&Subscription::default(), None).is_empty());

@@ -110,7 +110,9 @@ impl OtherEnvironments {
 
 impl std::fmt::Debug for OtherEnvironments {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("OtherEnvironments").finish_non_exhaustive()
+        formatter
+            .debug_struct("OtherEnvironments")
+            .finish_non_exhaustive()
     }
 }
 
@@ -166,7 +168,9 @@ impl ReplicaState for OtherEnvironments {
 fn parts<'k>(key: &'k str, dialect: &str) -> Option<(&'k str, &'k str)> {
     let name = key.strip_prefix(ENVIRONMENTS)?.find('/')?;
     let (environment, rest) = key.split_at_checked(ENVIRONMENTS.len() + name + 1)?;
-    let (_, rest) = rest.split_at_checked(dialect.len()).filter(|(it, _)| *it == dialect)?;
+    let (_, rest) = rest
+        .split_at_checked(dialect.len())
+        .filter(|(it, _)| *it == dialect)?;
     Some((&key[..environment.len() + dialect.len()], rest))
 }
 

@@ -145,17 +145,41 @@ impl HostPattern {
     }
 }
 
+/// A text without its escapes (RFC 3986, 2.1). What looks like a broken one stays.
+fn decoded(text: &str) -> Cow<'_, [u8]> {
+    if !text.contains('%') {
+        return Cow::Borrowed(text.as_bytes());
+    }
+    let digit = |byte: Option<&u8>| byte.and_then(|it| char::from(*it).to_digit(16));
+    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    while let Some((byte, behind)) = rest.split_first() {
+        match (byte, digit(behind.first()), digit(behind.get(1))) {
+            (b'%', Some(high), Some(low)) => {
+                out.push((high * 16 + low) as u8);
+                rest = &behind[2..];
+            }
+            _ => {
+                out.push(*byte);
+                rest = behind;
+            }
+        }
+    }
+    Cow::Owned(out)
+}
+
 impl PathPattern {
     /// Whether one path may fit both.
     fn may_overlap(&self, other: &Self) -> bool {
         let (is_exact, is_other_exact) = (self.is_exact(), other.is_exact());
         let (one, other) = (self.begin(), other.begin());
+        // Some dialects have paths as they are read, and others as they are sent: `/küche` and `/k%C3%BCche`.
+        let (one, other) = (decoded(&one), decoded(&other));
         match (is_exact, is_other_exact) {
             _ if one == other => true,
             (true, true) => false,
-            (true, false) => one.starts_with(&*other),
-            (false, true) => other.starts_with(&*one),
-            (false, false) => one.starts_with(&*other) || other.starts_with(&*one),
+            (true, false) => one.starts_with(&other),
+            (false, true) => other.starts_with(&one),
+            (false, false) => one.starts_with(&other) || other.starts_with(&one),
         }
     }
 
@@ -225,6 +249,12 @@ mod tests {
             ("~/a\\.b", "/a.b*", true),
             ("/users/{id}", "/users/7", true),
             ("/users/{id}", "/orders", false),
+            ("=/küche", "=/k%C3%BCche", true),
+            ("=/küche", "=/k%c3%bcche", true),
+            ("/a b*", "=/a%20bc", true),
+            ("=/küche", "=/k%C3%BC", false),
+            ("=/a%2", "=/a%2", true),
+            ("=/a%2", "=/a", false),
         ] {
             let pattern = |text: &str| PathPattern::parse(text).expect("a pattern");
             let (one, other) = (pattern(one), pattern(other));

@@ -1,7 +1,7 @@
 //! Sealed values: what a gateway hands to a client and wants back unchanged and unread, such as a session in a cookie.
 //!
 //! AES-256-GCM-SIV (RFC 8452) with random nonces. It derives the keys of each value from its nonce, so that a secret can
-//! seal any number of values, and two values with the same nonce tell no more than whether they are the same. A value is only
+//! seal far more values than a gateway does, and two values with the same nonce tell no more than whether they are the same. A value is only
 //! good for the purpose for which it was sealed. All gateways with the same secret can open it. Former secrets open values and
 //! seal none.
 

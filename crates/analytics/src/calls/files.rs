@@ -113,7 +113,9 @@ impl CallLog {
     /// # Errors
     /// A file cannot be written. What it would have held is lost: the log never grows in memory.
     pub fn flush(&self, now_ms: u64) -> io::Result<()> {
-        let waiting = std::mem::take(&mut self.state().waiting);
+        let mut waiting = std::mem::take(&mut self.state().waiting);
+        // Lines of several gateways come in turns, and late ones are of hours before.
+        waiting.sort_by_key(|line| line.time);
         let Some(folder) = &self.options.folder else {
             return Ok(());
         };
@@ -186,9 +188,11 @@ impl CallLog {
             if start >= search.to || start + HOUR_MS <= search.from {
                 continue;
             }
-            if found.calls.len() >= limit || opened > MAX_OPENED {
+            let end = start + HOUR_MS;
+            let is_enough = oldest_found(&mut found.calls, limit).is_some_and(|oldest| oldest >= end);
+            if is_enough || opened > MAX_OPENED {
                 found.complete = false;
-                found.searched_from = start + HOUR_MS;
+                found.searched_from = end;
                 break;
             }
             let mut file = match File::open(path) {
@@ -196,9 +200,18 @@ impl CallLog {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 file => file?,
             };
-            for (at, head) in heads(&mut file)?.into_iter().rev() {
-                if !head.may_hold(search) || found.calls.len() >= limit {
+            // Blocks are in the order in which lines came, and some come late.
+            let mut heads = heads(&mut file)?;
+            heads.sort_by_key(|(_, head)| std::cmp::Reverse(head.last));
+            for (at, head) in heads {
+                if !head.may_hold(search) {
                     continue;
+                }
+                if let Some(oldest) = oldest_found(&mut found.calls, limit)
+                    && head.last < oldest
+                {
+                    found.complete = false;
+                    break;
                 }
                 let mut packed = vec![0; head.length as usize];
                 file.seek(SeekFrom::Start(at + HEAD as u64))?;
@@ -221,6 +234,17 @@ impl CallLog {
         }
         Ok(found)
     }
+}
+
+/// The time of the last of the latest calls, if there are as many as are wanted. Older ones are taken out.
+fn oldest_found(calls: &mut Vec<Arc<CallLine>>, limit: usize) -> Option<u64> {
+    if calls.len() < limit {
+        return None;
+    }
+    calls.sort_by_key(|line| std::cmp::Reverse(line.time));
+    // One more shows that there are more.
+    calls.truncate(limit + 1);
+    calls.get(limit - 1).map(|line| line.time)
 }
 
 /// The heads of a file's blocks, up to the first one that is damaged.
@@ -321,6 +345,35 @@ mod tests {
             ..Search::default()
         });
         assert_eq!(slow.calls.len(), 100);
+    }
+
+    /// Gateways deliver late what they could not before.
+    #[test]
+    fn the_latest_calls_are_found_whenever_they_came() {
+        let (_folder, log) = log(CallLogOptions::default());
+        let came = [[10, 11, 12], [1, 2, 3], [7, 8, 9], [4, 5, 6]];
+        for (place, numbers) in came.into_iter().enumerate() {
+            log.add(numbers.into_iter().rev().map(|it| line(it * HOUR_MS / 4, 200)));
+            if place < 3 {
+                log.flush(NOW).expect("written");
+            }
+        }
+        for (limit, to, expected) in [
+            (4, 13, &[12, 11, 10, 9][..]),
+            (2, 10, &[9, 8]),
+            (3, 6, &[5, 4, 3]),
+            (12, 13, &[12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]),
+        ] {
+            let found = log.search(&Search {
+                limit,
+                to: NOW + to * HOUR_MS / 4,
+                ..Search::default()
+            });
+            let found = found.expect("searched");
+            let times = found.calls.iter().map(|it| (it.time - NOW) * 4 / HOUR_MS);
+            assert_eq!(times.collect::<Vec<_>>(), expected);
+            assert_eq!(found.complete, limit == 12, "{limit}");
+        }
     }
 
     #[test]

@@ -17,10 +17,11 @@ use std::sync::Arc;
 /// Lines that a gateway delivers to a control plane at once, at most.
 pub const MAX_DELIVERED: usize = 500;
 /// Bytes of the texts of a delivered line at most.
-const MAX_TEXTS: usize = 16_384;
+const MAX_TEXTS: usize = 4_096;
 
 /// A call of the request log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct CallLine {
     /// When it ended, in milliseconds since the Unix epoch.
     pub time: u64,

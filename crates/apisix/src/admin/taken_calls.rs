@@ -88,8 +88,11 @@ pub(super) fn takes_calls(
     };
     documents.touched().into_iter().any(|key| {
         let model = |at: &dyn Fn(&str) -> Option<Value>| taken(key, at(key), at, reading);
-        let after = model(&|key| documents.after(key).cloned());
-        let before = model(&|key| documents.before(key).cloned());
+        // What cannot be read may take anything.
+        let Some(after) = model(&|key| documents.after(key).cloned()) else {
+            return true;
+        };
+        let before = model(&|key| documents.before(key).cloned()).unwrap_or_default();
         let matches: Vec<_> = after.routes.iter().flat_map(|it| &it.matches).collect();
         let is_same = after.routes == before.routes && after.stream_routes == before.stream_routes;
         let is_foreign = |owner: RouteOwner<'_>| owner.is_behind && owner.workspace != DEFAULT_WORKSPACE;
@@ -105,10 +108,15 @@ pub(super) fn takes_calls(
     })
 }
 
-/// The model of a route that has nothing but what says which calls it takes.
-fn taken(key: &str, route: Option<Value>, at: &dyn Fn(&str) -> Option<Value>, reading: Reading) -> Model {
+/// The model of a route that has nothing but what says which calls it takes; `None`: it cannot be read.
+fn taken(
+    key: &str,
+    route: Option<Value>,
+    at: &dyn Fn(&str) -> Option<Value>,
+    reading: Reading,
+) -> Option<Model> {
     let Some(Value::Object(mut route)) = route else {
-        return Model::default();
+        return Some(Model::default());
     };
     let section = key.split('/').next().unwrap_or_default();
     let service = route.get("service_id").and_then(crate::document::id_text);
@@ -129,7 +137,6 @@ fn taken(key: &str, route: Option<Value>, at: &dyn Fn(&str) -> Option<Value>, re
         delete_uri_tail_slash: reading.settings.delete_uri_tail_slash,
         settings: reading.settings,
     };
-    translate(&Value::Object(document), &options)
-        .map(|(model, _)| model)
-        .unwrap_or_default()
+    let translated = translate(&Value::Object(document), &options);
+    translated.ok().map(|(model, _)| model)
 }

@@ -24,6 +24,8 @@ pub struct CallDelivery {
     token: Option<String>,
     waiting: Mutex<VecDeque<Arc<CallLine>>>,
     came: Notify,
+    /// One delivery at a time: the last one waits for that which is on its way.
+    turn: tokio::sync::Mutex<()>,
 }
 
 impl CallDelivery {
@@ -37,6 +39,7 @@ impl CallDelivery {
             token,
             waiting: Mutex::default(),
             came: Notify::new(),
+            turn: tokio::sync::Mutex::default(),
         });
         tokio::spawn(Arc::clone(&delivery).run());
         delivery
@@ -83,6 +86,7 @@ impl CallDelivery {
 
     /// Delivers until nothing waits. What is not delivered waits again, as far as there is room.
     async fn deliver(&self) -> Result<(), String> {
+        let _turn = self.turn.lock().await;
         loop {
             let lines: Vec<Arc<CallLine>> = {
                 let mut waiting = self.waiting();
@@ -101,7 +105,11 @@ impl CallDelivery {
                 Err(error) => {
                     let mut waiting = self.waiting();
                     let room = MAX_WAITING.saturating_sub(waiting.len());
-                    lines.into_iter().rev().take(room).for_each(|line| waiting.push_front(line));
+                    lines
+                        .into_iter()
+                        .rev()
+                        .take(room)
+                        .for_each(|line| waiting.push_front(line));
                     return Err(error);
                 }
             }

@@ -259,17 +259,16 @@ pub(super) async fn post(
         body,
         ..ClientRequest::get(url)
     };
-    let call = call
-        .header("content-type", content_type)
-        .token(token);
+    let call = call.header("content-type", content_type).token(token);
     let (status, answer) = call.make().await.map_err(|error| error.to_string())?;
     let detail = format!("{status}: {}", String::from_utf8_lossy(&answer));
     match status {
         status if status.is_success() => Ok(DeliveryResult::Over),
         // It would be refused again and again.
-        StatusCode::BAD_REQUEST | StatusCode::CONFLICT | StatusCode::PAYLOAD_TOO_LARGE => {
-            Ok(DeliveryResult::Refused(detail))
-        }
+        StatusCode::BAD_REQUEST
+        | StatusCode::CONFLICT
+        | StatusCode::PAYLOAD_TOO_LARGE
+        | StatusCode::UNPROCESSABLE_ENTITY => Ok(DeliveryResult::Refused(detail)),
         _ => Err(detail),
     }
 }

@@ -25,6 +25,7 @@ use weir_analytics::batch::Batch;
 use weir_analytics::calls::{CallLine, CallOwner, CallSearchResponse, MAX_DELIVERED, Search};
 use weir_analytics::query::{QueryError, TimePoint, time};
 use weir_analytics::{IngestResult, StoreError, csv, definition};
+use weir_dialect::DEFAULT_ENVIRONMENT;
 use weir_model::{Diagnostic, DocPath};
 
 /// How often the live view looks for calls, and how many it sends in a second.
@@ -35,7 +36,7 @@ const MAX_WAITING: usize = 64;
 /// How often it is said that the live view goes on.
 const BEATS: u32 = 50;
 /// Lines of gateways that wait to be written, at most: then gateways wait, and drop their oldest.
-const MAX_UNWRITTEN: usize = 100_000;
+const MAX_UNWRITTEN: usize = 20_000;
 /// How far the clock of a gateway may go before this one's, and how old its lines may be, in milliseconds.
 const AHEAD_MS: u64 = 300_000;
 const OLD_MS: u64 = 3_600_000;
@@ -344,7 +345,8 @@ pub struct DeliveredCalls {
     calls: Vec<CallLine>,
 }
 
-/// Takes lines of a gateway's request log. Lines whose time cannot be are left out.
+/// Takes lines of a gateway's request log. Lines whose time cannot be, or whose environment the gateway may not follow, are
+/// left out.
 pub async fn deliver_calls(
     State(api): State<Arc<Api>>,
     Path(name): Path<String>,
@@ -358,22 +360,34 @@ pub async fn deliver_calls(
         let detail = format!("expected at most {MAX_DELIVERED} lines, as gateways write them");
         return Err(Problem::bad(detail));
     }
-    let may_follow = |environment: &str| {
-        let scope = Scope::Environment(environment.to_owned());
-        environment.is_empty() || caller.can(Action::ConfigurationFollow, &scope)
-    };
-    if let Some(line) = lines.iter().find(|line| !may_follow(&line.environment)) {
-        let detail = format!("the environment '{}' is not one of this gateway", line.environment);
-        return Err(Problem::forbidden(detail));
-    }
-    let log = &api.analytics()?.kept().log;
+    let kept = api.analytics()?.kept();
+    let log = &kept.log;
     if log.waiting() > MAX_UNWRITTEN {
         let detail = "more lines come than are written; try again later";
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail));
     }
     let now_ms = now() * 1_000;
     let times = now_ms.saturating_sub(OLD_MS)..now_ms + AHEAD_MS;
-    lines.retain(|line| times.contains(&line.time));
+    let may_follow = |environment: &str| {
+        let name = if environment.is_empty() {
+            DEFAULT_ENVIRONMENT
+        } else {
+            environment
+        };
+        caller.can(Action::ConfigurationFollow, &Scope::Environment(name.to_owned()))
+    };
+    lines.retain(|line| times.contains(&line.time) && may_follow(&line.environment));
+    // What the control plane does not keep counts for all gateways.
+    lines.retain_mut(|line| {
+        let hidden = kept.privacy.hidden(&line.environment);
+        if hidden.clients {
+            (line.network, line.agent) = Default::default();
+        }
+        if hidden.consumers {
+            line.consumer = Arc::default();
+        }
+        !hidden.calls
+    });
     let (count, gateway) = (lines.len(), Arc::<str>::from(name));
     log.add(lines.into_iter().map(|line| CallLine {
         gateway: Arc::clone(&gateway),

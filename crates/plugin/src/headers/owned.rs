@@ -130,8 +130,14 @@ mod tests {
     #[test]
     fn a_field_that_has_the_value_already_stays_alone_where_it_is() {
         for (sent, left) in [
-            (&[("a", "1"), ("X-Id", "own"), ("b", "2")][..], &["a: 1", "X-Id: own", "b: 2"][..]),
-            (&[("x-id", "own"), ("X-ID", "own"), ("X_Id", "own"), ("b", "2")], &["x-id: own", "b: 2"]),
+            (
+                &[("a", "1"), ("X-Id", "own"), ("b", "2")][..],
+                &["a: 1", "X-Id: own", "b: 2"][..],
+            ),
+            (
+                &[("x-id", "own"), ("X-ID", "own"), ("X_Id", "own"), ("b", "2")],
+                &["x-id: own", "b: 2"],
+            ),
             (&[("x_id", "own"), ("x-id", "forged")], &["X-Id: own"]),
             (&[], &["X-Id: own"]),
         ] {
@@ -141,7 +147,10 @@ mod tests {
             }
             headers.set_owned(b"X-Id", b"own");
             let text = |it: &[u8]| String::from_utf8_lossy(it).into_owned();
-            let found: Vec<_> = headers.iter().map(|it| format!("{}: {}", text(it.name), text(it.value))).collect();
+            let found: Vec<_> = headers
+                .iter()
+                .map(|it| format!("{}: {}", text(it.name), text(it.value)))
+                .collect();
             assert_eq!(found, left, "{sent:?}");
         }
     }

@@ -68,7 +68,9 @@ pub(super) struct Kinds {
 
 impl Kinds {
     pub(super) fn new(listed: Vec<Kind>) -> Self {
-        let set = listed.iter().fold(KindSet::default(), |set, kind| set.with(*kind));
+        let set = listed
+            .iter()
+            .fold(KindSet::default(), |set, kind| set.with(*kind));
         Self { listed, set }
     }
 

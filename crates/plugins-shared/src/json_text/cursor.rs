@@ -74,7 +74,10 @@ impl<'t> Cursor<'t> {
             }
             self.at += next.len();
         }
-        while self.peek().is_some_and(|byte| !matches!(byte, b'"' | b'\\' | 0..b' ')) {
+        while self
+            .peek()
+            .is_some_and(|byte| !matches!(byte, b'"' | b'\\' | 0..b' '))
+        {
             self.at += 1;
         }
     }

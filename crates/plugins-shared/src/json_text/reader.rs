@@ -274,7 +274,9 @@ mod tests {
                 }));
             }
             for variant in variants {
-                let Ok(variant) = String::from_utf8(variant) else { continue };
+                let Ok(variant) = String::from_utf8(variant) else {
+                    continue;
+                };
                 assert_eq!(read(&variant), serde_json::from_str(&variant).ok(), "{variant}");
             }
         }

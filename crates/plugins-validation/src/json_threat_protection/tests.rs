@@ -67,9 +67,17 @@ fn limits_hold_and_what_is_no_json_is_found() {
         ("-", "the body is not valid JSON", "the body is not valid JSON"),
         ("1.", "the body is not valid JSON", "the body is not valid JSON"),
         ("1e", "the body is not valid JSON", "the body is not valid JSON"),
-        ("1.5.2", "the body is not valid JSON", "the body is not valid JSON"),
+        (
+            "1.5.2",
+            "the body is not valid JSON",
+            "the body is not valid JSON",
+        ),
         ("[1x]", "the body is not valid JSON", "the body is not valid JSON"),
-        ("truely", "the body is not valid JSON", "the body is not valid JSON"),
+        (
+            "truely",
+            "the body is not valid JSON",
+            "the body is not valid JSON",
+        ),
         (
             r#"["a"#,
             "the body is not valid JSON",

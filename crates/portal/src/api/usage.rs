@@ -355,7 +355,7 @@ async fn calls(
     let analytics = portals.analytics.as_ref().ok_or_else(off)?;
     let only_refused = filter.only == "refused";
     let search = Search {
-        consumer: Some(name),
+        application: Some(name),
         limit: if only_refused { 1_000 } else { MAX_CALLS },
         ..Search::default()
     };

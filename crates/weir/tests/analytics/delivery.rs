@@ -228,10 +228,14 @@ fn lines_of_the_request_log_are_taken_as_gateways_write_them() {
     for (calls, status, taken) in [
         (vec![good.clone()], 200, 1),
         (vec![], 200, 0),
-        (vec![line(now_ms - 7_200_000, "/old"), line(now_ms + 3_600_000, "/new")], 200, 0),
+        (
+            vec![line(now_ms - 7_200_000, "/old"), line(now_ms + 3_600_000, "/new")],
+            200,
+            0,
+        ),
         (vec![good.clone(); 501], 400, 0),
         (vec![line(now_ms, &"a".repeat(20_000))], 400, 0),
-        (vec![json!({ "time": now_ms })], 422, 0),
+        (vec![json!({ "time": "now" })], 422, 0),
     ] {
         let body = json!({ "calls": calls }).to_string();
         let call = Call::new("POST", &weir.console(), "/api/v1/gateways/edge/calls").body(&body);

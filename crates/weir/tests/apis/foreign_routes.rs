@@ -236,7 +236,11 @@ fn a_writer_of_a_workspace_takes_no_calls_of_publications_of_any_environment() {
     plane.version(&petstore());
     post_kong(&plane, "/workspaces", json!({"name": "lager"}));
     let user = |name: &str, rights: Value, token: &str| {
-        let call = plane.call("POST", &format!("/api/v1/users/{name}"), &json!({ "rights": [rights] }));
+        let call = plane.call(
+            "POST",
+            &format!("/api/v1/users/{name}"),
+            &json!({ "rights": [rights] }),
+        );
         let answer = call.header("Authorization", &format!("Bearer {token}")).make();
         answer.expect(201).json()["token"]
             .as_str()

@@ -3,7 +3,7 @@
 use super::access::affected;
 use super::commit::{self, WriteEffects, now};
 use super::entities::{answered, body_of, check_name, parse};
-use super::library::{self, Library, PREFIX};
+use super::library::{self, Changes, Library, PREFIX};
 use super::specs;
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::JsonBody;
@@ -25,27 +25,69 @@ use weir_apis::{plans, renames, states};
 
 /// Refuses what would change what a protected environment serves, unless the caller may publish there. An approval is for a
 /// revision and its runtime, not for who may call it.
-pub fn demand_publish_protected(
-    library: &Library,
-    caller: &Caller,
-    publications: &BTreeSet<String>,
-) -> Result<(), Problem> {
-    let right = Action::ApisPublishProtected;
-    if caller.can(right, &Scope::Everything) {
-        return Ok(());
-    }
-    let changes = commit::rendered(library, publications, now())?;
-    for name in commit::environments(&changes) {
-        let scope = Scope::Environment(name.clone());
-        if library.environment(&name)?.protected && !caller.can(right, &scope) {
-            return Err(Problem::forbidden(format!(
-                "{name} is protected: this changes who may call what is served there, which asks for '{}' there; a \
-                 plan in the state 'staging' changes nothing",
-                right.as_str()
-            )));
+pub struct ProtectedServing<'c> {
+    caller: &'c Caller,
+    publications: BTreeSet<String>,
+    now: u64,
+    /// What rendering would change without the write, as time has gone on; `None`: the caller may publish everywhere.
+    before: Option<Changes>,
+}
+
+impl<'c> ProtectedServing<'c> {
+    /// What these publications and products are before the write.
+    pub fn before(library: &Library, caller: &'c Caller, publications: BTreeSet<String>) -> Self {
+        let now = now();
+        let may_publish = caller.can(Action::ApisPublishProtected, &Scope::Everything);
+        // What cannot be rendered before the write is not served.
+        let render = || commit::rendered(library, &publications, now).unwrap_or_default();
+        Self {
+            before: (!may_publish).then(render),
+            caller,
+            publications,
+            now,
         }
     }
-    Ok(())
+
+    /// Looks at what they are after it.
+    pub fn demand(self, library: &Library) -> Result<(), Problem> {
+        let Some(before) = &self.before else {
+            return Ok(());
+        };
+        let mut changes = commit::rendered(library, &self.publications, self.now)?;
+        // What would have changed anyway, as time goes on, is not of this write.
+        changes.retain(|key, value| before.get(key) != Some(value));
+        self.demand_in(library, commit::environments(&changes))
+    }
+
+    /// Looks at where they are, for a write whose effects come later.
+    pub fn demand_everywhere(self, library: &Library) -> Result<(), Problem> {
+        let mut environments = BTreeSet::new();
+        for id in &self.publications {
+            match id.strip_prefix(PRODUCTS) {
+                Some(name) => {
+                    let product: Product = library.get(&library::product_key(name))?;
+                    environments.extend(product.environments());
+                }
+                None => environments.extend(id.rsplit('/').next().map(str::to_owned)),
+            }
+        }
+        self.demand_in(library, environments)
+    }
+
+    fn demand_in(&self, library: &Library, environments: BTreeSet<String>) -> Result<(), Problem> {
+        let right = Action::ApisPublishProtected;
+        for name in environments {
+            let scope = Scope::Environment(name.clone());
+            if library.environment(&name)?.protected && !self.caller.can(right, &scope) {
+                return Err(Problem::forbidden(format!(
+                    "{name} is protected: this changes who may call what is served there, which asks for '{}' there; \
+                     a plan in the state 'staging' changes nothing",
+                    right.as_str()
+                )));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The change of a plan's state, and what becomes of the subscriptions to a plan that is closed.
@@ -261,6 +303,8 @@ pub async fn put(
     let stored = api
         .manage_document(&caller, &headers, &key, |library| {
             library.version(&name, &version)?;
+            let publications = library.publications(|it| it.api == name && it.version == version)?;
+            let serving = ProtectedServing::before(library, &caller, publications.clone());
             let before: Option<Plan> = library.find(&key)?;
             if before.as_ref().is_some_and(|it| it.state != PlanState::Closed)
                 && entity.state == PlanState::Closed
@@ -271,8 +315,7 @@ pub async fn put(
             }
             let entity = ready(library, before.as_ref(), entity.clone(), is_sealed)?;
             library.put(&key, &entity)?;
-            let publications = library.publications(|it| it.api == name && it.version == version)?;
-            demand_publish_protected(library, &caller, &publications)?;
+            serving.demand(library)?;
             Ok(WriteEffects {
                 note: format!("PUT plan {plan} of {name} {version}"),
                 publications,
@@ -308,6 +351,7 @@ pub async fn set_state(
         .manage(caller, headers, |library| {
             let mut entity: Plan = library.get(key)?;
             let publications = targets(library, &entity)?;
+            let serving = ProtectedServing::before(library, caller, publications.clone());
             let next = states::plan(entity.state, to)?;
             match (to, wanted.at) {
                 (PlanState::Closed, Some(at)) => {
@@ -324,7 +368,10 @@ pub async fn set_state(
                     library.put(key, &entity)?;
                 }
             }
-            demand_publish_protected(library, caller, &publications)?;
+            match wanted.at {
+                Some(_) => serving.demand_everywhere(library)?,
+                None => serving.demand(library)?,
+            }
             let when = wanted.at.map(|at| format!(" at {at}")).unwrap_or_default();
             Ok(WriteEffects {
                 note: format!("plan {} of {}: {}{when}", entity.name, of(&entity), wanted.state),

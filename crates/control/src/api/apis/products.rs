@@ -4,7 +4,8 @@ use super::access::affected;
 use super::commit::WriteEffects;
 use super::entities::{answered, body_of, check_name, listed, parse, seen, shown};
 use super::library::{self, Library, PREFIX};
-use super::{plans, specs};
+use super::plans::{self, ProtectedServing};
+use super::specs;
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::JsonBody;
 use crate::api::{Api, Problem};
@@ -93,8 +94,9 @@ pub async fn put(
                 states::product(before.state, product.state)?;
                 changed.extend(targets(before));
             }
+            let serving = ProtectedServing::before(library, &caller, changed.clone());
             library.put(&key, &product)?;
-            plans::demand_publish_protected(library, &caller, &changed)?;
+            serving.demand(library)?;
             Ok(WriteEffects {
                 note: format!("PUT products {name}"),
                 publications: changed,
@@ -122,12 +124,13 @@ pub async fn delete(
             let detail = format!("products '{name}' is used by subscriptions/{}", user.id);
             return Err(Problem::new(StatusCode::CONFLICT, detail));
         }
+        let changed = targets(&product);
+        let serving = ProtectedServing::before(library, &caller, changed.clone());
         for plan in library.keys(&library::product_plan_key(&name, "")) {
             library.remove(plan.as_str());
         }
         library.remove(&key);
-        let changed = targets(&product);
-        plans::demand_publish_protected(library, &caller, &changed)?;
+        serving.demand(library)?;
         Ok(WriteEffects {
             note: format!("DELETE products {name}"),
             publications: changed,
@@ -183,14 +186,15 @@ pub async fn put_plan(
     let stored = api
         .manage_document(&caller, &headers, &key, |library| {
             let product: Product = library.get(&library::product_key(&name))?;
+            let changed = affected(library, &product.id())?;
+            let serving = ProtectedServing::before(library, &caller, changed.clone());
             let before: Option<Plan> = library.find(&key)?;
             let mut entity = plans::ready(library, before.as_ref(), entity.clone(), is_sealed)?;
             match entity.state {
                 PlanState::Closed => plans::close_now(library, &key, &mut entity)?,
                 _ => library.put(&key, &entity)?,
             }
-            let changed = affected(library, &product.id())?;
-            plans::demand_publish_protected(library, &caller, &changed)?;
+            serving.demand(library)?;
             Ok(WriteEffects {
                 note: format!("PUT plan {plan} of the product {name}"),
                 publications: changed,

@@ -2,9 +2,10 @@
 //! ids. What is published keeps the former ones, which `weir_apis::renames` knows.
 
 use super::library::{self, Library};
+use super::specs;
 use crate::api::Problem;
-use std::collections::BTreeMap;
-use weir_apis::entities::{Plan, Product, Version};
+use std::collections::{BTreeMap, BTreeSet};
+use weir_apis::entities::{Plan, Product, Publication, Version};
 
 /// Writes the new ids into the plans of a version and into products that it is in.
 pub fn rename(
@@ -37,21 +38,35 @@ pub fn rename(
         }
         if is_in {
             library.put(&library::product_key(&product.name), &product)?;
-            rename_in_product_plans(library, &product, renamed)?;
+            rename_in_product_plans(library, &product, &of_version, renamed)?;
         }
     }
     Ok(())
 }
 
-/// Plans of a product name operations of several APIs: the former id stays, as another API may have it.
+/// Plans of a product name operations of several APIs: the former id stays, as another API may have it. An id that another
+/// API of the product has is not added: it would open that operation, too.
 fn rename_in_product_plans(
     library: &mut Library,
     product: &Product,
+    of_version: &str,
     renamed: &BTreeMap<String, String>,
 ) -> Result<(), Problem> {
+    let mut of_others = BTreeSet::new();
+    for id in product
+        .publications
+        .keys()
+        .filter(|it| !it.starts_with(of_version))
+    {
+        if let Some(it) = library.find::<Publication>(&library::publication_key(id))? {
+            let revision = library.revision(&it.api, &it.version, it.revision)?;
+            let description = specs::description(library, &revision.spec)?;
+            of_others.extend(description.operations.iter().map(|it| it.id.clone()));
+        }
+    }
     for mut plan in library.list::<Plan>(&library::product_plan_key(&product.name, ""))? {
         let before = plan.clone();
-        for (from, to) in renamed {
+        for (from, to) in renamed.iter().filter(|(_, to)| !of_others.contains(*to)) {
             if before.operations.contains(from) && !plan.operations.contains(to) {
                 plan.operations.push(to.clone());
             }

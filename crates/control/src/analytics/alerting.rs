@@ -4,6 +4,7 @@ use super::{Analytics, AnalyticsStorage, now};
 use crate::outbox::{Mail, Message, Origin, Outbox, Webhook};
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::sync::PoisonError;
 use std::time::{Duration, SystemTime};
 use weir_analytics::StoreError;
 use weir_analytics::alerts::{Channel, Event, Rule, States};
@@ -41,13 +42,18 @@ impl AnalyticsStorage {
         Ok(rules)
     }
 
-    /// Keeps how rules stand, for the next start.
+    /// Keeps how rules stand, for the next start, unless it is kept already.
     fn keep_states(&self) -> Result<(), StoreError> {
         let text = serde_json::to_string(&*self.states());
         let text = text.map_err(|error| StoreError::Engine(error.to_string()))?;
+        let mut kept = self.kept_states.lock().unwrap_or_else(PoisonError::into_inner);
+        if *kept == text {
+            return Ok(());
+        }
         let place = (STATES, "all");
         self.documents
             .place_document(place, Some(&text), (false, 1), |_| true)?;
+        *kept = text;
         Ok(())
     }
 

@@ -99,6 +99,8 @@ pub struct AnalyticsStorage {
     pub log: CallLog,
     /// How alert rules stand.
     states: Mutex<States>,
+    /// How they stood when that was kept last.
+    kept_states: Mutex<String>,
     /// Whether the counts are in another store than the documents.
     pub is_elsewhere: bool,
     /// The public address of the console.
@@ -138,6 +140,7 @@ impl Analytics {
             retention,
             privacy: options.privacy,
             log,
+            kept_states: Mutex::default(),
             states: Mutex::new(states),
             outbox: OnceLock::new(),
         })))

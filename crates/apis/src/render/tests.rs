@@ -605,7 +605,7 @@ fn missing_parts_are_reported() {
         "runtime.backends.orders: no variable is named 'NO'",
         "runtime.backends.writer: expected 'url' (one server) or 'targets'",
         "runtime.backends.both: expected either",
-        "runtime.backends.odd: expected http://host:port",
+        "runtime.backends.odd.url: expected http://host:port",
     ] {
         assert!(faults.iter().any(|it| it.starts_with(part)), "{part}: {faults:?}");
     }

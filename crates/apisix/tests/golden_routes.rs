@@ -104,7 +104,7 @@ fn upstreams_keep_their_meaning() {
     }
 }
 
-/// Nodes of weight 0 get what APISIX gives them: nothing beside nodes of weight, and the calls that nobody else can take.
+/// Nodes of weight 0 get what APISIX gives them: nothing beside nodes of weight, and the calls that no other node can take.
 #[test]
 fn nodes_without_weight_are_the_last_of_their_priority() {
     let nodes = |list: &str| {

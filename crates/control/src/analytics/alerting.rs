@@ -20,7 +20,7 @@ pub fn known_states(documents: &SqliteAnalytics) -> Result<States, StoreError> {
     let known = documents.documents(STATES)?.into_iter().next();
     Ok(known.map_or_else(States::default, |(_, text)| {
         serde_json::from_str(&text).unwrap_or_else(|error| {
-            tracing::warn!(%error, "how alert rules stood is not understood: they begin anew");
+            tracing::warn!(%error, "how alert rules stood is not understood: they begin again");
             States::default()
         })
     }))
@@ -98,7 +98,7 @@ impl Analytics {
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tick.tick().await;
-            // What changes before anything sends would be told to nobody.
+            // What changes before anything sends would reach no reader.
             if self.outbox().is_none() {
                 continue;
             }

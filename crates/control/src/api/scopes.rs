@@ -1,5 +1,5 @@
 //! Whether the parts that rights name are there. A right in an environment or a portal that there is not would be one
-//! that nobody has: a typing error in it is found when somebody is refused.
+//! that does not exist: a typing error in it is found when a caller is refused.
 //!
 //! A right may come before its part where its holder makes that: an API, and a workspace, which is known by what lies
 //! in it. Such a right is stored, and the answer says so.

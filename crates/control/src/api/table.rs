@@ -33,6 +33,7 @@ pub fn all() -> Vec<Operation> {
         users::of_access(),
         people::operations(),
         analytics::of_analytics(),
+        analytics::of_deliveries(),
         analytics::of_boards(),
         analytics::of_reports(),
         apis::operations(),

@@ -124,7 +124,7 @@ struct CrossDialectIndex {
 }
 
 impl CrossDialectIndex {
-    /// What a dialect is told of another one's route.
+    /// Whose another dialect's route is.
     fn owner(&self, own: DialectName, workspace: &'static str, other: DialectName) -> RouteOwner<'static> {
         let place = |name| self.order.iter().position(|it| *it == name);
         RouteOwner {

@@ -301,7 +301,7 @@ async fn a_page_that_is_out_of_date_overwrites_no_application() {
     portal.put_app(&ann, &app, body("Third")).await.expect(200);
 }
 
-/// Two saves at the same moment, of the same version: whoever is second is told.
+/// Two saves at the same moment, of the same version: the second one is refused.
 #[tokio::test]
 async fn of_two_saves_at_once_one_wins() {
     let portal = Portal::start().await;

@@ -599,7 +599,7 @@ fn only_what_was_approved(
     plans_are_for_who_may_publish(ask, owner);
 }
 
-/// Plans say who may call. What nobody gets yet, and words, are the owner's.
+/// Plans say who may call. What no caller gets yet, and words, are the owner's.
 fn plans_are_for_who_may_publish(ask: &dyn Fn(&str, &str, &str, Value) -> Answer, owner: &str) {
     let path = |name: &str| format!("/api/v1/apis/pets/versions/1.0.0/plans/{name}");
     let plan = |security: &str, state: &str| json!({"security": security, "state": state});

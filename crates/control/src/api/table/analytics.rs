@@ -60,30 +60,6 @@ pub(super) fn of_analytics() -> Vec<Operation> {
             .partial()
             .query::<analytics::CallsQuery>()
             .answers_of("text/event-stream", None),
-        Operation::post(
-            "/api/v1/gateways/{name}/analytics",
-            "deliverAnalytics",
-            Action::ConfigurationFollow,
-            analytics::deliver,
-        )
-        .about("Gateways", "Takes a gateway's counts of calls")
-        .partial()
-        .body_of("application/octet-stream", None)
-        .answers::<Map<String, Value>>(),
-        Operation::post(
-            "/api/v1/gateways/{name}/calls",
-            "deliverCalls",
-            Action::ConfigurationFollow,
-            analytics::deliver_calls,
-        )
-        .about("Gateways", "Takes lines of a gateway's request log")
-        .description(
-            "At most 500. Those of environments that the gateway may not follow are left out; lines without one are of the \
-             environment 'default'.",
-        )
-        .partial()
-        .body::<analytics::DeliveredCalls>()
-        .answers::<Map<String, Value>>(),
         Operation::get(RULES, "listAlertRules", read, alerts::list)
             .about("Alerts", "Lists alert rules, and how they stand")
             .description("A caller with the right in parts only sees those whose filters name such parts.")
@@ -113,6 +89,37 @@ pub(super) fn of_analytics() -> Vec<Operation> {
         Operation::delete(RULE, "removeAlertRule", write, alerts::remove)
             .about("Alerts", "Removes an alert rule")
             .headers(MATCHES),
+    ];
+    operations.into()
+}
+
+/// What gateways deliver.
+pub(super) fn of_deliveries() -> Vec<Operation> {
+    let operations = [
+        Operation::post(
+            "/api/v1/gateways/{name}/analytics",
+            "deliverAnalytics",
+            Action::ConfigurationFollow,
+            analytics::deliver,
+        )
+        .about("Gateways", "Takes a gateway's counts of calls")
+        .partial()
+        .body_of("application/octet-stream", None)
+        .answers::<Map<String, Value>>(),
+        Operation::post(
+            "/api/v1/gateways/{name}/calls",
+            "deliverCalls",
+            Action::ConfigurationFollow,
+            analytics::deliver_calls,
+        )
+        .about("Gateways", "Takes lines of a gateway's request log")
+        .description(
+            "At most 500. Those of environments that the gateway may not follow are left out; lines without one are of the \
+             environment 'default'.",
+        )
+        .partial()
+        .body::<analytics::DeliveredCalls>()
+        .answers::<Map<String, Value>>(),
     ];
     operations.into()
 }

@@ -152,7 +152,7 @@ pub(crate) fn unshared<O: 'static, V>(
 }
 
 /// The parts of a key, each with its length before it, so that no two lists of parts look the same. The finished key shows
-/// none of them. It is hashed at once: to hand a dozen short parts to the hash costs as much as the hash itself.
+/// none of them. It is hashed at once: each part by itself would be a call into the library of hashes.
 pub(crate) struct KeyParts(Vec<u8>);
 
 impl KeyParts {

@@ -38,6 +38,8 @@ pub struct Exchange {
     /// What distinguishes this caller from others besides its identity: filters that identify callers in another way
     /// add their evidence. Caches keep responses apart by it.
     pub identity_fingerprint: Vec<u8>,
+    /// The names of the request headers about a user that filters have set, each with a line's end.
+    user_headers: String,
     /// The route, once matched; set only if a filter or a condition may need it.
     pub route: Option<Arc<RouteInfo>>,
     /// How many bytes of the path (as it was matched) the route's pattern covers; set if [`Exchange::route`] is set.
@@ -145,6 +147,7 @@ impl Exchange {
             identity: None,
             last_identity: None,
             identity_fingerprint: Vec::new(),
+            user_headers: String::new(),
             route: None,
             matched_len: 0,
             captures: Vec::new(),
@@ -181,6 +184,7 @@ impl Exchange {
             self.last_identity = self.identity.take();
         }
         self.identity_fingerprint.clear();
+        self.user_headers.clear();
         self.route = None;
         self.matched_len = 0;
         self.captures.clear();
@@ -276,6 +280,17 @@ impl Exchange {
         self.identity_fingerprint
             .extend_from_slice(&(mark.len() as u64).to_le_bytes());
         self.identity_fingerprint.extend_from_slice(mark);
+    }
+
+    /// Notes that a filter has set this request header: it tells the upstream about a user, and is not the client's.
+    pub fn note_user_header(&mut self, name: &str) {
+        self.user_headers.push_str(name);
+        self.user_headers.push('\n');
+    }
+
+    /// Whether a filter has set this request header, in any case of its letters.
+    pub fn is_user_header(&self, name: &str) -> bool {
+        self.user_headers.lines().any(|it| it.eq_ignore_ascii_case(name))
     }
 
     /// Moves [`Exchange::response_headers`] into the response. For a name that the upstream sent too, the

@@ -1,10 +1,10 @@
 //! Fetching something through the engine, once for all calls that need it at the same time: a document, a key set, a
 //! token, a decision. What is fetched, and how long it is good, is for those who ask.
 
-use aws_lc_rs::digest;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_flow::expiring::{ExpiringMap, Fetch, Lifetime, Lookup};
+use weir_flow::rate_limit::KeyPrefix;
 use weir_plugin::{Exchange, Outcome, SubrequestResponse, Suspend};
 use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules};
 
@@ -151,18 +151,24 @@ pub(crate) fn unshared<O: 'static, V>(
     FetchResult::Wait(outcome)
 }
 
-/// The parts of a key, each with its length before it, so that no two lists of parts look the same. The finished key shows
-/// none of them. It is hashed at once: each part by itself would be a call into the library of hashes.
-pub(crate) struct KeyParts(Vec<u8>);
+/// The key of something in a shared map. It shows none of its parts: see [`weir_flow::rate_limit::key`].
+pub(crate) type SharedKey = [u8; 16];
+
+/// The parts of a key, kept apart: no two lists of parts look the same. What many keys begin with is hashed once, and
+/// cloned for each of them.
+#[derive(Clone)]
+pub(crate) struct KeyParts(KeyPrefix);
 
 impl KeyParts {
-    pub(crate) fn new() -> Self {
-        Self(Vec::with_capacity(512))
+    /// These parts.
+    pub(crate) fn of<P: AsRef<[u8]>>(parts: &[P]) -> Self {
+        let mut key = Self(KeyPrefix::new(&[]));
+        parts.iter().for_each(|part| key.add(part.as_ref()));
+        key
     }
 
     pub(crate) fn add(&mut self, part: &[u8]) {
-        self.0.extend_from_slice(&(part.len() as u64).to_be_bytes());
-        self.0.extend_from_slice(part);
+        self.0.extend(&[part]);
     }
 
     /// Adds a part that may be missing: before it stands whether it is there.
@@ -171,18 +177,15 @@ impl KeyParts {
         self.add(part.unwrap_or_default());
     }
 
-    pub(crate) fn finish(self) -> [u8; 32] {
-        let mut key = [0; 32];
-        key.copy_from_slice(digest::digest(&digest::SHA256, &self.0).as_ref());
-        key
+    /// The key of these parts with more behind them.
+    pub(crate) fn finish(&self, more: &[&[u8]]) -> SharedKey {
+        self.0.key(more).to_le_bytes()
     }
 }
 
 /// Parts as one key, which shows none of them.
-pub(crate) fn hashed<P: AsRef<[u8]>>(parts: &[P]) -> [u8; 32] {
-    let mut key = KeyParts::new();
-    parts.iter().for_each(|part| key.add(part.as_ref()));
-    key.finish()
+pub(crate) fn hashed<P: AsRef<[u8]>>(parts: &[P]) -> SharedKey {
+    KeyParts::of(parts).finish(&[])
 }
 
 /// How far an answer can be trusted, and how long it is kept. It belongs to the key of what instances share: an instance with

@@ -40,6 +40,11 @@ impl KeyPrefix {
         Self::with(secret(), parts)
     }
 
+    /// Adds parts to what all the keys begin with.
+    pub fn extend(&mut self, parts: &[&[u8]]) {
+        self.absorb(parts);
+    }
+
     fn with(secret: [u64; 2], parts: &[&[u8]]) -> Self {
         let mut start = Self(SipHash::new(secret));
         start.absorb(parts);

@@ -57,6 +57,12 @@ impl Headers {
     /// Replaces every header that may be taken for this one. One that has the value already stays where it is: tokens are
     /// long, and most go on as they came.
     pub fn set_owned(&mut self, name: &[u8], value: &[u8]) {
+        self.set_owned_with_scheme(name, b"", value);
+    }
+
+    /// The same, with a value of two parts, such as `Bearer ` and a token.
+    pub fn set_owned_with_scheme(&mut self, name: &[u8], scheme: &[u8], value: &[u8]) {
+        let is_same = |own: &[u8]| own.strip_prefix(scheme) == Some(value);
         let Self { arena, entries, .. } = self;
         let mut is_there = false;
         for entry in entries {
@@ -64,14 +70,17 @@ impl Headers {
                 continue;
             }
             let header = Self::header(arena, entry);
-            if !is_there && header.name.eq_ignore_ascii_case(name) && header.value == value {
+            if !is_there && header.name.eq_ignore_ascii_case(name) && is_same(header.value) {
                 is_there = true;
             } else if is_alike(header.name, name) {
                 entry.tag = Tag::REMOVED;
             }
         }
         if !is_there {
-            self.append(name, value);
+            match scheme {
+                b"" => self.append(name, value),
+                scheme => self.append(name, &[scheme, value].concat()),
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use super::claims::Claims;
 use super::config::{Introspection, KeyServer};
 use crate::jose::{KeySet, SigningKey};
 use crate::shared_fetch::{
-    FetchRequest, KeyDocument, STALE_MS, Step, good, hashed, settled, trust, unshared,
+    FetchRequest, KeyDocument, STALE_MS, SharedKey, Step, good, hashed, settled, trust, unshared,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -42,7 +42,7 @@ pub(super) struct KeySource {
     authorization: Option<String>,
     lifetime: Lifetime,
     /// What it is kept by, which shows no secret.
-    key: [u8; 32],
+    key: SharedKey,
 }
 
 impl KeySource {

@@ -1,7 +1,7 @@
 //! What an agent is sent of a call: the document `input` in both of its forms.
 
 use super::{BodyForm, Config, InputForm};
-use crate::shared_fetch::KeyParts;
+use crate::shared_fetch::{KeyParts, SharedKey};
 use serde_json::{Map, Value, json};
 use std::net::IpAddr;
 use weir_plugin::uri::{decode_form, query_pairs};
@@ -116,10 +116,9 @@ fn named(route: &RouteInfo) -> Value {
 }
 
 /// All that the document for a call depends on, but for the caller's port and the time: a key that shows none of it.
-pub(super) fn key(config: &Config, instance: &[u8], exchange: &Exchange) -> [u8; 32] {
-    let mut key = KeyParts::new();
+pub(super) fn key(config: &Config, instance: &KeyParts, exchange: &Exchange) -> SharedKey {
+    let mut key = instance.clone();
     let request = &exchange.request;
-    key.add(instance);
     let port = request.host_port.unwrap_or(request.local.port());
     key.add(&port.to_le_bytes());
     key.add(&[u8::from(request.is_tls)]);
@@ -161,7 +160,7 @@ pub(super) fn key(config: &Config, instance: &[u8], exchange: &Exchange) -> [u8;
         key.add(header.name);
         key.add(header.value);
     }
-    key.finish()
+    key.finish(&[])
 }
 
 fn flat(exchange: &Exchange, seconds: u64) -> Value {

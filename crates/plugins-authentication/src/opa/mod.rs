@@ -14,7 +14,7 @@
 mod input;
 
 use crate::http_rules::HttpRules;
-use crate::shared_fetch::{FetchRequest, FetchResult, good, hashed};
+use crate::shared_fetch::{FetchRequest, FetchResult, KeyParts, good};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -185,7 +185,7 @@ impl Plugin for Opa {
             server: server.expect("invariant: its absence has been reported"),
             rules: config.http.rules(),
             decisions: Arc::clone(&self.0),
-            key: hashed(&[&serde_json::to_string(&config).unwrap_or_default()]),
+            key: KeyParts::of(&[&serde_json::to_string(&config).unwrap_or_default()]),
             config,
         }))
     }
@@ -197,7 +197,7 @@ struct PolicyFilter {
     rules: ServerCallRules,
     decisions: Arc<Decisions>,
     /// Tells its decisions from those of other instances.
-    key: [u8; 32],
+    key: KeyParts,
     config: Config,
 }
 

@@ -382,7 +382,7 @@ fn headers_do_not_stand_for_a_route() {
                 labels: std::collections::BTreeMap::new(),
             })
         });
-        input::key(&config, b"instance", &call)
+        input::key(&config, &KeyParts::of(&["instance"]), &call)
     };
     let (short, long) = ([("X-A", "1")], [("pay", "api"), ("X-A", "1")]);
     assert_ne!(key(&short, true), key(&long, false));

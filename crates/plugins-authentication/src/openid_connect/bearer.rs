@@ -6,10 +6,11 @@ use super::config::{ClientAuth, Method, TokenSource};
 use super::engine::Engine;
 use super::provider::{Provider, Step, TokenSet, good};
 use crate::jose::{Jws, JwsError, KeySet};
-use crate::shared_fetch::KeyParts;
+use crate::shared_fetch::SharedKey;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::sync::Arc;
 use weir_flow::expiring::Lifetime;
 use weir_plugin::Exchange;
@@ -24,9 +25,59 @@ pub(super) type TokenResult = Result<CallTokens, (&'static str, &'static str)>;
 /// A token that a call brings.
 pub(super) enum BearerToken {
     None,
-    Token(String),
+    Token(Arc<str>),
     /// The header cannot be read.
     Malformed,
+}
+
+/// From when until when a token is good, in seconds since 1970 (RFC 7519, 4.1).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TokenTimes {
+    expires_s: Option<f64>,
+    not_before_s: Option<f64>,
+}
+
+impl TokenTimes {
+    fn read(claims: &Map<String, Value>) -> Result<Self, &'static str> {
+        let time = |name: &str| match claims.get(name) {
+            None => Ok(None),
+            Some(value) => value.as_f64().map(Some).ok_or("the token's times cannot be read"),
+        };
+        Ok(Self {
+            expires_s: time("exp")?,
+            not_before_s: time("nbf")?,
+        })
+    }
+
+    fn check(self, leeway_seconds: u64, now_s: u64) -> Result<(), &'static str> {
+        let (leeway, now) = (leeway_seconds as f64, now_s as f64);
+        if self.expires_s.is_some_and(|at| at + leeway <= now) {
+            return Err("the token has expired");
+        }
+        if self.not_before_s.is_some_and(|at| at - leeway > now) {
+            return Err("the token is not good yet");
+        }
+        Ok(())
+    }
+}
+
+/// What the provider says about a token. What each call with the token needs of it is read once.
+#[derive(Debug)]
+pub(super) struct TokenDescription {
+    claims: Arc<Map<String, Value>>,
+    /// `active` of RFC 7662.
+    is_active: bool,
+    times: Result<TokenTimes, &'static str>,
+}
+
+impl TokenDescription {
+    fn new(claims: Map<String, Value>) -> Arc<Self> {
+        Arc::new(Self {
+            is_active: claims.get("active") == Some(&Value::Bool(true)),
+            times: TokenTimes::read(&claims),
+            claims: Arc::new(claims),
+        })
+    }
 }
 
 impl Engine {
@@ -44,26 +95,27 @@ impl Engine {
                     match words.next() {
                         None => return BearerToken::Malformed,
                         Some(token) if scheme.eq_ignore_ascii_case(b"bearer") => {
-                            Some(token.trim_ascii().to_vec())
+                            Some(Cow::Borrowed(token.trim_ascii()))
                         }
                         Some(_) => None,
                     }
                 }
-                TokenSource::Header(name) => request.headers.get(name.as_bytes()).map(<[u8]>::to_vec),
-                TokenSource::Query(name) => request.query_arg(name.as_bytes()).map(|it| it.into_owned()),
-                TokenSource::Cookie(name) => request.cookie(name.as_bytes()).map(<[u8]>::to_vec),
+                TokenSource::Header(name) => request.headers.get(name.as_bytes()).map(Cow::Borrowed),
+                TokenSource::Query(name) => request.query_arg(name.as_bytes()),
+                TokenSource::Cookie(name) => request.cookie(name.as_bytes()).map(Cow::Borrowed),
             };
-            if let Some(token) = found.and_then(|token| String::from_utf8(token).ok())
+            if let Some(found) = found
+                && let Ok(token) = std::str::from_utf8(&found)
                 && !token.is_empty()
             {
-                return BearerToken::Token(token);
+                return BearerToken::Token(Arc::from(token));
             }
         }
         BearerToken::None
     }
 
     /// Checks a signed token. `None` if it is not one, and another method may know it.
-    pub(super) fn signed(&self, exchange: &mut Exchange, token: &str) -> Step<Option<TokenResult>> {
+    pub(super) fn signed(&self, exchange: &mut Exchange, token: &Arc<str>) -> Step<Option<TokenResult>> {
         let jws = match Jws::parse(token) {
             Ok(jws) => jws,
             Err(JwsError::Malformed) if self.has_opaque_tokens() => return Ok(None),
@@ -110,7 +162,7 @@ impl Engine {
             return Ok(Some(Err(("invalid_token", "the token's issuer is not accepted"))));
         }
         Ok(Some(Ok(CallTokens {
-            access_token: Some(token.to_owned()),
+            access_token: Some(Arc::clone(token)),
             access_claims: Some(Arc::new(claims)),
             ..CallTokens::default()
         })))
@@ -152,19 +204,7 @@ impl Engine {
 
     /// Whether a token is good now.
     pub(super) fn times(&self, claims: &Map<String, Value>, now_s: u64) -> Result<(), &'static str> {
-        let leeway = self.config.leeway_seconds as f64;
-        let now = now_s as f64;
-        let time = |name: &str| match claims.get(name) {
-            None => Ok(None),
-            Some(value) => value.as_f64().map(Some).ok_or("the token's times cannot be read"),
-        };
-        if time("exp")?.is_some_and(|at| at + leeway <= now) {
-            return Err("the token has expired");
-        }
-        if time("nbf")?.is_some_and(|at| at - leeway > now) {
-            return Err("the token is not good yet");
-        }
-        Ok(())
+        TokenTimes::read(claims)?.check(self.config.leeway_seconds, now_s)
     }
 
     /// Whether a signed token is an access token that ends, where that is asked for. `kind` is `typ` of its header.
@@ -205,13 +245,13 @@ impl Engine {
     }
 
     /// Asks the provider about a token (RFC 7662). Its answer is used for all calls with the same token.
-    pub(super) fn introspect(&self, exchange: &mut Exchange, token: &str) -> Step<TokenResult> {
+    pub(super) fn introspect(&self, exchange: &mut Exchange, token: &Arc<str>) -> Step<TokenResult> {
         let endpoint = match &self.config.introspection_endpoint {
-            Some(endpoint) => Some(endpoint.clone()),
-            None => self
-                .directory
-                .provider(exchange)?
-                .and_then(|it| it.introspection_endpoint.clone()),
+            Some(endpoint) => Some(Cow::Borrowed(endpoint.as_str())),
+            None => {
+                let provider = self.directory.provider(exchange)?;
+                provider.and_then(|it| it.introspection_endpoint.clone().map(Cow::Owned))
+            }
         };
         let Some(endpoint) = endpoint else {
             return Ok(Err(("invalid_token", "introspection is not available")));
@@ -245,7 +285,7 @@ impl Engine {
                     }
                     None => self.config.introspection_auth.unwrap_or(self.config.client_auth),
                 };
-                let arguments = [("token", token), ("token_type_hint", "access_token")];
+                let arguments = [("token", &**token), ("token_type_hint", "access_token")];
                 self.post(exchange, &endpoint, auth, &arguments, &headers)
             },
             |exchange| {
@@ -261,28 +301,29 @@ impl Engine {
                 };
                 // Even what is not kept serves the calls that wait for it.
                 let lifetime = Lifetime::fresh((seconds * 1_000).max(1));
-                Some((Arc::new(claims), answer.body.len() * 3, lifetime))
+                Some((TokenDescription::new(claims), answer.body.len() * 3, lifetime))
             },
         );
-        let Some(claims) = found? else {
+        let Some(described) = found? else {
             return Ok(Err(("invalid_token", "introspection is not available")));
         };
         let now_s = exchange.unix_ms() / 1_000;
-        if claims.get("active") != Some(&Value::Bool(true)) {
+        if !described.is_active {
             return Ok(Err(("invalid_token", "the token is not active")));
         }
-        if let Err(words) = self.times(&claims, now_s) {
+        let leeway = self.config.leeway_seconds;
+        if let Err(words) = described.times.and_then(|times| times.check(leeway, now_s)) {
             return Ok(Err(("invalid_token", words)));
         }
         Ok(Ok(CallTokens {
-            access_token: Some(token.to_owned()),
-            introspection: Some(claims),
+            access_token: Some(Arc::clone(token)),
+            introspection: Some(Arc::clone(&described.claims)),
             ..CallTokens::default()
         }))
     }
 
     /// Asks the userinfo endpoint with a token.
-    pub(super) fn by_userinfo(&self, exchange: &mut Exchange, token: &str) -> Step<TokenResult> {
+    pub(super) fn by_userinfo(&self, exchange: &mut Exchange, token: &Arc<str>) -> Step<TokenResult> {
         let provider = self.directory.provider(exchange)?;
         let server = provider.and_then(|it| HttpServer::parse(it.userinfo_endpoint.as_deref()?));
         let Some(server) = server else {
@@ -314,13 +355,13 @@ impl Engine {
                 let claims: Map<String, Value> = serde_json::from_slice(&answer.body).ok()?;
                 claims.get("sub")?.as_str()?;
                 let lifetime = Lifetime::fresh((seconds * 1_000).max(1));
-                Some((Arc::new(claims), answer.body.len() * 3, lifetime))
+                Some((TokenDescription::new(claims), answer.body.len() * 3, lifetime))
             },
         );
         Ok(match found? {
-            Some(claims) => Ok(CallTokens {
-                access_token: Some(token.to_owned()),
-                userinfo: Some(claims),
+            Some(described) => Ok(CallTokens {
+                access_token: Some(Arc::clone(token)),
+                userinfo: Some(Arc::clone(&described.claims)),
                 ..CallTokens::default()
             }),
             None => Err(("invalid_token", "the userinfo endpoint does not accept the token")),
@@ -378,7 +419,7 @@ impl Engine {
             return Ok(Some(Err(("invalid_token", "the provider has given no token"))));
         };
         let mut recognised = CallTokens {
-            access_token: Some(tokens.access_token.clone()),
+            access_token: Some(tokens.access_token.as_str().into()),
             id_token: tokens.id_token.clone(),
             scope: tokens.scope.clone(),
             ..CallTokens::default()
@@ -393,12 +434,10 @@ impl Engine {
     }
 
     /// What is asked of the provider with a secret, as a key that does not show it.
-    pub(super) fn key(&self, what: &str, parts: &[&[u8]]) -> [u8; 32] {
-        let mut key = KeyParts::new();
-        key.add(&self.client_key);
+    pub(super) fn key(&self, what: &str, parts: &[&[u8]]) -> SharedKey {
+        let mut key = self.client_key.clone();
         key.add(what.as_bytes());
-        parts.iter().for_each(|part| key.add(part));
-        key.finish()
+        key.finish(parts)
     }
 }
 

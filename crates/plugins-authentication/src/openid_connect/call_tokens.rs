@@ -14,7 +14,7 @@ use weir_plugins_shared::json_schema::Schema;
 pub(super) struct CallTokens {
     /// By a session, not by a token of the call.
     pub(super) by_session: bool,
-    pub(super) access_token: Option<String>,
+    pub(super) access_token: Option<Arc<str>>,
     pub(super) id_token: Option<String>,
     pub(super) refresh_token: Option<String>,
     pub(super) session_id: Option<String>,
@@ -109,10 +109,9 @@ impl CallTokens {
                 }
             }
         }
-        let audience = self.claim(&required.audiences_claim);
         if !self.by_session
-            && audience.is_none()
             && (required.audience_present || !required.audiences.is_empty())
+            && self.claim(&required.audiences_claim).is_none()
         {
             return forbid("required audience claim not present".into());
         }
@@ -164,7 +163,7 @@ impl CallTokens {
             return own.map_or(Value::Null, |claims| Value::Object((**claims).clone()));
         }
         let mut all = Map::new();
-        let token = self.access_token.clone().map_or(Value::Null, Value::String);
+        let token = self.access_token.as_deref().map_or(Value::Null, Value::from);
         for (name, value) in [
             ("user", value(&self.userinfo)),
             ("access_token", token),
@@ -178,26 +177,34 @@ impl CallTokens {
     }
 
     /// The value of a header of the list, if the tokens have it. All other headers of the list have already been
-    /// removed.
-    pub(super) fn header(&self, header: &TokenHeader) -> Option<String> {
+    /// removed. The first part is empty, or the scheme with its blank.
+    pub(super) fn header(&self, header: &TokenHeader) -> Option<(&'static str, Cow<'_, str>)> {
         let json = |claims: &Option<Arc<Map<String, Value>>>| {
             let text = serde_json::to_string(&**claims.as_ref()?).ok()?;
-            Some(STANDARD.encode(text))
+            Some(Cow::Owned(STANDARD.encode(text)))
         };
-        match &header.value {
-            TokenValue::AccessToken => self.access_token.clone(),
-            TokenValue::BearerToken => self.access_token.as_ref().map(|token| format!("Bearer {token}")),
-            TokenValue::IdToken => self.id_token.clone(),
-            TokenValue::RefreshToken => self.refresh_token.clone(),
+        let scheme = match header.value {
+            TokenValue::BearerToken => "Bearer ",
+            _ => "",
+        };
+        let value = match &header.value {
+            TokenValue::AccessToken | TokenValue::BearerToken => borrowed(self.access_token.as_deref()),
+            TokenValue::IdToken => borrowed(self.id_token.as_deref()),
+            TokenValue::RefreshToken => borrowed(self.refresh_token.as_deref()),
             TokenValue::IdClaims => json(&self.id_claims),
             TokenValue::Userinfo => json(&self.userinfo)
                 .or_else(|| json(&self.access_claims).filter(|_| !self.by_session))
                 .or_else(|| json(&self.introspection)),
             TokenValue::Introspection => json(&self.introspection),
-            TokenValue::SessionId => self.session_id.clone(),
-            TokenValue::Claim(path) => self.text(path).map(Cow::into_owned),
-        }
+            TokenValue::SessionId => borrowed(self.session_id.as_deref()),
+            TokenValue::Claim(path) => self.text(path),
+        };
+        Some((scheme, value?))
     }
+}
+
+fn borrowed(text: Option<&str>) -> Option<Cow<'_, str>> {
+    text.map(Cow::Borrowed)
 }
 
 fn written(claim: &Value) -> Option<Cow<'_, str>> {

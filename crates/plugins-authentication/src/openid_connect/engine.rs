@@ -6,7 +6,7 @@ use super::config::{ClientAuth, Config};
 use super::provider::{Caches, Directory, Provider, Step, settled};
 use crate::jose::KeySet;
 use crate::session_cookie::Sessions;
-use crate::shared_fetch::FetchRequest;
+use crate::shared_fetch::{FetchRequest, KeyParts};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_flow::expiring::{ExpiringMap, Lifetime};
@@ -24,8 +24,8 @@ pub(super) struct Engine {
     pub(super) directory: Directory,
     pub(super) client: Client,
     pub(super) caches: Arc<Caches>,
-    /// Stands for the provider and the client in the keys of what is asked.
-    pub(super) client_key: [u8; 32],
+    /// What the keys of all that is asked begin with: the provider and the client.
+    pub(super) client_key: KeyParts,
     pub(super) sessions: Option<Sessions>,
     /// The key of the configuration, instead of the provider's keys.
     pub(super) own_keys: Option<KeySet>,

@@ -28,7 +28,7 @@ pub(super) struct OpenIdFilter {
 struct CallState {
     rounds: u8,
     /// The token that it brings, read before headers are removed.
-    token: Option<String>,
+    token: Option<Arc<str>>,
     is_malformed: bool,
 }
 
@@ -52,11 +52,13 @@ impl Filter for OpenIdFilter {
         if call.rounds > MAX_ROUNDS {
             return *unavailable("the provider's answers lead nowhere");
         }
-        let outcome = self.run(exchange, &call).unwrap_or_else(|outcome| outcome);
-        if !matches!(*outcome, Outcome::Continue) {
-            exchange.filter_state.put(self, call);
+        match self.run(exchange, &call) {
+            Ok(()) => Outcome::Continue,
+            Err(outcome) => {
+                exchange.filter_state.put(self, call);
+                *outcome
+            }
         }
-        *outcome
     }
 }
 
@@ -92,15 +94,15 @@ impl OpenIdFilter {
         }
     }
 
-    fn run(&self, exchange: &mut Exchange, call: &CallState) -> Step<Box<Outcome>> {
+    fn run(&self, exchange: &mut Exchange, call: &CallState) -> Step<()> {
         let engine = &self.engine;
         let has_sessions = engine.sessions.is_some();
         if has_sessions && engine.is_logout(exchange) {
-            return engine.log_out(exchange);
+            return engine.log_out(exchange).and_then(Err);
         }
         let methods = &engine.config.methods;
         if has_sessions && methods.contains(&Method::AuthorizationCode) && engine.is_callback(exchange) {
-            return engine.end_login(exchange);
+            return engine.end_login(exchange).and_then(Err);
         }
         let mut fault = None;
         for method in methods {
@@ -112,7 +114,7 @@ impl OpenIdFilter {
                 }
                 Some(Ok(recognised)) => recognised,
             };
-            return Ok(self.accept(exchange, judged));
+            return self.accept(exchange, judged);
         }
         self.unrecognised(exchange, call, fault)
     }
@@ -140,37 +142,38 @@ impl OpenIdFilter {
         exchange: &mut Exchange,
         call: &CallState,
         fault: Option<(&str, &str)>,
-    ) -> Step<Box<Outcome>> {
+    ) -> Step<()> {
         let engine = &self.engine;
         if self.gate.takes_anybody() {
-            return Ok(Box::new(self.gate.reject(exchange, AuthFailure::Missing, None)));
+            return self.reject(exchange, AuthFailure::Missing);
         }
         if let Some(fault) = fault {
-            return Ok(engine.unauthorized(Some(fault)));
+            return Err(engine.unauthorized(Some(fault)));
         }
         let logs_in = engine.config.methods.contains(&Method::AuthorizationCode);
         if call.is_malformed && engine.config.methods.iter().any(|it| is_bearer(*it)) {
             let kind = weir_plugin::RefusalKind::Unacceptable { plugin: NAME };
-            return Ok(Box::new(Outcome::refuse(kind)));
+            return Err(Box::new(Outcome::refuse(kind)));
         }
         match engine.config.unauthenticated {
-            Unauthenticated::Login if logs_in => engine.begin_login(exchange),
-            Unauthenticated::Login | Unauthenticated::Refuse => Ok(engine.unauthorized(None)),
+            Unauthenticated::Login if logs_in => engine.begin_login(exchange).and_then(Err),
+            Unauthenticated::Login | Unauthenticated::Refuse => Err(engine.unauthorized(None)),
             Unauthenticated::Pass => {
                 self.strip(exchange);
-                Ok(Box::new(Outcome::Continue))
+                Ok(())
             }
         }
     }
 
-    fn accept(&self, exchange: &mut Exchange, recognised: CallTokens) -> Box<Outcome> {
+    fn accept(&self, exchange: &mut Exchange, recognised: CallTokens) -> Step<()> {
         let engine = &self.engine;
         let required = &engine.config.required;
         match recognised.suffices(required, self.schema.as_ref(), exchange) {
             Ok(()) => {}
-            Err(InsufficientToken::Forbidden(words)) => return engine.forbidden(&words),
+            Err(InsufficientToken::Forbidden(words)) => return Err(engine.forbidden(&words)),
             Err(InsufficientToken::Schema(_)) => {
-                return engine.unauthorized(Some(("invalid_token", "the claims do not fit the schema")));
+                let fault = ("invalid_token", "the claims do not fit the schema");
+                return Err(engine.unauthorized(Some(fault)));
             }
         }
         if let Some((rules, index)) = &self.clients {
@@ -181,9 +184,12 @@ impl OpenIdFilter {
                     self.gate.accept(exchange, &entry.identity);
                 }
                 None if self.gate.takes_anybody() => {
-                    return Box::new(self.gate.reject(exchange, AuthFailure::Invalid, None));
+                    return self.reject(exchange, AuthFailure::Invalid);
                 }
-                None => return engine.unauthorized(Some(("invalid_token", "the client is not known"))),
+                None => {
+                    let fault = ("invalid_token", "the client is not known");
+                    return Err(engine.unauthorized(Some(fault)));
+                }
             }
         } else if let Some((rules, names)) = &self.consumers {
             let name = recognised.text(&rules.claim);
@@ -197,7 +203,7 @@ impl OpenIdFilter {
                     self.gate.accept(exchange, &identity);
                 }
                 None if rules.optional => self.gate.clear(exchange),
-                None => return engine.forbidden("consumer not found"),
+                None => return Err(engine.forbidden("consumer not found")),
             }
         } else if exchange.identity.is_none() {
             self.gate.clear(exchange);
@@ -213,23 +219,32 @@ impl OpenIdFilter {
         let mark = mark.or_else(|| recognised.access_token.as_deref().map(Into::into));
         exchange.add_fingerprint(mark.unwrap_or_default().as_bytes());
         for header in &engine.config.upstream_headers {
-            if let Some(value) = recognised.header(header)
+            if let Some((scheme, value)) = recognised.header(header)
                 && weir_plugin::headers::is_value(value.as_bytes())
             {
-                user_headers::set_header(exchange, &header.name, value.as_bytes());
+                user_headers::set_header_with_scheme(exchange, &header.name, scheme, value.as_bytes());
             }
         }
         for header in &engine.config.client_headers {
-            if let Some(value) = recognised.header(header)
+            if let Some((scheme, value)) = recognised.header(header)
                 && weir_plugin::headers::is_value(value.as_bytes())
             {
+                let value = [scheme, &value].concat();
                 exchange
                     .response_headers
                     .set(header.name.as_bytes(), value.as_bytes());
             }
         }
         self.strip(exchange);
-        Box::new(Outcome::Continue)
+        Ok(())
+    }
+
+    /// What becomes of a call without a good credential, if an anonymous consumer takes it.
+    fn reject(&self, exchange: &mut Exchange, failure: AuthFailure) -> Step<()> {
+        match self.gate.reject(exchange, failure, None) {
+            Outcome::Continue => Ok(()),
+            outcome => Err(Box::new(outcome)),
+        }
     }
 
     /// Takes the cookies of sessions out of the request: upstreams do not need them.

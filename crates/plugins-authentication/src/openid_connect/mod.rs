@@ -37,7 +37,7 @@ use crate::consumer_names::{ConsumerNames, scoped_key};
 use crate::identity::Gate;
 use crate::jose::KeySet;
 use crate::session_cookie::Sessions;
-use crate::shared_fetch::hashed;
+use crate::shared_fetch::KeyParts;
 use crate::shared_marks::MarkRecords;
 use client::Client;
 use engine::{Engine, NAME};
@@ -134,7 +134,7 @@ impl Plugin for OpenIdConnect {
         let directory = Directory::new(server, config.http.rules(), &config, &self.caches);
         Ok(Arc::new(OpenIdFilter {
             engine: Engine {
-                client_key: hashed(&[&config.discovery, &config.client_id, &directory.trust]),
+                client_key: KeyParts::of(&[&config.discovery, &config.client_id, &directory.trust]),
                 directory,
                 client: client.expect("invariant: its absence has been reported"),
                 caches: Arc::clone(&self.caches),

@@ -1,13 +1,13 @@
 //! What is known of a provider: its discovery document and its keys, fetched once for all calls.
 
+use super::bearer::TokenDescription;
 use super::config::Config;
 use crate::jose::KeySet;
 use crate::session_cookie::ended_sessions;
-use crate::shared_fetch::{FetchRequest, KeyDocument, RETRY_MS, STALE_MS, hashed, trust};
+use crate::shared_fetch::{FetchRequest, KeyDocument, RETRY_MS, STALE_MS, SharedKey, hashed, trust};
 pub(super) use crate::shared_fetch::{Step, good, settled};
 use crate::shared_marks::SharedMarks;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_flow::expiring::{ExpiringMap, Lifetime};
@@ -41,6 +41,9 @@ pub(super) struct Provider {
     code_challenge_methods_supported: Vec<String>,
     #[serde(default)]
     pub(super) authorization_response_iss_parameter_supported: bool,
+    /// The server of `jwks_uri`.
+    #[serde(skip)]
+    keys: Option<HttpServer>,
 }
 
 impl Provider {
@@ -71,7 +74,7 @@ pub(crate) struct TokenSet {
 pub(super) struct Caches {
     providers: Arc<ExpiringMap<Arc<Provider>>>,
     keys: Arc<ExpiringMap<Arc<KeySet>>>,
-    pub(super) answers: Arc<ExpiringMap<Arc<Map<String, Value>>>>,
+    pub(super) answers: Arc<ExpiringMap<Arc<TokenDescription>>>,
     pub(super) tokens: Arc<ExpiringMap<Arc<TokenSet>>>,
     pub(super) ended: Arc<SharedMarks>,
 }
@@ -99,7 +102,7 @@ pub(super) struct Directory {
     /// The same for documents, with how long they are kept.
     document_trust: String,
     /// By what its discovery document is kept.
-    document_key: [u8; 32],
+    document_key: SharedKey,
     caches: Arc<Caches>,
 }
 
@@ -168,10 +171,11 @@ impl Directory {
             |_| Outcome::Subrequest(Box::new(self.server.request(HttpRequest::GET, &self.rules))),
             |exchange| {
                 let answer = good(exchange.subrequest_response.take()?)?;
-                let provider: Provider = serde_json::from_slice(&answer.body).ok()?;
+                let mut provider: Provider = serde_json::from_slice(&answer.body).ok()?;
                 if !self.is_issuer(&provider.issuer) {
                     return None;
                 }
+                provider.keys = provider.jwks_uri.as_deref().and_then(HttpServer::parse);
                 Some((Arc::new(provider), answer.body.len() * 2, self.lifetime()))
             },
         );
@@ -194,14 +198,14 @@ impl Directory {
         let Some(address) = &provider.jwks_uri else {
             return Ok(None);
         };
-        let Some(server) = HttpServer::parse(address) else {
+        let Some(server) = &provider.keys else {
             return Ok(None);
         };
         let key = hashed(&[address, &self.document_trust]);
         let document = KeyDocument {
             map: &self.caches.keys,
             key: &key,
-            server: &server,
+            server,
             rules: &self.rules,
             authorization: None,
             lifetime: self.lifetime(),

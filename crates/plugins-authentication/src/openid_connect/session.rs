@@ -63,7 +63,7 @@ impl Engine {
         let mut recognised = CallTokens {
             by_session: true,
             session_id: Some(session.id_text()),
-            access_token: Some(remembered.tokens.access_token),
+            access_token: Some(remembered.tokens.access_token.into()),
             id_token: remembered.tokens.id_token,
             refresh_token: remembered.tokens.refresh_token,
             scope: remembered.tokens.scope,

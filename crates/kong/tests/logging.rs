@@ -214,3 +214,45 @@ fn topics_of_kafka() {
         assert!(paths.iter().any(|path| path.contains(place)), "{paths:?}");
     }
 }
+
+#[test]
+fn calls_as_records_of_kafka() {
+    let servers = json!([{"host": "k", "port": 9092}]);
+    let made = catalogue(
+        "kafka-upstream",
+        &json!({"bootstrap_servers": servers, "topic": "t", "forward_uri": true, "producer_async": false}),
+    );
+    assert_eq!(made["kafka"]["brokers"], servers);
+    let parts = ["method", "uri", "headers", "body", "wait"].map(|part| made[part] == true);
+    assert_eq!(parts, [false, true, false, true, true]);
+    let key = json!({
+        "bootstrap_servers": servers, "topic": "t", "cluster_api_key": "k", "cluster_api_secret": "s"
+    });
+    let made = catalogue("confluent", &key);
+    assert_eq!(
+        (&made["kafka"]["tls"], &made["wait"]),
+        (&json!(true), &json!(false))
+    );
+    assert_eq!(
+        made["kafka"]["sasl"],
+        json!({"mechanism": "PLAIN", "user": "k", "password": "s"})
+    );
+    for (name, config, place) in [
+        ("kafka-upstream", json!({"topic": "t"}), "bootstrap_servers"),
+        ("kafka-upstream", json!({"bootstrap_servers": servers}), "topic"),
+        (
+            "kafka-upstream",
+            json!({"bootstrap_servers": servers, "topic": "t", "forward_body": false}),
+            "plugins[0]",
+        ),
+        (
+            "confluent",
+            json!({"bootstrap_servers": servers, "topic": "t"}),
+            "cluster_api_key",
+        ),
+    ] {
+        let found = read(name, &config).expect_err("is refused");
+        let paths: Vec<String> = found.iter().map(|it| it.path.to_string()).collect();
+        assert!(paths.iter().any(|path| path.contains(place)), "{name} {paths:?}");
+    }
+}

@@ -35,6 +35,7 @@ pub mod last_use;
 mod line_end;
 mod log;
 mod log_broker;
+mod log_receipt;
 mod matched_pattern;
 mod path_parameters;
 mod plugin;
@@ -77,6 +78,7 @@ pub use log::{
     SaslMechanism,
 };
 pub use log_broker::{LogBroker, LogProducer, LogProtocol, LogStep};
+pub use log_receipt::{LogDelivery, LogReceipt, log_receipt};
 pub use plugin::{
     BuildContext, ConsumerCount, CountWindow, CredentialIndexes, CredentialKind, Filter, IndexSlot, Outcome,
     PersistentCounters, Phases, Plugin, Registry, WindowUsage, parse_config,

@@ -5,6 +5,7 @@
 
 use crate::exchange::RouteInfo;
 use crate::log_broker::LogBroker;
+use crate::log_receipt::LogReceipt;
 use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -58,7 +59,7 @@ pub struct FailedAttempt {
 }
 
 /// An entry on its way to a target.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct LogEntry {
     /// Where it goes.
     pub target: Arc<LogTarget>,
@@ -66,6 +67,8 @@ pub struct LogEntry {
     pub bytes: Vec<u8>,
     /// What it is counted as while it waits to be sent; `None`: it is not.
     pub origin: Option<LogOrigin>,
+    /// Confirmed when the target has taken it; `None`: no call waits for that.
+    pub receipt: Option<LogReceipt>,
 }
 
 /// What entries are counted as while they wait to be sent.

@@ -284,6 +284,9 @@ pub enum Outcome {
     Converse(Box<Conversation>),
     /// The engine has a Redis do this.
     Redis(Box<RedisCommand>),
+    /// The engine hands an entry over to its target, as it does with those of finished calls, and calls the filter again.
+    /// By the [receipt](crate::LogReceipt) the filter knows what has become of it.
+    Publish(Box<LogEntry>),
     /// The engine reads the body (of at most so many bytes) and calls this filter again. Then
     /// `request.body` is set, or was too large and is `None`; asking once more is a refusal.
     NeedBody {

@@ -13,6 +13,7 @@ pub mod header_edits;
 pub mod http_request;
 pub mod json_schema;
 pub mod json_text;
+pub mod kafka_target;
 pub mod lenient_json;
 pub mod lua_syntax;
 pub mod path_captures;

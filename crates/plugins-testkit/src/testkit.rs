@@ -203,6 +203,7 @@ pub fn word(outcome: &Outcome) -> String {
         Outcome::Subrequest(_) => "ask".into(),
         Outcome::Converse(_) => "converse".into(),
         Outcome::Redis(_) => "redis".into(),
+        Outcome::Publish(_) => "publish".into(),
         Outcome::Reply(reply) => format!("reply {}", reply.status),
         Outcome::Delay(time) => format!("delay {}", time.as_millis()),
         Outcome::Refuse(refusal) => match &refusal.kind {

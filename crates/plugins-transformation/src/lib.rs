@@ -5,6 +5,7 @@
 // The modules of this folder; `UPDATE_GOLDEN=1 cargo test -p weir-tidy plugin_lists` adds new ones.
 pub mod body_transform;
 mod buffered_body;
+mod call_parts;
 pub mod compression;
 pub mod degraphql;
 pub mod error_page;
@@ -13,6 +14,7 @@ mod grpc_status;
 pub mod grpc_transcode;
 pub mod grpc_web;
 pub mod jq;
+pub mod kafka_upstream;
 pub mod mocking;
 pub mod protobuf;
 pub mod redirect;

@@ -109,6 +109,7 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(crate::key_auth::KeyAuth);
     registry.add(crate::gateway_log::GatewayLog::writing_to(files.clone()));
     registry.add(crate::logger::Logger::writing_to(files));
+    registry.add(crate::kafka_upstream::KafkaUpstream);
     registry.add(crate::statsd::Statsd);
     registry.add(crate::workflow::Workflow::new(
         &rate_limit,
@@ -246,6 +247,7 @@ mod tests {
         survives(graphql_limit::Config::default());
         survives(fault_injection::Config::default());
         survives(logger::Config::default());
+        survives(kafka_upstream::Config::default());
         survives(mirror::Config::default());
         survives(mocking::Config::default());
         survives(proxy_cache::Config {

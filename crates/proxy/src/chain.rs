@@ -111,6 +111,7 @@ impl RequestContext<'_> {
                         }
                     }
                 },
+                Outcome::Publish(entry) => self.worker.shared.log_sinks.offer(*entry),
                 Outcome::Refuse(refusal) => break refusal,
                 Outcome::NeedBody { max_bytes } if !has_asked => {
                     has_asked = true;
@@ -220,6 +221,7 @@ impl RequestContext<'_> {
                 Outcome::Refuse(refusal) => return Err(ShortCircuit::Refuse(refusal)),
                 Outcome::Delay(time) => return self.wait_for(Suspend::time(time)).await,
                 Outcome::Suspend(wait) => self.wait_for(wait).await?,
+                Outcome::Publish(entry) => self.worker.shared.log_sinks.offer(*entry),
                 Outcome::Subrequest(subrequest) => {
                     self.exchange.subrequest_response = Some(self.send_subrequest(&subrequest).await?);
                 }

@@ -111,7 +111,7 @@ pub static NAMES: &[PluginName] = &[
     ),
     PluginName::served("error-page"),
     PluginName::checked("example-plugin", NOT_BUILT),
-    PluginName::checked("exit-transformer", NOT_BUILT),
+    PluginName::checked("exit-transformer", OF_CODE),
     PluginName::checked("ext-plugin-post-req", OF_CODE),
     PluginName::checked("ext-plugin-post-resp", OF_CODE),
     PluginName::checked("ext-plugin-pre-req", OF_CODE),

@@ -11,6 +11,7 @@ mod azure_functions;
 mod basic_auth;
 mod bot_detection;
 mod canary;
+mod confluent;
 mod correlation_id;
 mod cors;
 mod datadog;
@@ -34,7 +35,9 @@ mod json_types;
 mod jwe_decrypt;
 mod jwt;
 pub mod jwt_signer;
+mod kafka_fields;
 mod kafka_log;
+mod kafka_upstream;
 mod key_auth;
 mod key_auth_enc;
 mod ldap_auth;
@@ -239,6 +242,7 @@ pub static DEFINITIONS: &[Definition] = &[
     basic_auth::DEFINITION,
     bot_detection::DEFINITION,
     canary::DEFINITION,
+    confluent::DEFINITION,
     correlation_id::DEFINITION,
     cors::DEFINITION,
     datadog::DEFINITION,
@@ -260,6 +264,7 @@ pub static DEFINITIONS: &[Definition] = &[
     jwt::DEFINITION,
     jwt_signer::DEFINITION,
     kafka_log::DEFINITION,
+    kafka_upstream::DEFINITION,
     key_auth::DEFINITION,
     key_auth_enc::DEFINITION,
     ldap_auth::DEFINITION,

@@ -67,7 +67,11 @@ pub static NAMES: &[PluginName] = &[
         &["`hash: none` decides each call by chance; with `hash: header`, callers without the header are distinguished by their addresses; `percentage` or `start` must be given"],
     )
     .paid(),
-    PluginName::refused("confluent", NOT_BUILT).paid(),
+    PluginName::differs(
+        "confluent",
+        &["as `kafka-upstream`; the keys of the cloud (`confluent_cloud_api_key`) are not used ([kafka-upstream](plugins/kafka-upstream.md))"],
+    )
+    .paid(),
     PluginName::refused("confluent-consume", NOT_BUILT).paid(),
     PluginName::served("correlation-id"),
     PluginName::served("cors"),
@@ -78,7 +82,7 @@ pub static NAMES: &[PluginName] = &[
         &["paths of its routes are compared with what the route of the gateway leaves of the path, also without `strip_path`; variables of the types `Int`, `Float` and `Boolean` are converted ([degraphql](plugins/degraphql.md))"],
     )
     .paid(),
-    PluginName::refused("exit-transformer", NOT_BUILT).paid(),
+    PluginName::refused("exit-transformer", OF_CODE).paid(),
     PluginName::differs(
         "file-log",
         &[
@@ -143,7 +147,11 @@ pub static NAMES: &[PluginName] = &[
     .paid(),
     PluginName::refused("kafka-consume", NOT_BUILT).paid(),
     PluginName::differs("kafka-log", &["client certificates (`security.certificate_id`) and delegation tokens (`tokenauth`) are refused; entries are always sent in batches", LOGS]).paid(),
-    PluginName::refused("kafka-upstream", NOT_BUILT).paid(),
+    PluginName::differs(
+        "kafka-upstream",
+        &["client certificates (`security.certificate_id`) and delegation tokens (`tokenauth`) are refused; while brokers do not take a record, a call that waits for it gets 502, or 504 after twice the `timeout` ([kafka-upstream](plugins/kafka-upstream.md))"],
+    )
+    .paid(),
     PluginName::served("key-auth"),
     PluginName::differs(
         "key-auth-enc",

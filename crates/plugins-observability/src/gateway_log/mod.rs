@@ -244,6 +244,7 @@ impl weir_plugin::GatewayLog for Sending {
             target: Arc::clone(&self.target),
             bytes: self.form.entry(line, hostname),
             origin: None,
+            receipt: None,
         }
     }
 }

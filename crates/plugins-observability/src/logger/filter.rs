@@ -165,6 +165,7 @@ impl Filter for LoggerFilter {
                 target,
                 bytes,
                 origin,
+                receipt: None,
             });
         }
     }

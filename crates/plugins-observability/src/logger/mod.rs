@@ -20,7 +20,6 @@ mod fields;
 mod filter;
 mod folder;
 pub mod form;
-mod kafka;
 pub mod layout;
 mod mask;
 mod rocketmq;

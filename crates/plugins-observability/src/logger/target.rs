@@ -2,7 +2,6 @@
 
 use super::authorization::Authorization;
 use super::folder::LogFolder;
-pub use super::kafka::{Broker, KafkaTarget, Mechanism, Sasl};
 pub use super::rocketmq::{Credentials, Nameserver, RocketmqTarget, usual_port as nameserver_port};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,6 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use weir_plugin::headers::{is_name, is_value};
 use weir_plugin::{LogHttp, LogSink};
+pub use weir_plugins_shared::kafka_target::{Broker, KafkaTarget, Mechanism, Sasl};
 use weir_telemetry::json;
 
 /// The target of entries.

@@ -282,6 +282,7 @@ impl Filter for SkywalkingFilter {
             target: Arc::clone(&self.target),
             bytes: told.to_string().into_bytes(),
             origin: self.waiting_name.origin(exchange),
+            receipt: None,
         });
     }
 }

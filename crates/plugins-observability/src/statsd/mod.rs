@@ -232,6 +232,7 @@ impl Filter for StatsdFilter {
                 target,
                 bytes,
                 origin,
+                receipt: None,
             });
         }
     }

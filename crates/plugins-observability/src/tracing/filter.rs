@@ -209,6 +209,7 @@ impl Filter for TraceFilter {
             target: self.target(destination, record.hostname),
             bytes,
             origin: self.waiting_name.origin(exchange),
+            receipt: None,
         });
     }
 }

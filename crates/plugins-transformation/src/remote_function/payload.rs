@@ -1,12 +1,12 @@
 //! What AWS Lambda gets of a call: the forms of Kong, and that of Amazon's own gateway.
 
+use crate::call_parts::{CallParts, arguments, body_fields, header_maps, text};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use weir_plugin::uri::{decode_form, query_pairs};
-use weir_plugin::{Exchange, Headers, Request};
+use weir_plugin::Exchange;
 
 /// A description of the call.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -59,47 +59,18 @@ impl Payload {
                 headers,
                 uri,
                 body,
-            } => self.parts(&exchange.request, [*method, *headers, *uri, *body]),
+            } => {
+                let parts = CallParts {
+                    method: *method,
+                    headers: *headers,
+                    uri: *uri,
+                    body: *body,
+                    base64_body: self.base64_body,
+                };
+                Value::Object(parts.of(&exchange.request, "request_"))
+            }
             PayloadForm::ApiGateway => self.api_gateway(exchange, now_ms),
         }
-    }
-
-    fn parts(&self, request: &Request, [method, headers, uri, body]: [bool; 4]) -> Value {
-        let mut parts = Map::new();
-        if method {
-            parts.insert("request_method".into(), text(&request.method));
-        }
-        if headers {
-            let (single, _) = header_maps(&request.headers, true);
-            parts.insert("request_headers".into(), single);
-        }
-        if uri {
-            let query = request.query.as_deref();
-            let mut whole = String::from_utf8_lossy(&request.raw_path).into_owned();
-            if let Some(query) = query {
-                whole.push('?');
-                whole.push_str(&String::from_utf8_lossy(query));
-            }
-            parts.insert("request_uri".into(), whole.into());
-            parts.insert(
-                "request_uri_args".into(),
-                Value::Object(arguments(query.unwrap_or_default())),
-            );
-        }
-        if body {
-            let raw = request.body.as_deref().unwrap_or_default();
-            let fields = body_fields(request);
-            let is_plain = request.headers.get(b"content-type").is_some_and(is_raw_type);
-            match (&fields, self.base64_body && !is_plain) {
-                (None, true) => {
-                    parts.insert("request_body".into(), STANDARD.encode(raw).into());
-                    parts.insert("request_body_base64".into(), true.into());
-                }
-                _ => drop(parts.insert("request_body".into(), text(raw))),
-            }
-            parts.insert("request_body_args".into(), fields.unwrap_or_else(|| json!({})));
-        }
-        Value::Object(parts)
     }
 
     fn api_gateway(&self, exchange: &mut Exchange, now_ms: u64) -> Value {
@@ -156,43 +127,6 @@ impl Payload {
     }
 }
 
-fn text(bytes: &[u8]) -> Value {
-    Value::String(String::from_utf8_lossy(bytes).into_owned())
-}
-
-/// The types of bodies that are written as text.
-fn is_raw_type(content_type: &[u8]) -> bool {
-    let types = [
-        "text/plain",
-        "text/html",
-        "application/xml",
-        "text/xml",
-        "application/soap+xml",
-    ];
-    types
-        .iter()
-        .any(|known| known.as_bytes().eq_ignore_ascii_case(content_type))
-}
-
-/// Headers as a map of first values (or of lists, if a header occurs several times), and as a map of lists.
-fn header_maps(headers: &Headers, lists_several: bool) -> (Value, Value) {
-    let (mut single, mut all) = (Map::new(), Map::new());
-    for header in headers.iter() {
-        let name = String::from_utf8_lossy(header.name).to_ascii_lowercase();
-        if all.contains_key(&name) {
-            continue;
-        }
-        let values: Vec<Value> = headers.get_all(header.name).map(text).collect();
-        let first = match values.len() {
-            2.. if lists_several => Value::Array(values.clone()),
-            _ => values.first().cloned().unwrap_or_default(),
-        };
-        single.insert(name.clone(), first);
-        all.insert(name, Value::Array(values));
-    }
-    (Value::Object(single), Value::Object(all))
-}
-
 /// The arguments of a query, as a map of first values and as a map of lists.
 fn query_maps(query: &[u8]) -> (Value, Value) {
     let (mut single, mut all) = (Map::new(), Map::new());
@@ -205,30 +139,4 @@ fn query_maps(query: &[u8]) -> (Value, Value) {
         all.insert(name, Value::Array(values));
     }
     (Value::Object(single), Value::Object(all))
-}
-
-/// Arguments by name. One that comes several times is a list; one without `=` is `true`.
-fn arguments(query: &[u8]) -> Map<String, Value> {
-    let mut map = Map::new();
-    for (name, value) in query_pairs(query) {
-        let name = String::from_utf8_lossy(&decode_form(name)).into_owned();
-        let value = value.map_or(Value::Bool(true), |value| text(&decode_form(value)));
-        match map.get_mut(&name) {
-            None => drop(map.insert(name, value)),
-            Some(Value::Array(values)) => values.push(value),
-            Some(first) => *first = Value::Array(vec![first.take(), value]),
-        }
-    }
-    map
-}
-
-/// The body's fields, if it is a form or JSON.
-fn body_fields(request: &Request) -> Option<Value> {
-    let body = request.body.as_deref().unwrap_or_default();
-    let content_type = request.headers.get(b"content-type")?.to_ascii_lowercase();
-    if content_type.starts_with(b"application/json") {
-        return serde_json::from_slice(body).ok();
-    }
-    let is_form = content_type.starts_with(b"application/x-www-form-urlencoded");
-    is_form.then(|| Value::Object(arguments(body)))
 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
-use weir_plugin::{LogFraming, LogSink, LogTarget, ProtobufWrapper};
+use weir_plugin::{LogFraming, LogReceipt, LogSink, LogTarget, ProtobufWrapper};
 use weir_telemetry::log_sinks::WaitingEntry;
 
 /// Bytes of the entries of a message, beyond the first.
@@ -40,6 +40,14 @@ struct QueuedEntry {
     bytes: Vec<u8>,
     /// Counts it until it is sent for the first time.
     _waiting: Option<WaitingEntry>,
+    receipt: Option<LogReceipt>,
+}
+
+/// The entries of a message, and the receipts of those that calls wait for.
+#[derive(Default)]
+struct Gathered {
+    entries: Vec<Vec<u8>>,
+    receipts: Vec<LogReceipt>,
 }
 
 /// Opens a queue and starts its task.
@@ -59,7 +67,7 @@ pub fn open(sink_context: &Rc<SinkContext>, target: &Arc<LogTarget>) -> Rc<SinkQ
 
 impl SinkQueue {
     /// Takes an entry; `false`: there is no room.
-    pub fn push(&self, entry: Vec<u8>, waiting: Option<WaitingEntry>) -> bool {
+    pub fn push(&self, entry: Vec<u8>, waiting: Option<WaitingEntry>, receipt: Option<LogReceipt>) -> bool {
         let batching = &self.target.batching;
         let bytes = self.pending_bytes.get() + entry.len();
         if self.pending.get() >= batching.max_pending || bytes > batching.max_pending_bytes {
@@ -72,6 +80,7 @@ impl SinkQueue {
         entries.push_back(QueuedEntry {
             bytes: entry,
             _waiting: waiting,
+            receipt,
         });
         // The task waits for the first, and for as many as make a message.
         if entries.len() == 1 || entries.len() >= batching.max_entries {
@@ -103,10 +112,10 @@ impl SinkQueue {
     }
 
     /// Waits for the entries of a message; empty: there will be none.
-    async fn gather(&self) -> Vec<Vec<u8>> {
+    async fn gather(&self) -> Gathered {
         while self.entries.borrow().is_empty() {
             if self.is_ending.get() {
-                return Vec::new();
+                return Gathered::default();
             }
             self.more.notified().await;
         }
@@ -123,7 +132,7 @@ impl SinkQueue {
         self.take()
     }
 
-    fn take(&self) -> Vec<Vec<u8>> {
+    fn take(&self) -> Gathered {
         let most = match self.target.sink {
             LogSink::Udp { line_bytes: None, .. } => MAX_DATAGRAM,
             LogSink::Kafka(_) => MAX_RECORD,
@@ -139,7 +148,12 @@ impl SinkQueue {
             }
             count += 1;
         }
-        entries.drain(..count).map(|entry| entry.bytes).collect()
+        let mut gathered = Gathered::default();
+        for entry in entries.drain(..count) {
+            gathered.entries.push(entry.bytes);
+            gathered.receipts.extend(entry.receipt);
+        }
+        gathered
     }
 
     /// The entries of a message are gone, one way or another.
@@ -153,7 +167,7 @@ async fn serve(sink_context: Rc<SinkContext>, sink_queue: Rc<SinkQueue>) {
     let mut sender = Sender::new(&sink_queue.target.sink);
     let mut told: Option<Instant> = None;
     loop {
-        let entries = sink_queue.gather().await;
+        let Gathered { entries, receipts } = sink_queue.gather().await;
         if entries.is_empty() {
             return;
         }
@@ -163,12 +177,14 @@ async fn serve(sink_context: Rc<SinkContext>, sink_queue: Rc<SinkQueue>) {
             _ => vec![join(&sink_queue.target.joint, &entries)],
         };
         let each = count / messages.len();
+        let mut is_taken = true;
         for message in messages {
             let sent = deliver(&sink_context, &sink_queue, &mut sender, message).await;
             let stats = sink_context.shared.log_sinks.stats();
             match sent {
                 Ok(()) => stats.add_sent(kind(&sink_queue.target), each),
                 Err(error) => {
+                    is_taken = false;
                     stats.add_dropped(kind(&sink_queue.target), each);
                     if told.is_none_or(|at| at.elapsed() > TELL_EVERY) {
                         told = Some(Instant::now());
@@ -177,6 +193,9 @@ async fn serve(sink_context: Rc<SinkContext>, sink_queue: Rc<SinkQueue>) {
                     }
                 }
             }
+        }
+        if is_taken {
+            receipts.into_iter().for_each(LogReceipt::confirm);
         }
         sink_queue.release(count, bytes);
     }

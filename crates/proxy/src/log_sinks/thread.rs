@@ -119,6 +119,7 @@ fn sort(sink_context: &Rc<SinkContext>, entries: &Receiver<LogEntry>, sink_queue
             target,
             bytes,
             origin,
+            receipt,
         } = match entries.try_recv() {
             Ok(entry) => entry,
             Err(TryRecvError::Empty | TryRecvError::Disconnected) => return count > 0,
@@ -136,7 +137,7 @@ fn sort(sink_context: &Rc<SinkContext>, entries: &Receiver<LogEntry>, sink_queue
         };
         let labels = origin.map(|it| (it.name, it.route.name.clone(), it.address));
         let waiting = labels.and_then(|labels| log_sinks.stats.add_waiting(labels));
-        if !sink_queue.push(bytes, waiting) {
+        if !sink_queue.push(bytes, waiting, receipt) {
             log_sinks.stats.add_dropped(kind(&target), 1);
         }
         last = Some((target, sink_queue));

@@ -67,6 +67,7 @@ pub async fn ask(
                 | Outcome::Reply(_)
                 | Outcome::Subrequest(_)
                 | Outcome::Converse(_)
+                | Outcome::Publish(_)
                 | Outcome::NeedBody { .. } => {
                     return Err(SessionRefused);
                 }

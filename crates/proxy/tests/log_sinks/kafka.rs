@@ -234,3 +234,37 @@ fn a_broker_that_never_answers_costs_calls_nothing() {
     }
     eventually("the loss", || entries(&gateway, "kafka", "dropped") > 0);
 }
+
+/// Calls that wait for their records are answered by what becomes of them.
+#[test]
+fn a_call_waits_until_its_record_is_taken() {
+    let refusing = Broker::start(&[2]);
+    let taking = Broker::start(&[]);
+    for (broker, expected) in [(&refusing, "lost"), (&taking, "taken")] {
+        let upstream = Upstream::bind();
+        let mut model = simple_model(upstream.address);
+        let target = json!({"kafka": broker.port, "retries": 0, "max_entries": 1});
+        model["routes"][0]["plugins"] = json!([{"use": {"name": "puppet", "config": {"publish": target}}}]);
+        let gateway = TestGateway::start(model);
+        let mut client = Wire::connect(gateway.address);
+        client.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n".to_owned());
+        let response = client.response().unwrap();
+        assert_eq!((response.status(), response.text().as_str()), (200, expected));
+    }
+    assert_eq!(taking.next(), Seen::Metadata("calls".to_owned()));
+    assert_eq!(taking.next(), Seen::Records(0, vec!["[/a]".to_owned()]));
+}
+
+/// What is full takes no further entry, and its call knows at once.
+#[test]
+fn a_call_whose_record_has_no_room_does_not_wait() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let upstream = Upstream::bind();
+    let mut model = simple_model(upstream.address);
+    let target = json!({"kafka": silent.local_addr().unwrap().port(), "max_pending": 0});
+    model["routes"][0]["plugins"] = json!([{"use": {"name": "puppet", "config": {"publish": target}}}]);
+    let gateway = TestGateway::start(model);
+    let mut client = Wire::connect(gateway.address);
+    client.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n".to_owned());
+    assert_eq!(client.response().unwrap().text(), "lost");
+}

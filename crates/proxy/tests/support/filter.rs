@@ -26,7 +26,8 @@ use weir_plugin::{
 /// `panic_in` (`request`, `response` or `body`). `ask_certificate`: asks clients for a certificate; sets in a request
 /// header how many they have shown. `response_wait` (`time`, `ask`, `talk`, `reply`, `refuse`, `body`): what is waited for
 /// before the response goes on; the port of `ask` and `talk` is in the same object. `repeat_on` (statuses): the call is
-/// sent once more after these, with a header that says so; with `gives_up` it is refused then.
+/// sent once more after these, with a header that says so; with `gives_up` it is refused then. `publish`: sends the path
+/// as an entry to this target (see `log_target`), waits until it is taken, and answers `taken` or `lost`.
 pub struct Puppet;
 
 struct PuppetFilter {
@@ -50,6 +51,7 @@ struct PuppetFilter {
     connector: Option<Arc<Connector>>,
     talk: Option<u16>,
     log: Option<(Arc<LogTarget>, usize)>,
+    publish: Option<Arc<LogTarget>>,
     panic: Option<(String, String)>,
     ask_certificate: bool,
     response_wait: Option<(String, u16)>,
@@ -185,6 +187,7 @@ impl Plugin for Puppet {
             }),
             talk: config["talk"].as_u64().map(|port| port as u16),
             log: super::log_target(&config["log"]),
+            publish: super::log_target(&config["publish"]).map(|(target, _)| target),
             panic: text("panic").map(|path| (path, text("panic_in").unwrap_or_default())),
             ask_certificate: config["ask_certificate"].as_bool().unwrap_or(false),
             response_wait: serde_json::from_value(config["response_wait"].clone()).unwrap_or_default(),
@@ -198,6 +201,26 @@ impl PuppetFilter {
     fn is_to_panic(&self, phase: &str, exchange: &Exchange) -> bool {
         let on = |(path, at): &(String, String)| at == phase && exchange.request.raw_path == path.as_bytes();
         self.panic.as_ref().is_some_and(on)
+    }
+
+    fn published(&self, target: &Arc<LogTarget>, exchange: &mut Exchange) -> Outcome {
+        let Some(delivery) = exchange.filter_state.get_mut::<_, LogDelivery>(self) else {
+            let (receipt, delivery) = log_receipt();
+            exchange.filter_state.put(self, delivery);
+            return Outcome::Publish(Box::new(LogEntry {
+                target: Arc::clone(target),
+                bytes: exchange.request.raw_path.clone(),
+                origin: None,
+                receipt: Some(receipt),
+            }));
+        };
+        match delivery.is_taken() {
+            None => Outcome::Suspend(Suspend::event(delivery.known(), super::TIMEOUT)),
+            Some(is_taken) => {
+                let told = if is_taken { "taken" } else { "lost" };
+                Outcome::Reply(Box::new(Reply::new(200, "text/plain", told)))
+            }
+        }
     }
 
     fn panic_in(&self, phase: &str, exchange: &Exchange) {
@@ -282,6 +305,7 @@ impl Filter for PuppetFilter {
                 target,
                 bytes,
                 origin,
+                receipt: None,
             });
         }
     }
@@ -346,6 +370,9 @@ impl Filter for PuppetFilter {
         {
             exchange.filter_state.put(self, Waited);
             return Outcome::Suspend(Suspend::time(Duration::from_millis(time)));
+        }
+        if let Some(target) = &self.publish {
+            return self.published(target, exchange);
         }
         if let Some(port) = self.ask {
             match exchange.subrequest_response.take() {

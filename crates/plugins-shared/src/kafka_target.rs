@@ -1,4 +1,4 @@
-//! A topic of a Kafka cluster, as configurations describe it.
+//! A topic of a Kafka cluster, as configurations describe it. It opens no connection: the engine does.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -104,7 +104,7 @@ impl KafkaTarget {
     ///
     /// # Errors
     /// Says which field is wrong, and what was expected.
-    pub(super) fn sink(&self) -> Result<LogSink, (&'static str, &'static str)> {
+    pub fn sink(&self) -> Result<LogSink, (&'static str, &'static str)> {
         if self.brokers.is_empty() {
             return Err(("brokers", "expected at least one"));
         }

@@ -1,0 +1,253 @@
+//! `kafka-upstream`: sends each call as a record to a topic of Kafka and answers it, instead of the upstream.
+//!
+//! ```yaml
+//! kafka: {brokers: [{host: kafka.internal}], topic: orders}
+//! ```
+//!
+//! A record is a JSON object with the chosen parts of the call: `method`, `uri` and `uri_args`, `headers`, `body` and
+//! `body_args`. With `wait`, a call is answered when brokers have its record, and refused if they do not take it;
+//! without, it is answered at once, and its record waits with those of other calls.
+//!
+//! Security: with `headers`, what callers are known by reaches the topic.
+
+use crate::call_parts::CallParts;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use weir_model::{Diagnostic, DocPath};
+use weir_plugin::{
+    BuildContext, Exchange, Filter, LogBatching, LogDelivery, LogEntry, LogFraming, LogTarget, Outcome,
+    Phases, Plugin, Refusal, RefusalKind, Reply, Suspend, log_receipt, parse_config,
+};
+use weir_plugins_shared::config_checks::ConfigErrors;
+use weir_plugins_shared::kafka_target::KafkaTarget;
+
+/// The plugin's name.
+const NAME: &str = "kafka-upstream";
+/// Bytes of the records that wait at most.
+const MAX_PENDING_BYTES: usize = 64 << 20;
+/// The most bytes of a body that can be sent.
+const MAX_BODY: usize = 16 << 20;
+
+/// Configuration of `kafka-upstream`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// The topic, and where it is. Each call is a record of its own, whatever `record_each` says.
+    pub kafka: KafkaTarget,
+    /// Whether records have the call's `method`.
+    pub method: bool,
+    /// Whether records have `uri`, with the query, and `uri_args`.
+    pub uri: bool,
+    /// Whether records have `headers`.
+    pub headers: bool,
+    /// Whether records have `body`, and `body_args` if it is a form or JSON. A body that is neither, and no text, is
+    /// encoded in Base64, and `body_base64` is true.
+    pub body: bool,
+    /// Whether calls wait until brokers have their records.
+    pub wait: bool,
+    /// The most bytes of a call's body; calls with a larger one are refused with 413.
+    pub max_body_bytes: usize,
+    /// Records that are sent together at most.
+    pub max_entries: usize,
+    /// Milliseconds that a record waits for further ones; calls that wait do not wait for others.
+    pub delay_ms: u64,
+    /// Records that wait at most; calls that come then are refused if they wait, and else their records are dropped.
+    pub max_pending: usize,
+    /// How often records are sent again at most.
+    pub retries: u32,
+    /// Milliseconds before they are sent again.
+    pub retry_delay_ms: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            kafka: KafkaTarget::default(),
+            method: false,
+            uri: false,
+            headers: false,
+            body: true,
+            wait: true,
+            max_body_bytes: 512 << 10,
+            max_entries: 200,
+            delay_ms: 1_000,
+            max_pending: 50_000,
+            retries: 10,
+            retry_delay_ms: 100,
+        }
+    }
+}
+
+/// The plugin.
+#[derive(Debug)]
+pub struct KafkaUpstream;
+
+impl Plugin for KafkaUpstream {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn config_schema(&self) -> schemars::Schema {
+        schemars::schema_for!(Config)
+    }
+
+    fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
+        let mut config: Config = parse_config(config)?;
+        let mut faults = ConfigErrors::default();
+        if config.max_body_bytes > MAX_BODY {
+            faults.add("max_body_bytes", format!("expected at most {MAX_BODY}"));
+        }
+        if ![config.method, config.uri, config.headers, config.body].contains(&true) {
+            faults.add("body", "expected at least one of method, uri, headers and body");
+        }
+        config.kafka.record_each = true;
+        let sink = match config.kafka.sink() {
+            Ok(sink) => sink,
+            Err((field, message)) => {
+                let path = DocPath::root().field("kafka").field(field);
+                return Err(vec![Diagnostic::error(path, message)]);
+            }
+        };
+        faults.done()?;
+        let timeout = Duration::from_millis(config.kafka.timeout_ms.max(1));
+        let retry_delay = Duration::from_millis(config.retry_delay_ms);
+        let delay = match config.wait {
+            true => Duration::ZERO,
+            false => Duration::from_millis(config.delay_ms),
+        };
+        Ok(Arc::new(RecordFilter {
+            target: Arc::new(LogTarget {
+                sink,
+                joint: LogFraming {
+                    between: "\n",
+                    ..LogFraming::default()
+                },
+                batching: LogBatching {
+                    max_entries: config.max_entries.max(1),
+                    delay,
+                    max_pending: config.max_pending,
+                    max_pending_bytes: MAX_PENDING_BYTES,
+                    retries: config.retries,
+                    retry_for: timeout,
+                    retry_delay,
+                    max_retry_delay: retry_delay,
+                },
+            }),
+            parts: CallParts {
+                method: config.method,
+                headers: config.headers,
+                uri: config.uri,
+                body: config.body,
+                base64_body: true,
+            },
+            wait: config.wait.then_some(timeout.saturating_mul(2)),
+            max_body_bytes: config.max_body_bytes,
+        }))
+    }
+}
+
+/// An instance.
+struct RecordFilter {
+    target: Arc<LogTarget>,
+    parts: CallParts,
+    /// How long calls wait for their records to be taken; `None`: not at all.
+    wait: Option<Duration>,
+    max_body_bytes: usize,
+}
+
+impl RecordFilter {
+    /// The entry of a call, and what becomes of it.
+    fn entry(&self, exchange: &Exchange) -> (LogEntry, LogDelivery) {
+        let (receipt, delivery) = log_receipt();
+        let entry = LogEntry {
+            target: Arc::clone(&self.target),
+            bytes: Value::Object(self.parts.of(&exchange.request, ""))
+                .to_string()
+                .into_bytes(),
+            origin: None,
+            receipt: Some(receipt),
+        };
+        (entry, delivery)
+    }
+
+    /// What becomes of a call whose record is on its way.
+    fn sent(&self, exchange: &mut Exchange, delivery: LogDelivery, waited: bool) -> Outcome {
+        match (delivery.is_taken(), self.wait) {
+            (Some(false), _) => failed("the brokers do not take the record", 502),
+            (Some(true), _) | (None, None) => {
+                let body = r#"{"message":"message sent"}"#;
+                Outcome::Reply(Box::new(Reply::new(200, "application/json; charset=utf-8", body)))
+            }
+            (None, Some(_)) if waited => failed("the brokers do not answer", 504),
+            (None, Some(most)) => {
+                let known = delivery.known();
+                exchange.filter_state.put(
+                    self,
+                    Sent {
+                        delivery,
+                        waited: true,
+                    },
+                );
+                Outcome::Suspend(Suspend::event(known, most))
+            }
+        }
+    }
+}
+
+/// A record that is on its way.
+struct Sent {
+    delivery: LogDelivery,
+    /// Whether the call has waited for it already.
+    waited: bool,
+}
+
+fn failed(reason: &'static str, status: u16) -> Outcome {
+    let kind = RefusalKind::PluginFailed { plugin: NAME, reason };
+    Outcome::Refuse(Box::new(Refusal::with_status(kind, status)))
+}
+
+impl Filter for RecordFilter {
+    fn phases(&self) -> Phases {
+        Phases::REQUEST
+    }
+
+    fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        if let Some(Sent { delivery, waited }) = exchange.filter_state.take(self) {
+            return self.sent(exchange, delivery, waited);
+        }
+        let request = &exchange.request;
+        if self.parts.body && request.body.is_none() && request.has_body {
+            return Outcome::NeedBody {
+                max_bytes: self.max_body_bytes,
+            };
+        }
+        if self.parts.body && is_broken_json(exchange) {
+            let kind = RefusalKind::Answered { plugin: NAME };
+            return Outcome::Refuse(Box::new(Refusal::with_status(kind, 400)));
+        }
+        let (entry, delivery) = self.entry(exchange);
+        let sent = Sent {
+            delivery,
+            waited: false,
+        };
+        exchange.filter_state.put(self, sent);
+        Outcome::Publish(Box::new(entry))
+    }
+}
+
+/// Whether a body says that it is JSON, and is not.
+fn is_broken_json(exchange: &Exchange) -> bool {
+    let request = &exchange.request;
+    let content_type = request.headers.get(b"content-type").unwrap_or_default();
+    let is_json = content_type
+        .get(..16)
+        .is_some_and(|start| start.eq_ignore_ascii_case(b"application/json"));
+    let body = request.body.as_deref().unwrap_or_default();
+    is_json && serde_json::from_slice::<serde::de::IgnoredAny>(body).is_err()
+}
+
+#[cfg(test)]
+mod tests;

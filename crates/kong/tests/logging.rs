@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use weir_kong::{Options, translate};
 use weir_model::{Diagnostic, Model, PluginRef};
+use weir_plugins::kafka_upstream;
 use weir_plugins::logger::{Config, LogFolder};
 use weir_plugins::statsd;
 
@@ -32,6 +33,11 @@ fn catalogue(plugin: &str, config: &Value) -> Value {
                 typed.target.sink(&LogFolder::default(), false).is_ok(),
                 "{plugin}"
             );
+        }
+        "kafka-upstream" => {
+            let typed: kafka_upstream::Config =
+                serde_json::from_value(instance.config.clone()).expect("typed");
+            assert!(typed.kafka.sink().is_ok(), "{plugin}");
         }
         name => {
             assert_eq!(name, "logger");

@@ -8,6 +8,7 @@ use super::render_entity::definition;
 use super::server_names::{ServerNameChange, read_server_names};
 use super::state::Workspace;
 use super::table::foreign_id;
+use super::unfit_config;
 use crate::document::common::PROTOCOLS;
 use crate::document::entity_type::{EntityType, SIGNER_KEYS, entity_type};
 use crate::document::{Key, VaultAuthVault, private_keys};
@@ -201,16 +202,20 @@ fn check_plugin(
         graphql: &Vec::new,
     };
     let made = (definition.translate)(&config, &known);
-    let unfit = made
-        .err()
-        .or_else(|| plugins::missing(definition.name, &config, &known));
-    if is_served && let Some(unfit) = unfit {
-        let place = Location::ROOT;
-        let config = place.field("config");
-        match unfit.field {
-            "" => problems.error(&config, unfit.to_string()),
-            field => problems.error(&config.field(field), unfit.to_string()),
+    let (made, unfit) = match made {
+        Ok(made) => (made, plugins::missing(definition.name, &config, &known)),
+        Err(unfit) => (Value::Null, Some(unfit)),
+    };
+    let place = Location::ROOT.field("config");
+    match unfit.filter(|_| is_served) {
+        Some(unfit) if unfit.field.is_empty() => problems.error(&place, unfit.to_string()),
+        Some(unfit) => problems.error(&place.field(unfit.field), unfit.to_string()),
+        None if is_served && !made.is_null() => {
+            for fault in unfit_config::faults(definition.catalogue_name, &made) {
+                problems.error(&place, format!("{}: {}", fault.path, fault.message));
+            }
         }
+        None => {}
     }
     let protocols = fields.get("protocols");
     let place = Location::ROOT;

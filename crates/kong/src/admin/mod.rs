@@ -40,6 +40,7 @@ mod state;
 mod table;
 mod tags;
 mod takeover;
+mod unfit_config;
 mod unserved;
 mod unserved_paths;
 mod vault_credentials;

@@ -120,7 +120,11 @@ pub fn of(refusal: &Refusal, exchange: &Exchange) -> RenderedMessage {
             RenderedMessage::router("An unexpected error occurred")
         }
         RefusalKind::Answered { .. } | RefusalKind::NotOpen { .. } => {
-            RenderedMessage::server(of_status(refusal.status))
+            RenderedMessage::server(match refusal.status {
+                401 => "Unauthorized",
+                403 => "Forbidden",
+                status => of_status(status),
+            })
         }
         _ => RenderedMessage::server("An unexpected error occurred"),
     }

@@ -79,6 +79,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
             let least = millis(options.min_delay_time);
             (least, millis(options.max_delay_time).max(least))
         }),
+        choice_headers: Some("X-Kong-Mocking-".to_owned()),
         mark: Some("X-Kong-Mocking-Plugin".to_owned()),
     }))
 }

@@ -200,7 +200,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs(
         "openid-connect",
         &[
-            "about 90 of its fields, others are refused by name; sessions are kept in sealed cookies, also with `session_storage: redis`; `ssl_verify` is true by default; tokens of `kong_oauth2` are not known ([openid-connect](plugins/openid-connect.md))",
+            "about 90 of its fields, others are refused by name; sessions are kept in sealed cookies, also with `session_storage: redis`; `ssl_verify` is true by default; tokens of `kong_oauth2` are not known; `client_id` is required but for `bearer` and `userinfo`, and a secret for sessions; 503 while the provider does not say whether a token is good ([openid-connect](plugins/openid-connect.md))",
         ],
     )
     .paid(),

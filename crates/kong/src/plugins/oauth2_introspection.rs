@@ -42,6 +42,7 @@ pub const DEFINITION: Definition = Definition {
 struct Options {
     introspection_url: String,
     authorization_value: String,
+    token_type_hint: Option<String>,
     ttl: f64,
     timeout: u64,
     keepalive: u64,
@@ -78,7 +79,12 @@ fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unsuppo
         introspection_endpoint: Some(config.introspection_url.clone()),
         introspection_authorization: Some(config.authorization_value),
         introspection_seconds: (config.ttl as u64).max(1),
-        bearer_places: vec![TokenSource::Bearer, TokenSource::Query("access_token".into())],
+        bearer_places: vec![
+            TokenSource::Bearer,
+            TokenSource::Query("access_token".into()),
+            TokenSource::Body("access_token".into()),
+        ],
+        introspection_hint: config.token_type_hint.unwrap_or_default(),
         consumer: Some(ConsumerRules {
             claim: vec![config.consumer_by],
             by: vec![ConsumerName::Username],

@@ -178,9 +178,7 @@ impl Options {
             session: self.session(secret.as_deref()),
             scopes: self.scopes.clone().unwrap_or_default(),
             redirect_uri: first(self.redirect_uri.as_ref()),
-            // Without an address of its own, the provider leads back to the path of the call; the state distinguishes
-            // them.
-            redirect_suffix: "/.weir/redirect".into(),
+            redirect_suffix: String::new(),
             pkce: match self.require_proof_key_for_code_exchange {
                 Some(true) => Pkce::Always,
                 Some(false) => Pkce::Never,
@@ -257,6 +255,7 @@ impl Options {
                     TokenSource::Header("x-access-token".into()),
                 ]),
                 "query" => places.push(TokenSource::Query("access_token".into())),
+                "body" => places.push(TokenSource::Body("access_token".into())),
                 "cookie" => places.extend(self.bearer_token_cookie_name.clone().map(TokenSource::Cookie)),
                 _ => {}
             }

@@ -171,3 +171,38 @@ async fn bad_fields_are_refused_in_the_words_of_the_original() {
     assert!(count > 250, "{count} fields");
     assert_none(&found);
 }
+
+/// What the catalogue cannot serve is refused at the write: with it in the store, its calls would be refused.
+#[tokio::test]
+async fn configurations_that_cannot_be_served_are_not_stored() {
+    let conversation = Conversation::open().await;
+    for (plugin, config, part) in [
+        (
+            "openid-connect",
+            json!({"issuer": "nonsense", "client_id": ["c"], "session_secret": "s"}),
+            "discovery",
+        ),
+        ("openid-connect", json!({"issuer": "http://127.0.0.1:1"}), "client_id"),
+        (
+            "oauth2-introspection",
+            json!({"introspection_url": "nonsense", "authorization_value": "Basic eDp5"}),
+            "introspection_endpoint",
+        ),
+        ("opa", json!({"opa_host": "bad host", "opa_path": "/v1/data/d"}), "opa_host"),
+        ("request-callout", json!({"callouts": [{"name": "a", "request": {"url": "nonsense"}}]}), "url"),
+        ("mocking", json!({"api_specification": "nonsense"}), "spec"),
+        (
+            "xml-threat-protection",
+            json!({"checked_content_types": ["zz"]}),
+            "checked_content_types",
+        ),
+    ] {
+        let (status, answer) = put(&conversation, plugin, &config).await;
+        let told = answer["fields"]["config"].to_string();
+        assert!(status == 400 && told.contains(part), "{plugin} {config}: {status} {answer}");
+    }
+    // A secret is not known at the write.
+    let config = json!({"introspection_url": "{vault://env/url}", "authorization_value": "Basic eDp5"});
+    let (status, answer) = put(&conversation, "oauth2-introspection", &config).await;
+    assert_eq!(status, 200, "{answer}");
+}

@@ -5,6 +5,7 @@ use super::client;
 use super::config::{ClientAuth, Method, TokenSource};
 use super::engine::Engine;
 use super::provider::{Provider, Step, TokenSet, good};
+use crate::body_fields::{Field, Form};
 use crate::jose::{Jws, JwsError, KeySet};
 use crate::shared_fetch::SharedKey;
 use base64::Engine as _;
@@ -13,14 +14,20 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
 use weir_flow::expiring::Lifetime;
-use weir_plugin::Exchange;
+use weir_plugin::{Exchange, Request};
 use weir_plugins_shared::http_request::{HttpRequest, HttpServer};
 
 /// Tokens of other grants are renewed so long before they expire.
 const EARLY_S: u64 = 5;
 
+/// An error of RFC 6750 (3.1), or [`UNAVAILABLE`], and words for it.
+pub(super) type TokenFault = (&'static str, &'static str);
+
 /// What a token is, or why it is not good.
-pub(super) type TokenResult = Result<CallTokens, (&'static str, &'static str)>;
+pub(super) type TokenResult = Result<CallTokens, TokenFault>;
+
+/// The provider does not say whether the token is good.
+pub(super) const UNAVAILABLE: &str = "temporarily_unavailable";
 
 /// A token that a call brings.
 pub(super) enum BearerToken {
@@ -103,6 +110,7 @@ impl Engine {
                 TokenSource::Header(name) => request.headers.get(name.as_bytes()).map(Cow::Borrowed),
                 TokenSource::Query(name) => request.query_arg(name.as_bytes()),
                 TokenSource::Cookie(name) => request.cookie(name.as_bytes()).map(Cow::Borrowed),
+                TokenSource::Body(name) => token_in_body(request, name).map(Cow::Owned),
             };
             if let Some(found) = found
                 && let Ok(token) = std::str::from_utf8(&found)
@@ -112,6 +120,17 @@ impl Engine {
             }
         }
         BearerToken::None
+    }
+
+    /// Whether the token may be in a body that is not read yet.
+    pub(super) fn reads_body(&self, exchange: &Exchange) -> bool {
+        let request = &exchange.request;
+        let is_place = |place: &TokenSource| matches!(place, TokenSource::Body(_));
+        request.has_body
+            && request.body.is_none()
+            && self.config.bearer_places.iter().any(is_place)
+            && body_form(request).is_some()
+            && matches!(self.brought(exchange), BearerToken::None)
     }
 
     /// Checks a signed token. `None` if it is not one, and another method may know it.
@@ -125,7 +144,7 @@ impl Engine {
             true => None,
             false => match self.directory.provider(exchange)? {
                 Some(provider) => Some(provider),
-                None => return Ok(Some(Err(("invalid_token", "issuer validation unavailable")))),
+                None => return Ok(Some(Err((UNAVAILABLE, "issuer validation unavailable")))),
             },
         };
         match self.verify(exchange, provider.as_deref(), &jws)? {
@@ -254,7 +273,7 @@ impl Engine {
             }
         };
         let Some(endpoint) = endpoint else {
-            return Ok(Err(("invalid_token", "introspection is not available")));
+            return Ok(Err((UNAVAILABLE, "introspection is not available")));
         };
         let longest_s = self.config.introspection_seconds;
         let parts = [endpoint.as_bytes(), token.as_bytes(), &longest_s.to_be_bytes()];
@@ -278,15 +297,20 @@ impl Engine {
                     .map(|(name, value)| (name.as_str(), value.as_str()))
                     .collect();
                 let mut headers = headers;
-                let auth = match &self.config.introspection_authorization {
+                let mut arguments = vec![("token", &**token)];
+                let hint = self.config.introspection_hint.as_str();
+                arguments.extend(Some(("token_type_hint", hint)).filter(|_| !hint.is_empty()));
+                match &self.config.introspection_authorization {
+                    // It says who asks: nothing else does.
                     Some(value) => {
                         headers.push(("Authorization", value));
-                        ClientAuth::None
+                        client::post_form(&endpoint, arguments, headers, &self.directory.rules)
                     }
-                    None => self.config.introspection_auth.unwrap_or(self.config.client_auth),
-                };
-                let arguments = [("token", &**token), ("token_type_hint", "access_token")];
-                self.post(exchange, &endpoint, auth, &arguments, &headers)
+                    None => {
+                        let auth = self.config.introspection_auth.unwrap_or(self.config.client_auth);
+                        self.post(exchange, &endpoint, auth, &arguments, &headers)
+                    }
+                }
             },
             |exchange| {
                 let answer = good(exchange.subrequest_response.take()?)?;
@@ -305,7 +329,7 @@ impl Engine {
             },
         );
         let Some(described) = found? else {
-            return Ok(Err(("invalid_token", "introspection is not available")));
+            return Ok(Err((UNAVAILABLE, "introspection is not available")));
         };
         let now_s = exchange.unix_ms() / 1_000;
         if !described.is_active {
@@ -327,7 +351,7 @@ impl Engine {
         let provider = self.directory.provider(exchange)?;
         let server = provider.and_then(|it| HttpServer::parse(it.userinfo_endpoint.as_deref()?));
         let Some(server) = server else {
-            return Ok(Err(("invalid_token", "the userinfo endpoint is not available")));
+            return Ok(Err((UNAVAILABLE, "the userinfo endpoint is not available")));
         };
         let seconds = self.config.introspection_seconds;
         let parts = [
@@ -447,6 +471,18 @@ fn kept(tokens: TokenSet, now_s: u64) -> (Arc<TokenSet>, usize, Lifetime) {
     let seconds = until_s.saturating_sub(now_s).saturating_sub(EARLY_S);
     let bytes = tokens.access_token.len() + tokens.id_token.as_ref().map_or(0, String::len) + 200;
     (Arc::new(tokens), bytes, Lifetime::fresh((seconds * 1_000).max(1)))
+}
+
+/// The form of a body that may have fields.
+fn body_form(request: &Request) -> Option<Form> {
+    Form::of(request.headers.get(b"content-type")?)
+}
+
+fn token_in_body(request: &Request, name: &str) -> Option<Vec<u8>> {
+    match body_form(request)?.field(request.body.as_deref()?, name) {
+        Field::One(token) => Some(token),
+        Field::Absent | Field::Several => None,
+    }
 }
 
 fn basic(exchange: &Exchange) -> Option<(String, String)> {

@@ -86,12 +86,10 @@ impl Client {
         headers: &[(&str, &str)],
         (rules, now_s): (&ServerCallRules, u64),
     ) -> Option<Subrequest> {
-        let server = HttpServer::parse(endpoint)?;
         let secret = self.secret.as_deref().unwrap_or_default();
         let mut arguments = arguments.to_vec();
         let (mut authorization, assertion);
         let mut headers = headers.to_vec();
-        headers.push(("Content-Type", "application/x-www-form-urlencoded"));
         match auth {
             ClientAuth::Basic => {
                 // Both are encoded as in a form first (RFC 6749, 2.3.1).
@@ -114,14 +112,7 @@ impl Client {
                 ]);
             }
         }
-        let body = form(arguments);
-        let request = HttpRequest {
-            method: "POST",
-            headers: &headers,
-            body: Some(body.as_bytes()),
-            ..HttpRequest::GET
-        };
-        Some(server.request(request, rules))
+        post_form(endpoint, arguments, headers, rules)
     }
 
     fn assertion(&self, endpoint: &str, now_s: u64) -> Option<String> {
@@ -135,6 +126,25 @@ impl Client {
             "exp": now_s + self.assertion_seconds,
         }))
     }
+}
+
+/// A form for an endpoint, with nothing that proves who the client is but these headers.
+pub(crate) fn post_form(
+    endpoint: &str,
+    arguments: Vec<(&str, &str)>,
+    mut headers: Vec<(&str, &str)>,
+    rules: &ServerCallRules,
+) -> Option<Subrequest> {
+    let server = HttpServer::parse(endpoint)?;
+    headers.push(("Content-Type", "application/x-www-form-urlencoded"));
+    let body = form(arguments);
+    let request = HttpRequest {
+        method: "POST",
+        headers: &headers,
+        body: Some(body.as_bytes()),
+        ..HttpRequest::GET
+    };
+    Some(server.request(request, rules))
 }
 
 /// Reads the answer of a token endpoint (RFC 6749, 5.1).

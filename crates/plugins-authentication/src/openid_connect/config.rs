@@ -49,6 +49,7 @@ pub struct Config {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect_uri: Option<String>,
     /// The text that is appended to the path of a call to form the address to which the provider sends browsers back.
+    /// Empty: browsers come back to the path of the call itself, and are known by the state of their login.
     #[serde(default = "standard_suffix")]
     pub redirect_suffix: String,
     /// Whether logins use PKCE (RFC 7636).
@@ -79,6 +80,9 @@ pub struct Config {
     /// The introspection endpoint; absent: the one that the document names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub introspection_endpoint: Option<String>,
+    /// `token_type_hint` of introspections (RFC 7662, 2.1); empty: none.
+    #[serde(default = "access_token")]
+    pub introspection_hint: String,
     /// Headers of the call that the introspection endpoint gets too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub introspection_headers: Vec<String>,
@@ -186,6 +190,7 @@ impl Config {
             bearer_places: standard_places(),
             public_key: None,
             introspection_endpoint: None,
+            introspection_hint: access_token(),
             introspection_headers: Vec::new(),
             introspection_seconds: one_minute(),
             userinfo: true,
@@ -226,6 +231,10 @@ fn standard_suffix() -> String {
 
 fn standard_places() -> Vec<TokenSource> {
     vec![TokenSource::Bearer]
+}
+
+fn access_token() -> String {
+    "access_token".into()
 }
 
 fn unauthorized() -> u16 {
@@ -406,6 +415,8 @@ pub enum TokenSource {
     Query(String),
     /// A cookie.
     Cookie(String),
+    /// A field of a body that is a form or JSON, of at most 1 MiB.
+    Body(String),
 }
 
 /// The claims that a token must have. Each list has alternatives, of which one must hold; an alternative with blanks

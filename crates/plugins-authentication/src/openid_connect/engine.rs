@@ -40,7 +40,8 @@ pub(super) enum ProviderCall {
     Push,
     Code,
     Userinfo,
-    Revoke,
+    RevokeRefresh,
+    RevokeAccess,
 }
 
 /// What one call has asked, and the answers.

@@ -1,6 +1,6 @@
 //! An instance of `openid-connect` at work: which method recognises the caller, and what becomes of the call.
 
-use super::bearer::{BearerToken, TokenResult};
+use super::bearer::{BearerToken, TokenFault, TokenResult, UNAVAILABLE};
 use super::call_tokens::{CallTokens, InsufficientToken};
 use super::config::{ClientRules, ConsumerRules, Method, Unauthenticated};
 use super::engine::{Engine, NAME, unavailable};
@@ -14,6 +14,8 @@ use weir_plugins_shared::json_schema::Schema;
 
 /// How often the engine may call this filter for one call.
 const MAX_ROUNDS: u8 = 40;
+/// The most bytes of a body that is looked through for a token.
+const MAX_TOKEN_BODY: usize = 1 << 20;
 
 /// An instance of `openid-connect`.
 pub(super) struct OpenIdFilter {
@@ -30,6 +32,11 @@ struct CallState {
     /// The token that it brings, read before headers are removed.
     token: Option<Arc<str>>,
     is_malformed: bool,
+    /// How many of the methods do not recognise the caller. They are not tried again when another one has asked the
+    /// provider: what they have asked may be forgotten by then.
+    tried: usize,
+    /// Why the first of them that says so does not.
+    fault: Option<TokenFault>,
 }
 
 impl Filter for OpenIdFilter {
@@ -45,6 +52,11 @@ impl Filter for OpenIdFilter {
                     self.remove_forged(exchange);
                     return Outcome::Continue;
                 }
+                if self.engine.reads_body(exchange) && exchange.filter_state.ask_for_body(self) {
+                    return Outcome::NeedBody {
+                        max_bytes: MAX_TOKEN_BODY,
+                    };
+                }
                 self.first(exchange)
             }
         };
@@ -52,7 +64,7 @@ impl Filter for OpenIdFilter {
         if call.rounds > MAX_ROUNDS {
             return *unavailable("the provider's answers lead nowhere");
         }
-        match self.run(exchange, &call) {
+        match self.run(exchange, &mut call) {
             Ok(()) => Outcome::Continue,
             Err(outcome) => {
                 exchange.filter_state.put(self, call);
@@ -91,10 +103,12 @@ impl OpenIdFilter {
             rounds: 0,
             token,
             is_malformed,
+            tried: 0,
+            fault: None,
         }
     }
 
-    fn run(&self, exchange: &mut Exchange, call: &CallState) -> Step<()> {
+    fn run(&self, exchange: &mut Exchange, call: &mut CallState) -> Step<()> {
         let engine = &self.engine;
         let has_sessions = engine.sessions.is_some();
         if has_sessions && engine.is_logout(exchange) {
@@ -104,19 +118,15 @@ impl OpenIdFilter {
         if has_sessions && methods.contains(&Method::AuthorizationCode) && engine.is_callback(exchange) {
             return engine.end_login(exchange).and_then(Err);
         }
-        let mut fault = None;
-        for method in methods {
-            let judged = match self.try_method(exchange, call, *method)? {
-                None => continue,
-                Some(Err(words)) => {
-                    fault = fault.or(Some(words));
-                    continue;
-                }
-                Some(Ok(recognised)) => recognised,
-            };
-            return self.accept(exchange, judged);
+        while let Some(method) = methods.get(call.tried) {
+            match self.try_method(exchange, call, *method)? {
+                Some(Ok(recognised)) => return self.accept(exchange, recognised),
+                Some(Err(fault)) => call.fault = call.fault.or(Some(fault)),
+                None => {}
+            }
+            call.tried += 1;
         }
-        self.unrecognised(exchange, call, fault)
+        self.unrecognised(exchange, call)
     }
 
     fn try_method(
@@ -137,18 +147,16 @@ impl OpenIdFilter {
     }
 
     /// None of the methods recognises the caller.
-    fn unrecognised(
-        &self,
-        exchange: &mut Exchange,
-        call: &CallState,
-        fault: Option<(&str, &str)>,
-    ) -> Step<()> {
+    fn unrecognised(&self, exchange: &mut Exchange, call: &CallState) -> Step<()> {
         let engine = &self.engine;
         if self.gate.takes_anybody() {
             return self.reject(exchange, AuthFailure::Missing);
         }
-        if let Some(fault) = fault {
-            return Err(engine.unauthorized(Some(fault)));
+        match call.fault {
+            // The token may be good: its owner is not to throw it away.
+            Some((UNAVAILABLE, reason)) => return Err(unavailable(reason)),
+            Some(fault) => return Err(engine.unauthorized(Some(fault))),
+            None => {}
         }
         let logs_in = engine.config.methods.contains(&Method::AuthorizationCode);
         if call.is_malformed && engine.config.methods.iter().any(|it| is_bearer(*it)) {

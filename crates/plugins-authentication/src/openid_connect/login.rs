@@ -390,17 +390,20 @@ impl Engine {
         };
         let revocation = provider.as_ref().and_then(|it| it.revocation_endpoint.clone());
         if let (true, Some(endpoint), Some(remembered)) = (logout.revoke, &revocation, &remembered) {
-            let token = remembered.tokens.refresh_token.as_ref();
-            let token = token.unwrap_or(&remembered.tokens.access_token);
-            let asked = self.post(
-                exchange,
-                endpoint,
-                self.config.client_auth,
-                &[("token", token)],
-                &[],
-            );
-            // The session ends whether the provider answers or not.
-            let _is_told = self.once(exchange, ProviderCall::Revoke, || asked)?;
+            let tokens = &remembered.tokens;
+            let refresh = tokens.refresh_token.as_deref().unwrap_or_default();
+            for (call, hint, token) in [
+                (ProviderCall::RevokeRefresh, "refresh_token", refresh),
+                (ProviderCall::RevokeAccess, "access_token", &tokens.access_token),
+            ] {
+                if token.is_empty() {
+                    continue;
+                }
+                let arguments = [("token", token), ("token_type_hint", hint)];
+                let asked = self.post(exchange, endpoint, self.config.client_auth, &arguments, &[]);
+                // The session ends whether the provider answers or not.
+                let _is_told = self.once(exchange, call, || asked)?;
+            }
         }
         if let Some(sessions) = &self.sessions {
             match &session {
@@ -444,9 +447,17 @@ impl Engine {
     }
 
     /// Whether a call is a browser that comes back from the provider.
-    pub(super) fn is_callback(&self, exchange: &Exchange) -> bool {
+    pub(super) fn is_callback(&self, exchange: &mut Exchange) -> bool {
+        let now_s = exchange.unix_ms() / 1_000;
         let path = exchange.request.path.as_slice();
         match &self.config.redirect_uri {
+            None if self.config.redirect_suffix.is_empty() => {
+                let request = &exchange.request;
+                let state = request.query_arg(b"state").unwrap_or_default();
+                let state = String::from_utf8_lossy(&state);
+                let pending = self.pending().filter(|_| !state.is_empty());
+                pending.is_some_and(|it| it.find::<Login>(request, &state, now_s).is_some())
+            }
             None => path.ends_with(self.config.redirect_suffix.as_bytes()),
             Some(uri) => {
                 let own = match HttpServer::parse(uri) {
@@ -478,6 +489,7 @@ fn redirect_uri(config: &Config, exchange: &Exchange) -> String {
             let suffix = &config.redirect_suffix;
             match path.strip_suffix(suffix.as_str()) {
                 Some(_) => path.into_owned(),
+                None if suffix.is_empty() => path.into_owned(),
                 None => format!("{}{suffix}", path.trim_end_matches('/')),
             }
         }

@@ -202,9 +202,6 @@ impl Plugin for OpenIdConnect {
 
 /// Tells what is wrong with a configuration.
 fn check(config: &Config, faults: &mut ConfigErrors) {
-    if config.client_id.is_empty() {
-        faults.add("client_id", "expected the client's id");
-    }
     if config.client.is_some() && config.consumer.is_some() {
         faults.add("client", "expected either `client` or `consumer`");
     }
@@ -222,6 +219,10 @@ fn check(config: &Config, faults: &mut ConfigErrors) {
         );
     }
     let asks = uses(Method::AuthorizationCode) || uses(Method::Introspection) || uses(Method::Password);
+    let is_client = |method: &Method| !matches!(method, Method::Bearer | Method::Userinfo | Method::Session);
+    if config.client_id.is_empty() && config.methods.iter().any(is_client) {
+        faults.add("client_id", "expected the client's id");
+    }
     let auths = [Some(config.client_auth), config.introspection_auth];
     let needs = auths.into_iter().flatten().any(bearer::needs_secret)
         && (config.introspection_authorization.is_none() || uses(Method::AuthorizationCode));
@@ -236,8 +237,8 @@ fn check(config: &Config, faults: &mut ConfigErrors) {
     {
         faults.add("redirect_uri", "expected an address or a path");
     }
-    if !config.redirect_suffix.starts_with('/') {
-        faults.add("redirect_suffix", "expected a path");
+    if !config.redirect_suffix.is_empty() && !config.redirect_suffix.starts_with('/') {
+        faults.add("redirect_suffix", "expected a path, or nothing");
     }
     for (field, address) in [
         ("introspection_endpoint", config.introspection_endpoint.as_deref()),

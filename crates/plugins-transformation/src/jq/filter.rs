@@ -102,7 +102,11 @@ impl Filter for JqFilter {
         let Some(work) = &self.response else { return };
         let response = &mut exchange.response;
         let takes_status = work.statuses.is_empty() || work.statuses.contains(&response.status);
-        if !takes_status || !work.takes(&response.headers) {
+        // Without a body there is nothing to run the program on (RFC 9110, 6.4.1).
+        let is_empty = exchange.request.method == b"HEAD"
+            || matches!(response.status, 204 | 304)
+            || response.content_length == Some(0);
+        if is_empty || !takes_status || !work.takes(&response.headers) {
             return;
         }
         if let Some(buffered) = BufferedBody::begin(response, self.max_body_bytes, OversizePolicy::Refuse) {
@@ -117,6 +121,9 @@ struct ResponseWork(Arc<CompiledProgram>);
 
 impl Rewrite for ResponseWork {
     fn rewrite(&mut self, body: Vec<u8>) -> Result<Vec<u8>, Vec<u8>> {
+        if body.is_empty() {
+            return Ok(body);
+        }
         match self.0.run("response", &body) {
             Some(made) => Ok(made),
             None => Err(body),

@@ -110,10 +110,10 @@ fn records_hold_the_chosen_parts() {
 fn calls_end_as_their_records_do() {
     for (wait, is_taken, expected) in [
         (true, Some(true), &["wait", "reply 200"][..]),
-        (true, Some(false), &["wait", "plugin-failed 502"]),
-        (true, None, &["wait", "plugin-failed 504"]),
+        (true, Some(false), &["wait", "plugin_failed 502"]),
+        (true, None, &["wait", "plugin_failed 504"]),
         (false, None, &["reply 200"]),
-        (false, Some(false), &["plugin-failed 502"]),
+        (false, Some(false), &["plugin_failed 502"]),
     ] {
         let (outcome, mut exchange, filter) = first(&config(json!({"wait": wait})), "POST /", &[], Some("a"));
         let Outcome::Publish(entry) = outcome else {

@@ -16,7 +16,15 @@ pub struct ExampleResponse {
     pub status: u16,
     /// Empty: it has no body.
     pub media: String,
-    pub bodies: Vec<Vec<u8>>,
+    pub bodies: Vec<ExampleBody>,
+}
+
+/// A body of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExampleBody {
+    /// Its name among the examples; empty: it has none.
+    pub name: String,
+    pub bytes: Vec<u8>,
 }
 
 impl ExampleResponse {
@@ -62,14 +70,23 @@ pub fn answers(described: &Value, components: &Value, statuses: &[u16]) -> Vec<E
             answers.push(ExampleResponse {
                 status,
                 media: media.clone(),
-                bodies: bodies.into_iter().map(|value| written(&value, is_json)).collect(),
+                bodies: bodies
+                    .into_iter()
+                    .map(|(name, value)| ExampleBody {
+                        name,
+                        bytes: written(&value, is_json),
+                    })
+                    .collect(),
             });
         }
         if !has_content {
             answers.push(ExampleResponse {
                 status,
                 media: String::new(),
-                bodies: vec![Vec::new()],
+                bodies: vec![ExampleBody {
+                    name: String::new(),
+                    bytes: Vec::new(),
+                }],
             });
         }
     }
@@ -85,16 +102,16 @@ fn written(value: &Value, is_json: bool) -> Vec<u8> {
     }
 }
 
-/// The examples of a media type, or a value made of its schema.
-fn values(media: &Value, components: &Value) -> Vec<Value> {
+/// The examples of a media type with their names, or a value made of its schema.
+fn values(media: &Value, components: &Value) -> Vec<(String, Value)> {
     if let Some(example) = media.get("example") {
-        return vec![example.clone()];
+        return vec![(String::new(), example.clone())];
     }
     let examples = media.get("examples").and_then(Value::as_object);
-    let named: Vec<Value> = examples
+    let named: Vec<(String, Value)> = examples
         .into_iter()
         .flatten()
-        .filter_map(|(_, example)| example.get("value").cloned())
+        .filter_map(|(name, example)| Some((name.clone(), example.get("value")?.clone())))
         .take(MAX_EXAMPLES)
         .collect();
     if !named.is_empty() {
@@ -105,7 +122,8 @@ fn values(media: &Value, components: &Value) -> Vec<Value> {
         left: MAX_VALUES,
     };
     let schema = media.get("schema");
-    schema.map(|schema| made.value(schema, 0)).into_iter().collect()
+    let value = schema.map(|schema| (String::new(), made.value(schema, 0)));
+    value.into_iter().collect()
 }
 
 struct Maker<'c> {

@@ -31,6 +31,9 @@ use weir_plugins_shared::config_checks::ConfigErrors;
 const PLUGIN: &str = "openapi-mock";
 const NO_PATH: &str = "Corresponding path and method spec does not exist in API Specification";
 const NO_EXAMPLE: &str = "No examples exist in API specification for this resource with Accept Header";
+const BAD_DELAY: &str = "Invalid value for the delay: expected 0 to 10000 milliseconds";
+/// The longest delay that a caller can choose.
+const MAX_CHOSEN_DELAY_MS: u64 = 10_000;
 /// The longest answer that waits.
 const MAX_DELAY_MS: u64 = 3_600_000;
 
@@ -52,6 +55,10 @@ pub struct Config {
     /// The range of a random delay before the response, in milliseconds; absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<(u64, u64)>,
+    /// The prefix of the request headers by which callers choose: `Status-Code`, `Example-Id` (the name of an example) and
+    /// `Delay` (milliseconds, up to 10,000). Absent: they choose nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub choice_headers: Option<String>,
     /// A header that marks responses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
@@ -66,6 +73,7 @@ impl Default for Config {
             random_status: false,
             random_example: false,
             delay_ms: None,
+            choice_headers: None,
             mark: None,
         }
     }
@@ -95,6 +103,9 @@ impl Plugin for OpenapiMock {
                 format!("expected two numbers up to {MAX_DELAY_MS}, the smaller one first"),
             );
         }
+        if let Some(prefix) = &config.choice_headers {
+            faults.check_name("choice_headers", prefix);
+        }
         if let Some(mark) = &config.mark {
             faults.check_name("mark", mark);
         }
@@ -116,6 +127,7 @@ impl Plugin for OpenapiMock {
                 random_status: config.random_status,
                 random_example: config.random_example,
                 delay_ms: config.delay_ms,
+                choices: config.choice_headers.as_deref().map(ChoiceHeaders::new),
                 mark: config.mark.clone(),
             }
         });
@@ -141,13 +153,44 @@ struct MockFilter {
     random_status: bool,
     random_example: bool,
     delay_ms: Option<(u64, u64)>,
+    choices: Option<ChoiceHeaders>,
     mark: Option<String>,
+}
+
+/// The names of the headers by which callers choose.
+struct ChoiceHeaders {
+    status: String,
+    example: String,
+    delay: String,
+}
+
+impl ChoiceHeaders {
+    fn new(prefix: &str) -> Self {
+        Self {
+            status: format!("{prefix}Status-Code"),
+            example: format!("{prefix}Example-Id"),
+            delay: format!("{prefix}Delay"),
+        }
+    }
 }
 
 /// The answer has waited.
 struct DelayDone;
 
 impl MockFilter {
+    /// The delay that the caller chooses, in milliseconds.
+    fn chosen_delay(&self, exchange: &Exchange) -> Result<Option<u64>, &'static str> {
+        let Some(choices) = &self.choices else {
+            return Ok(None);
+        };
+        let Some(value) = exchange.request.headers.get(choices.delay.as_bytes()) else {
+            return Ok(None);
+        };
+        let number = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+        let is_short = |time: &u64| *time <= MAX_CHOSEN_DELAY_MS;
+        number.filter(is_short).map(Some).ok_or(BAD_DELAY)
+    }
+
     fn reply(&self, exchange: &mut Exchange) -> Result<Reply, &'static str> {
         let request = &exchange.request;
         let path = match request.path_is_decoded {
@@ -167,13 +210,29 @@ impl MockFilter {
         let fitting: Vec<&ExampleResponse> = answers.iter().filter(|it| it.fits(accept.as_deref())).collect();
         let mut statuses: Vec<u16> = fitting.iter().map(|it| it.status).collect();
         statuses.dedup();
-        let status = *statuses
-            .get(pick(statuses.len(), self.random_status))
-            .ok_or(NO_EXAMPLE)?;
+        let chosen = |name: fn(&ChoiceHeaders) -> &str| {
+            let value = request.headers.get(name(self.choices.as_ref()?).as_bytes())?;
+            std::str::from_utf8(value).ok()
+        };
+        let (wanted, example) = (chosen(|it| &it.status), chosen(|it| &it.example));
+        let status = match wanted {
+            Some(wanted) => statuses.iter().find(|it| it.to_string() == wanted),
+            None => statuses.get(pick(statuses.len(), self.random_status)),
+        };
+        let status = *status.ok_or(NO_EXAMPLE)?;
         let of_status: Vec<&&ExampleResponse> = fitting.iter().filter(|it| it.status == status).collect();
         let answer = of_status.first().ok_or(NO_EXAMPLE)?;
-        let place = pick(answer.bodies.len(), self.random_example);
-        let body = answer.bodies.get(place).cloned().unwrap_or_default();
+        let body = match example {
+            Some(name) => Some(
+                answer
+                    .bodies
+                    .iter()
+                    .find(|it| it.name == name)
+                    .ok_or(NO_EXAMPLE)?,
+            ),
+            None => answer.bodies.get(pick(answer.bodies.len(), self.random_example)),
+        };
+        let body = body.map(|it| it.bytes.clone()).unwrap_or_default();
         let mut reply = Reply::new(status, answer.media.clone(), body);
         if let Some(mark) = &self.mark {
             reply = reply.with_header(mark.as_str(), "true");
@@ -188,12 +247,16 @@ impl Filter for MockFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if let Some((least, most)) = self.delay_ms
-            && exchange.filter_state.take::<_, DelayDone>(self).is_none()
-        {
-            exchange.filter_state.put(self, DelayDone);
-            let time = least + exchange.random_u64() % (most - least + 1);
-            return Outcome::Suspend(Suspend::time(Duration::from_millis(time)));
+        if exchange.filter_state.take::<_, DelayDone>(self).is_none() {
+            let time = match self.chosen_delay(exchange) {
+                Ok(chosen) => chosen,
+                Err(message) => return refuse(PLUGIN, 400, message, message),
+            };
+            let random = |(least, most): (u64, u64)| least + exchange.random_u64() % (most - least + 1);
+            if let Some(time) = time.or_else(|| self.delay_ms.map(random)) {
+                exchange.filter_state.put(self, DelayDone);
+                return Outcome::Suspend(Suspend::time(Duration::from_millis(time)));
+            }
         }
         match self.reply(exchange) {
             Ok(reply) => Outcome::Reply(Box::new(reply)),

@@ -109,3 +109,48 @@ fn bad_configurations_are_refused_at_their_place() {
     }
     assert!(build(&OpenapiMock, &example(include_str!("mod.rs"))).is_ok());
 }
+
+#[test]
+fn callers_choose_by_headers_if_they_may() {
+    let (may, may_not) = (
+        json!({"spec": spec(), "choice_headers": "X-Mock-"}),
+        json!({"spec": spec()}),
+    );
+    let missing = format!("refuse {NO_EXAMPLE}");
+    let bad = format!("refuse {BAD_DELAY}");
+    for (config, headers, expected) in [
+        (&may, &[][..], r#"200 {"n":1}"#),
+        (&may, &[("X-Mock-Status-Code", "404")], r#"404 {"e":1}"#),
+        (&may, &[("X-Mock-Example-Id", "two")], r#"200 {"n":2}"#),
+        (&may, &[("X-Mock-Status-Code", "500")], &missing),
+        (&may, &[("X-Mock-Example-Id", "three")], &missing),
+        (&may, &[("X-Mock-Delay", "20")], r#"wait 200 {"n":1}"#),
+        (&may, &[("X-Mock-Delay", "10001")], &bad),
+        (&may, &[("X-Mock-Delay", "soon")], &bad),
+        (
+            &may_not,
+            &[("X-Mock-Status-Code", "404"), ("X-Mock-Delay", "soon")],
+            r#"200 {"n":1}"#,
+        ),
+    ] {
+        let filter = build(&OpenapiMock, config).expect("valid");
+        let mut exchange = exchange();
+        prepare(&mut exchange, "GET /pets", headers);
+        let mut found = String::new();
+        loop {
+            match filter.on_request(&mut exchange) {
+                Outcome::Suspend(_) => found.push_str("wait "),
+                Outcome::Reply(reply) => {
+                    found += &format!("{} {}", reply.status, String::from_utf8_lossy(&reply.body));
+                    break;
+                }
+                Outcome::Refuse(refusal) => {
+                    found += &format!("refuse {}", refusal.message.unwrap_or_default());
+                    break;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(found, expected, "{headers:?}");
+    }
+}

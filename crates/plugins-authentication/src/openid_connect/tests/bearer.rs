@@ -243,6 +243,100 @@ fn a_hundred_calls_with_one_token_cause_one_introspection() {
     assert_eq!(provider.count("/introspect"), 1);
 }
 
+/// Methods are tried one after the other, and each asks the provider once, whether its answer is kept or not.
+#[test]
+fn each_method_asks_the_provider_once() {
+    for (active, sub, seconds, expected) in [
+        (true, "alice", 60, ("continue", 1, 0)),
+        (false, "alice", 60, ("continue", 1, 1)),
+        (false, "alice", 0, ("continue", 1, 1)),
+        (false, "", 60, ("answered 401", 1, 1)),
+        (false, "", 0, ("answered 401", 1, 1)),
+    ] {
+        let provider = FakeProvider::new();
+        *provider.introspection.borrow_mut() = json!({"active": active, "sub": "alice"});
+        *provider.userinfo_sub.borrow_mut() = sub.to_owned();
+        let filter = filter(|config| {
+            config.methods = vec![Method::Bearer, Method::Introspection, Method::Userinfo];
+            config.introspection_seconds = seconds;
+        });
+        let mut opaque = call("GET /", &[("Authorization", "Bearer opaque")]);
+        let outcome = word(&provider.run(&filter, &mut opaque));
+        let asked = (
+            outcome.as_str(),
+            provider.count("/introspect"),
+            provider.count("/me"),
+        );
+        assert_eq!(asked, expected, "{active} {sub:?} {seconds}");
+    }
+}
+
+#[test]
+fn a_token_in_a_body_is_found() {
+    let provider = FakeProvider::new();
+    let token = provider.token(json!({}));
+    let filter = filter(|config| {
+        config.methods = vec![Method::Bearer];
+        config.bearer_places = vec![TokenSource::Bearer, TokenSource::Body("access_token".into())];
+    });
+    let (form, json_type) = ("application/x-www-form-urlencoded", "application/json");
+    for (content_type, body, expected) in [
+        (form, format!("a=1&access_token={token}"), "continue"),
+        (
+            json_type,
+            json!({ "access_token": token }).to_string(),
+            "continue",
+        ),
+        (
+            form,
+            format!("access_token={token}&access_token={token}"),
+            "answered 401",
+        ),
+        (form, "a=1".to_owned(), "answered 401"),
+        ("text/plain", format!("access_token={token}"), "answered 401"),
+    ] {
+        let mut call = call("POST /", &[("Content-Type", content_type)]);
+        call.request.has_body = true;
+        if let Outcome::NeedBody { .. } = filter.on_request(&mut call) {
+            call.request.body = Some(body.clone().into_bytes());
+        }
+        assert_eq!(
+            word(&provider.run(&filter, &mut call)),
+            expected,
+            "{content_type} {body}"
+        );
+    }
+}
+
+/// A value of `Authorization` says who asks: the client's id beside it may be of another client.
+#[test]
+fn introspections_say_no_more_than_is_configured() {
+    for (authorization, hint, expected) in [
+        (Some("Basic eDp5"), "", "token=opaque"),
+        (
+            Some("Basic eDp5"),
+            "access_token",
+            "token=opaque&token_type_hint=access_token",
+        ),
+        (None, "", "token=opaque&client_id=shop"),
+    ] {
+        let filter = filter(|config| {
+            config.methods = vec![Method::Introspection];
+            config.introspection_endpoint = Some("https://id.example/introspect".into());
+            config.introspection_authorization = authorization.map(str::to_owned);
+            config.introspection_hint = hint.to_owned();
+            config.client_auth = ClientAuth::None;
+        });
+        let mut opaque = call("GET /", &[("Authorization", "Bearer opaque")]);
+        let Outcome::Subrequest(asked) = filter.on_request(&mut opaque) else {
+            panic!("the provider is asked");
+        };
+        let message = String::from_utf8_lossy(&asked.message).into_owned();
+        let (_, body) = message.split_once("\r\n\r\n").expect("a message");
+        assert_eq!(body, expected, "{authorization:?} {hint:?}");
+    }
+}
+
 #[test]
 fn calls_are_refused_while_the_provider_is_down() {
     let provider = FakeProvider::new();
@@ -251,7 +345,8 @@ fn calls_are_refused_while_the_provider_is_down() {
     let token = provider.token(json!({}));
     let authorization = format!("Bearer {token}");
     let mut first = call("GET /", &[("Authorization", &authorization)]);
-    assert_eq!(word(&provider.run(&bearer, &mut first)), "answered 401");
+    // The token may be good: the caller is not to throw it away.
+    assert_eq!(word(&provider.run(&bearer, &mut first)), "plugin_failed 503");
     let login = filter(|_| {});
     assert_eq!(
         word(&provider.run(&login, &mut call("GET /", &[]))),
@@ -284,13 +379,13 @@ fn opaque_tokens_are_explained_by_the_provider() {
     assert_eq!(provider.count("/introspect"), 1);
     for (answer, expected) in [
         (json!({"active": false}), "answered 401"),
-        (json!({"active": "true"}), "answered 401"),
+        (json!({"active": "true"}), "plugin_failed 503"),
         (
             json!({"active": true, "exp": NOW_S - 1, "scope": "read"}),
             "answered 401",
         ),
         (json!({"active": true, "scope": "other"}), "answered 403"),
-        (json!([]), "answered 401"),
+        (json!([]), "plugin_failed 503"),
     ] {
         *provider.introspection.borrow_mut() = answer.clone();
         assert_eq!(run(&format!("t {answer}")), expected, "{answer}");

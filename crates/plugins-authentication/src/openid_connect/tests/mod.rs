@@ -119,6 +119,7 @@ impl FakeProvider {
                 "expires_in": self.expires_in.get(),
                 "token_type": "Bearer",
             }),
+            "/me" if self.userinfo_sub.borrow().is_empty() => return None,
             "/me" => json!({"sub": *self.userinfo_sub.borrow(), "email": "a@b"}),
             "/introspect" => self.introspection.borrow().clone(),
             _ => return None,

@@ -92,6 +92,31 @@ fn responses_are_changed_or_replaced() {
     }
 }
 
+/// Responses without a body, such as those to `HEAD`, stay as they are.
+#[test]
+fn empty_bodies_pass() {
+    let filter = build(&Jq, &json!({"response": {"program": ".n"}})).expect("a good configuration");
+    for (method, status, length) in [
+        ("HEAD", 200, Some(17)),
+        ("GET", 204, None),
+        ("GET", 200, Some(0)),
+        ("GET", 200, None),
+    ] {
+        let mut exchange = exchange();
+        exchange.request.method = method.into();
+        exchange.response.status = status;
+        exchange.response.content_length = length;
+        exchange.response.headers = header_fields(&[("Content-Type", "application/json")]);
+        filter.on_response(&mut exchange);
+        let passed = exchange.response.filter_whole(Vec::new());
+        assert_eq!(
+            (exchange.response.status, passed),
+            (status, Vec::new()),
+            "{method} {length:?}"
+        );
+    }
+}
+
 #[test]
 fn configurations_are_checked() {
     assert!(build(&Jq, &example(include_str!("../mod.rs"))).is_ok());

@@ -1,6 +1,7 @@
 //! Rules about examples and defaults: whether their schemas would refuse them.
 
 use super::check_schema::SchemaChecker;
+use super::places::of_parameter;
 use super::values::walk;
 use super::{Context, Rule, rule};
 use crate::finding::Level::Error;
@@ -40,25 +41,32 @@ fn media_examples_3(context: &mut Context<'_>) {
             let content = holder.and_then(|it| it.get("content")).and_then(Value::as_object);
             for (kind, media) in content.into_iter().flatten() {
                 let place = place.field("content").field(kind.as_str());
-                beside(context, &checker, media, &place);
+                beside(context, &checker, media, &|| place.clone());
             }
         }
         let parameters = operation.value.get("parameters").and_then(Value::as_array);
         for parameter in parameters.into_iter().flatten() {
-            beside(context, &checker, parameter, &operation.place.field("parameters"));
+            beside(context, &checker, parameter, &|| {
+                of_parameter(description, operation, parameter)
+            });
         }
     }
 }
 
 /// The example, or the examples, next to a schema.
-fn beside(context: &mut Context<'_>, checker: &SchemaChecker<'_>, holder: &Value, place: &DocPath) {
-    let Some(schema) = holder.get("schema") else {
+fn beside(
+    context: &mut Context<'_>,
+    checker: &SchemaChecker<'_>,
+    holder: &Value,
+    place: &dyn Fn() -> DocPath,
+) {
+    let Some(schema) = holder.get("schema").filter(|_| !context.is_full()) else {
         return;
     };
     if let Some(example) = holder.get("example")
         && let Err(fault) = checker.check(schema, example)
     {
-        context.add(place.field("example"), refused(&fault));
+        context.add(place().field("example"), refused(&fault));
     }
     for (name, example) in holder
         .get("examples")
@@ -69,7 +77,7 @@ fn beside(context: &mut Context<'_>, checker: &SchemaChecker<'_>, holder: &Value
         if let Some(value) = example.get("value")
             && let Err(fault) = checker.check(schema, value)
         {
-            let place = place.field("examples").field(name.as_str()).field("value");
+            let place = place().field("examples").field(name.as_str()).field("value");
             context.add(place, refused(&fault));
         }
     }

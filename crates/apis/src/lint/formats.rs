@@ -92,7 +92,7 @@ fn form_data(context: &mut Context<'_>) {
             )
         });
         if has_form && !takes_forms {
-            context.add(place, "Operations with \"in: formData\" parameter must include \"application/x-www-form-urlencoded\" or \"multipart/form-data\" in their \"consumes\" property.");
+            context.add(place.field("consumes"), "Operations with \"in: formData\" parameter must include \"application/x-www-form-urlencoded\" or \"multipart/form-data\" in their \"consumes\" property.");
         }
     }
 }
@@ -106,7 +106,7 @@ fn discriminator(context: &mut Context<'_>) {
         let Some(field) = text(schema, "discriminator") else {
             continue;
         };
-        let place = at(&["definitions"]).field(name.as_str());
+        let place = at(&["definitions"]).field(name.as_str()).field("discriminator");
         let required = schema.get("required").and_then(Value::as_array);
         if !required.into_iter().flatten().any(|it| it == field) {
             context.add(

@@ -3,7 +3,7 @@
 use super::operations::{parameters_of, text};
 use super::{Context, Rule, rule};
 use crate::finding::Level::{Error, Hint, Warn};
-use crate::openapi::Operation;
+use crate::openapi::{Format, Operation};
 use crate::path_pattern;
 use crate::render::is_served;
 use serde_json::Value;
@@ -58,10 +58,12 @@ fn base_path(context: &mut Context<'_>) {
             let message = format!(
                 "The server's path '{path}' is not the base path '{base}' that the API is published under."
             );
-            context.add(
-                DocPath::root().field("servers").index(index).field("url"),
-                message,
-            );
+            let place = match description.format {
+                // Its servers are made of host, base path and schemes.
+                Format::V2 => DocPath::root().field("basePath"),
+                _ => DocPath::root().field("servers").index(index).field("url"),
+            };
+            context.add(place, message);
         }
     }
 }
@@ -73,13 +75,11 @@ fn path_parameter(context: &mut Context<'_>) {
         let path = &operation.path;
         let mut names = HashSet::new();
         let repeated = parameters_of(path).into_iter().find(|name| !names.insert(*name));
+        let place = || DocPath::root().field("paths").field(path.as_str());
         if let Some(message) = path_pattern::fault(path) {
-            context.add(operation.place.clone(), message);
+            context.add(place(), message);
         } else if let Some(name) = repeated {
-            context.add(
-                operation.place.clone(),
-                format!("The path has the parameter '{name}' twice."),
-            );
+            context.add(place(), format!("The path has the parameter '{name}' twice."));
         }
     }
 }
@@ -121,10 +121,11 @@ fn unused_scheme(context: &mut Context<'_>) {
                 .iter()
                 .any(|it| uses(it.value.get("security")));
         if !is_used {
-            let place = DocPath::root()
-                .field("components")
-                .field("securitySchemes")
-                .field(name.as_str());
+            let place = match description.format {
+                Format::V2 => DocPath::root().field("securityDefinitions"),
+                _ => DocPath::root().field("components").field("securitySchemes"),
+            };
+            let place = place.field(name.as_str());
             context.add(
                 place,
                 format!("No operation asks for the security scheme '{name}'."),
@@ -152,7 +153,7 @@ fn response_without_schema(context: &mut Context<'_>) {
                 if kind.contains("json") && media.get("schema").is_none() {
                     let place = operation.place.field("responses").field(code.as_str());
                     context.add(
-                        place,
+                        place.field("content").field(kind.as_str()),
                         format!("The response {code} as {kind} has no schema: it cannot be checked."),
                     );
                 }

@@ -8,7 +8,9 @@ mod functions;
 mod gateway;
 mod junit;
 mod operations;
+mod places;
 mod ruleset;
+mod structure;
 mod values;
 
 pub(crate) use junit::escaped;
@@ -31,9 +33,14 @@ pub(crate) struct Context<'d> {
 }
 
 impl Context<'_> {
+    /// Whether there is no room for another finding: then its place need not be looked for.
+    pub fn is_full(&self) -> bool {
+        self.findings.len() >= MAX_FINDINGS
+    }
+
     /// Notes a finding of the rule that is being checked.
     pub fn add(&mut self, path: DocPath, message: impl Into<String>) {
-        if self.findings.len() < MAX_FINDINGS {
+        if !self.is_full() {
             self.findings.push(Finding {
                 rule: self.rule.to_owned(),
                 level: self.level,
@@ -91,6 +98,7 @@ fn rules() -> impl Iterator<Item = &'static Rule> {
         .chain(&values::RULES)
         .chain(&examples::RULES)
         .chain(&formats::RULES)
+        .chain(&structure::RULES)
         .chain(&gateway::RULES)
 }
 
@@ -133,6 +141,10 @@ pub fn run(text: &str, description: &Description, ruleset: &Ruleset, options: Op
         };
         (rule.check)(&mut context);
     }
+    for finding in findings.iter_mut().filter(|it| it.position.is_none()) {
+        finding.path = places::written(&description.source, &finding.path);
+    }
+    // They look at the document as it is written.
     ruleset.run_custom(description, &mut findings);
     findings.truncate(MAX_FINDINGS);
     locate(text, &mut findings);

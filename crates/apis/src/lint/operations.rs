@@ -1,5 +1,6 @@
 //! Rules about operations, paths, and their parameters, tags and responses.
 
+use super::places::of_parameter;
 use super::{Context, Rule, optional, rule};
 use crate::finding::Level::{Error, Warn};
 use crate::openapi::{Format, Operation};
@@ -65,7 +66,7 @@ fn own_id(context: &mut Context<'_>) {
     each(context, |it| {
         (!it.has_own_id).then(|| {
             (
-                it.place.clone(),
+                it.place.field("operationId"),
                 "Operation must have \"operationId\".".to_owned(),
             )
         })
@@ -101,14 +102,16 @@ fn description(context: &mut Context<'_>) {
         let message = "Operation \"description\" must be present and non-empty string.";
         text(&it.value, "description")
             .is_none()
-            .then(|| (it.place.clone(), message.to_owned()))
+            .then(|| (it.place.field("description"), message.to_owned()))
     });
 }
 
 fn tags(context: &mut Context<'_>) {
     each(context, |it| {
         let message = "Operation must have non-empty \"tags\" array.";
-        it.tags.is_empty().then(|| (it.place.clone(), message.to_owned()))
+        it.tags
+            .is_empty()
+            .then(|| (it.place.field("tags"), message.to_owned()))
     });
 }
 
@@ -230,18 +233,23 @@ fn path_params(context: &mut Context<'_>) {
             }
         }
         for parameter in declared {
+            if context.is_full() {
+                return;
+            }
             let name = text(parameter, "name").unwrap_or_default();
             if !of_this_path.contains(name) {
                 let message = format!(
                     "Parameter \"{name}\" must be used in path \"{}\".",
                     operation.path
                 );
-                context.add(operation.place.field("parameters"), message);
+                let place = of_parameter(description, operation, parameter);
+                context.add(place.field("name"), message);
             } else if parameter.get("required") != Some(&Value::Bool(true)) {
                 let message = format!(
                     "Path parameter \"{name}\" must have \"required\" property that is set to \"true\"."
                 );
-                context.add(operation.place.field("parameters"), message);
+                let place = of_parameter(description, operation, parameter);
+                context.add(place.field("required"), message);
             }
         }
     }
@@ -313,16 +321,16 @@ fn security_defined_2(context: &mut Context<'_>) {
 }
 
 fn check_parameter_description(context: &mut Context<'_>) {
-    each(context, |it| {
-        let nameless = list(&it.value, "parameters")
-            .iter()
-            .find(|it| text(it, "description").is_none())?;
-        let name = text(nameless, "name").unwrap_or_default();
-        Some((
-            it.place.field("parameters"),
-            format!("Parameter '{name}' should have \"description\"."),
-        ))
-    });
+    let description = context.description;
+    for operation in &description.operations {
+        for parameter in list(&operation.value, "parameters") {
+            if text(parameter, "description").is_none() && !context.is_full() {
+                let name = text(parameter, "name").unwrap_or_default();
+                let place = of_parameter(description, operation, parameter).field("description");
+                context.add(place, format!("Parameter '{name}' should have \"description\"."));
+            }
+        }
+    }
 }
 
 fn parameter_description(context: &mut Context<'_>) {
@@ -340,7 +348,7 @@ fn parameter_description_2(context: &mut Context<'_>) {
 fn host_2(context: &mut Context<'_>) {
     if context.description.format == Format::V2 && text(&context.description.source, "host").is_none() {
         context.add(
-            DocPath::root(),
+            DocPath::root().field("host"),
             "OpenAPI \"host\" must be present and non-empty string.",
         );
     }
@@ -349,7 +357,7 @@ fn host_2(context: &mut Context<'_>) {
 fn schemes_2(context: &mut Context<'_>) {
     if context.description.format == Format::V2 && list(&context.description.source, "schemes").is_empty() {
         context.add(
-            DocPath::root(),
+            DocPath::root().field("schemes"),
             "OpenAPI host \"schemes\" must be present and non-empty array.",
         );
     }
@@ -358,7 +366,7 @@ fn schemes_2(context: &mut Context<'_>) {
 fn servers(context: &mut Context<'_>) {
     if context.description.format != Format::V2 && context.description.servers.is_empty() {
         context.add(
-            DocPath::root(),
+            DocPath::root().field("servers"),
             "OpenAPI \"servers\" must be present and non-empty array.",
         );
     }

@@ -79,12 +79,12 @@ fn findings_have_spectrals_names_and_their_places() {
             "11:7 operation-success-response",
             "16:7 no-script-tags-in-markdown",
             "23:13 oas3-valid-media-example",
-            "25:9 weir-response-without-schema",
+            "28:13 weir-response-without-schema",
             "29:3 path-params",
             "30:5 weir-operation-shadowed",
             "31:7 operation-operationId-unique",
             "34:19 oas3-operation-security-defined",
-            "35:7 path-params",
+            "36:11 path-params",
             "36:68 typed-enum",
             "36:73 duplicated-entry-in-enum",
             "41:5 weir-security-scheme",
@@ -92,6 +92,84 @@ fn findings_have_spectrals_names_and_their_places() {
             "43:5 oas3-unused-component",
         ]
     );
+}
+
+/// Each finding is at the very field that it is about, wherever that is written.
+#[test]
+fn places_are_those_of_the_field() {
+    let v3 = "openapi: 3.0.3\ninfo: {title: A, version: '1'}\n";
+    let v2 = "swagger: '2.0'\ninfo: {title: A, version: '1'}\n";
+    each_finds(&[
+        // Behind references: of a response, of a parameter, of a whole path.
+        (
+            v3,
+            "paths:\n  /a:\n    get: {responses: {200: {$ref: '#/components/responses/r'}}}\ncomponents:\n  responses:\n    r:\n      description: ok\n      content:\n        application/json: {schema: {type: string}, example: 1}",
+            "oas3-valid-media-example",
+            &["11:52"],
+        ),
+        (
+            v3,
+            "paths:\n  /a:\n    parameters:\n      - {name: ok, in: query, schema: {type: string}}\n      - {$ref: '#/components/parameters/p'}\n    get:\n      parameters: [{name: q, in: query, schema: {type: string}, example: 1}]\n      responses: {}\ncomponents:\n  parameters:\n    p: {name: p, in: query, schema: {type: string}, example: 1}",
+            "oas3-valid-media-example",
+            &["9:65", "13:53"],
+        ),
+        (
+            v3,
+            "paths:\n  /a: {$ref: '#/x-shared'}\nx-shared:\n  get:\n    tags: [none]",
+            "operation-tag-defined",
+            &["7:12"],
+        ),
+        (
+            v3,
+            "paths:\n  /a/{id}:\n    get:\n      parameters:\n        - {name: q, in: query}\n        - {name: id, in: path, required: false}\n        - {name: x, in: path, required: true}",
+            "path-params",
+            &["8:32", "9:12"],
+        ),
+        (
+            v3,
+            "paths:\n  /a:\n    get:\n      parameters:\n        - {name: q, in: query, description: x}\n        - {name: r, in: query}\n        - {name: s, in: query, description: ''}",
+            "oas3-parameter-description",
+            &["8:11", "9:32"],
+        ),
+        (
+            v3,
+            "paths:\n  /a{x}{y}:\n    get: {}\n    put: {}",
+            "weir-path-parameter",
+            &["4:3"],
+        ),
+        (
+            "openapi: 3.0.3\n",
+            "info:\n  title: A\n  description: ''\npaths: {}",
+            "info-description",
+            &["4:3"],
+        ),
+        (v3, "servers: []\npaths: {}", "oas3-api-servers", &["3:1"]),
+        (
+            v3,
+            "tags:\n  - name: b\n  - name: a\npaths: {}",
+            "openapi-tags-alphabetical",
+            &["5:5"],
+        ),
+        // What 2.0 writes elsewhere.
+        (
+            v2,
+            "paths: {}\nsecurityDefinitions:\n  k: {type: basic}",
+            "weir-security-scheme",
+            &["5:3"],
+        ),
+        (
+            v2,
+            "paths:\n  /a:\n    post:\n      parameters:\n        - {name: b, in: body, schema: {}}\n        - {name: id, in: path, type: string}",
+            "path-params",
+            &["8:12"],
+        ),
+    ]);
+    let found = told(
+        &format!("{v2}host: a.test\nbasePath: /v1\npaths: {{}}\n"),
+        "rules: {weir-servers-base-path: error}\nextends: [[spectral:oas, 'off']]",
+        Some("/v2"),
+    );
+    assert_eq!(found, ["4:1 weir-servers-base-path"]);
 }
 
 #[test]
@@ -258,7 +336,7 @@ fn rules_of_version_2_find_what_they_are_for() {
             v2,
             "paths: {}\ndefinitions:\n  A: {discriminator: kind, properties: {kind: {type: string}}, required: [kind]}\n  B: {discriminator: kind}",
             "oas2-discriminator",
-            &["6:3", "6:3"],
+            &["6:7", "6:7"],
         ),
         (
             v2,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::HashSet;
 use weir_model::DocPath;
 
-pub(super) const RULES: [Rule; 20] = [
+pub(super) const RULES: [Rule; 18] = [
     rule("info-contact", Warn, contact),
     rule("info-description", Warn, info_description),
     optional("info-license", Warn, license),
@@ -24,8 +24,6 @@ pub(super) const RULES: [Rule; 20] = [
     rule("duplicated-entry-in-enum", Warn, repeated_values),
     rule("typed-enum", Warn, typed_values),
     rule("array-items", Error, array_items),
-    rule("oas3-schema", Error, head),
-    rule("oas2-schema", Error, head_2),
     rule("oas3-server-trailing-slash", Warn, server_slash),
     optional("oas3-server-not-example.com", Warn, server_example),
     rule("oas3-unused-component", Warn, unused),
@@ -80,7 +78,7 @@ fn demand(context: &mut Context<'_>, parent: &[&str], field: &str, message: &str
             _ => true,
         });
     if !is_there {
-        context.add(at(parent), message);
+        context.add(at(parent).field(field), message);
     }
 }
 
@@ -130,7 +128,7 @@ fn contact_properties(context: &mut Context<'_>) {
 fn some_tags(context: &mut Context<'_>) {
     if context.description.tags.is_empty() {
         context.add(
-            DocPath::root(),
+            at(&["tags"]),
             "OpenAPI object must have non-empty \"tags\" array.",
         );
     }
@@ -143,8 +141,9 @@ fn tags_in_order(context: &mut Context<'_>) {
         .iter()
         .map(|tag| text(tag, "name").unwrap_or_default().to_lowercase())
         .collect();
-    if !names.is_sorted() {
-        context.add(at(&["tags"]), "OpenAPI object must have alphabetical \"tags\".");
+    if let Some(before) = names.windows(2).position(|pair| pair[0] > pair[1]) {
+        let place = at(&["tags"]).index(before + 1).field("name");
+        context.add(place, "OpenAPI object must have alphabetical \"tags\".");
     }
 }
 
@@ -169,7 +168,7 @@ fn tag_description(context: &mut Context<'_>) {
     for (index, tag) in description.tags.iter().enumerate() {
         if text(tag, "description").is_none() {
             context.add(
-                at(&["tags"]).index(index),
+                at(&["tags"]).index(index).field("description"),
                 "Tag object must have \"description\".",
             );
         }
@@ -292,43 +291,6 @@ fn array_items(context: &mut Context<'_>) {
     });
     let message = "Schemas with \"type: array\", require a sibling \"items\" field.";
     places.into_iter().for_each(|place| context.add(place, message));
-}
-
-fn check_head(context: &mut Context<'_>) {
-    for field in ["title", "version"] {
-        let message = format!("\"info\" property must have required property \"{field}\".");
-        demand(context, &["info"], field, &message);
-    }
-    let description = context.description;
-    for operation in &description.operations {
-        match operation.value.get("responses") {
-            None if description.format < Format::V3_1 => {
-                context.add(
-                    operation.place.clone(),
-                    "\"responses\" is required in an operation.",
-                );
-            }
-            Some(responses) if !responses.is_object() => {
-                context.add(
-                    operation.place.field("responses"),
-                    "\"responses\" must be an object.",
-                );
-            }
-            _ => {}
-        }
-    }
-}
-
-fn head(context: &mut Context<'_>) {
-    if context.description.format != Format::V2 {
-        check_head(context);
-    }
-}
-
-fn head_2(context: &mut Context<'_>) {
-    if context.description.format == Format::V2 {
-        check_head(context);
-    }
 }
 
 fn each_server(context: &mut Context<'_>, is_wrong: fn(&str) -> bool, message: &str) {

@@ -105,7 +105,7 @@ pub struct Operation {
     pub tags: Vec<String>,
     /// The whole operation: parameters with those of its path, security with that of the document.
     pub value: Value,
-    /// Where it is in the document.
+    /// Where it is in the document; the path's item may be a reference to where it is written.
     pub place: DocPath,
 }
 

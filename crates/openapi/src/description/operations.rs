@@ -85,14 +85,13 @@ struct Reader<'d> {
 
 impl<'d> Reader<'d> {
     fn path(&mut self, path: &str, item: &'d Value, place: &DocPath) {
-        let Ok((item, hops)) = resolve(self.document, item) else {
+        let Ok((item, _)) = resolve(self.document, item) else {
             return;
         };
         for (list, method, operation) in operations_of(item) {
-            let place = match (hops, list) {
-                (0, None) => place.field(method),
-                (0, Some(list)) => place.field(list).field(method),
-                _ => place.clone(),
+            let place = match list {
+                None => place.field(method),
+                Some(list) => place.field(list).field(method),
             };
             let value = self.value(item, operation);
             let own_id = operation.get("operationId").and_then(Value::as_str);

@@ -7,6 +7,7 @@ pub mod access;
 pub mod acme;
 pub mod analytics;
 pub mod api;
+mod at_length;
 pub mod attempt_counter;
 pub mod catalogue;
 mod commit;

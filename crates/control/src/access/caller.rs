@@ -52,6 +52,16 @@ impl Caller {
         }
     }
 
+    /// Whether only the rights of a personal token keep its user from doing this in one of these parts.
+    pub fn is_narrowed(&self, action: Action, scopes: &[Scope]) -> bool {
+        match self {
+            Self::PersonalToken(user, _) => scopes
+                .iter()
+                .any(|scope| allow(&user.rights, action, scope) && !self.can(action, scope)),
+            _ => false,
+        }
+    }
+
     /// The parts in which the caller may do this; everything is a part that contains all others.
     pub fn scopes(&self, action: Action) -> Vec<Scope> {
         let of = |rights: &[Right]| -> Vec<Scope> {
@@ -199,6 +209,13 @@ mod tests {
                 caller.can(action, &scope),
                 expected,
                 "{user:?} {token:?} {action:?} {scope}"
+            );
+            let may_without_token =
+                matches!(&caller, Caller::PersonalToken(user, _) if allow(&user.rights, action, &scope));
+            assert_eq!(
+                caller.is_narrowed(action, std::slice::from_ref(&scope)),
+                may_without_token && !expected,
+                "{token:?} {action:?}"
             );
             let is_in_a_scope = caller.scopes(action).iter().any(|it| it.contains(&scope));
             assert_eq!(

@@ -74,12 +74,13 @@ mod unique_fields;
 mod view;
 mod writing;
 
-pub use apis::Ticker;
+pub use apis::{ENVIRONMENT_KEYS, Ticker};
 pub use delegate::Delegate;
 pub(crate) use fleet::MAX_USED;
 pub use fleet::{DRAINS, GatewayReport, Gateways, PREFIX as REPORTS, ReportResponse, Rollout};
 pub(crate) use history::redact as redact_difference;
 pub use json_body::as_problem;
+pub use operation::KnownQuery;
 pub use precondition::{names, tag_of};
 pub use problem::Problem;
 pub use sending::ListenerOf;

@@ -311,9 +311,14 @@ impl Operation {
 /// Why a caller may not do something there.
 pub fn refusal(caller: &Caller, action: Action, scopes: &[Scope]) -> String {
     let roles = crate::access::Role::that_allow(action).map(crate::access::Role::as_str);
+    // Whoever made the token narrower than the user's own rights looks for the reason there.
+    let with = match caller.is_narrowed(action, scopes) {
+        true => " with this personal token, which was given fewer rights than its user has",
+        false => "",
+    };
     let scopes = scopes.iter().map(ToString::to_string);
     format!(
-        "{} may not do this: it asks for '{}' in {}, which these roles allow: {}",
+        "{} may not do this{with}: it asks for '{}' in {}, which these roles allow: {}",
         caller.name(),
         action.as_str(),
         scopes.collect::<Vec<_>>().join(" or "),
@@ -322,16 +327,24 @@ pub fn refusal(caller: &Caller, action: Action, scopes: &[Scope]) -> String {
 }
 
 /// The names of an operation's query parameters; `None`: it takes any.
-struct KnownQuery(Option<Vec<String>>);
+#[derive(Debug)]
+pub struct KnownQuery(Option<Vec<String>>);
 
 impl KnownQuery {
     fn of(operation: &Operation) -> Self {
-        let names = || operation.query.map_or_else(Vec::new, describe::query_names);
-        Self((!operation.ignores_unknown_parameters).then(names))
+        match operation.ignores_unknown_parameters {
+            true => Self(None),
+            false => Self::of_schema(operation.query),
+        }
+    }
+
+    /// The parameters of a query's schema; without one, none.
+    pub fn of_schema(query: Option<SchemaOf>) -> Self {
+        Self(Some(query.map_or_else(Vec::new, describe::query_names)))
     }
 
     /// The refusal of a query with a parameter that means nothing: what it was to narrow would be answered whole.
-    fn refusal(&self, uri: &Uri) -> Option<Problem> {
+    pub fn refusal(&self, uri: &Uri) -> Option<Problem> {
         let known: Vec<&str> = self.0.as_ref()?.iter().map(String::as_str).collect();
         // What is no query at all is refused by what reads it.
         let Query(given) = Query::<Vec<(String, String)>>::try_from_uri(uri).ok()?;

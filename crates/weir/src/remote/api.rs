@@ -10,8 +10,9 @@ use serde_json::{Map, Value, json};
 use std::path::Path;
 use weir_apis::call_tests::TestReport;
 use weir_apis::lint::{self, Options, Ruleset};
-use weir_apis::{Finding, Level, naming, openapi};
-use weir_control::http::{ClientRequest, Method};
+use weir_apis::openapi::Description;
+use weir_apis::{Finding, Level, naming, openapi, postman};
+use weir_control::http::{ClientRequest, Method, StatusCode};
 
 /// Runs a command.
 pub fn api(args: &ApiArgs) -> CommandOutput {
@@ -197,32 +198,31 @@ fn new(api: &str, file: &Path, version: Option<&str>, on: &OnServer) -> CommandR
     let text = read(file)?;
     let remote = &on.remote;
     // What is wrong with the document is told before an API is made for it.
-    let document = openapi::parse(&text)
-        .map_err(|found| CommandOutput::failed(1, format!("{}: {found}\n", file.display())))?;
+    let Document { value, findings, .. } = Document::read(file, &text)?;
+    if let Err(found) = &findings {
+        return Err(CommandOutput {
+            code: 1,
+            ..unreadable(file, found)
+        });
+    }
     let refuse = |message: &str| CommandOutput::failed(2, format!("weir api: {message}\n"));
     let version = match version {
         Some(version) => version.to_owned(),
-        None => naming::version_of(&document)
+        None => naming::version_of(&value)
             .map_err(|message| refuse(&format!("{message}, or give --api-version")))?
             .ok_or_else(|| refuse("the document has no version in info.version: give --api-version"))?,
     };
-    let known = make(
-        remote,
-        call(
+    let of_api = format!("/api/v1/apis/{}", encoded(api));
+    let is_new = !is_there(remote, &of_api)?;
+    if is_new {
+        make(
             remote,
-            Method::GET,
-            &format!("/api/v1/apis/{}", encoded(api)),
-            None,
-            false,
-        ),
-    );
-    if known.is_err() {
-        let path = format!("/api/v1/apis/{}", encoded(api));
-        make(remote, call(remote, Method::PUT, &path, Some(&json!({})), false))?;
+            call(remote, Method::PUT, &of_api, Some(&json!({})), false),
+        )?;
     }
-    let versions = format!("/api/v1/apis/{}/versions", encoded(api));
+    let versions = format!("{of_api}/versions");
     let one = format!("{versions}/{}", encoded(&version));
-    let exists = make(remote, call(remote, Method::GET, &one, None, false)).is_ok();
+    let exists = !is_new && is_there(remote, &one)?;
     let (method, path) = match exists {
         true => (Method::PUT, one),
         false => (Method::POST, format!("{versions}?version={}", encoded(&version))),
@@ -232,7 +232,20 @@ fn new(api: &str, file: &Path, version: Option<&str>, on: &OnServer) -> CommandR
         ..call(remote, method, &path, None, false)
     }
     .header("content-type", "text/plain");
-    let body = make(remote, upload)?;
+    let body = make(remote, upload).map_err(|refused| match is_new {
+        // An API without a version is what nobody asked for.
+        true => match make(remote, call(remote, Method::DELETE, &of_api, None, false)) {
+            Ok(_) => refused,
+            Err(_) => CommandOutput {
+                stderr: format!(
+                    "{}weir api: the API '{api}' was made and has no version\n",
+                    refused.stderr
+                ),
+                ..refused
+            },
+        },
+        false => refused,
+    })?;
     let verb = if exists { "draft of" } else { "new version" };
     Ok(CommandOutput::succeeded(printed(on, &body, |answer| {
         let count = |field: &str| answer[field].as_array().map_or(0, Vec::len);
@@ -244,6 +257,64 @@ fn new(api: &str, file: &Path, version: Option<&str>, on: &OnServer) -> CommandR
     })))
 }
 
+/// Whether there is something at a path.
+fn is_there(remote: &RemoteArgs, path: &str) -> Result<bool, CommandOutput> {
+    let (status, body) = answer(remote, call(remote, Method::GET, path, None, false))?;
+    match status {
+        StatusCode::NOT_FOUND => Ok(false),
+        status if status.is_success() => Ok(true),
+        status => {
+            let problem = serde_json::from_slice(&body).unwrap_or_default();
+            Err(CommandOutput::failed(1, text::problem(status.as_u16(), &problem)))
+        }
+    }
+}
+
+/// A document of a file, as a server takes it.
+struct Document {
+    value: Value,
+    /// The text: of a Postman collection, that of the OpenAPI document that it becomes.
+    text: String,
+    is_collection: bool,
+    /// The description with what of a collection it does not have; or why it is none.
+    findings: Result<(Description, Vec<Finding>), Vec<Finding>>,
+}
+
+impl Document {
+    fn read(file: &Path, text: &str) -> Result<Self, CommandOutput> {
+        let refuse = |found: &dyn std::fmt::Display| {
+            CommandOutput::failed(1, format!("{}: {found}\n", file.display()))
+        };
+        let value = match openapi::parse(text) {
+            Ok(value) => value,
+            Err(found) => {
+                return Ok(Self {
+                    value: Value::Null,
+                    text: text.to_owned(),
+                    is_collection: false,
+                    findings: Err(vec![found]),
+                });
+            }
+        };
+        if !postman::is_collection(&value) {
+            return Ok(Self {
+                value,
+                text: text.to_owned(),
+                is_collection: false,
+                findings: openapi::read(text).map(|it| (it, Vec::new())),
+            });
+        }
+        let made = postman::convert(&value).map_err(|message| refuse(&message))?;
+        let text = serde_json::to_string_pretty(&made.document).map_err(|error| refuse(&error))?;
+        Ok(Self {
+            findings: openapi::read(&text).map(|it| (it, made.findings)),
+            value: made.document,
+            text,
+            is_collection: true,
+        })
+    }
+}
+
 fn lint(args: &LintArgs) -> CommandResult {
     let text = read(&args.file)?;
     let ruleset = match &args.rules {
@@ -253,8 +324,13 @@ fn lint(args: &LintArgs) -> CommandResult {
     let options = Options {
         base_path: args.base_path.as_deref(),
     };
-    let findings = match openapi::read(&text) {
-        Ok(description) => lint::run(&text, &description, &ruleset, options),
+    let document = Document::read(&args.file, &text)?;
+    let findings = match document.findings {
+        Ok((description, mut findings)) => {
+            openapi::locate(&document.text, &mut findings);
+            findings.extend(lint::run(&document.text, &description, &ruleset, options));
+            findings
+        }
         Err(found) => found,
     };
     let fails = match args.fail_on {
@@ -272,10 +348,16 @@ fn lint(args: &LintArgs) -> CommandResult {
         }
         LintOutput::Junit => lint::junit(&name, &findings, fails),
     };
+    let stderr = match document.is_collection {
+        true => format!(
+            "{name}: a Postman collection: lines and columns are those of the OpenAPI document that it becomes\n"
+        ),
+        false => String::new(),
+    };
     Ok(CommandOutput {
         stdout,
+        stderr,
         code: u8::from(findings.iter().any(|it| it.level <= fails)),
-        ..CommandOutput::default()
     })
 }
 

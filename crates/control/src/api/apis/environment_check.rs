@@ -1,16 +1,11 @@
 //! What is wrong with an environment as it is written: the URLs that callers see, and the plugins before every API's own.
 //! Without this, the first publish would tell. What is stored stays as it is.
 
-use super::library;
+use super::{chains, library};
 use crate::api::{Api, Problem};
 use axum::http::Uri;
-use serde_json::json;
 use std::sync::Arc;
 use weir_apis::entities::Environment;
-use weir_store::Key;
-
-/// The route that the plugins are tried in. It is not stored.
-const ROUTE: &str = "native/routes/weir.chain-of-an-environment";
 
 /// Refuses what is wrong with it, and is not stored so.
 pub async fn check(api: &Arc<Api>, wanted: &Environment) -> Result<(), Problem> {
@@ -32,17 +27,7 @@ pub async fn check(api: &Arc<Api>, wanted: &Environment) -> Result<(), Problem> 
     if wanted.chain.is_empty() || wanted.chain == known.chain {
         return Ok(());
     }
-    let route = json!({
-        "name": ROUTE.rsplit('/').next(),
-        "paths": ["/"],
-        "to": { "respond": { "status": 404 } },
-        "plugins": wanted.chain,
-    });
-    let key = Key::new(ROUTE).map_err(|error| Problem::bad(error.to_string()))?;
-    let checked = api.resources.check(&key, Some(&route)).await;
-    checked
-        .map(|_| ())
-        .map_err(|problem| problem.renamed("plugins", "chain"))
+    chains::check(api, vec![("chain".to_owned(), &wanted.chain)]).await
 }
 
 /// Whether a text is the address of a server, with or without a path.

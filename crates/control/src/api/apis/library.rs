@@ -10,6 +10,8 @@ use weir_store::{Document, Key, Revision};
 
 /// The prefix of the keys of all entities.
 pub const PREFIX: &str = "apis/";
+/// The prefix of the keys of environments.
+pub const ENVIRONMENT_KEYS: &str = "apis/environments/";
 
 /// Changes of documents: what they become; `None`: they go.
 pub type Changes = BTreeMap<Key, Option<Arc<[u8]>>>;
@@ -179,7 +181,7 @@ pub fn product_plan_key(product: &str, plan: &str) -> String {
 }
 
 pub fn environment_key(name: &str) -> String {
-    format!("{PREFIX}environments/{name}")
+    format!("{ENVIRONMENT_KEYS}{name}")
 }
 
 /// The prefix of the webhooks of an application.

@@ -8,10 +8,10 @@
 mod access;
 mod adopting;
 mod approvals;
-mod at_length;
 mod authors;
 mod call_tests;
 mod calls;
+mod chains;
 mod commit;
 mod conflict_search;
 pub(super) mod conflicts;
@@ -52,7 +52,7 @@ pub use calls::operations;
 pub use erasing::{ErasureSummary, erase};
 pub use explaining::{CallerInfo, PlanDiagnosis, diagnose_plans, documents_of_draft};
 pub use guards::alerts as alerts_of_canaries;
-pub use library::{Library, PREFIX};
+pub use library::{ENVIRONMENT_KEYS, Library, PREFIX};
 pub use owned::refuse_owned;
 pub use ticker::Ticker;
 

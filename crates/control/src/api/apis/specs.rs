@@ -1,8 +1,8 @@
 //! Uploaded texts: kept by their hashes, in pieces that every store can hold, and read as descriptions.
 
-use super::at_length::at_length;
 use super::library::{Library, PREFIX};
 use crate::api::Problem;
+use crate::at_length::at_length;
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_apis::lint::{self, Options, Ruleset};
 use weir_apis::openapi::{self, Description};

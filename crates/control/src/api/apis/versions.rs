@@ -1,13 +1,13 @@
 //! Versions of an API: a document uploaded and uploaded again, lint, revisions, differences, export.
 
-use super::at_length::at_length;
 use super::commit::{WriteEffects, now};
 use super::entities::{body_of, parse};
 use super::library::{Library, PREFIX};
-use super::{library, renaming, reviews, specs};
+use super::{chains, library, renaming, reviews, specs};
 use crate::access::Caller;
 use crate::api::precondition::tagged;
 use crate::api::{Api, Problem};
+use crate::at_length::at_length;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::Arc;
 use weir_apis::entities::{
-    Api as ApiEntity, Approval, Component, LineState, LintSummary, Revision as ApiRevision, Subscription,
-    SubscriptionState, Version,
+    Api as ApiEntity, Approval, Component, Draft, LineState, LintSummary, Revision as ApiRevision,
+    Subscription, SubscriptionState, Version,
 };
 use weir_apis::lint::{Options, Ruleset};
 use weir_apis::openapi::{self, Description};
@@ -32,39 +32,72 @@ pub struct NewVersion {
 }
 
 /// A body: fields of a version with the document in `spec`, or the document alone.
-fn upload(text: &str) -> Result<(Value, Option<String>), Problem> {
-    let value = at_length(|| openapi::parse(text)).map_err(|found| specs::unreadable(&[found]))?;
-    let is_document = value.get("openapi").is_some() || value.get("swagger").is_some();
-    if is_document {
-        return Ok((json!({}), Some(text.to_owned())));
-    }
-    if postman::is_collection(&value) {
-        return Ok((json!({}), Some(converted(&value)?)));
-    }
-    let Value::Object(mut fields) = value else {
-        return Err(specs::unreadable(&[Finding::error(
-            openapi::UNREADABLE,
-            Default::default(),
-            "expected an OpenAPI document, or a map with one in 'spec'",
-        )]));
-    };
-    let spec = match fields.remove("spec") {
-        None => None,
-        Some(Value::String(text)) => match at_length(|| openapi::parse(&text)) {
-            Ok(value) if postman::is_collection(&value) => Some(converted(&value)?),
-            _ => Some(text),
-        },
-        Some(value) if postman::is_collection(&value) => Some(converted(&value)?),
-        Some(value) => {
-            Some(serde_json::to_string_pretty(&value).map_err(|error| Problem::bad(error.to_string()))?)
-        }
-    };
-    Ok((Value::Object(fields), spec))
+struct Upload {
+    fields: Value,
+    spec: Option<String>,
+    /// What of a collection the document does not have.
+    findings: Vec<Finding>,
 }
 
-fn converted(collection: &Value) -> Result<String, Problem> {
-    let document = postman::convert(collection).map_err(Problem::bad)?;
-    serde_json::to_string_pretty(&document).map_err(|error| Problem::bad(error.to_string()))
+impl Upload {
+    fn read(text: &str) -> Result<Self, Problem> {
+        let value = at_length(|| openapi::parse(text)).map_err(|found| specs::unreadable(&[found]))?;
+        let is_document = value.get("openapi").is_some() || value.get("swagger").is_some();
+        if is_document {
+            return Ok(Self::of(json!({}), Some(text.to_owned())));
+        }
+        if postman::is_collection(&value) {
+            return Self::converted(json!({}), &value);
+        }
+        let Value::Object(mut fields) = value else {
+            return Err(specs::unreadable(&[Finding::error(
+                openapi::UNREADABLE,
+                Default::default(),
+                "expected an OpenAPI document, or a map with one in 'spec'",
+            )]));
+        };
+        let spec = fields.remove("spec");
+        let fields = Value::Object(fields);
+        match spec {
+            None => Ok(Self::of(fields, None)),
+            Some(Value::String(text)) => match at_length(|| openapi::parse(&text)) {
+                Ok(value) if postman::is_collection(&value) => Self::converted(fields, &value),
+                _ => Ok(Self::of(fields, Some(text))),
+            },
+            Some(value) if postman::is_collection(&value) => Self::converted(fields, &value),
+            Some(value) => Ok(Self::of(fields, Some(pretty(&value)?))),
+        }
+    }
+
+    fn of(fields: Value, spec: Option<String>) -> Self {
+        Self {
+            fields,
+            spec,
+            findings: Vec::new(),
+        }
+    }
+
+    fn converted(fields: Value, collection: &Value) -> Result<Self, Problem> {
+        let mut made = postman::convert(collection).map_err(Problem::bad)?;
+        let text = pretty(&made.document)?;
+        openapi::locate(&text, &mut made.findings);
+        Ok(Self {
+            findings: made.findings,
+            ..Self::of(fields, Some(text))
+        })
+    }
+
+    /// Adds what a collection has lost to what lint has found.
+    fn told_in(&self, mut answer: Value) -> Value {
+        if let Some(findings) = answer["findings"].as_array_mut() {
+            findings.extend(self.findings.iter().map(|it| json!(it)));
+        }
+        answer
+    }
+}
+
+fn pretty(document: &Value) -> Result<String, Problem> {
+    serde_json::to_string_pretty(document).map_err(|error| Problem::bad(error.to_string()))
 }
 
 /// The fields of a draft that a body may change. Those that are left out stay as they are.
@@ -102,6 +135,23 @@ pub struct Edit {
     spec: Option<Value>,
 }
 
+impl Edit {
+    fn has_plugins(&self) -> bool {
+        self.chain.is_some() || self.components.is_some() || self.operations.is_some()
+    }
+}
+
+/// Refuses plugins that an edit brings and that no gateway could serve.
+async fn chains_of(api: &Api, before: &Draft, edit: &Edit) -> Result<(), Problem> {
+    let wanted = Draft {
+        components: edit.components.clone().unwrap_or_default(),
+        operations: edit.operations.clone().unwrap_or_default(),
+        chain: edit.chain.clone().unwrap_or_default(),
+        ..Draft::default()
+    };
+    chains::check(api, chains::of_draft(&wanted, before)).await
+}
+
 pub async fn list(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
     let library = api.library().await?;
     let versions: Vec<Version> = library.list(&format!("{PREFIX}versions/{name}/"))?;
@@ -116,14 +166,15 @@ pub async fn create(
     headers: HeaderMap,
     body: String,
 ) -> Result<Response, Problem> {
-    let (fields, spec) = upload(&body)?;
-    let spec = spec.ok_or_else(|| {
+    let upload = Upload::read(&body)?;
+    let spec = upload.spec.clone().ok_or_else(|| {
         let message = "expected an OpenAPI document, or a map with one in 'spec': there is no text in 'openapi', nor in 'swagger'";
         let found = Finding::error(openapi::UNREADABLE, Default::default(), message);
         specs::unreadable(&[found.at(Position::START)])
     })?;
-    let edit: Edit = parse(&fields)?;
+    let edit: Edit = parse(&upload.fields)?;
     let description = specs::read(&spec)?;
+    chains_of(&api, &Draft::default(), &edit).await?;
     let version = match edit.version.clone().or(new.version) {
         Some(version) => version,
         None => naming::version_of(&json!({ "info": description.info }))
@@ -170,7 +221,7 @@ pub async fn create(
             ))
         })
         .await?;
-    let answer = shown(&written.answer, &spec, &description);
+    let answer = upload.told_in(shown(&written.answer, &spec, &description));
     Ok((StatusCode::CREATED, Json(answer)).into_response())
 }
 
@@ -278,10 +329,16 @@ pub async fn put(
     headers: HeaderMap,
     body: String,
 ) -> Result<Response, Problem> {
-    let (fields, spec) = upload(&body)?;
-    let edit: Edit = parse(&fields)?;
+    let upload = Upload::read(&body)?;
+    let spec = &upload.spec;
+    let edit: Edit = parse(&upload.fields)?;
     let fresh = spec.as_deref().map(specs::read).transpose()?;
     let key = library::version_key(&name, &version);
+    if edit.has_plugins() {
+        // Without a version, the write says so.
+        let known: Option<Version> = api.library().await?.find(&key)?;
+        chains_of(&api, &known.unwrap_or_default().draft, &edit).await?;
+    }
     let written = api
         .manage_document(&caller, &headers, &key, |library| {
             let mut entity = library.version(&name, &version)?;
@@ -296,7 +353,7 @@ pub async fn put(
                 entity.draft.hash(),
             );
             let mut merged = import::MergeResult::default();
-            if let (Some(text), Some(fresh)) = (&spec, &fresh) {
+            if let (Some(text), Some(fresh)) = (spec, &fresh) {
                 merged = import::merge(&entity.draft.operations, &before.operations, &fresh.operations);
                 entity.draft.operations.clone_from(&merged.operations);
                 entity.draft.spec = specs::keep(library, text)?;
@@ -325,7 +382,7 @@ pub async fn put(
         })
         .await?;
     let (entity, text, description, difference, merged) = &written.answer;
-    let mut answer = shown(entity, text, description);
+    let mut answer = upload.told_in(shown(entity, text, description));
     answer["diff"] = difference_json(difference);
     answer["gone"] = json!(merged.gone);
     Ok(written.tagged(Json(answer).into_response()))

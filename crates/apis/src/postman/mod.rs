@@ -1,8 +1,14 @@
 //! A Postman collection (format 2.0 and 2.1) as an OpenAPI document: its requests become operations, its folders tags.
 
+mod auth;
+mod body;
+
+use crate::finding::{Finding, Level};
 use crate::naming::slug;
+use auth::{Requirement, Schemes};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashSet};
+use weir_model::DocPath;
 
 /// The deepest folder that is read.
 const MAX_DEPTH: usize = 32;
@@ -11,6 +17,19 @@ const MAX_URL: usize = 2 << 10;
 const MAX_REPLACEMENTS: usize = 256;
 /// The most requests that are read.
 const MAX_REQUESTS: usize = crate::openapi::MAX_OPERATIONS;
+/// The rule under which it is reported what of a collection the document does not have.
+pub const NOT_TAKEN: &str = "weir-postman";
+/// The most findings about that.
+const MAX_NOT_TAKEN: usize = 100;
+
+/// A collection as a document.
+#[derive(Debug)]
+pub struct Converted {
+    /// The OpenAPI document.
+    pub document: Value,
+    /// What of the collection it does not have. Places are those of the document.
+    pub findings: Vec<Finding>,
+}
 
 /// Whether a value is a Postman collection.
 pub fn is_collection(value: &Value) -> bool {
@@ -24,7 +43,7 @@ pub fn is_collection(value: &Value) -> bool {
 ///
 /// # Errors
 /// What is missing.
-pub fn convert(collection: &Value) -> Result<Value, String> {
+pub fn convert(collection: &Value) -> Result<Converted, String> {
     if !is_collection(collection) {
         return Err(
             "expected a Postman collection of the format 2.0 or 2.1: 'info.schema' says no such thing"
@@ -36,9 +55,18 @@ pub fn convert(collection: &Value) -> Result<Value, String> {
         paths: Map::new(),
         servers: DistinctTexts::default(),
         tags: DistinctTexts::default(),
+        schemes: Schemes::default(),
+        security: None,
+        findings: Vec::new(),
         requests: 0,
     };
-    reader.items(collection, None, 0)?;
+    reader.security = reader.schemes.of(collection);
+    let whole = reader.security.as_ref().and_then(Requirement::value);
+    let above = Above {
+        tag: None,
+        security: reader.security.clone(),
+    };
+    reader.items(collection, &above, 0)?;
     let title = collection
         .pointer("/info/name")
         .and_then(Value::as_str)
@@ -65,7 +93,16 @@ pub fn convert(collection: &Value) -> Result<Value, String> {
     if let Some(text) = description(collection.get("info").unwrap_or(&Value::Null)) {
         document["info"]["description"] = text.into();
     }
-    Ok(document)
+    if !reader.schemes.all.is_empty() {
+        document["components"] = json!({ "securitySchemes": reader.schemes.all });
+    }
+    if let Some(security) = whole {
+        document["security"] = security;
+    }
+    Ok(Converted {
+        document,
+        findings: reader.findings,
+    })
 }
 
 fn variables(collection: &Value) -> BTreeMap<String, String> {
@@ -106,11 +143,21 @@ struct Reader {
     paths: Map<String, Value>,
     servers: DistinctTexts,
     tags: DistinctTexts,
+    schemes: Schemes,
+    /// That of the collection.
+    security: Option<Requirement>,
+    findings: Vec<Finding>,
     requests: usize,
 }
 
+/// What a request has of the folders around it.
+struct Above<'t> {
+    tag: Option<&'t str>,
+    security: Option<Requirement>,
+}
+
 impl Reader {
-    fn items(&mut self, holder: &Value, tag: Option<&str>, depth: usize) -> Result<(), String> {
+    fn items(&mut self, holder: &Value, above: &Above<'_>, depth: usize) -> Result<(), String> {
         if depth > MAX_DEPTH {
             return Err(format!("folders are nested deeper than {MAX_DEPTH}"));
         }
@@ -118,19 +165,23 @@ impl Reader {
             let name = item.get("name").and_then(Value::as_str);
             if item.get("item").is_some() {
                 name.into_iter().for_each(|name| self.tags.add(name));
-                self.items(item, name.or(tag), depth + 1)?;
+                let inner = Above {
+                    tag: name.or(above.tag),
+                    security: self.schemes.of(item).or_else(|| above.security.clone()),
+                };
+                self.items(item, &inner, depth + 1)?;
             } else if let Some(request) = item.get("request") {
                 self.requests += 1;
                 if self.requests > MAX_REQUESTS {
                     return Err(format!("more than {MAX_REQUESTS} requests"));
                 }
-                self.request(name.unwrap_or("request"), request, item, tag);
+                self.request(name.unwrap_or("request"), request, item, above);
             }
         }
         Ok(())
     }
 
-    fn request(&mut self, name: &str, request: &Value, item: &Value, tag: Option<&str>) {
+    fn request(&mut self, name: &str, request: &Value, item: &Value, above: &Above<'_>) {
         let url = match request.get("url").unwrap_or(request) {
             Value::String(url) => url.clone(),
             url => url
@@ -146,24 +197,17 @@ impl Reader {
             .to_lowercase();
         let (server, path, query) = self.split(&url);
         server.iter().for_each(|server| self.servers.add(server));
-        let mut parameters = Vec::new();
-        let segments: Vec<String> = path
-            .split('/')
-            .map(|segment| {
-                let inner = segment.strip_prefix("{{").and_then(|it| it.strip_suffix("}}"));
-                match segment.strip_prefix(':').or(inner) {
-                    Some(name) if !name.is_empty() => {
-                        parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }));
-                        format!("{{{name}}}")
-                    }
-                    _ => segment.to_owned(),
-                }
-            })
-            .collect();
-        let path = segments.join("/");
-        for pair in query.split('&').filter(|it| !it.is_empty()) {
-            let name = pair.split('=').next().unwrap_or_default();
-            parameters.push(json!({ "name": name, "in": "query", "schema": { "type": "string" } }));
+        let (path, parameters) = parameters(&path, &query);
+        let place = DocPath::root()
+            .field("paths")
+            .field(path.as_str())
+            .field(method.as_str());
+        let known = self.paths.get(&path).and_then(|it| it.get(&method));
+        // Of several requests to one operation (examples of it), the first describes it.
+        if let Some(first) = known.and_then(|it| it.get("summary")).and_then(Value::as_str) {
+            let told = format!("The request '{name}' is the same operation as '{first}': it is left out.");
+            self.not_taken(place, told);
+            return;
         }
         let mut operation = json!({
             "operationId": slug(name),
@@ -176,16 +220,32 @@ impl Reader {
         if let Some(text) = description(request) {
             operation["description"] = text.into();
         }
-        if let Some(tag) = tag {
+        if let Some(tag) = above.tag {
             operation["tags"] = json!([tag]);
         }
-        if let Some(body) = body(request) {
+        if let Some(body) = body::of_request(request) {
             operation["requestBody"] = body;
         }
-        let known = self.paths.entry(path).or_insert_with(|| json!({}));
-        // Of several requests to one operation (examples of it), the first describes it.
-        if known.get(&method).is_none() {
-            known[method] = operation;
+        let security = self.schemes.of(request).or_else(|| above.security.clone());
+        if let Some(Requirement::Unknown(kind)) = &security {
+            let told = format!(
+                "OpenAPI has no words for the auth '{kind}' of '{name}', or its addresses are missing: it is left out."
+            );
+            self.not_taken(place, told);
+        }
+        let security = security.as_ref().and_then(Requirement::value);
+        if security != self.security.as_ref().and_then(Requirement::value) {
+            operation["security"] = security.unwrap_or_else(|| json!([]));
+        }
+        self.paths.entry(path).or_insert_with(|| json!({}))[method] = operation;
+    }
+
+    fn not_taken(&mut self, place: DocPath, message: String) {
+        if self.findings.len() < MAX_NOT_TAKEN {
+            self.findings.push(Finding {
+                level: Level::Warn,
+                ..Finding::error(NOT_TAKEN, place, message)
+            });
         }
     }
 
@@ -229,6 +289,36 @@ impl Reader {
     }
 }
 
+/// The path as OpenAPI writes it, and the parameters of path and query.
+fn parameters(path: &str, query: &str) -> (String, Vec<Value>) {
+    let mut parameters = Vec::new();
+    let mut known = HashSet::new();
+    let segments: Vec<String> = path
+        .split('/')
+        .map(|segment| {
+            let inner = segment.strip_prefix("{{").and_then(|it| it.strip_suffix("}}"));
+            match segment.strip_prefix(':').or(inner) {
+                Some(name) if !name.is_empty() => {
+                    if known.insert(name) {
+                        parameters.push(json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }));
+                    }
+                    format!("{{{name}}}")
+                }
+                _ => segment.to_owned(),
+            }
+        })
+        .collect();
+    let mut known = HashSet::new();
+    for pair in query.split('&').filter(|it| !it.is_empty()) {
+        let name = pair.split('=').next().unwrap_or_default();
+        // A name that is there twice takes several values.
+        if known.insert(name) {
+            parameters.push(json!({ "name": name, "in": "query", "schema": { "type": "string" } }));
+        }
+    }
+    (segments.join("/"), parameters)
+}
+
 fn responses(item: &Value) -> Value {
     let mut made = Map::new();
     for response in item
@@ -239,41 +329,18 @@ fn responses(item: &Value) -> Value {
     {
         let code = response.get("code").and_then(Value::as_u64).unwrap_or(200);
         let name = response.get("name").and_then(Value::as_str).unwrap_or("Answer");
-        made.entry(code.to_string())
-            .or_insert_with(|| json!({ "description": name }));
+        made.entry(code.to_string()).or_insert_with(|| {
+            let mut made = json!({ "description": name });
+            if let Some(content) = body::of_response(response) {
+                made["content"] = content;
+            }
+            made
+        });
     }
     if made.is_empty() {
         made.insert("default".to_owned(), json!({ "description": "Answer" }));
     }
     Value::Object(made)
-}
-
-fn body(request: &Value) -> Option<Value> {
-    let body = request.get("body")?;
-    let fields = |name: &str| -> Value {
-        let list = body.get(name).and_then(Value::as_array);
-        let names = list
-            .into_iter()
-            .flatten()
-            .filter_map(|it| it.get("key")?.as_str());
-        let properties: Map<String, Value> = names
-            .map(|it| (it.to_owned(), json!({ "type": "string" })))
-            .collect();
-        json!({ "schema": { "type": "object", "properties": properties } })
-    };
-    let (kind, media) = match body.get("mode").and_then(Value::as_str)? {
-        "raw" => {
-            let text = body.get("raw").and_then(Value::as_str).unwrap_or_default();
-            match serde_json::from_str::<Value>(text) {
-                Ok(example) => ("application/json", json!({ "example": example })),
-                Err(_) => ("text/plain", json!({ "example": text })),
-            }
-        }
-        "urlencoded" => ("application/x-www-form-urlencoded", fields("urlencoded")),
-        "formdata" => ("multipart/form-data", fields("formdata")),
-        _ => return None,
-    };
-    Some(json!({ "content": { kind: media } }))
 }
 
 #[cfg(test)]
@@ -290,14 +357,21 @@ mod tests {
                 {"name": "Orders", "item": [
                     {"name": "List orders", "request": {"method": "GET", "url": {"raw": "{{base}}/orders?limit=5&page=1"}}},
                     {"name": "Make an order", "request": {"method": "POST", "url": "{{base}}/orders", "body": {"mode": "raw", "raw": "{\"n\":1}"}},
-                        "response": [{"name": "Created", "code": 201}]},
+                        "response": [{"name": "Created", "code": 201, "body": "{\"id\":7}"}]},
                 ]},
                 {"name": "One order", "request": {"method": "GET", "url": {"raw": "{{base}}/orders/:id"}}},
                 {"name": "Again", "request": {"method": "GET", "url": {"raw": "{{base}}/orders/:id"}}},
                 {"name": "Plain", "request": "https://other.test"},
             ],
         });
-        let document = convert(&collection).expect("a document");
+        let Converted { document, findings } = convert(&collection).expect("a document");
+        let told: Vec<String> = findings.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            [
+                "1:1: warning: The request 'Again' is the same operation as 'One order': it is left out. (weir-postman) at paths./v1/orders/{id}.get"
+            ]
+        );
         let description = from_value(document.clone()).expect("a description");
         let told: Vec<String> = description
             .operations
@@ -326,6 +400,63 @@ mod tests {
             "Created"
         );
         assert_eq!(document["paths"]["/v1/orders"]["get"]["tags"], json!(["Orders"]));
+        let post = &document["paths"]["/v1/orders"]["post"];
+        for (pointer, expected) in [
+            (
+                "/requestBody/content/application~1json/schema/properties/n/type",
+                json!("integer"),
+            ),
+            ("/requestBody/content/application~1json/example", json!({"n": 1})),
+            (
+                "/responses/201/content/application~1json/example",
+                json!({"id": 7}),
+            ),
+        ] {
+            assert_eq!(post.pointer(pointer), Some(&expected), "{pointer}");
+        }
+    }
+
+    /// A request has the auth of its folder, and a folder that of the collection.
+    #[test]
+    fn auth_becomes_security() {
+        let bearer = json!({"type": "bearer", "bearer": [{"key": "token", "value": "{{token}}"}]});
+        let collection = json!({
+            "info": {"name": "Shop", "schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"},
+            "auth": {"type": "apikey", "apikey": [{"key": "key", "value": "X-Key"}, {"key": "value", "value": "s3cret"}]},
+            "item": [
+                {"name": "a", "request": "https://a.test/a"},
+                {"name": "b", "request": {"url": "https://a.test/b", "auth": {"type": "noauth"}}},
+                {"name": "f", "auth": bearer, "item": [
+                    {"name": "c", "request": "https://a.test/c"},
+                    {"name": "d", "request": {"url": "https://a.test/d", "auth": {"type": "basic"}}},
+                    {"name": "e", "request": {"url": "https://a.test/e", "auth": {"type": "hawk"}}},
+                ]},
+            ],
+        });
+        let Converted { document, findings } = convert(&collection).expect("a document");
+        assert_eq!(document["security"], json!([{"apikey": []}]));
+        assert_eq!(
+            document["components"]["securitySchemes"],
+            json!({
+                "apikey": {"type": "apiKey", "in": "header", "name": "X-Key"},
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "basic": {"type": "http", "scheme": "basic"},
+            })
+        );
+        let of = |path: &str| document["paths"][path]["get"].get("security").cloned();
+        assert_eq!(of("/a"), None);
+        assert_eq!(of("/b"), Some(json!([])));
+        assert_eq!(of("/c"), Some(json!([{"bearer": []}])));
+        assert_eq!(of("/d"), Some(json!([{"basic": []}])));
+        assert_eq!(of("/e"), Some(json!([])));
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert!(findings[0].message.contains("'hawk' of 'e'"), "{findings:?}");
+        let text = document.to_string();
+        assert!(!text.contains("s3cret"), "{text}");
+        // What is made of a collection is as OpenAPI has it.
+        let description = from_value(document).expect("a description");
+        let found = crate::lint::run(&text, &description, &Default::default(), Default::default());
+        assert!(found.iter().all(|it| it.rule != "oas3-schema"), "{found:?}");
     }
 
     #[test]
@@ -348,7 +479,7 @@ mod tests {
             "info": {"schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"},
             "variable": variables, "item": [{"name": "a", "request": url}],
         });
-        let document = convert(&collection).expect("a document");
+        let document = convert(&collection).expect("a document").document;
         let paths = document["paths"].as_object().expect("paths");
         paths.keys().next().expect("a path").clone()
     }

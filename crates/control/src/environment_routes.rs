@@ -3,14 +3,14 @@
 //!
 //! **What it is not**: it compiles nothing, and says of no route who may store it.
 
+use crate::at_length::at_length;
 use crate::follow::StateHandle;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, OnceLock};
 use weir_dialect::{
-    Dialect, DialectName, DialectSet, ENVIRONMENTS, IncrementalModel, OtherRoutes, Replica, ReplicaState,
-    RouteOwner,
+    Dialect, DialectName, DialectSet, ENVIRONMENTS, OtherRoutes, Replica, ReplicaState, RouteOwner,
 };
-use weir_model::{Model, RouteMatch, StreamRoute};
+use weir_model::{RouteMatch, StreamRoute};
 use weir_store::{Document, Key, Revision, Store, StoreError};
 
 /// The routes and server names of all dialects: those that this process serves, and those of all other environments.
@@ -35,7 +35,7 @@ impl RoutesOfAllEnvironments {
         let others = OtherEnvironments {
             dialect: dialects.get(DialectName::NATIVE).cloned(),
             served: dialects.environment_prefixes().into(),
-            models: Mutex::default(),
+            environments: BTreeMap::new(),
         };
         Ok(Self {
             served,
@@ -44,28 +44,33 @@ impl RoutesOfAllEnvironments {
         })
     }
 
-    /// Whether `is_it` holds for the model of another environment, which is asked with whose its routes are.
-    fn any_model(&self, own: DialectName, mut is_it: impl FnMut(&Model, RouteOwner<'_>) -> bool) -> bool {
-        let others = self.others.state();
-        let Some(dialect) = others.dialect.as_ref().filter(|it| it.name() != own) else {
-            return false;
+    /// Whether `is_it` holds for the routes of another environment, which is asked with whose they are. Making them takes its
+    /// time, and so does looking through them: neither keeps what follows the store waiting, nor a thread that answers calls.
+    fn any_environment(
+        &self,
+        own: DialectName,
+        mut is_it: impl FnMut(&EnvironmentRoutes, RouteOwner<'_>) -> bool,
+    ) -> bool {
+        let (dialect, environments): (_, Vec<EnvironmentDocuments>) = {
+            let others = self.others.state();
+            let Some(dialect) = others.dialect.clone().filter(|it| it.name() != own) else {
+                return false;
+            };
+            (dialect, others.environments.values().cloned().collect())
         };
         let place = |name| self.order.iter().position(|it| *it == name);
         let owner = RouteOwner {
             workspace: dialect.workspace_for_others(),
             is_behind: place(dialect.name()) > place(own),
         };
-        let mut models = others.models();
-        models.values_mut().any(|it| is_it(it.model(), owner))
+        at_length(|| environments.iter().any(|it| is_it(it.routes(&*dialect), owner)))
     }
 }
 
 impl OtherRoutes for RoutesOfAllEnvironments {
     fn any(&self, own: DialectName, visit: &mut dyn FnMut(&[RouteMatch], RouteOwner<'_>) -> bool) -> bool {
         self.served.any(own, visit)
-            || self.any_model(own, |model, owner| {
-                model.routes.iter().any(|it| visit(&it.matches, owner))
-            })
+            || self.any_environment(own, |it, owner| it.matches.iter().any(|it| visit(it, owner)))
     }
 
     fn any_stream(
@@ -74,16 +79,13 @@ impl OtherRoutes for RoutesOfAllEnvironments {
         visit: &mut dyn FnMut(&StreamRoute, RouteOwner<'_>) -> bool,
     ) -> bool {
         self.served.any_stream(own, visit)
-            || self.any_model(own, |model, owner| {
-                model.stream_routes.iter().any(|it| visit(it, owner))
-            })
+            || self.any_environment(own, |it, owner| it.streams.iter().any(|it| visit(it, owner)))
     }
 
     fn any_server_names(&self, own: DialectName, visit: &mut dyn FnMut(&[String], &str) -> bool) -> bool {
         self.served.any_server_names(own, visit)
-            || self.any_model(own, |model, owner| {
-                let mut certificates = model.certificates.iter();
-                certificates.any(|it| visit(&it.names, owner.workspace))
+            || self.any_environment(own, |it, owner| {
+                it.server_names.iter().any(|it| visit(it, owner.workspace))
             })
     }
 
@@ -99,13 +101,7 @@ struct OtherEnvironments {
     /// What the keys of documents begin with that are served here.
     served: Arc<[String]>,
     /// By what the keys of an environment's documents begin with.
-    models: Mutex<BTreeMap<String, EnvironmentModel>>,
-}
-
-impl OtherEnvironments {
-    fn models(&self) -> MutexGuard<'_, BTreeMap<String, EnvironmentModel>> {
-        self.models.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    environments: BTreeMap<String, EnvironmentDocuments>,
 }
 
 impl std::fmt::Debug for OtherEnvironments {
@@ -116,16 +112,35 @@ impl std::fmt::Debug for OtherEnvironments {
     }
 }
 
-/// The documents of an environment. Their model is made when it is asked for.
-struct EnvironmentModel {
-    documents: Box<dyn IncrementalModel>,
-    /// `None`: they have changed since.
-    model: Option<Model>,
+/// The documents of an environment, by the rests of their keys. Their texts are those that the store gave.
+#[derive(Clone, Default)]
+struct EnvironmentDocuments {
+    documents: Arc<BTreeMap<String, Arc<[u8]>>>,
+    /// Made when they are asked for. A change brings a new one.
+    routes: Arc<OnceLock<EnvironmentRoutes>>,
 }
 
-impl EnvironmentModel {
-    fn model(&mut self) -> &Model {
-        self.model.get_or_insert_with(|| self.documents.model().0)
+/// Which calls the routes of an environment take, without what becomes of those calls.
+struct EnvironmentRoutes {
+    matches: Vec<Vec<RouteMatch>>,
+    streams: Vec<StreamRoute>,
+    server_names: Vec<Vec<String>>,
+}
+
+impl EnvironmentDocuments {
+    fn routes(&self, dialect: &dyn Dialect) -> &EnvironmentRoutes {
+        self.routes.get_or_init(|| {
+            let mut documents = dialect.incremental_model();
+            for (key, value) in &*self.documents {
+                documents.apply(key, Some(value));
+            }
+            let (model, _) = documents.model();
+            EnvironmentRoutes {
+                matches: model.routes.iter().map(|it| it.matches.clone()).collect(),
+                streams: model.stream_routes.clone(),
+                server_names: model.certificates.iter().map(|it| it.names.clone()).collect(),
+            }
+        })
     }
 }
 
@@ -134,7 +149,7 @@ impl ReplicaState for OtherEnvironments {
         Self {
             dialect: self.dialect.clone(),
             served: Arc::clone(&self.served),
-            models: Mutex::default(),
+            environments: BTreeMap::new(),
         }
     }
 
@@ -143,22 +158,21 @@ impl ReplicaState for OtherEnvironments {
         if self.served.iter().any(|prefix| key.starts_with(prefix)) {
             return;
         }
-        let Some((dialect, (prefix, rest))) = self
-            .dialect
-            .as_ref()
-            .and_then(|dialect| Some((dialect, parts(key, dialect.prefix())?)))
-        else {
+        let dialect = self.dialect.as_ref().map(|it| it.prefix());
+        let Some((prefix, rest)) = dialect.and_then(|it| parts(key, it)) else {
             return;
         };
-        let models = self.models.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let environment = models
-            .entry(prefix.to_owned())
-            .or_insert_with(|| EnvironmentModel {
-                documents: dialect.incremental_model(),
-                model: None,
-            });
-        environment.documents.apply(rest, document.map(|it| &*it.value));
-        environment.model = None;
+        let environment = self.environments.entry(prefix.to_owned()).or_default();
+        let documents = Arc::make_mut(&mut environment.documents);
+        match document {
+            Some(document) => documents.insert(rest.to_owned(), Arc::clone(&document.value)),
+            None => documents.remove(rest),
+        };
+        if documents.is_empty() {
+            self.environments.remove(prefix);
+        } else {
+            environment.routes = Arc::default();
+        }
     }
 
     fn note(&mut self, _revision: Revision, _has_changed: bool) {}
@@ -177,6 +191,41 @@ fn parts<'k>(key: &'k str, dialect: &str) -> Option<(&'k str, &'k str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What asks has the documents of the moment in which it asked: what follows the store goes on meanwhile.
+    #[test]
+    fn routes_are_made_of_what_is_there_and_only_once() {
+        let dialect: Arc<dyn Dialect> = Arc::new(weir_native::NativeDialect);
+        let mut others = OtherEnvironments {
+            dialect: Some(Arc::clone(&dialect)),
+            served: ["env/test/native/".to_owned()].into(),
+            environments: BTreeMap::new(),
+        };
+        let mut put = |key: &str, paths: Option<&str>| {
+            let name = key.rsplit('/').next();
+            let key = Key::new(key).expect("a key");
+            let document = paths.map(|path| Document {
+                key: key.clone(),
+                value: serde_json::json!({"name": name, "paths": [path], "to": {"respond": {"status": 204}}})
+                    .to_string()
+                    .into_bytes()
+                    .into(),
+                created: Revision(1),
+                modified: Revision(1),
+            });
+            others.apply(&key, document.as_ref());
+            others.environments.values().cloned().collect::<Vec<_>>()
+        };
+        assert!(put("env/test/native/routes/r", Some("/served")).is_empty());
+        let first = put("env/prod/native/routes/r", Some("/a"));
+        let made: *const EnvironmentRoutes = first[0].routes(&*dialect);
+        assert!(std::ptr::eq(made, first[0].routes(&*dialect)), "made once");
+        let second = put("env/prod/native/routes/s", Some("/b"));
+        assert_eq!(first[0].routes(&*dialect).matches.len(), 1);
+        assert_eq!(second[0].routes(&*dialect).matches.len(), 2);
+        put("env/prod/native/routes/r", None);
+        assert!(put("env/prod/native/routes/s", None).is_empty());
+    }
 
     #[test]
     fn keys_are_cut_behind_the_environment_and_the_dialect() {

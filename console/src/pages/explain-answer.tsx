@@ -144,6 +144,7 @@ export function Answer({ explained }: { explained: Explained }) {
   return (
     <>
       <End explained={explained} />
+      {explained.note && <p className="note warn">{explained.note}</p>}
       <div className="halves">
         <RouteCard explained={explained} />
         <Plugins steps={explained.plugins} />

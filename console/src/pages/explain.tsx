@@ -150,7 +150,7 @@ export default function Explain() {
         </section>
       </div>
       {logged.data && <Logged call={logged.data} />}
-      {asked.url !== '' && <SendCall asked={asked} explained={wanted === key ? explained.data : undefined} isNow={against === 'now'} />}
+      {asked.url !== '' && explained.data?.note === undefined && <SendCall asked={asked} explained={wanted === key ? explained.data : undefined} isNow={against === 'now'} />}
       {explained.error && (isAbsent ? <p className="note warn">This Weir cannot explain calls through its API. The command `weir explain` does.</p> : <Failure error={explained.error} onRetry={() => void explained.refetch()} />)}
       {asked.url !== '' && explained.data === undefined && !explained.error && <div className="skeleton tall" aria-busy="true" />}
       {explained.data && !explained.error && (

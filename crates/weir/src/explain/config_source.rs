@@ -4,17 +4,20 @@ use crate::args::{ConfigSourceArgs, RouterArgs};
 use crate::dialects;
 use crate::load::{Finding, Loaded};
 use anyhow::Context;
+use serde_json::Value;
 use std::sync::Arc;
+use weir_control::api::ENVIRONMENT_KEYS;
 use weir_control::follow::{
     ControlSource, DialectModels, OpenStore, SkippedResource, Source, SourceEvent, StoreSource,
     compile_reduced, is_served, open_store,
 };
+use weir_control::http::{ClientRequest, StatusCode};
 use weir_control::secrets::{Cache, Policy, Secrets};
-use weir_dialect::{DialectSet, SkippedDocument};
+use weir_dialect::{DEFAULT_ENVIRONMENT, DialectSet, SkippedDocument};
 use weir_model::Severity;
 use weir_snapshot::PersistentState;
-use weir_store::Key;
 use weir_store::seal::SealingKeys;
+use weir_store::{Key, Store};
 
 /// The source of a configuration.
 pub enum ConfigSource<'a> {
@@ -84,20 +87,67 @@ impl<'a> ConfigSource<'a> {
         ))
     }
 
+    /// The names of the environments that there are; `None`: the caller may not see them, or nobody could say.
+    pub fn environments(&self) -> anyhow::Result<Option<Vec<String>>> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        runtime.block_on(async {
+            match self {
+                Self::Control(url, args) => {
+                    let url = format!("{}/api/v1/environments", url.trim_end_matches('/'));
+                    let call = ClientRequest::get(url).token(args.token.as_deref());
+                    // A gateway's token is for the configuration alone.
+                    let Ok((StatusCode::OK, body)) = call.make().await else {
+                        return Ok(None);
+                    };
+                    let answer: Value = serde_json::from_slice(&body)?;
+                    let items = answer["items"].as_array().into_iter().flatten();
+                    let names = items.filter_map(|it| it["name"].as_str().map(str::to_owned));
+                    Ok(Some(names.collect()))
+                }
+                Self::Store(location, args) => {
+                    let (store, _) = opened(location, args).await?;
+                    let (documents, _) = store.read(ENVIRONMENT_KEYS).await?;
+                    let keys = documents.iter().map(|it| it.key.as_str());
+                    let names = keys.filter_map(|it| it.strip_prefix(ENVIRONMENT_KEYS).map(str::to_owned));
+                    Ok(Some(names.collect()))
+                }
+            }
+        })
+    }
+
+    /// Refuses environments that there are not.
+    pub fn check(&self, environments: &[String]) -> anyhow::Result<()> {
+        let wanted: Vec<&String> = environments
+            .iter()
+            .filter(|it| *it != DEFAULT_ENVIRONMENT)
+            .collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let Some(known) = self.environments()? else {
+            return Ok(());
+        };
+        match wanted.into_iter().find(|it| !known.contains(it)) {
+            None => Ok(()),
+            Some(name) => anyhow::bail!(
+                "the environment '{name}' does not exist: there {}",
+                match known.is_empty() {
+                    true => "is none".to_owned(),
+                    false => format!("are {}", known.join(", ")),
+                }
+            ),
+        }
+    }
+
     async fn documents(&self, dialects: &DialectSet) -> anyhow::Result<Documents> {
         let mut source: Box<dyn Source> = match self {
             Self::Control(url, args) => {
                 Box::new(ControlSource::new(url, args.token.clone(), dialects.clone()))
             }
             Self::Store(location, args) => {
-                check_is_there(location)?;
-                let keys = args
-                    .store_key
-                    .as_deref()
-                    .map(SealingKeys::read_or_create)
-                    .transpose();
-                let keys = keys.context("--store-key")?;
-                let store = open_store(location, keys.as_ref()).await?;
+                let (store, keys) = opened(location, args).await?;
                 Box::new(StoreSource::new(location.clone(), keys, OpenStore::new(store)))
             }
         };
@@ -107,6 +157,21 @@ impl<'a> ConfigSource<'a> {
             SourceEvent::Changed { .. } => anyhow::bail!("the configuration cannot be read"),
         }
     }
+}
+
+async fn opened(
+    location: &str,
+    args: &ConfigSourceArgs,
+) -> anyhow::Result<(Arc<dyn Store>, Option<SealingKeys>)> {
+    check_is_there(location)?;
+    let keys = args
+        .store_key
+        .as_deref()
+        .map(SealingKeys::read_or_create)
+        .transpose();
+    let keys = keys.context("--store-key")?;
+    let store = open_store(location, keys.as_ref()).await?;
+    Ok((store, keys))
 }
 
 /// A store that is only looked at is not made.

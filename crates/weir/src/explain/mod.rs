@@ -11,6 +11,7 @@ use crate::outcome::CommandOutput;
 use config_source::ConfigSource;
 use weir_control::explain::{ExplainedCall, Explainer};
 use weir_control::secrets::Policy;
+use weir_dialect::DEFAULT_ENVIRONMENT;
 use weir_snapshot::PersistentState;
 
 /// Explains a call.
@@ -24,11 +25,17 @@ pub fn explain(args: &ExplainArgs) -> CommandOutput {
         Err(message) => return CommandOutput::failed(2, format!("weir explain: {message}\n")),
     };
     let registry = weir_plugins::registry();
-    let loaded = match ConfigSource::of(&args.stored) {
-        Some(place) => match place.load(args.routers, args.environment.clone()) {
-            Ok(loaded) => loaded,
-            Err(error) => return CommandOutput::failed(2, format!("weir explain: {error:#}\n")),
-        },
+    let source = ConfigSource::of(&args.stored);
+    let loaded = match &source {
+        Some(place) => {
+            let loaded = place
+                .check(&args.environment)
+                .and_then(|()| place.load(args.routers, args.environment.clone()));
+            match loaded {
+                Ok(loaded) => loaded,
+                Err(error) => return CommandOutput::failed(2, format!("weir explain: {error:#}\n")),
+            }
+        }
         None => match load(
             &args.config,
             args.routers,
@@ -57,9 +64,21 @@ pub fn explain(args: &ExplainArgs) -> CommandOutput {
         }
         false => text::render(&explanation),
     };
+    let mut stderr = loaded.report();
+    if explanation.route.is_none()
+        && args.environment.is_empty()
+        && let Some(Ok(Some(names))) = source.map(|it| it.environments())
+        && !names.is_empty()
+    {
+        stderr.push_str(&format!(
+            "note: only what is published in '{DEFAULT_ENVIRONMENT}' was looked at: name another one with \
+             --environment: {}\n",
+            names.join(", ")
+        ));
+    }
     CommandOutput {
         stdout,
-        stderr: loaded.report(),
+        stderr,
         code: 0,
     }
 }

@@ -102,6 +102,9 @@ pub struct ExplainResponse {
     health: Option<UpstreamHealth>,
     /// Documents that would not be served, and why.
     left_out: Vec<UnservedDocument>,
+    /// What was not looked at, if no route takes the call: nothing is published where this process serves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
 }
 
 /// Answers `POST /api/v1/explain`.
@@ -163,7 +166,7 @@ fn dialects_in<'k>(
 ) -> Result<DialectSet, Problem> {
     if let Some(name) = environment {
         let (entity, below) = (
-            format!("{}environments/{name}", apis::PREFIX),
+            format!("{}{name}", apis::ENVIRONMENT_KEYS),
             format!("{ENVIRONMENTS}{name}/"),
         );
         let is_known = api.options.dialects.environments().iter().any(|it| it == name)
@@ -225,6 +228,7 @@ impl ExplainJob<'_> {
         }
         let prepared = CompiledConfig::of_models(self.api, &self.dialects, &mut models)?;
         let explanation = prepared.explain(call);
+        let note = explanation.route.is_none().then(|| self.unserved()).flatten();
         left_out.extend(prepared.left_out);
         let source = self.api.options.health.as_deref().filter(|_| self.is_of_now());
         let upstream = explanation.route.as_ref().and_then(|it| it.upstream.as_ref());
@@ -244,6 +248,30 @@ impl ExplainJob<'_> {
             plans,
             health,
             left_out,
+            note,
+        })
+    }
+
+    /// What is said of a call that no route takes, if the environments of this process have nothing: a control plane that serves
+    /// none has the one that is named in no flag.
+    fn unserved(&self) -> Option<String> {
+        let keys = || self.documents.iter().map(|it| it.key.as_str());
+        let own = self.dialects.environment_prefixes();
+        let is_served = keys().any(|key| own.iter().any(|prefix| key.starts_with(prefix)));
+        if self.wanted.environment.is_some() || self.wanted.configuration.is_some() || is_served {
+            return None;
+        }
+        let served = self.dialects.environments();
+        let others: Vec<&str> = keys()
+            .filter_map(|key| key.strip_prefix(apis::ENVIRONMENT_KEYS))
+            .filter(|name| !served.iter().any(|it| it == name))
+            .collect();
+        (!others.is_empty()).then(|| {
+            format!(
+                "nothing is published in an environment that this process serves, so nothing published was looked at: name \
+                 one in 'environment': {}",
+                others.join(", ")
+            )
         })
     }
 

@@ -300,6 +300,10 @@ pub fn base_path_fault(base: &str) -> Option<String> {
         Some(rest) if rest.split('/').any(is_ambiguous) => {
             "without empty segments, '.', '..', '%2F' and '%5C'"
         }
+        // The parameters of a path are those of its operations: here they would take any segment, and nobody would know.
+        Some(rest) if rest.contains(['{', '}']) => {
+            "without parameters: '{' and '}' belong to paths of operations"
+        }
         Some(_) => return None,
     };
     Some(format!("expected a path {wrong}, found '{base}'"))
@@ -333,11 +337,22 @@ mod tests {
 
     #[test]
     fn base_paths_are_such_that_calls_can_have_them() {
-        for base in ["", "/", "/v1", "/v1/", "/old files/ü", "/{tenant}/v1", "/v1.2/~x"] {
+        for base in ["", "/", "/v1", "/v1/", "/old files/ü", "/v1.2/~x"] {
             assert_eq!(base_path_fault(base), None, "{base}");
         }
         for base in [
-            "v1", "/v1?x", "/v1#x", "/a//b", "//a", "/a/../b", "/./a", "/a%2fb", "/a\\b", "/a\nb",
+            "v1",
+            "/v1?x",
+            "/v1#x",
+            "/a//b",
+            "//a",
+            "/a/../b",
+            "/./a",
+            "/a%2fb",
+            "/a\\b",
+            "/a\nb",
+            "/{tenant}/v1",
+            "/a}",
         ] {
             assert!(base_path_fault(base).is_some(), "{base}");
         }

@@ -45,14 +45,103 @@ fn environments_name_plugins_that_there_are_and_addresses() {
             found.iter().any(|it| it.starts_with(expected)),
             "{body}: {refused:?}"
         );
-        assert!(!refused.body.contains("weir.chain-of"), "{refused:?}");
+        assert!(!refused.body.contains("weir.chains-that"), "{refused:?}");
     }
     let good = json!({"chain": [{"cors": {}}], "base_urls": ["https://api.example.com/shop", "http://127.0.0.1:8000"]});
     plane.put("/api/v1/environments/next", good.clone()).expect(201);
     plane.put("/api/v1/environments/next", good).expect(200);
     plane
-        .get("/api/v1/resources/routes/weir.chain-of-an-environment")
+        .get("/api/v1/resources/services/weir.chains-that-are-tried")
         .expect(404);
+}
+
+#[test]
+fn drafts_name_plugins_that_there_are() {
+    const VERSION: &str = "/api/v1/apis/pets/versions/1.0.0";
+    let plane = Plane::start();
+    let bad = json!({"spec": petstore(), "chain": [{"nope": {}}]});
+    let refused = plane
+        .post("/api/v1/apis/pets/versions?version=1.0.0", bad)
+        .expect(422);
+    assert!(places(&refused)[0].starts_with("chain[0]"), "{refused:?}");
+    plane.get(VERSION).expect(404);
+    plane.version(&petstore());
+    for (body, expected) in [
+        (json!({"chain": [{"cors": {}}, {"nope": {}}]}), "chain[1]"),
+        (
+            json!({"chain": [{"rate-limit": {"limits": 1}}]}),
+            "chain[0].rate-limit",
+        ),
+        (
+            json!({"components": [{"name": "main", "backend": "main"},
+                {"name": "more", "backend": "more", "plugins": [{"cors": {"no_such_field": 1}}]}]}),
+            "components[1].plugins[0].cors",
+        ),
+        (
+            json!({"operations": {"listPets": {"plugins": [{"cors": {}}, {"nope": {}}]}}}),
+            "operations.listPets.plugins[1]",
+        ),
+    ] {
+        let refused = plane.put(VERSION, body.clone()).expect(422);
+        let found = places(&refused);
+        assert!(
+            found.iter().any(|it| it.starts_with(expected)),
+            "{body}: {refused:?}"
+        );
+        assert!(!refused.body.contains("weir.chains-that"), "{refused:?}");
+    }
+    let draft = plane.get(VERSION).expect(200).json();
+    assert_eq!(
+        draft["draft"]["chain"],
+        Value::Null,
+        "nothing was stored: {draft:#}"
+    );
+    let good = json!({"chain": [{"cors": {}}], "operations": {"listPets": {"plugins": [{"cors": {}}]}}});
+    plane.put(VERSION, good).expect(200);
+}
+
+#[test]
+fn a_runtime_means_what_it_says() {
+    let plane = Plane::start();
+    plane.version(&petstore());
+    let server = upstream("pets");
+    let with = |fields: Value| {
+        let mut runtime = runtime(server);
+        for (name, value) in fields.as_object().expect("fields") {
+            runtime[name] = value.clone();
+        }
+        json!({"runtime": runtime})
+    };
+    let backend = json!({"url": format!("http://{server}")});
+    for (fields, expected) in [
+        (
+            json!({"backends": {"main": backend, "mian": backend}}),
+            "runtime.backends.mian",
+        ),
+        (json!({"base_path": "/x/{tenant}"}), "runtime.base_path"),
+        (json!({"hosts": ["a.test", "*"]}), "runtime.hosts[1]"),
+    ] {
+        let refused = plane.post(PUBLICATION, with(fields.clone())).expect(422);
+        assert_eq!(places(&refused), [expected], "{fields}: {refused:?}");
+    }
+    // A backend of the draft may have its address before the draft is published.
+    let components = json!([{"name": "main", "backend": "main"}, {"name": "more", "backend": "more"}]);
+    plane.publish("test", server);
+    plane
+        .put(
+            "/api/v1/apis/pets/versions/1.0.0",
+            json!({"components": components}),
+        )
+        .expect(200);
+    let both = with(json!({"backends": {"main": backend, "more": backend}}));
+    let mut first = both.clone();
+    first["revision"] = 1.into();
+    plane.post(PUBLICATION, first).expect(200);
+    plane.post(PUBLICATION, both).expect(200);
+    // Going back to what has fewer needs no other runtime.
+    plane
+        .post(&format!("{PUBLICATION}/rollback"), json!({"revision": 1}))
+        .expect(200);
 }
 
 #[test]

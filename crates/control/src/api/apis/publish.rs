@@ -24,8 +24,8 @@ use std::time::SystemTime;
 use weir_apis::call_tests::TestReport;
 use weir_apis::diff::{self, Diff, PlanChange};
 use weir_apis::entities::{
-    Approval, ApprovalState, HistoryItem, LineState, Publication, PublicationState, Revision as ApiRevision,
-    Runtime,
+    Approval, ApprovalState, Component, HistoryItem, LineState, Publication, PublicationState,
+    Revision as ApiRevision, Runtime,
 };
 use weir_apis::lint::Options;
 use weir_apis::openapi::Description;
@@ -423,8 +423,9 @@ fn steps(
         ..Publication::default()
     });
     if let Some(runtime) = &request.runtime {
-        let known = &publication.runtime.hosts;
-        publication.runtime = checked(runtime, known)?;
+        let draft = library.version(name, version)?.draft;
+        let components = [revision.components.as_slice(), &draft.components].concat();
+        publication.runtime = checked(runtime, &publication.runtime, &components)?;
     }
     let mut refused = Vec::new();
     let findings = linted(library, &environment, &revision, &publication.runtime)?;
@@ -536,13 +537,14 @@ fn conclude(
 
 /// A runtime that a publish may set. What is stored with a base path or hosts that no call can have goes on as it is, so that a
 /// write beside it is not refused.
-fn checked(runtime: &Runtime, known: &[String]) -> Result<Runtime, Problem> {
+fn checked(runtime: &Runtime, known: &Runtime, components: &[Component]) -> Result<Runtime, Problem> {
     let mut wrong = Vec::new();
-    if let Some(message) = render::base_path_fault(&runtime.base_path) {
+    let is_known = runtime.base_path == known.base_path;
+    if let Some(message) = render::base_path_fault(&runtime.base_path).filter(|_| !is_known) {
         wrong.push(("runtime.base_path".to_owned(), message));
     }
     for (index, host) in runtime.hosts.iter().enumerate() {
-        if known.contains(host) {
+        if known.hosts.contains(host) {
             continue;
         }
         // Names of the DNS are in ASCII, and clients send them so.
@@ -553,10 +555,26 @@ fn checked(runtime: &Runtime, known: &[String]) -> Result<Runtime, Problem> {
             _ if host.contains("://") => Some(format!(
                 "expected a host alone, such as api.example.com, found '{host}'"
             )),
+            Ok(HostPattern::Any) => Some(
+                "expected a host, such as api.example.com or *.example.com: to be served under every host, leave \
+                 'hosts' out"
+                    .to_owned(),
+            ),
             parsed => parsed.err().map(|error| error.to_string()),
         };
         if let Some(message) = fault {
             wrong.push((format!("runtime.hosts[{index}]"), message));
+        }
+    }
+    let used: BTreeSet<&str> = components.iter().map(|it| it.backend.as_str()).collect();
+    for name in runtime.backends.keys() {
+        if !used.contains(name.as_str()) && !known.backends.contains_key(name) {
+            let used: Vec<&str> = used.iter().copied().collect();
+            let message = format!(
+                "no component has a backend '{name}': the components of this version have '{}'",
+                used.join("', '")
+            );
+            wrong.push((format!("runtime.backends.{name}"), message));
         }
     }
     match wrong.is_empty() {

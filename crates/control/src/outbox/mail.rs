@@ -5,7 +5,7 @@ use super::send::Failure;
 use data_encoding::BASE64;
 use lettre::message::header::ContentType;
 use lettre::message::{Attachment as File, Mailbox, MultiPart, SinglePart};
-use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
+use lettre::{Address, AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 use std::time::Duration;
 
 /// Until the server has answered.
@@ -39,7 +39,7 @@ impl Smtp {
             .map_err(|error| SmtpError::Url(error.to_string()))?;
         Ok(Self {
             transport: builder.timeout(Some(TIMEOUT)).build(),
-            from: from.parse().map_err(|_| SmtpError::From(from.to_owned()))?,
+            from: mailbox(from).ok_or_else(|| SmtpError::From(from.to_owned()))?,
         })
     }
 
@@ -59,7 +59,7 @@ impl Smtp {
     }
 
     fn message(&self, id: &str, mail: &Mail) -> Result<Message, String> {
-        let to: Mailbox = mail.to.parse().map_err(|_| {
+        let to = mailbox(&mail.to).ok_or_else(|| {
             format!(
                 "'{}' is not a valid mail address: expected one such as ops@example.com",
                 mail.to
@@ -93,6 +93,15 @@ impl Smtp {
     }
 }
 
+/// An address whose domain is written as every mail server takes it (RFC 5891): with letters beyond ASCII in it, a server
+/// without SMTPUTF8 (RFC 6531) would refuse the mail.
+fn mailbox(text: &str) -> Option<Mailbox> {
+    let read: Mailbox = text.parse().ok()?;
+    let domain = idna::domain_to_ascii(read.email.domain()).ok()?;
+    let email = Address::new(read.email.user(), domain).ok()?;
+    Some(Mailbox::new(read.name, email))
+}
+
 fn read(file: &Attachment) -> Result<(Vec<u8>, ContentType), String> {
     let contents = BASE64
         .decode(file.contents.as_bytes())
@@ -114,6 +123,32 @@ mod tests {
             let refused = Smtp::new(url, from).err().expect(part).to_string();
             assert!(refused.contains(part), "{refused}");
         }
+    }
+
+    #[tokio::test]
+    async fn domains_are_sent_in_punycode() {
+        let smtp = Smtp::new("smtp://localhost:2525", "Weir <weir@bücher.example>").expect("a server");
+        let message = |to: &str| {
+            let mail = Mail {
+                to: to.into(),
+                subject: "s".into(),
+                text: "t".into(),
+                html: String::new(),
+                attachments: Vec::new(),
+            };
+            smtp.message("id", &mail)
+        };
+        let sent = message("Gün <g@exämple.de>").expect("a mail");
+        let recipients: Vec<&str> = sent.envelope().to().iter().map(AsRef::as_ref).collect();
+        assert_eq!(recipients, ["g@xn--exmple-cua.de"]);
+        let text = String::from_utf8(sent.formatted()).expect("a text");
+        assert!(text.is_ascii(), "{text}");
+        assert!(text.contains("Message-ID: <id@xn--bcher-kva.example>"), "{text}");
+        let refused = message("g@a..b").expect_err("no address");
+        assert!(
+            refused.contains("'g@a..b' is not a valid mail address"),
+            "{refused}"
+        );
     }
 
     #[tokio::test]

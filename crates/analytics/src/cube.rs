@@ -127,6 +127,8 @@ pub const MAX_DIMENSIONS: usize = 5;
 const MANY: usize = 20_000;
 /// The classes of statuses.
 pub const CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", OTHER];
+/// The protocols of clients.
+pub const PROTOCOLS: [&str; 6] = ["http/1.0", "http/1.1", "http/2", "http/3", "other", OTHER];
 /// The value that stands for all keys beyond a cube's limit.
 pub const OTHER: &str = "_other";
 

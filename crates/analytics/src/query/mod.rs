@@ -12,7 +12,7 @@ pub use frames::{Frames, GroupKey};
 pub use metric::Metric;
 pub use plan::{QueryPlan, Source};
 
-use crate::cube::{CLASSES, Dimension, OTHER};
+use crate::cube::{CLASSES, Dimension, OTHER, PROTOCOLS};
 use crate::store::Gap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -292,6 +292,7 @@ pub(crate) fn check_values(dimension: Dimension, values: &[String]) -> Result<()
     let is_known = |it: &str| match dimension {
         Dimension::Status => is_status(it) || it == OTHER,
         Dimension::Class => CLASSES.contains(&it),
+        Dimension::Protocol => PROTOCOLS.contains(&it),
         Dimension::Method => {
             !it.bytes().any(|byte| byte.is_ascii_lowercase()) || ["other", OTHER].contains(&it)
         }
@@ -306,6 +307,7 @@ pub(crate) fn check_values(dimension: Dimension, values: &[String]) -> Result<()
         }
         Dimension::Status => "write a status such as '404'".to_owned(),
         Dimension::Class => format!("there are {}", CLASSES.join(", ")),
+        Dimension::Protocol => format!("there are {}", PROTOCOLS.join(", ")),
         _ => "methods are written in capitals, unusual ones 'other'".to_owned(),
     };
     let message = format!("'{wrong}' is no {}: {expected}", dimension.as_str());

@@ -1,7 +1,7 @@
 //! Analytics in Weir's own API: the definition, queries (also as CSV), the request log, and calls as they end.
 
 use super::Api;
-use super::json_body::JsonBody;
+use super::json_body::{self, JsonBody};
 use super::problem::Problem;
 use crate::access::{Action, Caller, NoAudit, Scope};
 use crate::analytics::{Analytics, now};
@@ -68,9 +68,10 @@ pub(super) fn wrong(error: &QueryError) -> Problem {
     Problem::invalid(&[Diagnostic::error(place, error.message.clone())]).of_type("query")
 }
 
-/// Reads a body, of whatever type the client says that it is.
+/// Reads a body, of whatever type the client says that it is. A fault is reported with its place.
 pub(super) fn read<T: serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(body).map_err(|error| Problem::bad(format!("the body is not understood: {error}")))
+    let text = std::str::from_utf8(body).map_err(|error| Problem::bad(format!("not JSON: {error}")))?;
+    json_body::parsed(text)
 }
 
 pub async fn definition(State(api): State<Arc<Api>>) -> Result<Json<Value>, Problem> {

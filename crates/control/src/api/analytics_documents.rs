@@ -4,6 +4,7 @@
 //! **What it is not**: it knows nothing of what a document says. The check of that is done before.
 
 use super::analytics::{failed, wrong};
+use super::json_body;
 use super::precondition::{Precondition, tag_of_content, with_tag};
 use super::problem::Problem;
 use super::writing::tried;
@@ -68,8 +69,7 @@ impl Kind {
         if let Some(fields) = document.as_object_mut() {
             self.beside.iter().for_each(|it| drop(fields.remove(*it)));
         }
-        serde_json::from_value(document)
-            .map_err(|error| Problem::bad(format!("the {} is not understood: {error}", self.name)))
+        json_body::read(&document)
     }
 
     /// No document has this id.
@@ -206,6 +206,10 @@ mod tests {
             .expect_err("too large");
         assert!(refused.to_string().contains("bytes"), "{refused}");
         assert!(KIND.read::<u8>(b"{").is_err());
+        let refused = KIND
+            .read::<std::collections::BTreeMap<String, u8>>(br#"{"a": "x"}"#)
+            .expect_err("another type");
+        assert_eq!(refused.body()["errors"][0]["path"], "a", "{refused}");
     }
 
     #[test]

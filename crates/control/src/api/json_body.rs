@@ -29,8 +29,13 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
 }
 
 /// A body that may be empty, as what it describes. A fault is reported with its place.
-fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
-    weir_apis::entities::parse(&object(text)?).map_err(|found| Problem::step("read", vec![found]))
+pub(super) fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
+    read(&object(text)?)
+}
+
+/// A value as what it describes. A fault is reported with its place.
+pub(super) fn read<T: DeserializeOwned>(value: &Value) -> Result<T, Problem> {
+    weir_apis::entities::parse(value).map_err(|found| Problem::step("read", vec![found]))
 }
 
 /// The object of a body; an empty body is an empty object. Callers that fill in fields may rely on it. A field that is there twice is

@@ -238,6 +238,7 @@ fn values_that_no_call_can_have_are_refused() {
             "write a status such as '404', or filter by 'class': '4xx'",
         ),
         ("status", "", "write a status such as '404'"),
+        ("protocol", "h2", "there are http/1.0, http/1.1"),
         ("status", "40", "write a status such as '404'"),
         ("class", "404", "there are 1xx, 2xx, 3xx, 4xx, 5xx, _other"),
         ("class", "4XX", "there are 1xx"),

@@ -266,6 +266,14 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    /// A query by another protocol is refused.
+    #[test]
+    fn every_protocol_of_a_call_can_be_asked_for() {
+        for protocol in PROTOCOLS {
+            assert!(weir_analytics::cube::PROTOCOLS.contains(&protocol), "{protocol}");
+        }
+    }
+
     fn published(generation: u64) -> Arc<PublishedSnapshot> {
         let model = json!({
             "consumers": [{"id": "a", "username": "alice"}],

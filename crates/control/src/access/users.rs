@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 use weir_store::follow::Subscription;
-use weir_store::{BadKey, Key, Store, StoreError};
+use weir_store::{Key, Store, StoreError};
 
 /// The prefix of the keys of users.
 pub const PREFIX: &str = "weir/users/";
@@ -70,12 +70,21 @@ pub(super) fn action_of(role: Role) -> Option<Action> {
 ///
 /// # Errors
 /// If the name is invalid.
-pub fn key_of(name: &str) -> Result<Key, BadKey> {
-    match name.contains('/') || name.len() > 128 {
-        true => Err(BadKey(name.to_owned())),
-        false => Key::new(&format!("{PREFIX}{name}")),
-    }
+pub fn key_of(name: &str) -> Result<Key, BadUserName> {
+    let is_good = !name.contains('/') && name.len() <= MAX_NAME;
+    let key = is_good.then(|| Key::new(&format!("{PREFIX}{name}")).ok());
+    key.flatten().ok_or_else(|| BadUserName(name.to_owned()))
 }
+
+/// The longest name of a user, in bytes.
+const MAX_NAME: usize = 128;
+
+/// A text that no user can have as a name.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error(
+    "'{0}' is not a valid name of a user: expected 1 to {MAX_NAME} bytes without '/' and control characters"
+)]
+pub struct BadUserName(pub String);
 
 /// All users with their sessions and personal tokens, kept up to date. Cheap to share.
 #[derive(Debug, Clone, Default)]

@@ -198,3 +198,82 @@ fn build_servers_get_reports_and_exit_statuses() {
     );
     plane.get("/api/v1/apis/dated").expect(404);
 }
+
+#[test]
+fn a_name_that_no_user_can_have_is_refused_in_words() {
+    let plane = Plane::start();
+    let arguments = ["user", "add", "a/b", "--role", "admin"];
+    let output = plane.weir.ask(None, &arguments);
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        complaint.contains("'a/b' is not a valid name of a user: expected 1 to 128 bytes without '/'"),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn a_refused_document_makes_no_api() {
+    let plane = Plane::start();
+    let cyclic = plane.file(
+        "cyclic.json",
+        &json!({"openapi": "3.1.0", "info": {"title": "A", "version": "1"}, "paths": {},
+            "components": {"schemas": {"A": {"$ref": "#/components/schemas/A"}}}}),
+    );
+    let good = plane.file("pets.json", &petstore());
+    for (arguments, part) in [
+        (&["new", "half", path(&cyclic)][..], "leads in a circle"),
+        // Only the server knows.
+        (
+            &["new", "half", path(&good), "--api-version", "a b"],
+            "is not a valid version",
+        ),
+    ] {
+        let (code, _, complaint) = plane.api(arguments);
+        assert!(
+            code == Some(1) && complaint.contains(part),
+            "{arguments:?}: {code:?} {complaint}"
+        );
+        plane.get("/api/v1/apis/half").expect(404);
+    }
+    // One that was there stays.
+    let (code, ..) = plane.api(&["new", "pets", path(&good), "--api-version", "a b"]);
+    assert_eq!(code, Some(1));
+    plane.get("/api/v1/apis/pets").expect(200);
+}
+
+#[test]
+fn a_postman_collection_is_linted_and_imported() {
+    let plane = Plane::start();
+    let collection = json!({
+        "info": {"name": "Shop", "schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json"},
+        "auth": {"type": "apikey", "apikey": [{"key": "key", "value": "X-Key"}]},
+        "item": [
+            {"name": "List", "request": {"method": "GET", "url": "https://shop.test/orders"}},
+            {"name": "Once more", "request": {"method": "GET", "url": "https://shop.test/orders"}},
+        ],
+    });
+    let file = plane.file("pm.json", &collection);
+    let (code, said, told) = plane.api(&["lint", path(&file)]);
+    assert!(
+        code == Some(0) && said.contains("weir-postman") && said.contains("'Once more'"),
+        "{code:?} {said} {told}"
+    );
+    assert!(told.contains("a Postman collection"), "{told}");
+    let (code, said, complaint) = plane.api(&["new", "shop", path(&file), "--output", "json"]);
+    assert_eq!(code, Some(0), "{complaint}");
+    let made: Value = serde_json::from_str(&said).expect("JSON");
+    let findings = made["findings"].as_array().expect("a list");
+    let found = findings.iter().find(|it| it["rule"] == "weir-postman");
+    assert!(
+        found.is_some_and(|it| it["line"].as_u64().is_some_and(|line| line > 1)),
+        "{made:#}"
+    );
+    let exported = plane
+        .get("/api/v1/apis/shop/versions/1/openapi")
+        .expect(200)
+        .json();
+    assert_eq!(
+        exported["components"]["securitySchemes"]["apikey"]["name"], "X-Key",
+        "{exported:#}"
+    );
+}

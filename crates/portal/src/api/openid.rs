@@ -50,6 +50,7 @@ pub fn operations() -> Vec<Operation> {
             callback,
         )
         .query::<Callback>()
+        .ignoring_unknown_parameters()
         .status(StatusCode::SEE_OTHER),
     ];
     Operation::tagged("Account", operations)

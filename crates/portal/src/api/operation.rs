@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{self, MethodRouter};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use std::sync::Arc;
-use weir_control::api::Problem;
+use weir_control::api::{KnownQuery, Problem};
 
 /// Makes a schema.
 pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
@@ -37,6 +37,8 @@ pub struct Operation {
     pub answer: Option<SchemaOf>,
     /// The media type of a good answer.
     pub media: &'static str,
+    /// Whether a query parameter that it does not know is passed over.
+    ignores_unknown_parameters: bool,
     handler: MethodRouter<Arc<Portals>>,
 }
 
@@ -60,6 +62,7 @@ impl Operation {
             status: StatusCode::OK,
             answer: None,
             media: "application/json",
+            ignores_unknown_parameters: false,
             handler,
         }
     }
@@ -162,14 +165,39 @@ impl Operation {
         Self { media, ..self }
     }
 
+    /// An identity provider writes its query: what it does not know is ignored.
+    #[must_use]
+    pub fn ignoring_unknown_parameters(self) -> Self {
+        Self {
+            ignores_unknown_parameters: true,
+            ..self
+        }
+    }
+
     /// Joins it with its path.
     pub fn into_route(self) -> (&'static str, MethodRouter<Arc<Portals>>) {
+        let handler = match self.ignores_unknown_parameters {
+            true => self.handler,
+            false => {
+                let known = Arc::new(KnownQuery::of_schema(self.query));
+                self.handler
+                    .layer(middleware::from_fn_with_state(known, check_query))
+            }
+        };
         let handler = match (self.is_personal, self.needs_session) {
-            (_, true) => self.handler.layer(middleware::from_fn(check_session)),
-            (true, false) => self.handler.layer(middleware::from_fn(check)),
-            (false, false) => self.handler,
+            (_, true) => handler.layer(middleware::from_fn(check_session)),
+            (true, false) => handler.layer(middleware::from_fn(check)),
+            (false, false) => handler,
         };
         (self.path, handler)
+    }
+}
+
+/// Refuses a query with a parameter that means nothing: what it was to narrow would be answered whole.
+async fn check_query(State(known): State<Arc<KnownQuery>>, request: Request, next: Next) -> Response {
+    match known.refusal(request.uri()) {
+        None => next.run(request).await,
+        Some(problem) => problem.into_response(),
     }
 }
 

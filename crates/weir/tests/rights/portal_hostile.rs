@@ -658,3 +658,30 @@ async fn first_developers_belong_to_default() {
         .await;
     done.expect("others beside it");
 }
+
+/// What a parameter was to narrow would be answered whole. An identity provider may send more than is known.
+#[tokio::test]
+async fn parameters_that_a_call_does_not_know_are_refused_by_name() {
+    let portal = Portal::start().await;
+    let description = portal.call("GET", "/portal/v1/openapi.json", "").await.body;
+    let paths = description["paths"].as_object().expect("paths");
+    for (path, operations) in paths {
+        for (method, operation) in operations.as_object().expect("operations") {
+            let is_personal = operation.get("security").is_some();
+            if is_personal || operation["operationId"] == "finishOpenidSignIn" {
+                continue;
+            }
+            let call = format!("{}?limitz=1", path.replace(['{', '}'], ""));
+            let refused = portal.call(&method.to_uppercase(), &call, "").await;
+            assert_eq!(
+                (refused.status, &refused.body["type"]),
+                (400, &json!("urn:weir:problem:unknown-parameter")),
+                "{method} {call}: {}",
+                refused.text
+            );
+        }
+    }
+    let back = "/portal/v1/session/openid/corp/callback?state=a&code=b&session_state=c";
+    let answer = portal.call("GET", back, "").await;
+    assert!(!answer.text.contains("unknown-parameter"), "{}", answer.text);
+}

@@ -15,7 +15,8 @@ use crate::access::openid::engine::{
 use crate::access::openid::provider::{Mapping, PREFIX, key_of};
 use crate::access::session::{Login, OPENID};
 use crate::access::{
-    AuditIdentity, Audited, Caller, EVERYWHERE, NotAllowed, Right, Role, RoleAssignment, Token, cookie,
+    AuditIdentity, Audited, Caller, EVERYWHERE, NotAllowed, Right, Role, RoleAssignment, Token, USERS, User,
+    cookie,
 };
 use crate::api::json_body::JsonBody;
 use axum::extract::{Path, Query, State};
@@ -26,7 +27,7 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::SystemTime;
-use weir_store::{Change, CommitError, Key, Transaction};
+use weir_store::{Change, CommitError, Document, Revision, Transaction};
 
 /// Attempts of a change while others write too.
 const MAX_ATTEMPTS: usize = 20;
@@ -217,14 +218,14 @@ pub struct GroupRights {
 
 impl ProviderRequest {
     /// As it is stored, if it is good.
-    fn into_provider(self, name: &str, known_secret: Option<String>) -> Result<Provider, Problem> {
+    fn into_provider(self, name: &str) -> Result<Provider, Problem> {
         let words = |words: &str| words.split(' ').map(str::to_owned).collect();
         let provider = Provider {
             name: name.to_owned(),
             display_name: self.display_name.unwrap_or_else(|| name.to_owned()),
             issuer: self.issuer,
             client_id: self.client_id,
-            client_secret: self.client_secret.or(known_secret),
+            client_secret: self.client_secret,
             scopes: self
                 .scopes
                 .unwrap_or_else(|| words("openid profile email groups")),
@@ -330,53 +331,79 @@ pub async fn list(State(api): State<Arc<Api>>) -> Json<List<IdentityProvider>> {
     })
 }
 
-/// Whether a user here, or members of a group, may still manage users if a provider is what it is `after` (`None`:
-/// gone).
-fn leaves_an_admin(api: &Api, name: &str, after: Option<&Provider>) -> Result<(), Problem> {
-    let users = &api.options.users;
-    let others = users.providers().list().into_iter().filter(|it| it.name != name);
-    let others: Vec<Arc<Provider>> = others.collect();
-    let stored = users.list();
-    let is_nothing_left = after.is_none() && others.is_empty() && stored.is_empty();
-    let has_admin = after.is_some_and(Provider::has_admin)
-        || others.iter().any(|it| it.has_admin())
-        || stored.iter().any(|it| it.may(Role::Admin, EVERYWHERE));
-    match is_nothing_left || has_admin {
-        true => Ok(()),
-        false => {
-            let detail = "no one would be left who may manage users: map a group to admin everywhere, or add such a user first";
-            Err(Problem::new(StatusCode::CONFLICT, detail))
+/// The providers and users of the store at one moment.
+struct Stored {
+    providers: Vec<Provider>,
+    users: Vec<User>,
+    /// The revision after which nothing may have been committed.
+    revision: Revision,
+}
+
+impl Stored {
+    async fn read(api: &Api) -> Result<Self, Problem> {
+        // What comes between the two makes the commit fail, as it is after the first.
+        let (users, revision) = api.store.read(USERS).await?;
+        let (providers, _) = api.store.read(PREFIX).await?;
+        let readable = |it: &Document| serde_json::from_slice(&it.value).ok();
+        Ok(Self {
+            providers: providers.iter().filter_map(readable).collect(),
+            users: users
+                .iter()
+                .filter_map(|it| serde_json::from_slice(&it.value).ok())
+                .collect(),
+            revision,
+        })
+    }
+
+    fn provider(&self, name: &str) -> Option<&Provider> {
+        self.providers.iter().find(|it| it.name == name)
+    }
+
+    /// Whether a user here, or members of a group, may still manage users if a provider is what it is `after` (`None`:
+    /// gone).
+    fn leaves_an_admin(&self, name: &str, after: Option<&Provider>) -> Result<(), Problem> {
+        let others = || self.providers.iter().filter(|it| it.name != name);
+        let is_nothing_left = after.is_none() && others().next().is_none() && self.users.is_empty();
+        let has_admin = after.is_some_and(Provider::has_admin)
+            || others().any(Provider::has_admin)
+            || self.users.iter().any(|it| it.may(Role::Admin, EVERYWHERE));
+        match is_nothing_left || has_admin {
+            true => Ok(()),
+            false => {
+                let detail = "no one would be left who may manage users: map a group to admin everywhere, or add such a user first";
+                Err(Problem::new(StatusCode::CONFLICT, detail))
+            }
         }
     }
 }
 
-/// Commits a change of a provider, which a function makes of what is stored right before.
-async fn commit(
+/// Commits a change of a provider, which a function makes of what is stored right before. A dry run only asks it.
+async fn commit<T>(
     api: &Api,
-    (caller, note): (&Caller, String),
-    key: &Key,
-    write: impl Fn(Option<Provider>) -> Result<Change, Problem>,
-) -> Result<(), Problem> {
+    (caller, note, is_dry): (&Caller, String, bool),
+    write: impl Fn(&Stored) -> Result<(Change, T), Problem>,
+) -> Result<T, Problem> {
     for _ in 0..MAX_ATTEMPTS {
-        let (documents, head) = api.store.read(PREFIX).await?;
-        let known = documents.iter().find(|it| it.key == *key);
-        let known = known.and_then(|it| serde_json::from_slice(&it.value).ok());
-        let change = write(known)?;
+        let stored = Stored::read(api).await?;
+        let (change, outcome) = write(&stored)?;
+        if is_dry {
+            return Ok(outcome);
+        }
         let transaction = Transaction {
             author: caller.name(),
             note: note.clone(),
             time: SystemTime::now(),
             changes: vec![change.clone()],
         };
-        match api.store.commit(transaction, head).await {
+        match api.store.commit(transaction, stored.revision).await {
             Ok(_) => {
                 // What follows the store is a moment behind.
-                let value = match &change {
-                    Change::Put { value, .. } => Some(&**value),
-                    Change::Delete { .. } => None,
+                let (key, value) = match &change {
+                    Change::Put { key, value, .. } => (key, Some(&**value)),
+                    Change::Delete { key } => (key, None),
                 };
                 api.options.users.providers().apply(key, value);
-                return Ok(());
+                return Ok(outcome);
             }
             Err(CommitError::Conflict { .. }) => {}
             Err(error) => return Err(error.into()),
@@ -419,38 +446,39 @@ pub async fn put(
             weir_apis::naming::EXPECTED_NAME
         ))
     })?;
-    let providers = api.options.users.providers();
-    let known = providers.get(&name);
-    if known.is_none() && providers.list().len() >= MAX_PROVIDERS {
-        let detail = format!("there may be at most {MAX_PROVIDERS} identity providers");
-        return Err(Problem::new(StatusCode::CONFLICT, detail));
-    }
-    let secret = known.as_ref().and_then(|it| it.client_secret.clone());
-    let keeps_secret = wanted.client_secret.is_none();
-    let provider = wanted.into_provider(&name, secret)?;
-    demand_version(&headers, &name, known.as_deref())?;
-    let before = known.iter().flat_map(|it| &it.mappings);
+    let known = Stored::read(&api).await?;
+    let before = known.provider(&name).into_iter().flat_map(|it| &it.mappings);
     let before: Vec<Right> = before.flat_map(|it| it.rights.iter().cloned()).collect();
+    let keeps_secret = wanted.client_secret.is_none();
+    let provider = wanted.into_provider(&name)?;
+    // Whoever may not change this version is not told of its rights.
+    demand_version(&headers, &name, known.provider(&name))?;
     let warning = check_scopes(&api, &placed(&provider), &before).await?;
-    leaves_an_admin(&api, &name, Some(&provider))?;
-    let answer = shown(&provider);
-    let tag = answer.etag.clone();
-    let answer = warning.told_in(Json(answer).into_response());
-    if is_dry_run(&headers) {
-        return Ok(tried(answer));
-    }
+    let is_dry = is_dry_run(&headers);
     let note = format!("change the identity provider {name}");
-    commit(&api, (&caller, note), &key, |there| {
-        demand_version(&headers, &name, there.as_ref())?;
+    let written = commit(&api, (&caller, note, is_dry), |stored| {
+        let there = stored.provider(&name);
+        if there.is_none() && stored.providers.len() >= MAX_PROVIDERS {
+            let detail = format!("there may be at most {MAX_PROVIDERS} identity providers");
+            return Err(Problem::new(StatusCode::CONFLICT, detail));
+        }
+        demand_version(&headers, &name, there)?;
+        stored.leaves_an_admin(&name, Some(&provider))?;
         let mut provider = provider.clone();
         if keeps_secret {
-            provider.client_secret = there.and_then(|it| it.client_secret);
+            provider.client_secret = there.and_then(|it| it.client_secret.clone());
         }
         let value = serde_json::to_vec(&provider).map_err(|it| Problem::unreadable(it.to_string()))?;
-        Ok(Change::put(key.clone(), value))
+        Ok((Change::put(key.clone(), value), provider))
     })
     .await?;
-    Ok(with_tag(answer, tag.as_deref()))
+    let answer = shown(&written);
+    let tag = answer.etag.clone();
+    let answer = warning.told_in(Json(answer).into_response());
+    match is_dry {
+        true => Ok(tried(answer)),
+        false => Ok(with_tag(answer, tag.as_deref())),
+    }
 }
 
 pub async fn remove(
@@ -459,18 +487,19 @@ pub async fn remove(
     Path(name): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let known = provider_of(&api, &name)?;
-    demand_version(&headers, &name, Some(&known))?;
-    leaves_an_admin(&api, &name, None)?;
-    if is_dry_run(&headers) {
-        return Ok(tried(StatusCode::NO_CONTENT));
-    }
-    let key = key_of(&name).map_err(|error| Problem::bad(error.to_string()))?;
+    let missing = || Problem::not_found(format_args!("the identity provider '{name}'"));
+    let key = key_of(&name).map_err(|_| missing())?;
+    let is_dry = is_dry_run(&headers);
     let note = format!("remove the identity provider {name}");
-    commit(&api, (&caller, note), &key, |there| {
-        demand_version(&headers, &name, there.as_ref())?;
-        Ok(Change::Delete { key: key.clone() })
+    commit(&api, (&caller, note, is_dry), |stored| {
+        let there = stored.provider(&name).ok_or_else(missing)?;
+        demand_version(&headers, &name, Some(there))?;
+        stored.leaves_an_admin(&name, None)?;
+        Ok((Change::Delete { key: key.clone() }, ()))
     })
     .await?;
-    Ok(StatusCode::NO_CONTENT.into_response())
+    Ok(match is_dry {
+        true => tried(StatusCode::NO_CONTENT),
+        false => StatusCode::NO_CONTENT.into_response(),
+    })
 }

@@ -250,11 +250,13 @@ impl Api {
 fn place_of(resource: String, publications: &BTreeSet<String>) -> String {
     let field = |(kind, field)| {
         let name = resource.strip_prefix(kind)?.strip_suffix('\'')?;
-        let backend = publications.iter().find_map(|id| {
+        // The names of a version 1.0 begin as those of a version 1 do.
+        let backends = publications.iter().filter_map(|id| {
             let (version, environment) = id.rsplit_once('/')?;
             let begin = format!("{environment}.{}.", version.replace('/', "."));
             name.strip_prefix(&begin)
-        })?;
+        });
+        let backend = backends.min_by_key(|it| it.len())?;
         Some(match backend.strip_suffix(".canary") {
             Some(backend) => format!("canary.backends.{backend}.{field}"),
             None => format!("runtime.backends.{backend}.{field}"),
@@ -428,4 +430,30 @@ fn changes_json(library: &Library, rendered: &Changes) -> Vec<Value> {
     };
     let one = |(key, after): (&Key, &Option<Arc<[u8]>>)| json!({ "document": key.as_str(), "before": read(library.before(key.as_str())), "after": read(after.as_deref()) });
     rendered.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_that_of_the_version_whose_name_it_has() {
+        let publications: BTreeSet<String> = ["pets/1/test", "pets/1.0/test"].map(str::to_owned).into();
+        for (resource, expected) in [
+            ("service 'test.pets.1.main'", "runtime.backends.main.url"),
+            ("service 'test.pets.1.0.main'", "runtime.backends.main.url"),
+            (
+                "upstream 'test.pets.1.0.main.canary'",
+                "canary.backends.main.targets",
+            ),
+            ("service 'prod.pets.1.main'", "service 'prod.pets.1.main'"),
+            ("route 'test.pets.1.main.get'", "route 'test.pets.1.main.get'"),
+        ] {
+            assert_eq!(
+                place_of(resource.to_owned(), &publications),
+                expected,
+                "{resource}"
+            );
+        }
+    }
 }

@@ -34,6 +34,7 @@ mod stream;
 mod traffic;
 mod upstream;
 mod validate;
+mod within;
 
 pub use acme::{Acme, AcmeChallenge, AcmeKey, ExternalAccount};
 pub use certificate::{Certificate, ClientCertificate, KeyPair, OcspStapling, TlsVersion, UpstreamTls};

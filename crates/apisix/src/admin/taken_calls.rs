@@ -8,7 +8,7 @@ use crate::translate::{Options, Router, translate};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use weir_dialect::{DEFAULT_WORKSPACE, OtherRoutes, RouteOwner};
-use weir_model::Model;
+use weir_model::{Model, RouteMatch, StreamRoute};
 
 /// The fields of a route and of its service that say which calls it takes.
 const OF_ROUTES: [&str; 13] = [
@@ -71,7 +71,7 @@ impl Documents<'_> {
 }
 
 /// Whether a plan has a route take calls or sessions of another workspace's route. What a route takes already stays, so
-/// that it can be changed in other ways.
+/// that it can be changed in other ways, and be made to take less.
 pub(super) fn takes_calls(
     plan: &ChangePlan,
     state: &AdminState,
@@ -93,18 +93,25 @@ pub(super) fn takes_calls(
             return true;
         };
         let before = model(&|key| documents.before(key).cloned()).unwrap_or_default();
-        let matches: Vec<_> = after.routes.iter().flat_map(|it| &it.matches).collect();
-        let is_same = after.routes == before.routes && after.stream_routes == before.stream_routes;
+        let known: Vec<&RouteMatch> = before.routes.iter().flat_map(|it| &it.matches).collect();
+        let matches = after.routes.iter().flat_map(|it| &it.matches);
+        let more: Vec<&RouteMatch> = matches
+            .filter(|own| !known.iter().any(|known| own.is_within(known)))
+            .collect();
+        let streams = after.stream_routes.iter();
+        let more_streams: Vec<&StreamRoute> = streams
+            .filter(|own| !before.stream_routes.contains(own))
+            .collect();
         let is_foreign = |owner: RouteOwner<'_>| owner.is_behind && owner.workspace != DEFAULT_WORKSPACE;
-        !is_same
-            && (others.any(crate::NAME, &mut |other, owner| {
-                is_foreign(owner)
-                    && other
-                        .iter()
-                        .any(|other| matches.iter().any(|own| own.may_overlap(other, false)))
-            }) || others.any_stream(crate::NAME, &mut |other, owner| {
-                is_foreign(owner) && after.stream_routes.iter().any(|own| own.may_overlap(other))
+        let takes = |other: &RouteMatch| more.iter().any(|own| own.may_overlap(other, false));
+        (!more.is_empty()
+            && others.any(crate::NAME, &mut |other, owner| {
+                is_foreign(owner) && other.iter().any(takes)
             }))
+            || (!more_streams.is_empty()
+                && others.any_stream(crate::NAME, &mut |other, owner| {
+                    is_foreign(owner) && more_streams.iter().any(|own| own.may_overlap(other))
+                }))
     })
 }
 

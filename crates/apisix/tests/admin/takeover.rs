@@ -119,3 +119,43 @@ async fn server_names_of_other_workspaces_are_refused() {
         assert_eq!(patched, expected);
     }
 }
+
+/// A route that takes calls of others already is made to take less by who may not let it take more.
+#[tokio::test]
+async fn a_route_that_takes_foreign_calls_can_be_narrowed() {
+    let mut options = AdminOptions::new(|| SystemTime::UNIX_EPOCH);
+    options.keys.clear();
+    options.others = Some(Arc::new(Others { are_known: true }));
+    let admin = Admin::open(Arc::new(MemoryStore::new()), options)
+        .await
+        .expect("opened");
+    let line = "PUT /apisix/admin/routes/1";
+    let route = |fields: &Value| {
+        let mut route = json!({"upstream": {"type": "roundrobin", "nodes": {"127.0.0.1:1": 1}}});
+        for (name, value) in fields.as_object().expect("fields") {
+            route[name] = value.clone();
+        }
+        route
+    };
+    let wide = route(&json!({"uri": "/a/*"}));
+    assert_eq!(put(&admin, true, line, &wide).await, 409);
+    assert_eq!(put(&admin, false, line, &wide).await, 201);
+    for (fields, expected) in [
+        (json!({"uri": "/a/*", "desc": "the same calls"}), 200),
+        (json!({"uri": "/a/*", "methods": ["GET", "PUT"]}), 200),
+        (json!({"uri": "/a/b/*", "methods": ["GET"]}), 200),
+        (json!({"uri": "/a/b/*", "methods": ["GET", "POST"]}), 409),
+        (json!({"uri": "/a/*", "methods": ["GET"]}), 409),
+        (
+            json!({"uri": "/a/b/c", "methods": ["GET"], "host": "x.test"}),
+            200,
+        ),
+        (json!({"uri": "/a/b/c", "methods": ["GET"]}), 409),
+    ] {
+        assert_eq!(
+            put(&admin, true, line, &route(&fields)).await,
+            expected,
+            "{fields}"
+        );
+    }
+}

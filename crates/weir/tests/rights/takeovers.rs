@@ -132,7 +132,7 @@ async fn no_dialect_takes_calls_of_another_workspace() {
         let (found, _, answer) = plane.call("of-default", method, path, &body).await;
         assert_eq!(found, status, "{method} {path} {body}: {answer}");
     }
-    // What it takes already can be changed in other ways, and does not come to take more.
+    // What it takes already can be changed in other ways, and come to take less, but not more.
     plane
         .expect("admin", "PUT", "/apisix/admin/routes/r", &route)
         .await;
@@ -142,6 +142,12 @@ async fn no_dialect_takes_calls_of_another_workspace() {
             "PATCH",
             "/apisix/admin/routes/r",
             json!({"methods": ["GET"]}),
+            200,
+        ),
+        (
+            "PATCH",
+            "/apisix/admin/routes/r",
+            json!({"methods": ["GET", "PUT"]}),
             409,
         ),
         ("PATCH", "/apisix/admin/services/s", json!({"desc": "d"}), 200),

@@ -260,6 +260,20 @@ impl weir_dialect::HttpClient for ForAdminApis {
 /// The sender of requests.
 type Sender = hyper::client::conn::http1::SendRequest<Full<Bytes>>;
 
+/// The sentence of a refusal (RFC 9457), to be put behind its status; empty: it has none.
+pub(crate) async fn detail_of(answer: Response<Incoming>) -> String {
+    let (host, timeout) = (String::new(), Duration::from_secs(5));
+    let Ok((_, body)) = whole(answer, host, timeout, MAX_REFUSAL).await else {
+        return String::new();
+    };
+    let problem: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+    let detail = problem["detail"].as_str().map(|it| format!(": {it}"));
+    detail.unwrap_or_default()
+}
+
+/// The longest refusal that is read, in bytes.
+const MAX_REFUSAL: usize = 16 << 10;
+
 /// Reads a whole answer.
 async fn whole(
     answer: Response<Incoming>,

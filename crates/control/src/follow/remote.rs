@@ -4,7 +4,7 @@ use super::dialects::is_served;
 use super::documents::Documents;
 use super::skew::{self, Head};
 use super::source::{Source, SourceEvent};
-use crate::http::{ClientRequest, HttpError};
+use crate::http::{ClientRequest, HttpError, detail_of};
 use async_trait::async_trait;
 use axum::body::Bytes;
 use http_body_util::BodyExt;
@@ -149,7 +149,7 @@ impl ControlSource {
             return Err(HttpError::Status {
                 host: self.url.clone(),
                 status: answer.status(),
-                detail: String::new(),
+                detail: detail_of(answer).await,
             });
         }
         (self.rest, self.searched, self.whole) = (Vec::new(), 0, None);
@@ -328,6 +328,34 @@ mod tests {
             );
             assert_eq!(source.revision, expected, "{is_resumed} {revision} {hash}");
         }
+    }
+
+    /// A gateway's log is where its operator looks for the reason.
+    #[tokio::test]
+    async fn a_refusal_says_why() {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        let server = tokio::net::TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a port");
+        let url = format!("http://{}", server.local_addr().expect("bound"));
+        let answering = tokio::spawn(async move {
+            let (mut call, _) = server.accept().await.expect("a call");
+            let _read = call.read(&mut [0; 4096]).await.expect("readable");
+            let body = r#"{"status":403,"detail":"gw may not do this: it asks for 'configuration:follow'"}"#;
+            let head = format!("HTTP/1.1 403 Forbidden\r\ncontent-length: {}\r\n\r\n", body.len());
+            call.write_all(format!("{head}{body}").as_bytes())
+                .await
+                .expect("written");
+        });
+        let mut source = ControlSource::new(&url, None, crate::sample::native());
+        let SourceEvent::Away(reason) = source.next().await else {
+            panic!("expected a refusal");
+        };
+        answering.await.expect("answered");
+        assert_eq!(
+            reason,
+            format!("{url}: 403 Forbidden: gw may not do this: it asks for 'configuration:follow'")
+        );
     }
 
     #[test]

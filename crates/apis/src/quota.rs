@@ -65,6 +65,19 @@ pub fn window(per: Period, now: u64) -> (u64, u64) {
     }
 }
 
+/// The part of a window in which the calls of a subscription counted for its plan: a plan counts from when it was moved to
+/// it.
+pub fn counted_in(subscription: &Subscription, per: Period, now: u64) -> (u64, u64) {
+    let (begin, end) = window(per, now);
+    (
+        subscription
+            .moved
+            .unwrap_or_default()
+            .clamp(begin, now.max(begin)),
+        end,
+    )
+}
+
 /// The calendar month in UTC that a time is in (days from the civil calendar, after Hinnant).
 fn month(now: u64) -> (u64, u64) {
     let days = now / DAY + 719_468;
@@ -144,6 +157,29 @@ mod tests {
         }
         // 2026-12-31T23:59:59Z
         assert_eq!(month(1_798_761_599), (1_796_083_200, 1_798_761_600));
+    }
+
+    #[test]
+    fn a_plan_counts_from_when_a_subscription_was_moved_to_it() {
+        let now = 1_709_210_096;
+        let (begin, end) = window(Period::Day, now);
+        for (moved, expected) in [
+            (None, begin),
+            (Some(begin - 1), begin),
+            (Some(begin + 7), begin + 7),
+            // Clocks of several machines.
+            (Some(now + 1), now),
+        ] {
+            let subscription = Subscription {
+                moved,
+                ..Subscription::default()
+            };
+            assert_eq!(
+                counted_in(&subscription, Period::Day, now),
+                (expected, end),
+                "{moved:?}"
+            );
+        }
     }
 
     #[test]

@@ -85,6 +85,9 @@ pub struct Subscription {
     pub product: String,
     /// The plan's name.
     pub plan: String,
+    /// Since when it has this plan, if it was moved to it, in seconds since 1970: limits count from then on.
+    #[serde(skip_serializing_if = "is_default")]
+    pub moved: Option<u64>,
     /// How far its life has come.
     pub state: SubscriptionState,
     /// Whether its consumer has stopped what the provider has paused: both have to take it back.

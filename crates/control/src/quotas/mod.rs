@@ -11,7 +11,7 @@ use std::sync::Arc;
 use weir_analytics::StoreError;
 use weir_analytics::query::{Frame, MAX_GROUPS, OneOrMany, Query};
 use weir_apis::entities::{Period, Subscription};
-use weir_apis::quota::{QuotaScope, window};
+use weir_apis::quota::{QuotaScope, counted_in};
 use weir_apis::render::consumer_of;
 
 /// Values of a dimension that analytics are asked for at once.
@@ -170,7 +170,7 @@ impl Meter {
         if let Some(counted) = self.counted(place, (of, per), now) {
             return Ok(Some(counted));
         }
-        let (begin, end) = window(per, now);
+        let (begin, end) = counted_in(of, per, now);
         let reported = self.reported(std::iter::once(of), (begin, now)).await?;
         Ok(reported.and_then(|it| it.used(place, of, end)))
     }

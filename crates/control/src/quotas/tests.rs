@@ -115,3 +115,20 @@ async fn use_is_known_in_the_first_second_of_a_window() {
     let later = meter.used(&place, (&of, Period::Day), DAY + 86_400);
     assert_eq!(later.await.expect("read").map(|it| it.calls), Some(0));
 }
+
+/// Calls by the plan that it had before count for that one.
+#[tokio::test]
+async fn a_plan_counts_from_when_a_subscription_was_moved_to_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // All calls are of the second minute of the day.
+    let meter = with_calls(folder.path(), &[("s", 1, 3)], &[]).await;
+    let place = place("test0");
+    for (moved, expected) in [(None, 3), (Some(DAY - 1), 3), (Some(DAY + 300), 0)] {
+        let of = Subscription {
+            moved,
+            ..subscription("s", "gold")
+        };
+        let used = meter.used(&place, (&of, Period::Day), NOW).await.expect("read");
+        assert_eq!(used.map(|it| it.calls), Some(expected), "{moved:?}");
+    }
+}

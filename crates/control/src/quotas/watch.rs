@@ -249,19 +249,18 @@ impl QuotaWatcher {
     /// How quotas stand. Those of which nothing is known are left out.
     async fn used(&self, quotas: Vec<Quota>, now: u64) -> Result<Vec<(Quota, QuotaUsage)>, AnalyticsError> {
         let mut known = Vec::new();
-        let mut unknown: BTreeMap<&str, (Period, Vec<Quota>)> = BTreeMap::new();
+        let mut unknown: BTreeMap<(u64, u64), Vec<Quota>> = BTreeMap::new();
         for quota in quotas {
             let per = quota.limit.per;
             match self.meter.counted(&quota.place, (&quota.subscription, per), now) {
                 Some(used) => known.push((quota, used)),
                 None => {
-                    let alike = unknown.entry(word(per)).or_insert_with(|| (per, Vec::new()));
-                    alike.1.push(quota);
+                    let time = quota::counted_in(&quota.subscription, per, now);
+                    unknown.entry(time).or_default().push(quota);
                 }
             }
         }
-        for (per, quotas) in unknown.into_values() {
-            let (begin, end) = quota::window(per, now);
+        for ((begin, end), quotas) in unknown {
             let of = quotas.iter().map(|it| &it.subscription);
             let Some(reported) = self.meter.reported(of, (begin, now)).await? else {
                 return Ok(known);

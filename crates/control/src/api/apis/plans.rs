@@ -3,7 +3,7 @@
 use super::access::affected;
 use super::commit::{self, WriteEffects, now};
 use super::entities::{answered, body_of, check_name, parse};
-use super::library::{self, Changes, Library, PREFIX};
+use super::library::{self, Changes, ENVIRONMENT_KEYS, Library, PREFIX};
 use super::specs;
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::JsonBody;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use weir_apis::entities::{
-    PRODUCTS, Plan, PlanSecurity, PlanState, PlannedClose, Product, Publication, Subscription,
+    Environment, PRODUCTS, Plan, PlanSecurity, PlanState, PlannedClose, Product, Publication, Subscription,
     SubscriptionState,
 };
 use weir_apis::{plans, renames, states};
@@ -29,7 +29,8 @@ pub struct ProtectedServing<'c> {
     caller: &'c Caller,
     publications: BTreeSet<String>,
     now: u64,
-    /// What rendering would change without the write, as time has gone on; `None`: the caller may publish everywhere.
+    /// What rendering would change without the write, as time has gone on; `None`: the caller may publish wherever something is
+    /// protected.
     before: Option<Changes>,
 }
 
@@ -37,15 +38,23 @@ impl<'c> ProtectedServing<'c> {
     /// What these publications and products are before the write.
     pub fn before(library: &Library, caller: &'c Caller, publications: BTreeSet<String>) -> Self {
         let now = now();
-        let may_publish = caller.can(Action::ApisPublishProtected, &Scope::Everything);
+        // What cannot be read is looked at.
+        let environments = library.list::<Environment>(ENVIRONMENT_KEYS);
+        let is_asked = environments.map_or(true, |all| all.iter().any(|it| Self::is_refused(caller, it)));
         // What cannot be rendered before the write is not served.
         let render = || commit::rendered(library, &publications, now).unwrap_or_default();
         Self {
-            before: (!may_publish).then(render),
+            before: is_asked.then(render),
             caller,
             publications,
             now,
         }
+    }
+
+    /// Whether the caller may change nothing of what an environment serves.
+    fn is_refused(caller: &Caller, environment: &Environment) -> bool {
+        let scope = Scope::Environment(environment.name.clone());
+        environment.protected && !caller.can(Action::ApisPublishProtected, &scope)
     }
 
     /// Looks at what they are after it.
@@ -77,8 +86,7 @@ impl<'c> ProtectedServing<'c> {
     fn demand_in(&self, library: &Library, environments: BTreeSet<String>) -> Result<(), Problem> {
         let right = Action::ApisPublishProtected;
         for name in environments {
-            let scope = Scope::Environment(name.clone());
-            if library.environment(&name)?.protected && !self.caller.can(right, &scope) {
+            if Self::is_refused(self.caller, &library.environment(&name)?) {
                 return Err(Problem::forbidden(format!(
                     "{name} is protected: this changes who may call what is served there, which asks for '{}' there; \
                      a plan in the state 'staging' changes nothing",
@@ -458,6 +466,7 @@ fn close(library: &mut Library, key: &str, plan: &mut Plan, to: Option<&str>) ->
             // What an application has leads to one subscription of a plan: the one that is there goes on.
             Some(to) if !(to.is_of_application() && taken.contains(&place)) => {
                 subscription.plan.clone_from(&to.name);
+                subscription.moved = Some(now());
             }
             _ => {
                 subscription.state = SubscriptionState::Closed;

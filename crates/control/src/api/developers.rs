@@ -4,6 +4,7 @@
 use super::apis::{ErasureSummary, erase};
 use super::developer_factor;
 use super::operation::Operation;
+use super::precondition::{Precondition, tag_of_content, with_tag};
 use super::problem::Problem;
 use super::writing::tried;
 use super::{Api, is_dry_run};
@@ -27,6 +28,7 @@ use weir_apis::entities::{Application, Hook, Portal};
 const ALL: &str = "/api/v1/portals/{portal}/developers";
 const ONE: &str = "/api/v1/portals/{portal}/developers/{developer}";
 const DRY_RUN: &[&str] = &["Weir-Dry-Run"];
+const CHANGE: &[&str] = &["Weir-Dry-Run", "If-Match"];
 /// Developers of a list, unless fewer are asked for.
 const MAX_LISTED: usize = 1_000;
 /// The longest reason, in characters.
@@ -64,14 +66,14 @@ pub fn operations() -> Vec<Operation> {
             Operation::put(ONE, "changeDeveloper", write, change),
             "Changes name and groups of a developer",
         )
-        .headers(DRY_RUN)
+        .headers(CHANGE)
         .body::<DeveloperChange>()
         .answers::<DeveloperLine>(),
         about(
             Operation::delete(ONE, "deleteDeveloper", write, delete),
             "Removes a developer, who leaves all teams",
         )
-        .headers(DRY_RUN),
+        .headers(CHANGE),
         about(
             Operation::post(
                 "/api/v1/portals/{portal}/developers/{developer}/erase",
@@ -104,7 +106,7 @@ pub fn operations() -> Vec<Operation> {
 /// The calls that decide about a developer.
 fn decisions() -> Vec<Operation> {
     let decided = |operation: Operation, summary| {
-        let operation = operation.about("Developers", summary).headers(DRY_RUN);
+        let operation = operation.about("Developers", summary).headers(CHANGE);
         operation.body::<Reason>().answers::<DeveloperLine>()
     };
     let step = |path, id, decision: Decision| {
@@ -196,6 +198,23 @@ pub struct DeveloperLine {
     teams: Vec<DeveloperTeam>,
     /// The applications that belong to the developer alone.
     applications: Vec<String>,
+    /// Its version, as `If-Match` names it.
+    etag: String,
+}
+
+/// The version of what is written here about a developer. What developers do themselves is another matter.
+fn tag_of(developer: &Developer) -> String {
+    let decided = developer.decided.as_ref().map(|it| (&it.by, it.at, &it.reason));
+    tag_of_content(&(&developer.name, &developer.groups, developer.state, decided))
+}
+
+/// Refuses a change of another version than the one that the call names.
+fn demand_version(headers: &HeaderMap, developer: &Developer) -> Result<(), Problem> {
+    let precondition = Precondition::of(headers);
+    match precondition.holds_tag(Some(&tag_of(developer))) {
+        true => Ok(()),
+        false => Err(precondition.refusal_of(&format!("the developer '{}'", developer.id), true)),
+    }
 }
 
 /// A decision about a developer.
@@ -313,6 +332,7 @@ impl<'a> PortalContext<'a> {
         let owner = owner_name(&developer.id);
         let own = self.applications.iter().filter(|it| it.owner == owner);
         DeveloperLine {
+            etag: tag_of(&developer),
             teams: teams.collect(),
             applications: own.map(|it| it.name.clone()).collect(),
             id: developer.id,
@@ -331,9 +351,11 @@ impl<'a> PortalContext<'a> {
         }
     }
 
-    async fn answer(&self, developer: Developer, now: SystemTime) -> Result<Json<DeveloperLine>, Problem> {
+    async fn answer(&self, developer: Developer, now: SystemTime) -> Result<Response, Problem> {
         let teams = self.people().teams(&self.portal.name, now).await?;
-        Ok(Json(self.line(developer, &teams)))
+        let tag = tag_of(&developer);
+        let answer = Json(self.line(developer, &teams)).into_response();
+        Ok(with_tag(answer, Some(&tag)))
     }
 }
 
@@ -376,7 +398,7 @@ async fn list(
 async fn read(
     State(api): State<Arc<Api>>,
     Path((portal, id)): Path<(String, String)>,
-) -> Result<Json<DeveloperLine>, Problem> {
+) -> Result<Response, Problem> {
     let now = SystemTime::now();
     let portal_context = PortalContext::of(&api, &portal).await?;
     let developer = portal_context.developer(&id, now).await?;
@@ -492,6 +514,7 @@ async fn change(
     let name = wanted.name.as_deref().map(named).transpose()?;
     let groups = wanted.groups.map(checked_groups).transpose()?;
     let edit = |developer: &mut Developer| {
+        demand_version(&headers, developer)?;
         if let Some(name) = &name {
             developer.name.clone_from(name);
         }
@@ -506,7 +529,7 @@ async fn change(
         return Ok(tried(portal_context.answer(developer, now).await?));
     }
     let developer = portal_context.people().change(&portal, &id, now, edit).await?;
-    Ok(portal_context.answer(developer, now).await?.into_response())
+    portal_context.answer(developer, now).await
 }
 
 async fn delete(
@@ -518,6 +541,7 @@ async fn delete(
     let now = SystemTime::now();
     let portal_context = PortalContext::of(&api, &portal).await?;
     let developer = portal_context.developer(&id, now).await?;
+    demand_version(&headers, &developer)?;
     let owner = owner_name(&developer.id);
     if let Some(own) = portal_context.applications.iter().find(|it| it.owner == owner) {
         let detail = format!(
@@ -580,11 +604,13 @@ async fn decide(
     let refused = |(status, detail): (StatusCode, String)| Problem::new(status, detail);
     if is_dry_run(&headers) {
         let mut developer = portal_context.developer(&id, now).await?;
+        demand_version(&headers, &developer)?;
         decision.apply(&mut developer, decided).map_err(refused)?;
         return Ok(tried(portal_context.answer(developer, now).await?));
     }
     let notices = portal_context.notices();
     let decide = |developer: &mut Developer| {
+        demand_version(&headers, developer)?;
         decision.apply(developer, decided.clone()).map_err(refused)?;
         let mail = decision.mail(developer, (notices.title(), notices.url()));
         let mut writes = notices.mail(decision.event(), &developer.mail, mail, now)?;
@@ -599,5 +625,5 @@ async fn decide(
             .end_sessions(&portal, &id, |_| true, now)
             .await?;
     }
-    Ok(portal_context.answer(developer, now).await?.into_response())
+    portal_context.answer(developer, now).await
 }

@@ -110,6 +110,42 @@ fn whoever_is_second_is_told() {
     }
 }
 
+#[test]
+fn whoever_is_second_with_a_developer_is_told() {
+    // No mail server listens there: mails wait.
+    let flags = ["--smtp", "smtp://127.0.0.1:1", "--mail-from", "weir@example.com"];
+    let plane = Plane::with(&flags);
+    let portal = json!({"url": "http://dev.test", "hosts": ["dev.test"]});
+    plane.put("/api/v1/portals/default", portal).expect(201);
+    let admin = Admin::of(plane);
+    let all = "/api/v1/portals/default/developers";
+    let new = json!({"mail": "ann@example.com", "name": "Ann"});
+    let made = admin.ask("POST", all, &new, None).expect(201);
+    let id = made.json()["id"].as_str().expect("an id").to_owned();
+    let one = format!("{all}/{id}");
+    let began = admin.tag_in(all, "id", &id);
+    assert_eq!(made.header("etag").as_deref(), Some(began.as_str()));
+    let named = |name: &str| json!({"name": name});
+    let saved = admin.ask("PUT", &one, &named("Ann B"), Some(&began)).expect(200);
+    let tag = saved.header("etag").expect("a tag");
+    assert_ne!(tag, began);
+    for (method, path, body) in [
+        ("PUT", one.clone(), named("Ann C")),
+        ("POST", format!("{one}/suspend"), json!({"reason": "late"})),
+        ("DELETE", one.clone(), json!({})),
+    ] {
+        let late = admin.ask(method, &path, &body, Some(&began)).expect(412).json();
+        assert_eq!(
+            late["type"], "urn:weir:problem:changed-meanwhile",
+            "{path}: {late}"
+        );
+    }
+    let read = admin.ask("GET", &one, &json!({}), None).expect(200);
+    assert_eq!(read.header("etag").as_deref(), Some(tag.as_str()));
+    assert_eq!(read.json()["name"], "Ann B");
+    admin.ask("DELETE", &one, &json!({}), Some(&tag)).expect(204);
+}
+
 /// What was published is no secret.
 #[test]
 fn the_audit_log_names_the_revision_that_was_published() {

@@ -248,3 +248,47 @@ fn a_draft_documents_and_the_past_are_explained_without_being_served() {
         .post("/api/v1/explain", with(json!({"configuration": "a: ["})))
         .expect(422);
 }
+
+/// Who serves nothing that is published says so, and does not say 404 as if it had looked.
+#[test]
+fn environments_that_are_not_served_are_named() {
+    let plane = Plane::with(&["--role", "control"]);
+    plane.version(&petstore());
+    plane.publish("prod", upstream("pets"));
+    let call = json!({"url": "http://localhost/v1/pets"});
+    let explained = explain(&plane, call.clone());
+    let note = explained["note"].as_str().unwrap_or_default();
+    assert!(
+        note.contains("name one in 'environment': prod, test"),
+        "{explained:#}"
+    );
+    let named = explain(
+        &plane,
+        json!({"url": "http://localhost/v1/pets", "environment": "prod"}),
+    );
+    assert_eq!(named["publication"], "pets/1.0.0/prod", "{named:#}");
+    assert_eq!(named.get("note"), None, "{named:#}");
+
+    let url = format!("http://{}", plane.weir.console());
+    let ask = |more: &[&str]| {
+        let call = ["explain", "--control", &url, "GET http://localhost/v1/pets"];
+        let output = plane.weir.ask(None, &[&call[..], more].concat());
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (code, said, complaint) = ask(&["--environment", "nope"]);
+    assert!(
+        code == Some(2) && complaint.contains("the environment 'nope' does not exist: there are prod, test"),
+        "{code:?} {said} {complaint}"
+    );
+    let (code, said, complaint) = ask(&["--environment", "prod"]);
+    assert!(
+        code == Some(0) && said.contains("Route prod.pets.1.0.0.main.listpets"),
+        "{code:?} {said} {complaint}"
+    );
+    let (code, _, told) = ask(&[]);
+    assert!(
+        code == Some(0) && told.contains("--environment: prod, test"),
+        "{code:?} {told}"
+    );
+}

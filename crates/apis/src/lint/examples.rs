@@ -1,7 +1,7 @@
 //! Rules about examples and defaults: whether their schemas would refuse them.
 
 use super::check_schema::SchemaChecker;
-use super::places::of_parameter;
+use super::locations::of_parameter;
 use super::values::walk;
 use super::{Context, Rule, rule};
 use crate::finding::Level::Error;

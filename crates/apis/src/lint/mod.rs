@@ -7,8 +7,8 @@ mod formats;
 mod functions;
 mod gateway;
 mod junit;
+mod locations;
 mod operations;
-mod places;
 mod ruleset;
 mod structure;
 mod values;
@@ -93,12 +93,13 @@ const fn optional(name: &'static str, level: Level, check: fn(&mut Context<'_>))
 
 /// All built-in rules.
 fn rules() -> impl Iterator<Item = &'static Rule> {
-    operations::RULES
+    // Findings are bounded: those about the form, which are errors, come before matters of taste.
+    structure::RULES
         .iter()
+        .chain(&operations::RULES)
         .chain(&values::RULES)
         .chain(&examples::RULES)
         .chain(&formats::RULES)
-        .chain(&structure::RULES)
         .chain(&gateway::RULES)
 }
 
@@ -142,7 +143,7 @@ pub fn run(text: &str, description: &Description, ruleset: &Ruleset, options: Op
         (rule.check)(&mut context);
     }
     for finding in findings.iter_mut().filter(|it| it.position.is_none()) {
-        finding.path = places::written(&description.source, &finding.path);
+        finding.path = locations::written(&description.source, &finding.path);
     }
     // They look at the document as it is written.
     ruleset.run_custom(description, &mut findings);

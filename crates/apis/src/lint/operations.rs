@@ -1,6 +1,6 @@
 //! Rules about operations, paths, and their parameters, tags and responses.
 
-use super::places::of_parameter;
+use super::locations::of_parameter;
 use super::{Context, Rule, optional, rule};
 use crate::finding::Level::{Error, Warn};
 use crate::openapi::{Format, Operation};

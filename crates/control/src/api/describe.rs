@@ -253,7 +253,7 @@ fn query_parameters(
             "name": name,
             "in": "query",
             "required": is_required(name) && !is_optional(properties.get(name)),
-            "description": description.unwrap_or_default(),
+            "description": description.unwrap_or_else(|| "".into()),
             "schema": schema,
         })
     };

@@ -332,14 +332,14 @@ pub async fn list(State(api): State<Arc<Api>>) -> Json<List<IdentityProvider>> {
 }
 
 /// The providers and users of the store at one moment.
-struct Stored {
+struct IdentityState {
     providers: Vec<Provider>,
     users: Vec<User>,
     /// The revision after which nothing may have been committed.
     revision: Revision,
 }
 
-impl Stored {
+impl IdentityState {
     async fn read(api: &Api) -> Result<Self, Problem> {
         // What comes between the two makes the commit fail, as it is after the first.
         let (users, revision) = api.store.read(USERS).await?;
@@ -381,10 +381,10 @@ impl Stored {
 async fn commit<T>(
     api: &Api,
     (caller, note, is_dry): (&Caller, String, bool),
-    write: impl Fn(&Stored) -> Result<(Change, T), Problem>,
+    write: impl Fn(&IdentityState) -> Result<(Change, T), Problem>,
 ) -> Result<T, Problem> {
     for _ in 0..MAX_ATTEMPTS {
-        let stored = Stored::read(api).await?;
+        let stored = IdentityState::read(api).await?;
         let (change, outcome) = write(&stored)?;
         if is_dry {
             return Ok(outcome);
@@ -446,12 +446,12 @@ pub async fn put(
             weir_apis::naming::EXPECTED_NAME
         ))
     })?;
-    let known = Stored::read(&api).await?;
+    let known = IdentityState::read(&api).await?;
     let before = known.provider(&name).into_iter().flat_map(|it| &it.mappings);
     let before: Vec<Right> = before.flat_map(|it| it.rights.iter().cloned()).collect();
     let keeps_secret = wanted.client_secret.is_none();
     let provider = wanted.into_provider(&name)?;
-    // Whoever may not change this version is not told of its rights.
+    // A change of another version is refused before its rights are looked at.
     demand_version(&headers, &name, known.provider(&name))?;
     let warning = check_scopes(&api, &placed(&provider), &before).await?;
     let is_dry = is_dry_run(&headers);

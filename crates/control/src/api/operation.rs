@@ -311,7 +311,7 @@ impl Operation {
 /// Why a caller may not do something there.
 pub fn refusal(caller: &Caller, action: Action, scopes: &[Scope]) -> String {
     let roles = crate::access::Role::that_allow(action).map(crate::access::Role::as_str);
-    // Whoever made the token narrower than the user's own rights looks for the reason there.
+    // With the user's own rights it would be allowed: the reason is in the token.
     let with = match caller.is_narrowed(action, scopes) {
         true => " with this personal token, which was given fewer rights than its user has",
         false => "",

@@ -57,7 +57,9 @@ const ATTEMPTS: usize = 4;
 /// From where.
 #[derive(Deserialize, schemars::JsonSchema)]
 pub struct SyncQuery {
+    /// The revision that the gateway has; left out: it gets everything.
     after: Option<u64>,
+    /// Whether the gateway gets hashes of what it should serve.
     #[serde(default)]
     hash: bool,
     /// The newest version of the stream that the gateway knows; the first ones do not say.

@@ -87,7 +87,7 @@ impl<'a> ConfigSource<'a> {
         ))
     }
 
-    /// The names of the environments that there are; `None`: the caller may not see them, or nobody could say.
+    /// The names of the environments that there are; `None`: the caller may not see them, or there is no answer.
     pub fn environments(&self) -> anyhow::Result<Option<Vec<String>>> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

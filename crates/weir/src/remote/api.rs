@@ -233,7 +233,7 @@ fn new(api: &str, file: &Path, version: Option<&str>, on: &OnServer) -> CommandR
     }
     .header("content-type", "text/plain");
     let body = make(remote, upload).map_err(|refused| match is_new {
-        // An API without a version is what nobody asked for.
+        // What was made for the document goes with it.
         true => match make(remote, call(remote, Method::DELETE, &of_api, None, false)) {
             Ok(_) => refused,
             Err(_) => CommandOutput {

@@ -206,8 +206,8 @@ fn wrong_queries_are_refused_with_the_field() {
         ),
         (
             json!({ "metrics": ["calls"], "from": "-1h", "colour": 1 }),
-            400,
-            "unknown field `colour`",
+            422,
+            "colour: unknown field `colour`",
         ),
     ] {
         let call = Call::new("POST", &weir.console(), "/api/v1/analytics/query").body(&asked.to_string());

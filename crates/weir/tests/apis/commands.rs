@@ -268,12 +268,13 @@ fn a_postman_collection_is_linted_and_imported() {
         found.is_some_and(|it| it["line"].as_u64().is_some_and(|line| line > 1)),
         "{made:#}"
     );
-    let exported = plane
-        .get("/api/v1/apis/shop/versions/1/openapi")
+    // One operation, and the security scheme that it asks for.
+    assert_eq!(made["operations"].as_array().map(Vec::len), Some(1), "{made:#}");
+    let rules = json!({"rules": "rules: {r: {given: $.components.securitySchemes.apikey.name, then: {function: undefined}}}"});
+    let linted = plane
+        .post("/api/v1/apis/shop/versions/1/lint", rules)
         .expect(200)
         .json();
-    assert_eq!(
-        exported["components"]["securitySchemes"]["apikey"]["name"], "X-Key",
-        "{exported:#}"
-    );
+    let findings = linted["findings"].as_array().expect("a list");
+    assert!(findings.iter().any(|it| it["rule"] == "r"), "{linted:#}");
 }

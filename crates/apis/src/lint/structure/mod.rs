@@ -46,13 +46,13 @@ fn check(context: &mut Context<'_>, object: &'static Object) {
         context,
     };
     if let Some(map) = description.source.as_object() {
-        walker.object(map, object, &Place::ROOT);
+        walker.object(map, object, &Location::ROOT);
     }
 }
 
 /// A place, with those above it. Only a finding makes a path of it.
-struct Place<'p> {
-    above: Option<&'p Place<'p>>,
+struct Location<'p> {
+    above: Option<&'p Location<'p>>,
     step: Step<'p>,
 }
 
@@ -63,21 +63,21 @@ enum Step<'p> {
     Index(usize),
 }
 
-impl Place<'_> {
-    const ROOT: Place<'static> = Place {
+impl Location<'_> {
+    const ROOT: Location<'static> = Location {
         above: None,
         step: Step::Root,
     };
 
-    fn below<'p>(&'p self, step: Step<'p>) -> Place<'p> {
-        Place {
+    fn below<'p>(&'p self, step: Step<'p>) -> Location<'p> {
+        Location {
             above: Some(self),
             step,
         }
     }
 
     fn path(&self) -> DocPath {
-        let above = self.above.map_or_else(DocPath::root, Place::path);
+        let above = self.above.map_or_else(DocPath::root, Location::path);
         match self.step {
             Step::Root => above,
             Step::Field(name) => above.field(name),
@@ -104,14 +104,14 @@ struct Walker<'c, 'd> {
 }
 
 impl Walker<'_, '_> {
-    fn add(&mut self, place: &Place<'_>, message: String) {
+    fn add(&mut self, place: &Location<'_>, message: String) {
         if let Some(left) = self.left.checked_sub(1) {
             self.left = left;
             self.context.add(place.path(), message);
         }
     }
 
-    fn value(&mut self, value: &Value, kind: &'static Kind, place: &Place<'_>) {
+    fn value(&mut self, value: &Value, kind: &'static Kind, place: &Location<'_>) {
         if self.left == 0 {
             return;
         }
@@ -178,7 +178,7 @@ impl Walker<'_, '_> {
         }
     }
 
-    fn object(&mut self, map: &Map<String, Value>, object: &'static Object, place: &Place<'_>) {
+    fn object(&mut self, map: &Map<String, Value>, object: &'static Object, place: &Location<'_>) {
         for (name, value) in map.iter().filter(|(name, _)| !name.starts_with("x-")) {
             let below = place.below(Step::Field(name));
             let mut known = fields(object).filter(|it| it.name == name).peekable();
@@ -210,7 +210,7 @@ impl Walker<'_, '_> {
         }
     }
 
-    fn need(&mut self, map: &Map<String, Value>, need: &Need, place: &Place<'_>) {
+    fn need(&mut self, map: &Map<String, Value>, need: &Need, place: &Location<'_>) {
         match need {
             Need::With(field, values, required) => {
                 let value = map.get(*field).and_then(Value::as_str);
@@ -277,6 +277,6 @@ fn unexpected(name: &str, fault: &str) -> String {
     format!("Property \"{name}\" is not expected to be here: {fault}.")
 }
 
-fn missing(place: &Place<'_>, name: &str) -> String {
+fn missing(place: &Location<'_>, name: &str) -> String {
     format!("{} must have required property \"{name}\".", place.told())
 }

@@ -1,4 +1,4 @@
-//! The objects of OpenAPI 2.0.
+//! The objects of OpenAPI 2.0: what a document, its paths, operations, parameters, responses and security schemes have.
 
 use super::kinds::{CLOSED, Kind, Names, Need, Object, TEXT_MAP, TEXTS, field};
 use super::schemas::OF_VALUES;

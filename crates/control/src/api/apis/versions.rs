@@ -551,7 +551,9 @@ pub async fn revise(
 /// Two revisions; 0 is the draft.
 #[derive(Deserialize, schemars::JsonSchema)]
 pub struct RevisionDiffQuery {
+    /// The revision before.
     from: u32,
+    /// The revision after; left out: the draft.
     #[serde(default)]
     to: u32,
 }
@@ -585,6 +587,7 @@ fn difference_json(difference: &diff::Diff) -> Value {
 /// For which environment.
 #[derive(Deserialize, schemars::JsonSchema)]
 pub struct ExportQuery {
+    /// The environment whose revision and addresses are wanted; left out: the draft.
     environment: Option<String>,
 }
 

@@ -17,6 +17,7 @@ use crate::schema::{Kind, Location, Problems, text};
 use aws_lc_rs::digest;
 use data_encoding::HEXLOWER;
 use serde_json::{Map, Value, json};
+use std::cell::Cell;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use uuid::Uuid;
 use weir_model::x509::Certificate;
@@ -190,13 +191,18 @@ fn check_plugin(
     let is_served = plugins::DEFINITIONS
         .iter()
         .any(|served| std::ptr::eq(served, definition));
+    let are_keys_missing = Cell::new(false);
     // What is not served can be kept all the same.
     let known = Consumers {
         find: &|name| find_consumer(workspace, name),
         authority: &|id| find_authority(workspace, id),
         key_set: &|name| find_key_set(workspace, name),
         // What there is not is made with the instance.
-        signing_keys: &|name| Some(find_signing_keys(workspace, name).unwrap_or_default()),
+        signing_keys: &|name| {
+            let found = find_signing_keys(workspace, name);
+            are_keys_missing.set(are_keys_missing.get() || found.is_none());
+            Some(found.unwrap_or_default())
+        },
         vault: &|name| find_vault(workspace, name),
         // What they contain has been checked with them.
         graphql: &Vec::new,
@@ -210,9 +216,11 @@ fn check_plugin(
     match unfit.filter(|_| is_served) {
         Some(unfit) if unfit.field.is_empty() => problems.error(&place, unfit.to_string()),
         Some(unfit) => problems.error(&place.field(unfit.field), unfit.to_string()),
-        None if is_served && !made.is_null() => {
-            for fault in unfit_config::faults(definition.catalogue_name, &made) {
-                problems.error(&place, format!("{}: {}", fault.path, fault.message));
+        None if is_served && !made.is_null() && !are_keys_missing.get() => {
+            let faults = unfit_config::faults(definition.catalogue_name, &made);
+            let words = faults.iter().map(|it| format!("{}: {}", it.path, it.message));
+            if !faults.is_empty() {
+                problems.error(&place, words.collect::<Vec<_>>().join("; "));
             }
         }
         None => {}

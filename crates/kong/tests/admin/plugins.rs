@@ -182,14 +182,26 @@ async fn configurations_that_cannot_be_served_are_not_stored() {
             json!({"issuer": "nonsense", "client_id": ["c"], "session_secret": "s"}),
             "discovery",
         ),
-        ("openid-connect", json!({"issuer": "http://127.0.0.1:1"}), "client_id"),
+        (
+            "openid-connect",
+            json!({"issuer": "http://127.0.0.1:1"}),
+            "client_id",
+        ),
         (
             "oauth2-introspection",
             json!({"introspection_url": "nonsense", "authorization_value": "Basic eDp5"}),
             "introspection_endpoint",
         ),
-        ("opa", json!({"opa_host": "bad host", "opa_path": "/v1/data/d"}), "opa_host"),
-        ("request-callout", json!({"callouts": [{"name": "a", "request": {"url": "nonsense"}}]}), "url"),
+        (
+            "opa",
+            json!({"opa_host": "bad host", "opa_path": "/v1/data/d"}),
+            "opa_host",
+        ),
+        (
+            "request-callout",
+            json!({"callouts": [{"name": "a", "request": {"url": "nonsense"}}]}),
+            "url",
+        ),
         ("mocking", json!({"api_specification": "nonsense"}), "spec"),
         (
             "xml-threat-protection",
@@ -199,7 +211,10 @@ async fn configurations_that_cannot_be_served_are_not_stored() {
     ] {
         let (status, answer) = put(&conversation, plugin, &config).await;
         let told = answer["fields"]["config"].to_string();
-        assert!(status == 400 && told.contains(part), "{plugin} {config}: {status} {answer}");
+        assert!(
+            status == 400 && told.contains(part),
+            "{plugin} {config}: {status} {answer}"
+        );
     }
     // A secret is not known at the write.
     let config = json!({"introspection_url": "{vault://env/url}", "authorization_value": "Basic eDp5"});

@@ -203,6 +203,11 @@ impl MockFilter {
         };
         let answers = self.answers.get(number).ok_or(NO_PATH)?;
         let accept = request.headers.get(b"accept").map(<[u8]>::to_vec);
+        let chosen = |name: fn(&ChoiceHeaders) -> &str| {
+            let value = request.headers.get(name(self.choices.as_ref()?).as_bytes())?;
+            String::from_utf8(value.to_vec()).ok()
+        };
+        let (wanted, example) = (chosen(|it| &it.status), chosen(|it| &it.example));
         let mut pick = |count: usize, is_random: bool| match (is_random, count) {
             (true, 2..) => (exchange.random_u64() % count as u64) as usize,
             _ => 0,
@@ -210,24 +215,19 @@ impl MockFilter {
         let fitting: Vec<&ExampleResponse> = answers.iter().filter(|it| it.fits(accept.as_deref())).collect();
         let mut statuses: Vec<u16> = fitting.iter().map(|it| it.status).collect();
         statuses.dedup();
-        let chosen = |name: fn(&ChoiceHeaders) -> &str| {
-            let value = request.headers.get(name(self.choices.as_ref()?).as_bytes())?;
-            std::str::from_utf8(value).ok()
-        };
-        let (wanted, example) = (chosen(|it| &it.status), chosen(|it| &it.example));
-        let status = match wanted {
-            Some(wanted) => statuses.iter().find(|it| it.to_string() == wanted),
+        let status = match &wanted {
+            Some(wanted) => statuses.iter().find(|it| it.to_string() == *wanted),
             None => statuses.get(pick(statuses.len(), self.random_status)),
         };
         let status = *status.ok_or(NO_EXAMPLE)?;
         let of_status: Vec<&&ExampleResponse> = fitting.iter().filter(|it| it.status == status).collect();
         let answer = of_status.first().ok_or(NO_EXAMPLE)?;
-        let body = match example {
+        let body = match &example {
             Some(name) => Some(
                 answer
                     .bodies
                     .iter()
-                    .find(|it| it.name == name)
+                    .find(|it| it.name == *name)
                     .ok_or(NO_EXAMPLE)?,
             ),
             None => answer.bodies.get(pick(answer.bodies.len(), self.random_example)),

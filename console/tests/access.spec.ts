@@ -1,5 +1,5 @@
 // Who may do what: roles as a table, the question about one user, workspaces, and gateways that are forgotten.
-import { expect, logIn, open, test } from './weir'
+import { expect, logIn, open, settled, test } from './weir'
 
 test('roles: the table, and whether a user may do something, with the right or with what is missing', async ({ page, weir }) => {
   await weir.addAdmin()
@@ -118,4 +118,37 @@ test('the owner of one API sees what is hers, and publishes and decides there', 
   await open(page, managed, '/products')
   await expect(page.getByRole('link', { name: 'bundle', exact: true })).toBeVisible()
   await expect(page.getByRole('button', { name: 'New product' })).toHaveAttribute('aria-disabled', 'true')
+})
+
+test('numbers are asked of the parts that a user sees, and nothing is offered that is refused', async ({ page, managed }) => {
+  await managed.good('PUT', '/api/v1/apis/orders', {})
+  await managed.addAdmin()
+  await managed.addUser('vera', [{ role: 'api-owner', api: 'pets' }])
+  await managed.addUser('otto', [{ role: 'viewer', api: 'pets' }, { role: 'viewer', api: 'orders' }, { role: 'viewer', workspace: 'default' }])
+  await page.goto(`${managed.url}/ui/analytics`)
+  await logIn(page, 'vera')
+  await expect(page.getByText('These are the numbers of the API pets')).toBeVisible()
+  await settled(page)
+  await expect(page.getByRole('alert')).toHaveCount(0)
+  await page.getByRole('button', { name: /^Query of/ }).first().click()
+  await expect(page.getByRole('dialog')).toContainText('"pets"')
+  await page.keyboard.press('Escape')
+  await open(page, managed, '/analytics/explore')
+  await settled(page)
+  await expect(page.getByRole('alert')).toHaveCount(0)
+  await open(page, managed, '/')
+  await settled(page)
+  await expect(page.getByRole('alert')).toHaveCount(0)
+  await expect(page.getByRole('link', { name: /^New (service|route|consumer)$/ })).toHaveCount(0)
+  await page.goto(`${managed.url}/ui/account`)
+  await page.getByRole('button', { name: 'Log out' }).click()
+  await expect(page.getByRole('heading', { name: 'Log in to Weir' })).toBeVisible()
+  await logIn(page, 'otto')
+  await open(page, managed, '/analytics')
+  const parts = page.getByLabel('Numbers of')
+  await expect(parts.locator('option')).toHaveText(['the APIs orders and pets', 'the API orders', 'the API pets', 'the workspace default'])
+  const [asked] = await Promise.all([page.waitForRequest((it) => it.url().endsWith('/analytics/query') && (it.postData() ?? '').includes('workspace')), parts.selectOption('the workspace default')])
+  expect(JSON.parse(asked.postData() ?? '')).toMatchObject({ filter: { workspace: ['default'] } })
+  await settled(page)
+  await expect(page.getByRole('alert')).toHaveCount(0)
 })

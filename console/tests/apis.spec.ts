@@ -4,7 +4,7 @@ import { PETS, expect, open, test, upstream } from './weir'
 test('from a document to an answer: new API, publish, plan, application, key, call', async ({ page, managed }) => {
   test.setTimeout(120_000)
   const backend = await upstream('two pets')
-  await open(page, managed, '/apis/new')
+  await open(page, managed, '/apis/@new')
   await page.getByRole('textbox', { name: 'OpenAPI document, as YAML or JSON' }).fill(PETS.replace('title: Pets', 'title: Owners').replaceAll('/pets', '/owners'))
   await page.getByRole('button', { name: 'Create the API' }).click()
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('owners 1.0.0')
@@ -244,6 +244,37 @@ test('a plan is closed, and its subscriptions move in the same commit', async ({
   await dialog.getByRole('button', { name: 'Close', exact: true }).last().click()
   await expect(page.getByRole('listitem', { name: 'silver' })).toContainText('Subscriptions1')
   expect(await commits()).toBe(before + 1)
+})
+
+test('a plan is deleted if nobody subscribes to it, and the end of a subscription is changed', async ({ page, managed }) => {
+  await managed.good('PUT', '/api/v1/apis/pets/versions/1.0.0/plans/mistake', { state: 'published' })
+  await open(page, managed, '/apis/pets/1.0.0/plans')
+  await page.getByRole('button', { name: 'Delete gold' }).click()
+  const used = page.getByRole('dialog', { name: 'Delete gold?' })
+  await expect(used).toContainText('It has 1 subscription.')
+  await expect(used.getByRole('button', { name: 'Delete' })).toHaveAttribute('aria-disabled', 'true')
+  await used.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByRole('button', { name: 'Delete mistake' }).click()
+  await page.getByRole('dialog', { name: 'Delete mistake?' }).getByRole('button', { name: 'Delete' }).click()
+  await expect(page.getByRole('listitem', { name: 'mistake' })).toHaveCount(0)
+  expect((await managed.call('GET', '/api/v1/apis/pets/versions/1.0.0/plans/mistake')).status).toBe(404)
+  await open(page, managed, '/products/bundle')
+  await page.getByRole('button', { name: 'Delete partner' }).click()
+  await page.getByRole('dialog', { name: 'Delete partner?' }).getByRole('button', { name: 'Delete' }).click()
+  await expect(page.getByRole('heading', { name: 'No plans yet' })).toBeVisible()
+
+  const [subscription] = (await managed.good<{ items: { id: string }[] }>('GET', '/api/v1/subscriptions')).items
+  await open(page, managed, `/subscriptions/${subscription?.id}`)
+  const about = page.getByRole('region', { name: 'About it' })
+  await expect(about).toContainText('Endsnever')
+  await about.getByRole('button', { name: 'Change the end' }).click()
+  const dialog = page.getByRole('dialog', { name: 'When it ends' })
+  await dialog.getByLabel('Last day').fill('2020-01-01')
+  await expect(dialog.getByRole('button', { name: 'Save' })).toHaveAttribute('aria-disabled', 'true')
+  await dialog.getByLabel('Last day').fill('2090-01-31')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await expect(about).not.toContainText('never')
+  expect(await managed.good('GET', `/api/v1/subscriptions/${subscription?.id}`)).toMatchObject({ ends: Date.UTC(2090, 0, 31, 23, 59, 59) / 1000 })
 })
 
 test('environments are made and edited; one that is in use is not deleted', async ({ page, managed }) => {

@@ -13,7 +13,7 @@ const GATEWAY: Case[] = [
   ['/routes', ['Keys'], 'Keys'],
   ['/routes', ['Select orders', 'Label'], 'Label 1 route?'],
   ['/routes', ['Select orders', 'Delete'], 'Delete 1 route?'],
-  ['/routes/new', ['Review and save'], 'Create orders?'],
+  ['/routes/@new', ['Review and save'], 'Create orders?'],
   ['/routes/orders', ['Delete'], 'Delete orders?'],
   ['/plugins?plugin=rate-limit', [], 'rate-limit'],
   ['/secrets', ['Test a reference'], 'Test a reference'],
@@ -25,7 +25,7 @@ const GATEWAY: Case[] = [
 const APIS: Case[] = [
   ['/apis/pets', ['Edit'], 'Edit pets'],
   ['/apis/pets', ['Delete'], 'Delete pets?'],
-  ['/apis/new', ['From an address'], 'A document from an address'],
+  ['/apis/@new', ['From an address'], 'A document from an address'],
   ['/apis/pets/1.0.0', ['Export'], 'Export pets 1.0.0'],
   ['/apis/pets/1.0.0', ['New component'], 'New component'],
   ['/apis/pets/1.0.0', [/plugins of listPets/], 'Plugins of GET /pets'],

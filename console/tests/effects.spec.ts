@@ -33,7 +33,7 @@ test('a new route that takes calls of Kong’s is named with its dialect', async
     documents: { 'kong/default/routes/none': null, 'native/routes/new': { name: 'new', paths: ['/new'], service: 'new' } },
   })
   expect(answer.moved).toEqual([{ from: null, to: { dialect: 'native', name: 'new' }, example: 'GET /new', headers: {}, calls: 4 }])
-  await open(page, weir, '/routes/new')
+  await open(page, weir, '/routes/@new')
   await page.getByRole('button', { name: 'Text', exact: true }).click()
   const text = page.getByRole('textbox', { name: 'New route as text' })
   await text.press('Control+A')

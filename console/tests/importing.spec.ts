@@ -110,7 +110,7 @@ test('an API begins with a document from an address; no address of its own netwo
   const other = new Weir()
   await other.start(['--data', other.folder, '--document-allow', '127.0.0.0/8'])
   await pagesFromDist(page)
-  await open(page, other, '/apis/new')
+  await open(page, other, '/apis/@new')
   await page.getByRole('button', { name: 'From an address' }).click()
   const dialog = page.getByRole('dialog', { name: 'A document from an address' })
   await dialog.getByRole('textbox', { name: 'Address' }).fill(url.replace('openapi.yaml', 'moved'))

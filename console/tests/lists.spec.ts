@@ -82,3 +82,41 @@ test('two lists of one page are searched by themselves', async ({ page, filled }
   await expect(health.getByRole('row', { name: /127\.0\.0\.1:2000/ })).toHaveCount(0)
   await expect(page.getByText('Nothing matches this search.')).toBeVisible()
 })
+
+test('who comes back to a long list is where they were, and a new way to it begins at its top', async ({ page, weir }) => {
+  const routes = Array.from({ length: 400 }, (_, index) => ({ kind: 'routes', name: `r${index + 100}`, value: { name: `r${index + 100}`, paths: [`/p${index}`], service: 's' } }))
+  await weir.good('POST', '/api/v1/changes', { changes: [{ kind: 'services', name: 's', value: { name: 's', url: 'http://127.0.0.1:9' } }, ...routes] })
+  await open(page, weir, '/routes')
+  const list = page.getByRole('table', { name: 'Routes' })
+  const last = list.getByRole('link', { name: 'r499', exact: true })
+  // Further pages are read on the way down.
+  await expect(async () => {
+    await list.locator('..').evaluate((it) => it.scrollTo(0, it.scrollHeight))
+    await expect(last).toBeInViewport({ timeout: 500 })
+  }).toPass({ timeout: 30_000 })
+  await last.click()
+  await expect(page.getByRole('heading', { level: 1, name: 'r499' })).toBeVisible()
+  await page.goBack()
+  await expect(last).toBeInViewport()
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Services' }).click()
+  await expect(page.getByRole('heading', { level: 1, name: 'Services' })).toBeVisible()
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Routes' }).click()
+  await expect(list.getByRole('link', { name: 'r100', exact: true })).toBeInViewport()
+})
+
+test('things that are called new are found, and are no forms for new things', async ({ page, weir }) => {
+  await weir.put('services', 'new', { name: 'new', url: 'http://127.0.0.1:9', routes: [{ name: 'new', paths: ['/new'] }] })
+  await weir.put('services', '@new', { name: '@new', url: 'http://127.0.0.1:9' })
+  await weir.put('consumers', 'new', { name: 'new', credentials: [{ 'key-auth': { key: 'its-key' } }] })
+  await weir.good('PUT', '/api/v1/apis/new', {})
+  for (const [list, name] of [['/routes', 'new'], ['/services', 'new'], ['/services', '@new'], ['/consumers', 'new'], ['/apis', 'new']] as const) {
+    await open(page, weir, list)
+    await page.getByRole('table').getByRole('link', { name, exact: true }).first().click()
+    await expect(page.getByRole('heading', { level: 1 }), `${list} ${name}`).toHaveText(name)
+    await page.reload()
+    await expect(page.getByRole('heading', { level: 1 }), `${list} ${name}`).toHaveText(name)
+  }
+  await open(page, weir, '/services')
+  await page.getByRole('link', { name: 'New service' }).click()
+  await expect(page.getByRole('heading', { level: 1, name: 'New service' })).toBeVisible()
+})

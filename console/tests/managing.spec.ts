@@ -46,8 +46,18 @@ test('a product: made in the form, seen in the text, offered, subscribed to, and
   await page.getByRole('button', { name: 'I have kept it' }).click()
   await expect(page.getByRole('table', { name: 'Subscriptions of shop' }).getByRole('link', { name: /^set/ })).toBeVisible()
   await open(page, managed, '/products/set')
-  await page.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
   await expect(page.getByRole('dialog', { name: 'Delete set?' }).getByRole('button', { name: 'Delete' })).toHaveAttribute('aria-disabled', 'true')
+})
+
+test('a product that is emptied asks first, and says what is lost', async ({ page, managed }) => {
+  await open(page, managed, '/products/bundle/edit')
+  await page.getByRole('button', { name: 'Remove pets/1.0.0/test' }).click()
+  await page.getByRole('button', { name: 'Review and save' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Save bundle?' })
+  await expect(dialog.getByRole('alert')).toContainText('No API is left in it')
+  await dialog.getByRole('button', { name: 'Back' }).click()
+  expect(await managed.good('GET', '/api/v1/products/bundle')).toMatchObject({ publications: { 'pets/1.0.0/test': ['listPets', 'getPet'] } })
 })
 
 test('a product: what the form does not know stays, and a wrong operation is named before saving', async ({ page, managed }) => {

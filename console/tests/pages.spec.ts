@@ -39,7 +39,7 @@ test('no page of API management is wider than a phone, whatever things are calle
 test('what saves a document stands at the head of its page, and the address says which view is shown', async ({ page, managed }) => {
   await managed.fill()
   const foreign = await pagesWithIds(managed)
-  for (const path of ['/routes/orders', '/hooks/ci', '/hooks/new', '/portals/main', '/portals/main/pages/terms', '/products/bundle/edit', '/alerts/new', '/reports/new', '/analytics/boards/new', '/new/kong/services', foreign.at(-1) ?? '', '/apis/pets/1.0.0']) {
+  for (const path of ['/routes/orders', '/hooks/ci', '/hooks/@new', '/portals/main', '/portals/main/pages/terms', '/products/bundle/edit', '/alerts/@new', '/reports/@new', '/analytics/boards/@new', '/new/kong/services', foreign.at(-1) ?? '', '/apis/pets/1.0.0']) {
     await open(page, managed, path)
     await expect(page.locator('.head').getByRole('button', { name: 'Review and save' }), path).toBeVisible()
   }

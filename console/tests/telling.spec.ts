@@ -118,7 +118,7 @@ test('a role that may not see webhooks is told so, and one that may only read po
   await managed.addUser('bob', [{ role: 'read' }])
   await page.goto(`${managed.url}/ui/hooks`)
   await logIn(page, 'bob')
-  for (const path of ['/hooks', '/hooks/ci', '/hooks/new']) {
+  for (const path of ['/hooks', '/hooks/ci', '/hooks/@new']) {
     await open(page, managed, path)
     await expect(page.getByText('This page is not for you')).toBeVisible()
     await expect(page.getByRole('textbox')).toHaveCount(0)

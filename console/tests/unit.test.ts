@@ -6,14 +6,18 @@ import { decided, merge } from '../src/form/merge'
 import { differences, parsePath, pathText, withAt } from '../src/form/path'
 import { blank, fits, shapeOf } from '../src/form/schema'
 import { kindOf } from '../src/kinds'
+import { dashOf, grouped, tokenOf } from '../src/ui/chart-marks'
 import { matcher, parseSearch, withoutChip } from '../src/ui/search'
 import { stringify } from '../src/yaml'
-import { conditionText } from '../src/api/analytics'
+import { canaryOf, conditionText, lengthText, ruleValues } from '../src/api/analytics'
+import { partsOf, partsText, within } from '../src/api/parts'
 import { contrast } from '../src/api/portals'
 import { EVENTS } from '../src/api/webhooks'
 import { placeOf } from '../src/documents'
 import { nameFault, writeHeaders } from '../src/form/send'
+import { servedRevision } from '../src/api/hooks'
 import { nameFor } from '../src/pages/quick-start'
+import { failureText } from '../src/shell/page'
 import type { Json, Schema } from '../src/api/types'
 
 const schema = JSON.parse(readFileSync('../docs/schema/weir.schema.json', 'utf8')) as Schema
@@ -179,9 +183,70 @@ test('a new document has a name of its own', () => {
 
 test('rules over two numbers are told as such, and times have a unit', () => {
   const rule = { metric: 'share_4xx', operator: '>', threshold: 2, period: 120 }
-  expect(conditionText(rule, 'share')).toContain('over 120s')
+  expect(conditionText(rule, 'share')).toContain('over 2m')
   const burning = conditionText({ ...rule, burn_rate: { objective: 0.99, short: '5m' } }, 'share')
-  expect(burning).toContain('error budget of 1.0 % used up > 2 times as fast as allowed, over 120s and 5m')
+  expect(burning).toContain('error budget of 1.0 % used up > 2 times as fast as allowed, over 2m and 5m')
   expect(conditionText({ ...rule, over: 'calls', threshold: 0.3 }, 'share')).toContain('> 0.3 over')
   expect(conditionText({ ...rule, compare: '1w', threshold: 0.5 }, 'count')).toContain('> 0.5 times that of 1w earlier')
+  expect([0, 90, 3600, '604800', '1w'].map(lengthText)).toEqual(['0s', '90s', '1h', '1w', '1w'])
+})
+
+test('the chart of a rule has the values that the rule is over', () => {
+  const frame = { group: {}, total: {}, values: { errors_5xx: [1, null, 4], calls: [10, 10, 0] }, compare: { total: {}, values: { errors_5xx: [2, 2, 2] } } }
+  const rule = { metric: 'errors_5xx' }
+  expect(ruleValues(rule, frame)).toEqual([1, null, 4])
+  expect(ruleValues({ ...rule, over: 'calls' }, frame)).toEqual([0.1, null, null])
+  expect(ruleValues({ ...rule, compare: '1w' }, frame)).toEqual([0.5, null, 2])
+  expect(ruleValues({ ...rule, burn_rate: { objective: 0.5, short: '5m' } }, frame)).toEqual([2, null, 8])
+})
+
+test('an alert of a canary names its publication', () => {
+  expect(canaryOf({ id: 'canary:pets/1.0.0/prod' })).toEqual(['pets', '1.0.0', 'prod'])
+  expect([canaryOf({ id: 'errors' }), canaryOf({ id: 'canary:' })]).toEqual([null, null])
+})
+
+test('who sees some parts only asks about these, and not about more', () => {
+  expect(partsOf(['everything', 'api:pets'])).toBeNull()
+  const all = partsOf(['workspace:a', 'api:pets', 'api:orders', 'portal:main'])
+  expect(all).toEqual([
+    { kind: 'api', names: ['orders', 'pets'] },
+    { kind: 'api', names: ['orders'] },
+    { kind: 'api', names: ['pets'] },
+    { kind: 'workspace', names: ['a'] },
+  ])
+  expect((all ?? []).map(partsText)).toEqual(['the APIs orders and pets', 'the API orders', 'the API pets', 'the workspace a'])
+  const [both = null] = all ?? []
+  const query = { metrics: ['calls'], from: '-1h' }
+  expect(within(query, both)).toEqual({ ...query, filter: { api: ['orders', 'pets'] } })
+  expect(within({ ...query, filter: { service: 'x' } }, both).filter).toEqual({ service: 'x', api: ['orders', 'pets'] })
+  expect(within({ ...query, filter: { workspace: 'a' } }, both).filter).toEqual({ workspace: 'a' })
+  expect(within(query, null)).toBe(query)
+})
+
+test('no two lines of a chart look the same', () => {
+  const looks = Array.from({ length: 30 }, (_, index) => `${tokenOf('', index)} ${dashOf(index).join()}`)
+  expect(new Set(looks).size).toBe(looks.length)
+})
+
+test('marks that are close are drawn as one', () => {
+  const placed = [50, 0, 8, 16, 22].map((x) => ({ x, kind: x === 8 ? ('publication' as const) : ('commit' as const) }))
+  expect(grouped(placed, 20)).toEqual([
+    { x: 8, kind: 'publication', count: 3 },
+    { x: 22, kind: 'commit', count: 1 },
+    { x: 50, kind: 'commit', count: 1 },
+  ])
+  expect(grouped([], 20)).toEqual([])
+})
+
+test('a part of the application that cannot be loaded says what to do', () => {
+  for (const said of ['Failed to fetch dynamically imported module: http://x/ui/a.js', 'error loading dynamically imported module: http://x', 'Importing a module script failed.']) {
+    const told = failureText(new TypeError(said))
+    expect(told).toContain('try again')
+    expect(told).not.toContain('http')
+  }
+  expect(failureText(new Error('no'))).toBe('no')
+})
+
+test('a gateway that is in step serves the newest change', () => {
+  expect([servedRevision({ revision: 169 }, 163), servedRevision({ revision: 150 }, 163), servedRevision({ revision: 5 }, undefined)]).toEqual([163, 150, 5])
 })

@@ -2,6 +2,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { call, get } from './client'
 import { every } from './events'
+import { useParts, within } from './parts'
 
 export interface Definition {
   metrics: { name: string; unit: string; description: string; cubes: { cube: string; finest_step: number }[] }[]
@@ -109,13 +110,16 @@ export function useDefinition() {
   return useQuery({ queryKey: ['analytics', 'definition'], queryFn: ({ signal }) => get<Definition>('/api/v1/analytics/definition', {}, signal), staleTime: Infinity })
 }
 
+/** The answer to a query, about the parts that the caller sees. */
 export function useNumbers(query: Query, isWanted = true) {
+  const { isKnown, current } = useParts()
+  const asked = within(query, current)
   return useQuery({
-    queryKey: ['analytics', 'query', query],
-    queryFn: async ({ signal }) => (await call<Result>('POST', '/api/v1/analytics/query', { body: query, signal })).data,
+    queryKey: ['analytics', 'query', asked],
+    queryFn: async ({ signal }) => (await call<Result>('POST', '/api/v1/analytics/query', { body: asked, signal })).data,
     refetchInterval: REFRESH_MS,
     placeholderData: keepPreviousData,
-    enabled: isWanted,
+    enabled: isWanted && isKnown,
   })
 }
 
@@ -180,16 +184,53 @@ const METRICS: Record<string, string> = {
 /** A metric as people read it: `latency_p95` is "Latency p95". */
 export const metricTitle = (name: string): string => METRICS[name] ?? `${name.charAt(0).toUpperCase()}${name.slice(1).replaceAll('_', ' ')}`
 
+const LENGTHS = [
+  [604_800, 'w'],
+  [86_400, 'd'],
+  [3_600, 'h'],
+  [60, 'm'],
+] as const
+
+/** A length of time of the API: a number is one of seconds, and 120 of them are `2m`. */
+export function lengthText(length: string | number): string {
+  const seconds = Number(length)
+  if (!Number.isInteger(seconds)) return String(length)
+  const [size, letter] = LENGTHS.find(([size]) => seconds > 0 && seconds % size === 0) ?? [1, 's']
+  return `${seconds / size}${letter}`
+}
+
+/** What begins the id of the alert of a canary that its guard took back. */
+const CANARY = 'canary:'
+/** The publication whose canary an alert is about: its API, version and environment. `null`: the alert is of a rule. */
+export function canaryOf(rule: Pick<Rule, 'id'>): [string, string, string] | null {
+  const [api, version, environment] = rule.id.startsWith(CANARY) ? rule.id.slice(CANARY.length).split('/') : []
+  return api && version && environment ? [api, version, environment] : null
+}
+
 /** When a rule fires, in words and in the unit of its metric. */
 export function conditionText(rule: Pick<Rule, 'metric' | 'operator' | 'threshold' | 'period' | 'over' | 'compare' | 'burn_rate'>, unit: string | undefined): string {
   const title = metricTitle(rule.metric)
-  // A number of the rule is one of seconds.
-  const time = (length: string | number) => (typeof length === 'number' ? `${length}s` : length)
-  const during = `over ${time(rule.period)}`
-  if (rule.burn_rate) return `${title}: error budget of ${shown(1 - rule.burn_rate.objective, 'share')} used up ${rule.operator} ${rule.threshold} times as fast as allowed, ${during} and ${time(rule.burn_rate.short)}`
+  const during = `over ${lengthText(rule.period)}`
+  if (rule.burn_rate) return `${title}: error budget of ${shown(1 - rule.burn_rate.objective, 'share')} used up ${rule.operator} ${rule.threshold} times as fast as allowed, ${during} and ${lengthText(rule.burn_rate.short)}`
   if (rule.over) return `${title} / ${metricTitle(rule.over)} ${rule.operator} ${rule.threshold} ${during}`
-  if (rule.compare) return `${title} ${rule.operator} ${rule.threshold} times that of ${time(rule.compare)} earlier, ${during}`
+  if (rule.compare) return `${title} ${rule.operator} ${rule.threshold} times that of ${lengthText(rule.compare)} earlier, ${during}`
   return `${title} ${rule.operator} ${shown(rule.threshold, unit)} ${during}`
+}
+
+/** Whether a rule's value is a factor, and not one of its metric. */
+export const isFactor = (rule: Pick<Rule, 'over' | 'compare' | 'burn_rate'>): boolean => Boolean(rule.over ?? rule.compare ?? rule.burn_rate)
+
+/** The values of a rule over the times of a frame. */
+export function ruleValues(rule: Pick<Rule, 'metric' | 'over' | 'compare' | 'burn_rate'>, frame: Frame): (number | null)[] {
+  const values = frame.values?.[rule.metric] ?? []
+  const { burn_rate: burn } = rule
+  if (burn) return values.map((it) => (it === null ? null : it / (1 - burn.objective)))
+  const below = rule.over ? frame.values?.[rule.over] : rule.compare ? frame.compare?.values?.[rule.metric] : undefined
+  if (!rule.over && !rule.compare) return values
+  return values.map((it, place) => {
+    const whole = below?.[place] ?? 0
+    return it === null || whole <= 0 ? null : it / whole
+  })
 }
 
 /** A value on an axis: without a part that says nothing. */

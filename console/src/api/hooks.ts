@@ -4,6 +4,7 @@ import { useEffect, useRef } from 'react'
 import { noteCommit } from './changed'
 import { ApiError, call, get, login } from './client'
 import { every, followEvents } from './events'
+import { useRight } from './rights'
 import type {
   AuditEntry,
   CataloguePlugin,
@@ -47,6 +48,18 @@ export function useHead() {
     retry: false,
     staleTime: 0,
   })
+}
+
+/**
+ * The revision of the newest change that a gateway serves. Gateways and the audit log write to the store too, and what they
+ * write is no change in the history: a gateway in step is past the newest one.
+ */
+export const servedRevision = (gateway: Pick<Gateway, 'revision'>, head: number | undefined): number => Math.min(gateway.revision, head ?? gateway.revision)
+
+/** Where gateways take calls, as far as one of them says it. */
+export function useGatewayAddress(): string {
+  const gateways = useGateways(useRight('gateways:read') === null)
+  return gateways.data?.items.map((it) => it.address).find((it) => it !== '') ?? 'GATEWAY:8000'
 }
 
 /** What the server tells is read again by those who show it. */

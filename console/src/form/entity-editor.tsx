@@ -45,12 +45,14 @@ interface Props {
   onSaved: (stored: Fields) => void | Promise<void>
   /** Reads what is stored now, for a look at what others have stored meanwhile. */
   read: () => Promise<Begun>
+  /** What callers or others lose by a change; `null`: nothing. */
+  loss?: (before: Fields, after: Fields) => string | null
   /** Whether it is a document of the configuration: those have a note for the history. */
   isDocument?: boolean
 }
 
 export function EntityEditor(props: Props) {
-  const { kept, title, base, isNew, refused, missing, form, send, onSaved, read, isDocument = true } = props
+  const { kept, title, base, isNew, refused, missing, form, send, onSaved, read, loss, isDocument = true } = props
   const [origin, setOrigin] = useState<Begun>(() => begunWith(kept) ?? base)
   const { draft, isChanged, setValue, setText, setFormat, reset } = useDraft(kept, origin)
   const [parameters, setParameters] = useSearchParams()
@@ -157,6 +159,7 @@ export function EntityEditor(props: Props) {
           onClose={() => (setAfter(null), setError(null))}
           onCommit={(note) => void commit(note)}
           hasNote={isDocument}
+          loss={isNew ? null : (loss?.(origin.data, draft.value) ?? null)}
         />
       )}
       {theirs !== null && (

@@ -18,11 +18,13 @@ interface Props {
   onCommit: (note: string) => void
   /** Whether there is a history that keeps a note. */
   hasNote?: boolean
+  /** What is lost by it; `null`: nothing. */
+  loss?: string | null
   /** What else changes with it. */
   children?: ReactNode
 }
 
-export function SaveDialog({ title, before, after, warning, error, isBusy, onClose, onCommit, hasNote = true, children }: Props) {
+export function SaveDialog({ title, before, after, warning, error, isBusy, onClose, onCommit, hasNote = true, loss = null, children }: Props) {
   const [note, setNote] = useState('')
   return (
     <Dialog
@@ -33,7 +35,7 @@ export function SaveDialog({ title, before, after, warning, error, isBusy, onClo
       actions={
         <>
           <Button onPress={onClose}>Back</Button>
-          <Button look="primary" isBusy={isBusy} onPress={() => onCommit(note)}>
+          <Button look={loss === null ? 'primary' : 'danger'} isBusy={isBusy} onPress={() => onCommit(note)}>
             {hasNote ? 'Commit' : 'Save'}
           </Button>
         </>
@@ -42,6 +44,12 @@ export function SaveDialog({ title, before, after, warning, error, isBusy, onClo
       <p className="muted">Weir has checked this without storing it. This is what would be stored:</p>
       <DiffTable before={before} after={after} />
       {children}
+      {loss !== null && (
+        <div className="note bad" role="alert">
+          <strong>This takes something away</strong>
+          <span>{loss}</span>
+        </div>
+      )}
       {warning !== null && (
         <div className="note warn">
           <strong>Weir would store it, but</strong>

@@ -5,6 +5,7 @@ import { useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
 import { type Board, boardPath, queryOf, useBoards } from '../api/boards'
 import { call } from '../api/client'
+import { useParts, within } from '../api/parts'
 import { useRight } from '../api/rights'
 import { Empty, Failure, Page } from '../shell/page'
 import { Act } from '../ui/act'
@@ -13,6 +14,7 @@ import { copy } from '../ui/files'
 import { Time } from '../ui/time'
 import { toast } from '../ui/toast'
 import { Panel, RANGES } from './panel'
+import { PartsChoice } from './parts-choice'
 
 export default function Analytics() {
   const [parameters] = useSearchParams()
@@ -21,17 +23,18 @@ export default function Analytics() {
   const board = all.find((it) => it.id === parameters.get('board')) ?? all[0]
   const isMissing = parameters.get('board') !== null && boards.data != null && board?.id !== parameters.get('board')
   const refused = useRight('boards:write')
+  const parts = useParts()
   return (
     <Page
       title="Analytics"
       calls={[
         { about: 'List boards', method: 'GET', path: '/api/v1/boards' },
-        { about: 'The numbers of a panel', method: 'POST', path: '/api/v1/analytics/query', body: board?.panels[0] ? queryOf(board, board.panels[0], '', true) : { metrics: ['calls'], from: '-1h' } },
+        { about: 'The numbers of a panel', method: 'POST', path: '/api/v1/analytics/query', body: within(board?.panels[0] ? queryOf(board, board.panels[0], '', true) : { metrics: ['calls'], from: '-1h' }, parts.current) },
       ]}
       actions={
         <>
           <ButtonLink to="/analytics/explore">Explorer</ButtonLink>
-          <ButtonLink to="/analytics/boards/new" look="primary" refused={refused}>
+          <ButtonLink to="/analytics/boards/@new" look="primary" refused={refused}>
             New board
           </ButtonLink>
         </>
@@ -51,6 +54,7 @@ export default function Analytics() {
         <>
           {isMissing && <p className="note warn">There is no such board any more. This is the first one.</p>}
           <Tabs boards={all} current={board} />
+          <PartsChoice />
           <Shown key={board.id} board={board} refused={refused} />
         </>
       )}
@@ -129,7 +133,7 @@ function Shown({ board, refused }: { board: Board; refused: string | null }) {
           </button>
           <Button onPress={() => void copy(`${location.origin}/ui/analytics?${new URLSearchParams({ ...Object.fromEntries(parameters), board: board.id }).toString()}`, 'The address of this board is copied')}>Share</Button>
           {board.given ? (
-            <ButtonLink to={`/analytics/boards/new?of=${encodeURIComponent(board.id)}`} refused={refused}>
+            <ButtonLink to={`/analytics/boards/@new?of=${encodeURIComponent(board.id)}`} refused={refused}>
               Save a copy
             </ButtonLink>
           ) : (

@@ -45,7 +45,7 @@ function Orders() {
     <section className="card" aria-label="Certificate orders">
       <div className="head2">
         <h2>Certificates that Weir gets by itself</h2>
-        <ButtonLink small to="/acme/new" refused={refused}>
+        <ButtonLink small to="/acme/@new" refused={refused}>
           New certificate order
         </ButtonLink>
       </div>

@@ -17,7 +17,7 @@ import { SaveDialog } from '../form/save'
 import { writeHeaders } from '../form/send'
 import { type Kind, kindOf, nameOf, words } from '../kinds'
 import { Failure, Page } from '../shell/page'
-import { useSegments } from '../shell/segments'
+import { useIsNew, useSegments } from '../shell/segments'
 import { Button, ButtonLink } from '../ui/button'
 import { Choices } from '../ui/choices'
 import { toast } from '../ui/toast'
@@ -45,9 +45,10 @@ const viewsOf = (kind: Kind, isNew: boolean) => VIEWS.filter((it) => (it.value =
 
 export default function Detail() {
   const [path = '', name = ''] = useSegments()
+  const isNew = useIsNew()
   const kind = kindOf(path)
   if (kind === undefined) return <NotFound />
-  return name === 'new' ? <New kind={kind} /> : <Existing key={`${path}/${name}`} kind={kind} name={name} />
+  return isNew ? <New kind={kind} /> : <Existing key={`${path}/${name}`} kind={kind} name={name} />
 }
 
 function New({ kind }: { kind: Kind }) {

@@ -2,12 +2,14 @@
 import { useMemo, useState } from 'react'
 import { useSearchParams } from 'wouter'
 import { type Query, useDefinition, useNumbers } from '../api/analytics'
+import { useParts, within } from '../api/parts'
 import { useRight } from '../api/rights'
 import { Failure, Page } from '../shell/page'
 import { Button } from '../ui/button'
 import { SelectField } from '../ui/field'
 import { SavePanel } from './boards/save-panel'
 import { Drawn, RANGES, save } from './panel'
+import { PartsChoice } from './parts-choice'
 
 const MOST_GROUPS = 2
 
@@ -82,7 +84,8 @@ export default function Explorer() {
   }
   const refused = useRight('boards:write')
   const [isSaving, setSaving] = useState(false)
-  const query = useMemo(
+  const { current } = useParts()
+  const whole = useMemo(
     (): Query => ({
       metrics,
       ...(range === OWN ? { from, to } : { from: range }),
@@ -95,6 +98,7 @@ export default function Explorer() {
     // The lists are made of these texts.
     [parameters, isTable, range, filter, from, to, compare],
   )
+  const query = useMemo(() => within(whole, current), [whole, current])
   const numbers = useNumbers(query, range !== OWN || (from !== '' && to !== ''))
   const chosen = definition.data?.metrics.filter((it) => metrics.includes(it.name)) ?? []
   const cubes = chosen.map((it) => it.cubes.map((cube) => cube.cube))
@@ -118,6 +122,7 @@ export default function Explorer() {
         </>
       }
     >
+      <PartsChoice />
       <section className="card" aria-label="Question">
         <div className="grid">
           <div className="field">

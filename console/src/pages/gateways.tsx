@@ -1,9 +1,9 @@
 // The gateways that follow this configuration: what each serves, and how far behind it is.
 import { useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useMemo, useState } from 'react'
 import { shown } from '../api/analytics'
 import { call } from '../api/client'
-import { useGateways } from '../api/hooks'
+import { servedRevision, useGateways, useHead } from '../api/hooks'
 import { useRight } from '../api/rights'
 import type { Gateway } from '../api/types'
 import { Empty, Failure, Page } from '../shell/page'
@@ -19,7 +19,7 @@ const share = (permille: number | null | undefined): string => (permille == null
 
 const tone: Record<string, string> = { serving: 'good', away: 'bad', 'last-known-good': 'warn', 'store-away': 'warn' }
 
-const columns: Column<Gateway>[] = [
+const columnsOf = (head: number | undefined): Column<Gateway>[] => [
   { id: 'name', title: 'Name', text: (it) => it.name },
   {
     id: 'state',
@@ -34,7 +34,7 @@ const columns: Column<Gateway>[] = [
     ),
     width: 'minmax(6rem, 0.7fr)',
   },
-  { id: 'revision', title: 'Revision', text: (it) => `r${it.revision}`, number: (it) => it.revision, width: '4.5rem' },
+  { id: 'revision', title: 'Revision', text: (it) => `r${servedRevision(it, head)}`, number: (it) => servedRevision(it, head), width: '4.5rem' },
   {
     id: 'lag',
     title: 'Behind',
@@ -73,13 +73,15 @@ const pathOf = (name: string) => `/api/v1/gateways/${encodeURIComponent(name)}`
 
 export default function Gateways() {
   const gateways = useGateways()
+  const head = useHead().data?.revision
+  const columns = useMemo(() => columnsOf(head), [head])
   const refused = useRight('environments:write')
   const [gone, setGone] = useState<Gateway[]>([])
   const [drained, setDrained] = useState<{ gateways: Gateway[]; isOut: boolean } | null>(null)
   return (
     <Page
       title="Gateways"
-      about="Every gateway says what it serves. In step means: it serves the newest revision."
+      about="Every gateway says what it serves. In step means: it serves the newest change."
       calls={[
         { about: 'List gateways', method: 'GET', path: '/api/v1/gateways' },
         { about: 'Take one out', method: 'PUT', path: `${pathOf('edge-1')}/drain` },

@@ -79,7 +79,7 @@ export default function History() {
             },
           ]}
           empty={
-            <Empty title="Nothing was changed yet" example="weir import kong.yml" actions={<ButtonLink to="/services/new">New service</ButtonLink>}>
+            <Empty title="Nothing was changed yet" example="weir import kong.yml" actions={<ButtonLink to="/services/@new">New service</ButtonLink>}>
               <p>Each change becomes a revision here, whether it comes from this console, the command line or an Admin API.</p>
             </Empty>
           }

@@ -126,7 +126,7 @@ export function ListPage({ list, title, columns, above }: Props) {
           <Suspense fallback={null}>
             <ActionMenu label="Other dialects" actions={foreignKinds(list).map(({ dialect, to }) => ({ text: `New ${DIALECTS[dialect]} ${kind.one}`, refused, run: () => go(to) }))} />
           </Suspense>
-          <ButtonLink to={`/${kind.path}/new`} look="primary" refused={refused}>
+          <ButtonLink to={`/${kind.path}/@new`} look="primary" refused={refused}>
             New {kind.one}
           </ButtonLink>
         </>

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
 import { type Call, follow, shown } from '../api/analytics'
 import { ApiError, get } from '../api/client'
+import { useGatewayAddress } from '../api/hooks'
 import { Empty, Failure, Page } from '../shell/page'
 import { Button } from '../ui/button'
 import { type Column, Table } from '../ui/table'
@@ -54,6 +55,7 @@ const key = (it: Call) => `${it.request_id} ${it.time} ${it.path}`
 
 export default function Live() {
   const [parameters, setParameters] = useSearchParams()
+  const address = useGatewayAddress()
   const [isFollowing, setFollowing] = useState(true)
   const [fresh, setFresh] = useState<Call[]>([])
   const [error, setError] = useState<unknown>(null)
@@ -152,7 +154,7 @@ export default function Live() {
             isLoading={known.isLoading}
             noun={['call', 'calls']}
             empty={
-              <Empty title="No calls yet" example="curl -i 127.0.0.1:8000/">
+              <Empty title="No calls yet" example={`curl -i http://${address}/`}>
                 <p>Make one, and it is here a moment later.</p>
               </Empty>
             }

@@ -2,7 +2,7 @@
 import { Suspense, lazy, useState } from 'react'
 import { Link } from 'wouter'
 import { useApis, usePublications } from '../api/apis'
-import { useGateways, useHistory, useTotal, useUsers } from '../api/hooks'
+import { servedRevision, useGateways, useHead, useHistory, useTotal, useUsers } from '../api/hooks'
 import { useCan, useRight } from '../api/rights'
 import type { Gateway } from '../api/types'
 import { Failure, Page } from '../shell/page'
@@ -110,6 +110,7 @@ function Figure({ title, to, value, about, isLoaded, isLeast = false }: { title:
 }
 
 function Gateways({ gateways }: { gateways: ReturnType<typeof useGateways> }) {
+  const head = useHead().data?.revision
   if (gateways.error && gateways.data === undefined) return <Failure error={gateways.error} />
   const items = gateways.data?.items ?? []
   if (items.length === 0) return <p className="muted">This process serves calls by itself; no other gateway follows it.</p>
@@ -129,7 +130,7 @@ function Gateways({ gateways }: { gateways: ReturnType<typeof useGateways> }) {
             <span className={`dot ${isBehind(it) ? 'warn' : 'good'}`} />
             <span className="clip grow">{it.name}</span>
             <span className="muted small">
-              {it.state} r{it.revision}
+              {it.state} r{servedRevision(it, head)}
             </span>
           </li>
         ))}
@@ -140,20 +141,23 @@ function Gateways({ gateways }: { gateways: ReturnType<typeof useGateways> }) {
 
 /** What a new installation lacks. It goes once everything is done. */
 function Checklist({ services, routes, consumers, users }: { services: number; routes: number; consumers: number; users: number | null }) {
-  const steps: { done: boolean; title: string; about: string; to: string; action: string }[] = [
-    { done: services > 0, title: 'Describe an API', about: 'A service says where an API is.', to: '/services/new', action: 'New service' },
-    { done: routes > 0, title: 'Lead calls to it', about: 'A route takes calls by path or host.', to: '/routes/new', action: 'New route' },
-    { done: consumers > 0, title: 'Say who may call', about: 'A consumer has a key; the plugin key-auth asks for it.', to: '/consumers/new', action: 'New consumer' },
-    { done: users === null || users > 0, title: 'Add an administrator', about: 'Until then everybody on this machine may do everything here.', to: '/users', action: 'New user' },
+  const [writing, managing] = [useRight('configuration:write'), useRight('users:manage')]
+  const steps: { done: boolean; title: string; about: string; to: string; action: string; refused?: string | null }[] = [
+    { done: services > 0, title: 'Describe an API', about: 'A service says where an API is.', to: '/services/@new', action: 'New service', refused: writing },
+    { done: routes > 0, title: 'Lead calls to it', about: 'A route takes calls by path or host.', to: '/routes/@new', action: 'New route', refused: writing },
+    { done: consumers > 0, title: 'Say who may call', about: 'A consumer has a key; the plugin key-auth asks for it.', to: '/consumers/@new', action: 'New consumer', refused: writing },
+    { done: users === null || users > 0, title: 'Add an administrator', about: 'Until then everybody on this machine may do everything here.', to: '/users', action: 'New user', refused: managing },
   ]
   // What was made here stays until the page is left: it shows the key.
   const [isFresh] = useState(services === 0 && routes === 0)
   if (!isFresh && steps.every((it) => it.done)) return null
+  // To who may do none of it, it is no list of things to do.
+  if (steps.every((it) => it.done || Boolean(it.refused))) return null
   return (
     <section className="card" aria-label="First steps">
       <div className="head2">
         <h2>First steps</h2>
-        <ButtonLink small to="/import">
+        <ButtonLink small to="/import" refused={writing}>
           Import an OpenAPI document
         </ButtonLink>
       </div>
@@ -172,7 +176,7 @@ function Checklist({ services, routes, consumers, users }: { services: number; r
               <span className="muted"> {it.about}</span>
             </span>
             {!it.done && (
-              <ButtonLink small to={it.to} look={steps.findIndex((step) => !step.done) === index ? 'primary' : 'plain'}>
+              <ButtonLink small to={it.to} refused={it.refused} look={steps.findIndex((step) => !step.done) === index ? 'primary' : 'plain'}>
                 {it.action}
               </ButtonLink>
             )}

@@ -3,7 +3,8 @@ import { Fragment, type ReactNode, Suspense, lazy, useMemo, useState } from 'rea
 import { Link } from 'wouter'
 import { type Frame, type Mark, type Query, type Result, groupName, metricTitle, shown, useNumbers } from '../api/analytics'
 import type { PanelKind } from '../api/boards'
-import { asCurl, call } from '../api/client'
+import { ApiError, asCurl, call } from '../api/client'
+import { partsText, useParts, within } from '../api/parts'
 import { Failure } from '../shell/page'
 import { Button } from '../ui/button'
 import type { Line } from '../ui/chart'
@@ -47,8 +48,11 @@ interface Props {
   width?: number
 }
 
-export function Panel({ title, query, kind, width = 6 }: Props) {
-  const numbers = useNumbers(query)
+export function Panel({ title, query: whole, kind, width = 6 }: Props) {
+  const numbers = useNumbers(whole)
+  // What is shown and saved as the query is what was asked.
+  const { current } = useParts()
+  const query = useMemo(() => within(whole, current), [whole, current])
   const [isShown, setShown] = useState(false)
   return (
     <section className="card" aria-label={title} style={{ '--width': width } as React.CSSProperties}>
@@ -63,7 +67,9 @@ export function Panel({ title, query, kind, width = 6 }: Props) {
           </Button>
         </span>
       </div>
-      {numbers.error ? (
+      {current !== null && numbers.error instanceof ApiError && numbers.error.status === 422 ? (
+        <Said>Numbers of this kind are not kept for {partsText(current)} alone.</Said>
+      ) : numbers.error ? (
         <Failure error={numbers.error} onRetry={() => void numbers.refetch()} />
       ) : numbers.data ? (
         <Drawn title={title} query={query} result={numbers.data} {...(kind ? { kind } : {})} />

@@ -34,7 +34,7 @@ export default function Plugins() {
         { about: 'List shared plugins', method: 'GET', path: '/api/v1/resources/plugins' },
       ]}
       actions={
-        <ButtonLink to="/plugins/new" look="primary" refused={refused}>
+        <ButtonLink to="/plugins/@new" look="primary" refused={refused}>
           New shared plugin
         </ButtonLink>
       }

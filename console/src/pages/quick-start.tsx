@@ -4,7 +4,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { Link } from 'wouter'
 import { call } from '../api/client'
-import { useGateways } from '../api/hooks'
+import { useGatewayAddress } from '../api/hooks'
 import { useRight } from '../api/rights'
 import type { Fields } from '../api/types'
 import { Failure } from '../shell/page'
@@ -83,9 +83,8 @@ export default function QuickStart() {
 }
 
 function Done({ made, onMore }: { made: Made; onMore: () => void }) {
-  const gateways = useGateways()
-  const address = gateways.data?.items.map((it) => it.address).find((it) => it !== '')
-  const line = `curl -i ${made.key === null ? '' : `-H 'apikey: ${made.key}' `}http://${address ?? 'GATEWAY:8000'}${made.path}`
+  const address = useGatewayAddress()
+  const line = `curl -i ${made.key === null ? '' : `-H 'apikey: ${made.key}' `}http://${address}${made.path}`
   return (
     <div className="note" role="status">
       <strong>{made.path} is served. Call it:</strong>

@@ -34,7 +34,7 @@ export default function Streams() {
       about={kind.about}
       calls={[{ about: 'List stream routes', method: 'GET', path: '/api/v1/resources/stream_routes' }]}
       actions={
-        <ButtonLink to="/stream_routes/new" look="primary" refused={refused}>
+        <ButtonLink to="/stream_routes/@new" look="primary" refused={refused}>
           New stream route
         </ButtonLink>
       }

@@ -12,6 +12,7 @@ import { Dialog } from '../ui/dialog'
 import { Icon } from '../ui/icons'
 import { Toasts } from '../ui/toast'
 import { Boundary } from './boundary'
+import { showPlace } from './place'
 import { Permitted } from './permitted'
 import { useKeyboard } from './keyboard'
 import { type PageEntry, groups, pages } from './pages'
@@ -106,7 +107,7 @@ function Frame() {
             {head.data && (
               <Link href={`/history/${head.data.revision}`} className="badge">
                 r{head.data.revision}
-                <span className="sr"> is the newest revision</span>
+                <span className="sr"> is the newest change</span>
               </Link>
             )}
             <Person />
@@ -225,7 +226,7 @@ function useFocusOnPage(location: string) {
   useEffect(() => {
     if (before.current === location) return
     before.current = location
-    scrollTo(0, 0)
+    showPlace()
     const timer = setTimeout(() => document.getElementById('page')?.focus({ preventScroll: true }), 60)
     return () => clearTimeout(timer)
   }, [location])

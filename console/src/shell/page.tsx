@@ -101,6 +101,15 @@ function CallText({ call }: { call: ShownCall }) {
   )
 }
 
+/** What browsers say when a part of the application cannot be loaded. */
+const UNLOADED = /dynamically imported module|Importing a module script failed|Unable to preload CSS/i
+
+/** What went wrong, in words that say what to do. */
+export function failureText(error: unknown): string {
+  const said = error instanceof Error ? error.message : String(error)
+  return UNLOADED.test(said) ? 'This page could not be loaded: the server does not answer, or it has another version by now. Wait a moment, and try again.' : said
+}
+
 /** A call that failed: which one, what was said, and a way to try again. */
 export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const said = error instanceof ApiError ? error : null
@@ -110,7 +119,7 @@ export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => vo
   return (
     <div className="note bad" role="alert">
       <strong>{said ? `${said.method} ${said.path} ${said.status === 0 ? 'got no answer' : `answered ${said.status}`}` : 'This did not work'}</strong>
-      <span>{error instanceof Error ? error.message : String(error)}</span>
+      <span>{failureText(error)}</span>
       {said && said.findings.length > 0 && (
         <ul>
           {said.findings.map((it) => (

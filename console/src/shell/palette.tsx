@@ -38,7 +38,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
     const found: Entry[] = pages.map((it) => ({ id: it.path, text: it.title, about: 'page', run: () => go(it.path) }))
     for (const list of LISTS) {
       const kind = kindOf(list)
-      if (kind) found.push({ id: `${list}/new`, text: `New ${kind.one}`, about: 'action', run: () => go(`/${list}/new`) })
+      if (kind) found.push({ id: `${list}/new`, text: `New ${kind.one}`, about: 'action', run: () => go(`/${list}/@new`) })
     }
     const other = isDark ? 'light' : 'dark'
     found.push({ id: 'theme', text: `Use the ${other} theme`, about: 'action', run: () => setTheme(other) })

@@ -11,7 +11,19 @@ export function decoded(text: string): string {
   }
 }
 
+/** The parts as they are written. */
+const written = (): string[] => location.pathname.replace(/^\/ui\/?/, '').split('/')
+
 export function useSegments(): string[] {
   useLocation()
-  return location.pathname.replace(/^\/ui\/?/, '').split('/').map(decoded)
+  return written().map(decoded)
+}
+
+/** What stands in an address in place of a name, for something that is to be made. */
+export const NEW = '@new'
+
+/** Whether the last part of the address is that of something new. A thing with this name has `%40new` there. */
+export function useIsNew(): boolean {
+  useLocation()
+  return written().at(-1) === NEW
 }

@@ -5,18 +5,13 @@ import 'uplot/dist/uPlot.min.css'
 import { shown, tick } from '../api/analytics'
 import { useIsDark } from '../shell/theme'
 import { Button } from './button'
+import { type Mark, dashOf, grouped, tokenOf } from './chart-marks'
 
 export interface Line {
   name: string
   values: (number | null)[]
   /** The place of the line that it is compared with: it has its colour, and is drawn fainter. */
   of?: number
-}
-
-export interface Mark {
-  at: number
-  /** A publication is drawn as a whole line, a commit as a broken one. */
-  kind: 'commit' | 'publication'
 }
 
 interface Props {
@@ -34,17 +29,12 @@ const HEIGHT = 190
 const AREA = 0.14
 /** The same list each time: a chart is drawn again if it differs. */
 const NO_MARKS: Mark[] = []
-const COLOURS = ['--accent', '--warn', '--bad', '--good', '--ink-2', '--line-strong']
-/** Classes of answers have the colours that they have everywhere. */
-const CLASSES: Record<string, string> = { '2xx': '--good', '3xx': '--accent', '4xx': '--warn', '5xx': '--bad', threshold: '--bad' }
-/** Patterns beside colours, so that lines differ without them. */
-const DASHES: number[][] = [[], [6, 3], [2, 3], [10, 4], [1, 2], [8, 2, 2, 2]]
+/** Marks that are nearer than this, in pixels, are one. */
+const MARK_GAP = 20
 /** Of what was before. */
 const BEFORE = [2, 4]
 /** Of a label on an axis, about: the widest letters are digits. */
 const LETTER = 7.5
-
-const tokenOf = (name: string, index: number): string => CLASSES[name] ?? COLOURS[index % COLOURS.length] ?? '--accent'
 
 /** The colour of a line: that of the one that it is compared with. */
 const tokenAt = (lines: Line[], index: number): string => {
@@ -52,7 +42,7 @@ const tokenAt = (lines: Line[], index: number): string => {
   return tokenOf(lines[at]?.name ?? '', at)
 }
 
-const dashAt = (lines: Line[], index: number): number[] => (lines[index]?.of === undefined ? DASHES[index % DASHES.length] : BEFORE) ?? []
+const dashAt = (lines: Line[], index: number): number[] => (lines[index]?.of === undefined ? dashOf(index) : BEFORE)
 
 /** The top of an axis without any value: a round number of its unit. */
 const leastOf = (unit: string | undefined): number => (unit === 'microseconds' ? 1000 : unit === 'share' || unit === 'ratio' ? 1 : unit === 'bytes' ? 1024 : 10)
@@ -111,17 +101,22 @@ export default function Chart({ label, times, lines, unit, marks = NO_MARKS, isA
           setCursor: [(it) => setAt(it.cursor.idx ?? null)],
           draw: [
             (it) => {
-              it.ctx.save()
-              for (const { at, kind } of marks) {
-                it.ctx.strokeStyle = kind === 'publication' ? accent : mark
-                it.ctx.setLineDash(kind === 'publication' ? [] : [3, 3])
-                const x = Math.round(it.valToPos(at, 'x', true))
-                it.ctx.beginPath()
-                it.ctx.moveTo(x, it.bbox.top)
-                it.ctx.lineTo(x, it.bbox.top + it.bbox.height)
-                it.ctx.stroke()
+              const { ctx, bbox } = it
+              const placed = marks.map(({ at, kind }) => ({ x: it.valToPos(at, 'x', true), kind }))
+              ctx.save()
+              ctx.font = `${10 * devicePixelRatio}px system-ui`
+              ctx.textAlign = 'center'
+              for (const { x, kind, count } of grouped(placed, MARK_GAP * devicePixelRatio)) {
+                ctx.strokeStyle = ctx.fillStyle = kind === 'publication' ? accent : mark
+                ctx.setLineDash(kind === 'publication' ? [] : [3, 3])
+                ctx.beginPath()
+                ctx.moveTo(x, bbox.top)
+                ctx.lineTo(x, bbox.top + bbox.height)
+                ctx.stroke()
+                // How many there are stands above the lines.
+                if (count > 1) ctx.fillText(String(count), x, bbox.top - 2 * devicePixelRatio)
               }
-              it.ctx.restore()
+              ctx.restore()
             },
           ],
         },

@@ -8,6 +8,8 @@ export interface BulkAction<Row> {
   text: string
   look?: 'danger'
   refused?: string | null | undefined
+  /** Why it cannot be done with these rows. */
+  refusedFor?: (rows: Row[]) => string | null
   /** `clear` ends the selection, once what was to be done with it is done. */
   run: (rows: Row[], clear: () => void) => void
 }
@@ -80,7 +82,7 @@ export function SelectionBar<Row>({ selection, bulk, noun, rest }: Props<Row>) {
           </Button>
         )}
         {bulk.map((action) => (
-          <Button key={action.text} small look={action.look ?? 'plain'} refused={action.refused} onPress={() => action.run(selection.rows, selection.clear)}>
+          <Button key={action.text} small look={action.look ?? 'plain'} refused={action.refused ?? action.refusedFor?.(selection.rows)} onPress={() => action.run(selection.rows, selection.clear)}>
             {action.text}
           </Button>
         ))}

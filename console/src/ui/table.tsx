@@ -1,8 +1,9 @@
 // The one table: virtual rows, search with chips, sorting, choice of columns, selection, export. What it shows is in the
 // page's address.
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type ReactNode, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
+import { type ReactNode, useDeferredValue, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { useSearchParams } from 'wouter'
+import { keepTop, topBefore } from '../shell/place'
 import { Button } from './button'
 import { Icon } from './icons'
 import { countText } from './time'
@@ -179,6 +180,7 @@ function Lines<Row>({ sorted, shown, sort, onSort, selection, ...props }: LinesP
     getScrollElement: () => frame.current,
     estimateSize: () => ROW_HEIGHT,
     overscan: 12,
+    initialOffset: () => topBefore(props.label),
   })
   const { remote } = props
   const items = isVirtual ? virtual.getVirtualItems() : []
@@ -186,6 +188,11 @@ function Lines<Row>({ sorted, shown, sort, onSort, selection, ...props }: LinesP
   useEffect(() => {
     if (remote?.hasMore && lastShown > sorted.length - 100) remote.loadMore()
   }, [remote, lastShown, sorted.length])
+  // Who comes back to the page is where they were in the list.
+  const hasRows = sorted.length > 0
+  useLayoutEffect(() => {
+    if (hasRows && frame.current !== null) frame.current.scrollTop = topBefore(props.label)
+  }, [hasRows, props.label])
   const versions = useVersions(props.rows, props.rowKey, props.version)
   const line = (row: Row, index: number, offset: number | null) => {
     const key = props.rowKey(row)
@@ -214,7 +221,7 @@ function Lines<Row>({ sorted, shown, sort, onSort, selection, ...props }: LinesP
     )
   }
   return (
-    <div className="scroll" ref={frame} tabIndex={-1}>
+    <div className="scroll" ref={frame} tabIndex={-1} onScroll={(event) => keepTop(props.label, event.currentTarget.scrollTop)}>
       <div role="table" aria-label={props.label} aria-rowcount={(remote?.total ?? sorted.length) + 1} aria-colcount={shown.length}>
         <div role="rowgroup">
           <div role="row" className="tr top" aria-rowindex={1}>

@@ -19,6 +19,18 @@ use weir_apis::portal::{ink_on, palettes};
 
 /// Operations that are listed for those who run no scripts.
 const MAX_LISTED: usize = 500;
+/// Pages that are the same in all portals, with their titles.
+const OWN_PAGES: [(&str, &str); 9] = [
+    ("search", "Search"),
+    ("login", "Sign in"),
+    ("sign-up", "Make an account"),
+    ("confirm", "Confirm your mail address"),
+    ("reset", "A new password"),
+    ("account", "Account"),
+    ("teams", "Teams"),
+    ("notices", "Notifications"),
+    ("invitation", "Join a team"),
+];
 /// The content type of the catalogue's answer (RFC 9727, section 4.1).
 const LINKSET: &str = "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"";
 const HEADERS: [(HeaderName, &str); 3] = [
@@ -156,11 +168,11 @@ fn about(catalogue: &Catalogue, visit: &Visit, path: &str) -> PageMetadata {
                 None => missing(),
             }
         }
-        [
-            "search" | "login" | "sign-up" | "confirm" | "reset" | "account" | "teams" | "invitation",
-            ..,
-        ] => named("Account", ""),
         ["apps", ..] => named("Applications", ""),
+        [first] => match OWN_PAGES.iter().find(|(path, _)| path == first) {
+            Some((_, title)) => named(title, ""),
+            None => missing(),
+        },
         _ => missing(),
     }
 }
@@ -326,4 +338,37 @@ async fn robots(Extension(visit): Extension<Visit>) -> Response {
         text,
     )
         .into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_pages_are_there_with_a_title_of_their_own() {
+        let visit = Visit {
+            portal: Arc::new(Portal::default()),
+            viewer: Viewer::default(),
+            token: None,
+            url: "http://portal.test".to_owned(),
+            links: None,
+            address: std::net::Ipv4Addr::LOCALHOST.into(),
+        };
+        let catalogue = Catalogue::default();
+        for (path, title) in [
+            ("/", "Developer portal"),
+            ("/apis", "APIs · Developer portal"),
+            ("/apps/shop/keys", "Applications · Developer portal"),
+            ("/notices", "Notifications · Developer portal"),
+            ("/teams", "Teams · Developer portal"),
+            ("/search", "Search · Developer portal"),
+            ("/account", "Account · Developer portal"),
+        ] {
+            let page = about(&catalogue, &visit, path);
+            assert_eq!((page.title.as_str(), page.is_there), (title, true), "{path}");
+        }
+        for path in ["/elsewhere", "/teams/x", "/apis/none"] {
+            assert!(!about(&catalogue, &visit, path).is_there, "{path}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Suspense, lazy, useMemo } from 'react'
 import { useLocation } from 'wouter'
-import { type Query, type Rule, conditionText, groupName, metricTitle, rulePath, useAlerts, useDefinition, useNumbers } from '../../api/analytics'
+import { type Definition, type Query, type Rule, conditionText, groupName, isFactor, metricTitle, rulePath, ruleValues, useAlerts, useDefinition, useNumbers } from '../../api/analytics'
 import { ApiError } from '../../api/client'
 import { useRight } from '../../api/rights'
 import type { Fields, Json } from '../../api/types'
@@ -10,7 +10,7 @@ import type { Begun } from '../../form/draft'
 import { EntityEditor } from '../../form/entity-editor'
 import { type SendOptions, nameFault, readVersion, send } from '../../form/send'
 import { Failure, Page } from '../../shell/page'
-import { useSegments } from '../../shell/segments'
+import { useIsNew, useSegments } from '../../shell/segments'
 import { AreaField, CheckField, ChoiceField, SelectField, TextField } from '../../ui/field'
 import { toast } from '../../ui/toast'
 
@@ -29,8 +29,8 @@ function editable({ alerts: _, etag: __, muted_until, ...rest }: Rule): Fields {
 }
 
 export default function EditAlert() {
-  const [, id = 'new'] = useSegments()
-  const isNew = id === 'new'
+  const [, id = ''] = useSegments()
+  const isNew = useIsNew()
   const rules = useAlerts()
   const known = isNew ? undefined : rules.data?.find((it) => it.id === id)
   const refused = useRight('alerts:write')
@@ -89,7 +89,7 @@ function RuleForm({ value, onChange }: { value: Fields; onChange: (value: Fields
   const set = (name: string, next: Json) => onChange({ ...value, [name]: next })
   const metrics = definition.data?.metrics ?? []
   const unit = metrics.find((it) => it.name === rule.metric)?.unit
-  const [scale, word] = SCALES[unit ?? ''] ?? [1, unit === undefined || unit === 'count' ? '' : unit]
+  const [scale, word] = isFactor(rule) ? [1, rule.over ? '' : 'times'] : (SCALES[unit ?? ''] ?? [1, unit === undefined || unit === 'count' ? '' : unit])
   const channels = rule.channels ?? []
   const of = (kind: string) => channels.filter((it) => it.kind === kind)
   const setOf = (kind: string, next: { kind: string; to?: string; url?: string }[]) => set('channels', [...channels.filter((it) => it.kind !== kind), ...next] as unknown as Json)
@@ -98,7 +98,8 @@ function RuleForm({ value, onChange }: { value: Fields; onChange: (value: Fields
       <section className="card" aria-label="Condition">
         <div className="grid">
           <TextField label="Name" value={rule.name ?? ''} onChange={(text) => set('name', text)} placeholder="Errors" isRequired />
-          <SelectField label="Metric" value={rule.metric} onChange={(metric) => set('metric', metric)} options={(metrics.length > 0 ? metrics.map((it) => it.name) : [rule.metric]).map((it) => [it, metricTitle(it)] as const)} />
+          <SelectField label="Metric" value={rule.metric} onChange={(metric) => set('metric', metric)} options={named(metrics, rule.metric)} />
+          <ValueFields value={value} onChange={onChange} metrics={metrics} />
           <SelectField label="Is" value={rule.operator} onChange={(operator) => set('operator', operator)} options={[['>', 'above'], ['>=', 'at least'], ['<', 'below'], ['<=', 'at most']]} />
           <Threshold label={word === '' ? 'Threshold' : `Threshold, ${word}`} value={rule.threshold} scale={scale} onChange={(threshold) => set('threshold', threshold)} />
           <SelectField label="Over" value={String(rule.period)} onChange={(period) => set('period', period)} options={[...new Set(['2m', '5m', '15m', '1h', '6h', '24h', String(rule.period)])].map((it) => [it, it] as const)} />
@@ -137,6 +138,52 @@ function RuleForm({ value, onChange }: { value: Fields; onChange: (value: Fields
   )
 }
 
+/** The metrics to choose from, with one that is chosen already. */
+function named(metrics: Definition['metrics'], chosen: string): (readonly [string, string])[] {
+  return [...new Set([...metrics.map((it) => it.name), chosen])].map((it) => [it, metricTitle(it)] as const)
+}
+
+/** What the value of a rule is: the metric, or a factor of it. */
+const WAYS = [
+  ['metric', 'the metric itself'],
+  ['over', 'the metric divided by another one'],
+  ['compare', 'the metric divided by that of earlier'],
+  ['burn_rate', 'how fast an error budget is used up'],
+] as const
+type Way = (typeof WAYS)[number][0]
+
+/** A way that has just been chosen. */
+const BEGUN: Record<Way, Fields> = { metric: {}, over: { over: 'calls' }, compare: { compare: '1w' }, burn_rate: { burn_rate: { objective: 0.999, short: '5m' } } }
+/** A threshold that makes sense for a way; of the metric itself, its unit decides. */
+const THRESHOLDS: Record<Way, number> = { metric: 0.05, over: 1, compare: 2, burn_rate: 10 }
+
+function ValueFields({ value, onChange, metrics }: { value: Fields; onChange: (value: Fields) => void; metrics: Definition['metrics'] }) {
+  const rule = value as unknown as Rule
+  const way: Way = rule.burn_rate ? 'burn_rate' : rule.compare ? 'compare' : rule.over ? 'over' : 'metric'
+  const choose = (next: Way) => {
+    if (next === way) return
+    const { over: _, compare: __, burn_rate: ___, ...rest } = value
+    const isShare = metrics.find((it) => it.name === rule.metric)?.unit === 'share'
+    const metric = next === 'burn_rate' && !isShare ? 'share_5xx' : rule.metric
+    onChange({ ...rest, metric, threshold: THRESHOLDS[next], ...BEGUN[next] })
+  }
+  const burn = rule.burn_rate
+  const times = (chosen: string | number, offered: string[]) => [...new Set([...offered, String(chosen)])].map((it) => [it, it] as const)
+  return (
+    <>
+      <SelectField label="Its value is" value={way} onChange={choose} options={WAYS} />
+      {rule.over && <SelectField label="Divided by" value={rule.over} onChange={(over) => onChange({ ...value, over })} options={named(metrics, rule.over)} />}
+      {rule.compare && <SelectField label="Earlier by" value={String(rule.compare)} onChange={(compare) => onChange({ ...value, compare })} options={times(rule.compare, ['1h', '1d', '1w', '4w'])} />}
+      {burn && (
+        <>
+          <Threshold label="Objective, percent of good calls" value={burn.objective} scale={100} onChange={(objective) => onChange({ ...value, burn_rate: { ...burn, objective } })} />
+          <SelectField label="And over" value={String(burn.short)} onChange={(short) => onChange({ ...value, burn_rate: { ...burn, short } })} options={times(burn.short, ['1m', '2m', '5m', '15m', '30m', '1h'])} about="A shorter time in which it must be as fast: the alert ends soon after the errors do." />
+        </>
+      )}
+    </>
+  )
+}
+
 function Threshold({ label, value, scale, onChange }: { label: string; value: number; scale: number; onChange: (value: number) => void }) {
   // Twelve digits: what a factor adds behind them is none of the number's own.
   const text = String(Number((value * scale).toPrecision(12)))
@@ -145,15 +192,26 @@ function Threshold({ label, value, scale, onChange }: { label: string; value: nu
 
 /** The last day of the metric, with the threshold. */
 function Preview({ rule, unit }: { rule: Rule; unit: string | undefined }) {
-  const query = useMemo((): Query => ({ metrics: [rule.metric], from: '-24h', step: 'auto', group_by: rule.group_by ?? [], limit: SHOWN_GROUPS, marks: false }), [rule.metric, rule.group_by])
+  const { metric, over, compare, burn_rate, group_by, threshold } = rule
+  const query = useMemo(
+    (): Query => ({
+      metrics: [...new Set([metric, ...(over ? [over] : [])])],
+      from: '-24h',
+      step: 'auto',
+      group_by: group_by ?? [],
+      limit: SHOWN_GROUPS,
+      marks: false,
+      ...(compare ? { compare: String(compare) } : {}),
+    }),
+    [metric, over, compare, group_by],
+  )
   const numbers = useNumbers(query)
   const lines = useMemo(() => {
     const times = numbers.data?.times ?? []
-    const groups = (numbers.data?.frames ?? []).filter((it) => !Object.values(it.group).includes('_other')).map((it) => ({ name: groupName(it.group), values: it.values?.[rule.metric] ?? [] }))
-    // Of a rule over two numbers, the threshold is one of their quotient, and not of the metric.
-    if (rule.over || rule.compare || rule.burn_rate) return groups
-    return [...groups, { name: 'threshold', values: times.map(() => rule.threshold) }]
-  }, [numbers.data, rule.metric, rule.threshold, rule.over, rule.compare, rule.burn_rate])
+    const frames = (numbers.data?.frames ?? []).filter((it) => !Object.values(it.group).includes('_other'))
+    const groups = frames.map((it) => ({ name: groupName(it.group), values: ruleValues({ metric, over, compare, burn_rate }, it) }))
+    return [...groups, { name: 'threshold', values: times.map(() => threshold) }]
+  }, [numbers.data, metric, over, compare, burn_rate, threshold])
   const title = `${conditionText(rule, unit)}, in the last 24 hours`
   return (
     <section className="stack tight" aria-label="Preview">
@@ -166,7 +224,7 @@ function Preview({ rule, unit }: { rule: Rule; unit: string | undefined }) {
         <p className="muted small">No calls in this time.</p>
       ) : (
         <Suspense fallback={<div className="skeleton chart" />}>
-          <Chart label={title} times={numbers.data.times ?? []} lines={lines} unit={unit} />
+          <Chart label={title} times={numbers.data.times ?? []} lines={lines} unit={isFactor(rule) ? undefined : unit} />
         </Suspense>
       )}
     </section>

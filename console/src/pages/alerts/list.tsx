@@ -2,7 +2,8 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 import { Link } from 'wouter'
-import { type Rule, conditionText, groupName, rulePath, toRule, useAlerts, useDefinition } from '../../api/analytics'
+import { type Rule, canaryOf, conditionText, groupName, rulePath, toRule, useAlerts, useDefinition } from '../../api/analytics'
+import { toPublication } from '../../api/apis'
 import { ApiError, call } from '../../api/client'
 import { useRight } from '../../api/rights'
 import { Empty, Failure, Page } from '../../shell/page'
@@ -23,8 +24,17 @@ function standing(rule: Rule): string {
   return states.includes('ongoing') ? 'ongoing' : states.includes('no_data') ? 'no_data' : states.length > 0 ? 'ok' : 'not evaluated'
 }
 
+/** Where what an alert is about is changed: its rule, or the publication whose canary was taken back. */
+function toCause(rule: Rule): string {
+  const canary = canaryOf(rule)
+  return canary ? toPublication(...canary) : toRule(rule.id)
+}
+
+const onlyRules = (rows: Rule[]): string | null => (rows.some((it) => canaryOf(it)) ? 'An alert of a canary is no rule: acknowledge it.' : null)
+const onlyCanaries = (rows: Rule[]): string | null => (rows.every((it) => canaryOf(it)) ? null : 'Only alerts of canaries are acknowledged: those of rules end by themselves.')
+
 const columns = (units: Record<string, string>): Column<Rule>[] => [
-  { id: 'name', title: 'Name', text: (it) => it.name, render: (it) => <Link href={toRule(it.id)}>{it.name}</Link> },
+  { id: 'name', title: 'Name', text: (it) => it.name, render: (it) => <Link href={toCause(it)}>{it.name}</Link> },
   {
     id: 'state',
     title: 'State',
@@ -63,6 +73,7 @@ export default function Alerts() {
   const shownColumns = useMemo(() => columns(Object.fromEntries((definition.data?.metrics ?? []).map((it) => [it.name, it.unit]))), [definition.data])
   const isOff = alerts.error instanceof ApiError && alerts.error.status === 404
   const right = useRight('alerts:write')
+  const hasCanaries = (alerts.data ?? []).some((it) => canaryOf(it) !== null)
   const refused = isOff ? 'Analytics are off: start Weir with a folder for them.' : right
   const change = async (rules: Rule[], done: string, send: (rule: Rule) => Promise<unknown>) => {
     try {
@@ -83,7 +94,7 @@ export default function Alerts() {
       about="Rules over the numbers of the analytics. Each is evaluated every 30 seconds, for each group by itself."
       calls={[{ about: 'List rules with their state', method: 'GET', path: '/api/v1/alerts' }]}
       actions={
-        <ButtonLink to="/alerts/new" look="primary" refused={refused}>
+        <ButtonLink to="/alerts/@new" look="primary" refused={refused}>
           New rule
         </ButtonLink>
       }
@@ -99,10 +110,11 @@ export default function Alerts() {
           isLoading={alerts.isLoading}
           noun={['rule', 'rules']}
           bulk={[
-            { text: 'Mute for an hour', refused, run: (rules) => void change(rules, 'Muted', (rule) => put(rule, { muted_until: Math.round(Date.now() / 1000) + MUTE_S })) },
-            { text: 'Switch off', refused, run: (rules) => void change(rules, 'Switched off', (rule) => put(rule, { enabled: false })) },
-            { text: 'Switch on', refused, run: (rules) => void change(rules, 'Switched on', (rule) => put(rule, { enabled: true, muted_until: null })) },
-            { text: 'Delete', look: 'danger', refused, run: (rows) => setDoomed(rows) },
+            ...(hasCanaries ? [{ text: 'Acknowledge', refused, refusedFor: onlyCanaries, run: (rules: Rule[]) => void change(rules, 'Acknowledged', (rule) => call('DELETE', rulePath(rule.id))) }] : []),
+            { text: 'Mute for an hour', refused, refusedFor: onlyRules, run: (rules) => void change(rules, 'Muted', (rule) => put(rule, { muted_until: Math.round(Date.now() / 1000) + MUTE_S })) },
+            { text: 'Switch off', refused, refusedFor: onlyRules, run: (rules) => void change(rules, 'Switched off', (rule) => put(rule, { enabled: false })) },
+            { text: 'Switch on', refused, refusedFor: onlyRules, run: (rules) => void change(rules, 'Switched on', (rule) => put(rule, { enabled: true, muted_until: null })) },
+            { text: 'Delete', look: 'danger', refused, refusedFor: onlyRules, run: (rows) => setDoomed(rows) },
           ]}
           empty={
             isOff ? (

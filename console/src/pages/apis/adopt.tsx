@@ -110,7 +110,7 @@ export default function Adopt() {
             example={`weir run -c kong.yml --data data`}
             actions={
               <>
-                <ButtonLink to="/apis/new" look="primary">
+                <ButtonLink to="/apis/@new" look="primary">
                   Begin with a document
                 </ButtonLink>
                 <ButtonLink to="/import">Import routes</ButtonLink>

@@ -51,7 +51,7 @@ export default function ApiPage() {
           <Button isEdit refused={refused} onPress={() => setAbove('edit')}>
             Edit
           </Button>
-          <ButtonLink to={`/apis/new?api=${encodeURIComponent(name)}`} look="primary" refused={refused}>
+          <ButtonLink to={`/apis/@new?api=${encodeURIComponent(name)}`} look="primary" refused={refused}>
             New version
           </ButtonLink>
         </>

@@ -37,10 +37,10 @@ export default function Apis() {
       calls={CALLS}
       actions={
         <>
-          <ButtonLink to="/apis/new/adopt" refused={refused}>
+          <ButtonLink to="/apis/@new/adopt" refused={refused}>
             Adopt routes
           </ButtonLink>
-          <ButtonLink to="/apis/new" look="primary" refused={refused}>
+          <ButtonLink to="/apis/@new" look="primary" refused={refused}>
             New API
           </ButtonLink>
         </>

@@ -45,10 +45,11 @@ interface Props {
   /** How many subscribe to a plan, as a link. */
   subscribers: (plan: Plan) => ReactNode
   onEdit: (plan: Plan) => void
+  onDelete: (plan: Plan) => void
   onMove: (plan: Plan, to: PlanState, text: string) => void
 }
 
-export function PlanCards({ plans, refused, subscribers, onEdit, onMove }: Props) {
+export function PlanCards({ plans, refused, subscribers, onEdit, onDelete, onMove }: Props) {
   return (
     <ul className="grid">
       {plans.map((it) => (
@@ -82,6 +83,9 @@ export function PlanCards({ plans, refused, subscribers, onEdit, onMove }: Props
                 <span className="sr"> {it.name}</span>
               </Button>
             ))}
+            <Button small look="quiet" icon="trash" refused={refused} onPress={() => onDelete(it)}>
+              Delete<span className="sr"> {it.name}</span>
+            </Button>
           </div>
         </li>
       ))}

@@ -12,12 +12,13 @@ import { Button } from '../../ui/button'
 import { ChoiceField, SelectField } from '../../ui/field'
 import { countText } from '../../ui/time'
 import { toast } from '../../ui/toast'
+import { DeletePlan } from './delete-plan'
 import { EditPlan } from './plan-form'
 import { PlanCards } from './plan-cards'
 import { Waiting, limitText } from './shared'
 import { VersionTabs, crumbsOf } from './version-tabs'
 
-type Above = { kind: 'edit'; plan: Plan | null } | { kind: 'move'; plan: Plan; to: PlanState; text: string } | null
+type Above = { kind: 'edit'; plan: Plan | null } | { kind: 'delete'; plan: Plan } | { kind: 'move'; plan: Plan; to: PlanState; text: string } | null
 
 export default function Plans() {
   const [, api = '', name = ''] = useSegments()
@@ -60,10 +61,12 @@ export default function Plans() {
           refused={refused}
           subscribers={(it) => <Link href={`/subscriptions?q=${encodeURIComponent(`api:${api} plan:${it.name}`)}`}>{subscribers(it).length}</Link>}
           onEdit={(it) => setAbove({ kind: 'edit', plan: it })}
+          onDelete={(it) => setAbove({ kind: 'delete', plan: it })}
           onMove={(it, to, text) => setAbove({ kind: 'move', plan: it, to, text })}
         />
       )}
       {above?.kind === 'edit' && <EditPlan pathOf={(plan) => planPath(api, name, plan)} operations={version.data.operations} securities={['key', 'basic', 'hmac', 'jwt', 'oauth2', 'mtls', 'keyless']} plan={above.plan} known={all} onClose={() => setAbove(null)} />}
+      {above?.kind === 'delete' && <DeletePlan plan={above.plan} path={planPath(api, name, above.plan.name)} plans={all} count={subscribers(above.plan).length} onClose={() => setAbove(null)} />}
       {above?.kind === 'move' && <MovePlan api={api} version={name} {...above} plans={all} count={subscribers(above.plan).length} onClose={() => setAbove(null)} />}
     </Page>
   )

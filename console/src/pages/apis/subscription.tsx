@@ -15,6 +15,7 @@ import { AddPublicKey } from '../../ui/public-key'
 import { answerLines } from '../../ui/questions'
 import { Time, dayText } from '../../ui/time'
 import { toast } from '../../ui/toast'
+import { ChangeEnd, Ends } from './subscription-end'
 import { CredentialShown } from './credential-shown'
 import { Pairs, State, TargetLink, Waiting, limitText, targetText } from './shared'
 import { Move, STEPS } from './subscriptions'
@@ -22,7 +23,7 @@ import { Move, STEPS } from './subscriptions'
 const CRUMBS = [{ to: '/subscriptions', text: 'Subscriptions' }]
 const HOUR = 3600
 
-type Above = { kind: 'move'; step: (typeof STEPS)[number] } | { kind: 'rotate'; old: Credential } | { kind: 'revoke'; old: Credential } | { kind: 'shown'; made: Credential } | { kind: 'public-key' } | null
+type Above = { kind: 'move'; step: (typeof STEPS)[number] } | { kind: 'rotate'; old: Credential } | { kind: 'revoke'; old: Credential } | { kind: 'shown'; made: Credential } | { kind: 'public-key' } | { kind: 'ends' } | null
 
 export default function SubscriptionPage() {
   const [, id = ''] = useSegments()
@@ -63,7 +64,7 @@ export default function SubscriptionPage() {
               ['Limits', plan && limitText(plan)],
               ['Since', <Time key="since" at={it.created} />],
               ['Starts', it.starts && <Time at={it.starts} />],
-              ['Ends', it.ends && <Time at={it.ends} />],
+              ['Ends', <Ends key="ends" subscription={it} refused={refused} onChange={() => setAbove({ kind: 'ends' })} />],
               ['They say', it.request],
               ...answerLines(plan?.form, it.answers ?? {}),
               ['Reason', it.reason],
@@ -77,6 +78,7 @@ export default function SubscriptionPage() {
       {above?.kind === 'move' && <Move step={above.step} chosen={[it]} onClose={() => setAbove(null)} />}
       {above?.kind === 'rotate' && <Rotate id={id} old={above.old} overlap={plan?.overlap ?? null} onClose={() => setAbove(null)} onMade={(made) => setAbove({ kind: 'shown', made })} />}
       {above?.kind === 'revoke' && <Revoke id={id} old={above.old} onClose={() => setAbove(null)} />}
+      {above?.kind === 'ends' && <ChangeEnd subscription={it} onClose={() => setAbove(null)} />}
       {above?.kind === 'public-key' && <NewPublicKey id={id} onClose={() => setAbove(null)} />}
       {above?.kind === 'shown' && <CredentialShown title={above.made.name ? `The new ${wordsOf(above.made.kind).secret.toLowerCase()}` : 'The new key'} made={above.made} onClose={() => setAbove(null)} />}
     </Page>

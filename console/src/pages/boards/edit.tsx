@@ -10,7 +10,7 @@ import type { Begun } from '../../form/draft'
 import { EntityEditor } from '../../form/entity-editor'
 import { type SendOptions, readVersion, send } from '../../form/send'
 import { Failure, Page } from '../../shell/page'
-import { useSegments } from '../../shell/segments'
+import { useIsNew, useSegments } from '../../shell/segments'
 import { Button } from '../../ui/button'
 import { SelectField, TextField } from '../../ui/field'
 import { toast } from '../../ui/toast'
@@ -28,10 +28,10 @@ export function editable(board: Board): Fields {
 }
 
 export default function EditBoard() {
-  const [, , id = 'new'] = useSegments()
+  const [, , id = ''] = useSegments()
   const [parameters] = useSearchParams()
   const boards = useBoards()
-  const isNew = id === 'new'
+  const isNew = useIsNew()
   const of = parameters.get('of')
   const known = boards.data?.find((it) => it.id === (isNew ? of : id))
   const refused = useRight('boards:write')

@@ -11,7 +11,7 @@ import type { Begun } from '../../form/draft'
 import { EntityEditor } from '../../form/entity-editor'
 import { type SendOptions, nameFault, nameIn, send } from '../../form/send'
 import { Page } from '../../shell/page'
-import { useSegments } from '../../shell/segments'
+import { useIsNew, useSegments } from '../../shell/segments'
 import { Act } from '../../ui/act'
 import { Button } from '../../ui/button'
 import { CheckField, TextField } from '../../ui/field'
@@ -24,8 +24,8 @@ const CRUMBS = [{ to: '/hooks', text: 'Webhooks' }]
 const FRESH: Begun = { data: { name: '', url: '' }, tag: null }
 
 export default function EditHook() {
-  const [, name = 'new'] = useSegments()
-  return name === 'new' ? <Editor key="new" base={FRESH} isNew /> : <Existing key={name} name={name} />
+  const [, name = ''] = useSegments()
+  return useIsNew() ? <Editor key="new" base={FRESH} isNew /> : <Existing key={name} name={name} />
 }
 
 function Existing({ name }: { name: string }) {

@@ -21,7 +21,7 @@ export default function Hooks() {
   const hooks = useHooks()
   const refused = useStoredRight('alerts:write')
   const add = (
-    <ButtonLink to="/hooks/new" look="primary" refused={refused}>
+    <ButtonLink to="/hooks/@new" look="primary" refused={refused}>
       New webhook
     </ButtonLink>
   )

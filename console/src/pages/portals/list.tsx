@@ -23,7 +23,7 @@ export default function Portals() {
   const portals = useWrittenPortals()
   const refused = useRight('portals:write')
   const add = (
-    <ButtonLink to="/portals/new" look="primary" refused={refused}>
+    <ButtonLink to="/portals/@new" look="primary" refused={refused}>
       New portal
     </ButtonLink>
   )

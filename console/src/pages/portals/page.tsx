@@ -11,7 +11,7 @@ import type { Begun } from '../../form/draft'
 import { EntityEditor } from '../../form/entity-editor'
 import { nameFault, nameIn, send, writeHeaders } from '../../form/send'
 import { Page } from '../../shell/page'
-import { useSegments } from '../../shell/segments'
+import { useIsNew, useSegments } from '../../shell/segments'
 import { Act } from '../../ui/act'
 import { Button } from '../../ui/button'
 import { AreaField, CheckField, SelectField, TextField } from '../../ui/field'
@@ -26,8 +26,8 @@ const crumbs = (portal: string) => [
 ]
 
 export default function EditPage() {
-  const [, portal = '', , name = 'new'] = useSegments()
-  return name === 'new' ? <Editor key="new" portal={portal} base={FRESH} isNew /> : <Existing key={`${portal} ${name}`} portal={portal} name={name} />
+  const [, portal = '', , name = ''] = useSegments()
+  return useIsNew() ? <Editor key="new" portal={portal} base={FRESH} isNew /> : <Existing key={`${portal} ${name}`} portal={portal} name={name} />
 }
 
 function Existing({ portal, name }: { portal: string; name: string }) {

@@ -11,7 +11,7 @@ import type { Begun } from '../../form/draft'
 import { EntityEditor } from '../../form/entity-editor'
 import { nameFault, nameIn, send } from '../../form/send'
 import { Failure, Page } from '../../shell/page'
-import { useSegments } from '../../shell/segments'
+import { NEW, useIsNew, useSegments } from '../../shell/segments'
 import { Act } from '../../ui/act'
 import { Button, ButtonLink } from '../../ui/button'
 import { AreaField, CheckField, ChoiceField, TextField, lines } from '../../ui/field'
@@ -26,8 +26,8 @@ const CRUMBS = [{ to: '/portals', text: 'Portals' }]
 const FRESH: Begun = { data: { name: '', sign_up: { mode: 'open' } }, tag: null }
 
 export default function EditPortal() {
-  const [, name = 'new'] = useSegments()
-  return name === 'new' ? <Editor key="new" base={FRESH} isNew /> : <Existing key={name} name={name} />
+  const [, name = ''] = useSegments()
+  return useIsNew() ? <Editor key="new" base={FRESH} isNew /> : <Existing key={name} name={name} />
 }
 
 function Existing({ name }: { name: string }) {
@@ -220,7 +220,7 @@ function Pages({ portal, refused }: { portal: string; refused: string | null }) 
     <section className="card" aria-label="Pages">
       <div className="head2">
         <h2>Pages</h2>
-        <ButtonLink small to={toPage(portal, 'new')} refused={refused}>
+        <ButtonLink small to={`${toPortal(portal)}/pages/${NEW}`} refused={refused}>
           New page
         </ButtonLink>
       </div>

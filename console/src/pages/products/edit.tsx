@@ -2,14 +2,14 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
-import { type Product, compact, partsOf, productPath, toProduct, useProducts, usePublications, useVersion } from '../../api/apis'
+import { type Product, compact, partsOf, productPath, toProduct, useProducts, usePublications, useSubscriptions, useVersion } from '../../api/apis'
 import { useRight } from '../../api/rights'
 import type { Fields, Json } from '../../api/types'
 import type { Begun } from '../../form/draft'
 import { EntityEditor } from '../../form/entity-editor'
 import { nameFault, nameIn, readVersion, send } from '../../form/send'
 import { Page } from '../../shell/page'
-import { useSegments } from '../../shell/segments'
+import { useIsNew, useSegments } from '../../shell/segments'
 import { Button, ButtonLink } from '../../ui/button'
 import { CheckField, ChoiceField, SelectField, TextField } from '../../ui/field'
 import { countText } from '../../ui/time'
@@ -19,9 +19,11 @@ import { Method, Waiting } from '../apis/shared'
 const CRUMBS = [{ to: '/products', text: 'Products' }]
 const FRESH: Begun = { data: { name: '', publications: {}, state: 'unpublished' }, tag: null }
 
+const isEmpty = (product: Fields): boolean => Object.keys((product as unknown as Product).publications ?? {}).length === 0
+
 export default function EditProduct() {
-  const [, name = 'new'] = useSegments()
-  return name === 'new' ? <Editor base={FRESH} isNew /> : <Existing name={name} />
+  const [, name = ''] = useSegments()
+  return useIsNew() ? <Editor base={FRESH} isNew /> : <Existing name={name} />
 }
 
 function Existing({ name }: { name: string }) {
@@ -36,6 +38,7 @@ function Editor({ base, isNew }: { base: Begun; isNew: boolean }) {
   const client = useQueryClient()
   const [, go] = useLocation()
   const name = nameIn(base.data)
+  const subscribers = (useSubscriptions().data ?? []).filter((it) => it.product === name && it.state !== 'closed' && it.state !== 'rejected').length
   return (
     <Page
       title={isNew ? 'New product' : `Edit ${String(base.data['display_name'] || name)}`}
@@ -53,6 +56,7 @@ function Editor({ base, isNew }: { base: Begun; isNew: boolean }) {
         form={(value, onChange) => <ProductForm value={value} isNew={isNew} onChange={onChange} />}
         send={(value, options) => send('PUT', productPath(isNew ? nameIn(value) : name), compact(value), options)}
         read={() => readVersion(productPath(name))}
+        loss={(before, after) => (isEmpty(before) || !isEmpty(after) ? null : `No API is left in it: the keys of ${subscribers === 0 ? 'those who subscribe to it' : `its ${countText(subscribers, 'subscription', 'subscriptions')}`} open nothing from then on.`)}
         onSaved={async (stored) => {
           await client.invalidateQueries({ queryKey: ['configuration'] })
           toast(`${String(stored['name'])} is saved`)

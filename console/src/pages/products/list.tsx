@@ -38,7 +38,7 @@ export default function Products() {
     [products.data, subscriptions.data],
   )
   const add = (
-    <ButtonLink to="/products/new" look="primary" refused={refused}>
+    <ButtonLink to="/products/@new" look="primary" refused={refused}>
       New product
     </ButtonLink>
   )

@@ -12,12 +12,13 @@ import { Button, ButtonLink } from '../../ui/button'
 import { countText } from '../../ui/time'
 import { toast } from '../../ui/toast'
 import { EditPlan } from '../apis/plan-form'
+import { DeletePlan } from '../apis/delete-plan'
 import { PlanCards } from '../apis/plan-cards'
 import { Pairs, PublicationLink, State, Waiting } from '../apis/shared'
 
 const CRUMBS = [{ to: '/products', text: 'Products' }]
 
-type Above = { kind: 'state' } | { kind: 'delete' } | { kind: 'plan'; plan: Plan | null } | { kind: 'move'; plan: Plan; to: PlanState; text: string } | null
+type Above = { kind: 'state' } | { kind: 'delete' } | { kind: 'delete-plan'; plan: Plan } | { kind: 'plan'; plan: Plan | null } | { kind: 'move'; plan: Plan; to: PlanState; text: string } | null
 
 const isOver = (it: Subscription): boolean => it.state === 'closed' || it.state === 'rejected'
 
@@ -105,10 +106,12 @@ export default function ProductPage() {
           refused={refused}
           subscribers={(plan) => <Link href={`/subscriptions?q=${encodeURIComponent(`api:${name} plan:${plan.name}`)}`}>{own.filter((one) => one.plan === plan.name).length}</Link>}
           onEdit={(plan) => setAbove({ kind: 'plan', plan })}
+          onDelete={(plan) => setAbove({ kind: 'delete-plan', plan })}
           onMove={(plan, to, text) => setAbove({ kind: 'move', plan, to, text })}
         />
       )}
       {above?.kind === 'plan' && <EditPlan pathOf={(plan) => productPlanPath(name, plan)} operations={[]} securities={['key', 'basic', 'hmac', 'jwt', 'oauth2', 'mtls']} plan={above.plan} known={all} onClose={close} />}
+      {above?.kind === 'delete-plan' && <DeletePlan plan={above.plan} path={productPlanPath(name, above.plan.name)} plans={all} count={own.filter((one) => one.plan === above.plan.name).length} onClose={close} />}
       {above?.kind === 'move' && <MovePlan product={name} {...above} count={own.filter((one) => one.plan === above.plan.name).length} onClose={close} />}
       {above?.kind === 'state' && <Offer product={it} count={own.length} onClose={close} />}
       {above?.kind === 'delete' && <DeleteProduct name={name} count={own.length} onClose={close} />}

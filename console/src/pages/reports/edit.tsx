@@ -11,7 +11,7 @@ import type { Begun } from '../../form/draft'
 import { EntityEditor } from '../../form/entity-editor'
 import { type SendOptions, readVersion, send } from '../../form/send'
 import { Failure, Page } from '../../shell/page'
-import { useSegments } from '../../shell/segments'
+import { useIsNew, useSegments } from '../../shell/segments'
 import { Act } from '../../ui/act'
 import { Button } from '../../ui/button'
 import { AreaField, CheckField, ChoiceField, SelectField, TextField, lines } from '../../ui/field'
@@ -28,8 +28,8 @@ function editable({ next: _, etag: __, ...rest }: Report): Fields {
 }
 
 export default function EditReport() {
-  const [, id = 'new'] = useSegments()
-  const isNew = id === 'new'
+  const [, id = ''] = useSegments()
+  const isNew = useIsNew()
   const reports = useReports()
   const known = isNew ? undefined : reports.data?.find((it) => it.id === id)
   const [above, setAbove] = useState<'send' | 'delete' | null>(null)

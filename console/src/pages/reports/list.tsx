@@ -23,7 +23,7 @@ export default function Reports() {
   const reports = useReports()
   const refused = useRight('alerts:write')
   const add = (
-    <ButtonLink to="/reports/new" look="primary" refused={refused}>
+    <ButtonLink to="/reports/@new" look="primary" refused={refused}>
       New report
     </ButtonLink>
   )

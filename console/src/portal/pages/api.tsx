@@ -138,7 +138,8 @@ function Overview({ api, version }: { api: ApiDetail; version: VersionDetail }) 
                 <span className="row">
                   <span className={it.is_production ? 'badge good' : 'badge'}>{it.title}</span>
                 </span>
-                {it.base_url ? <code className="path">{it.base_url}</code> : <span className="muted">No address is given.</span>}
+                <code className="path">{it.base_url ?? (it.base_path || '/')}</code>
+                {it.base_url === null && <span className="muted small">This path at the gateway, whose address is not given here: the provider of the API knows it.</span>}
                 {statusOf(it.environment).map((now) => (
                   <StatusLine key={now.environment} status={now} />
                 ))}

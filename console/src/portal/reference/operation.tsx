@@ -15,6 +15,9 @@ import { SchemaTree } from './schema-tree'
 
 const Try = lazy(() => import('./try'))
 
+/** What stands in samples for the address of a gateway that is not given. */
+const UNKNOWN_HOST = 'https://GATEWAY'
+
 /** Schemas that an operation brought, and those that were asked for since. */
 function useSchemas(api: string, version: string, first: Schemas): [Schemas, (name: string) => void] {
   const [more, add] = useState<Schemas>({})
@@ -49,7 +52,8 @@ function Shown({ version, operation }: { version: VersionDetail; operation: Oper
   const [placeAt, choosePlace] = useState(0)
   const place = version.places[placeAt]
   const plan = version.plans.find((it) => it.security === 'key')
-  const wire = wireOf({ method: operation.method, path: operation.path, base: place?.base_url ?? '', key: plan ? '$API_KEY' : null }, parameters, typed, schemas, form)
+  const base = place?.base_url ?? `${UNKNOWN_HOST}${place?.base_path ?? ''}`
+  const wire = wireOf({ method: operation.method, path: operation.path, base, key: plan ? '$API_KEY' : null }, parameters, typed, schemas, form)
   const chooseMedia = (media: string) => type({ ...typed, media, body: body.find((it) => it.media === media)?.examples[0]?.text ?? '' })
   return (
     <article className="operation" aria-label={operation.summary || operation.id}>
@@ -58,7 +62,7 @@ function Shown({ version, operation }: { version: VersionDetail; operation: Oper
         <div className="endpoint">
           <Method method={operation.method} />
           <code className="path">
-            <span className="muted">{place?.base_url}</span>
+            <span className="muted">{place?.base_url ?? place?.base_path}</span>
             {operation.path}
           </code>
           {operation.is_deprecated && <span className="badge bad">deprecated</span>}
@@ -87,7 +91,7 @@ function Shown({ version, operation }: { version: VersionDetail; operation: Oper
                       </p>
                     )}
                     <div className="below">
-                      <SchemaTree schema={it.schema} schemas={schemas} onMissing={ask} />
+                      <SchemaTree schema={it.schema} schemas={schemas} onMissing={ask} said={it.description} />
                     </div>
                   </li>
                 ))}
@@ -112,11 +116,16 @@ function Shown({ version, operation }: { version: VersionDetail; operation: Oper
             </label>
           )}
           <Samples wire={wire} />
+          {place && place.base_url === null && (
+            <p className="muted small">
+              The address of the gateway is not given here. Put it in place of <code>{UNKNOWN_HOST}</code>; the provider of the API knows it.
+            </p>
+          )}
           <div className="card try">
             <CallForm parameters={parameters} typed={typed} onType={type} content={content} form={form} />
             {place && (
               <Suspense fallback={<div className="loading" aria-busy="true" />}>
-                <Try publication={place.publication} operation={operation} parameters={parameters} typed={typed} schemas={schemas} form={form} needsKey={plan !== undefined} plans={`/apis/${encodeURIComponent(version.api)}/${encodeURIComponent(version.version)}/plans`} />
+                <Try publication={place.publication} operation={operation} parameters={parameters} typed={typed} schemas={schemas} form={form} needsKey={plan !== undefined} securities={version.plans.map((it) => it.security)} hasAddress={place.base_url !== null} plans={`/apis/${encodeURIComponent(version.api)}/${encodeURIComponent(version.version)}/plans`} />
               </Suspense>
             )}
           </div>

@@ -16,9 +16,13 @@ interface TreeProps extends Props {
   path: string[]
 }
 
-export function SchemaTree(props: Props) {
+/** `said`: the description that stands above already. */
+export function SchemaTree({ said = '', ...props }: Props & { said?: string }) {
+  const { schema } = merged(props.schema, props.schemas)
+  const { description, ...rest } = schema
   return (
     <div className="schema">
+      <Facts schema={description === said ? rest : schema} />
       <Tree {...props} depth={0} path={[]} />
     </div>
   )

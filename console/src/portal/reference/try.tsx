@@ -1,6 +1,7 @@
 // Trying a call: the portal's server sends it to the publication that is shown, so that no API needs CORS. What is typed
 // as a key stays in this tab's memory.
 import { useState } from 'react'
+import { Link } from 'wouter'
 import { call } from '../../api/client'
 import { Failure } from '../../shell/page'
 import { Button } from '../../ui/button'
@@ -27,6 +28,10 @@ interface Props {
   schemas: Schemas
   form: { name: string; isFile: boolean }[]
   needsKey: boolean
+  /** How the plans of the version recognise callers. */
+  securities: string[]
+  /** Whether it is known where to send calls. */
+  hasAddress: boolean
   /** Where the plans are. */
   plans: string
 }
@@ -36,7 +41,7 @@ const OWN = 'x-request-id'
 
 let key = ''
 
-export default function Try({ publication, operation, parameters, typed, schemas, form, needsKey, plans }: Props) {
+export default function Try({ publication, operation, parameters, typed, schemas, form, needsKey, securities, hasAddress, plans }: Props) {
   const [typedKey, typeKey] = useState(key)
   const [answer, show] = useState<Answer | null>(null)
   const [error, fail] = useState<unknown>(null)
@@ -83,13 +88,20 @@ export default function Try({ publication, operation, parameters, typed, schemas
             value={typedKey}
             onChange={(event) => keep(event.target.value)}
           />
-          <span className="about">Sent as X-API-Key. It stays in this tab.</span>
+          <span className="about">
+            Sent as <code>X-API-Key</code>, and kept in this tab only. You get one with a <Link href={plans}>plan</Link>.
+          </span>
         </label>
         <TrialKeyOffer key={publication} publication={publication} plans={plans} onKey={keep} />
         </>
       )}
+      {!needsKey && securities.length > 0 && !securities.includes('keyless') && (
+        <p className="muted small">
+          Callers show {[...new Set(securities)].map((it) => SHOWN[it] ?? it).join(' or ')}. This form sends none, so expect 401 here; the <Link href={plans}>plans</Link> say how to get access.
+        </p>
+      )}
       <div>
-        <Button look="primary" onPress={() => void send()} isBusy={isBusy} refused={missing.length > 0 ? `Fill in ${missing.join(', ')}` : null}>
+        <Button look="primary" onPress={() => void send()} isBusy={isBusy} refused={!hasAddress ? 'The address of the gateway is not given here, so that nothing can be sent.' : missing.length > 0 ? `Fill in ${missing.join(', ')}` : null}>
           Send
         </Button>
       </div>
@@ -106,8 +118,9 @@ export default function Try({ publication, operation, parameters, typed, schemas
                 </span>
               )}
             </div>
+            {hintOf(answer.status, needsKey, typedKey !== '') && <p className="about">{hintOf(answer.status, needsKey, typedKey !== '')}</p>}
             <details>
-              <summary>Headers</summary>
+              <summary>Headers of the answer</summary>
               <pre className="code small" tabIndex={0}>{answer.headers.map(([name, value]) => `${name}: ${value}`).join('\n')}</pre>
             </details>
             <pre className="code small answer" tabIndex={0} aria-label="Answer">{answer.is_text ? readable(answer.body) : '(bytes that are no text)'}</pre>
@@ -117,6 +130,19 @@ export default function Try({ publication, operation, parameters, typed, schemas
       </div>
     </section>
   )
+}
+
+/** What callers show, where it is no key. */
+const SHOWN: Record<string, string> = { jwt: 'a token that they sign', basic: 'a user name and a password', hmac: 'a signature', oauth2: 'a token of an authorization server', mtls: 'a client certificate' }
+
+/** What an answer that is no success may mean, and what to do. */
+export function hintOf(status: number, needsKey: boolean, hasKey: boolean): string | null {
+  if (status === 401 && needsKey) return hasKey ? 'The gateway does not know this key, or it is for another API. A new key works within a few seconds.' : 'Calls need a key: put yours above.'
+  if (status === 403) return 'You are known, and your plan does not open this operation.'
+  if (status === 404) return 'Nothing was found under these values, or the gateway does not serve this path yet.'
+  if (status === 429) return 'A limit of your plan is used up for now. The headers of the answer may say when to try again.'
+  if (status === 502 || status === 503 || status === 504) return 'The gateway took the call, and the server of the API behind it did not answer. That is for its provider to mend.'
+  return null
 }
 
 function readable(text: string): string {

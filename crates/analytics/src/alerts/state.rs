@@ -72,6 +72,8 @@ pub struct Event {
     pub since: u64,
     /// When this was found out.
     pub at: u64,
+    /// The value and the threshold, in words.
+    pub text: String,
 }
 
 /// A rule's groups.
@@ -241,6 +243,7 @@ fn event(rule: &Rule, kind: EventKind, group: &BTreeMap<String, String>, alert: 
         value: alert.last_value,
         since: alert.since,
         at: now,
+        text: rule.told(alert.last_value),
     }
 }
 

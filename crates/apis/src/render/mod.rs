@@ -142,6 +142,13 @@ pub fn candidate_services(publication: &Publication, candidate: &Revision) -> Ve
         .collect()
 }
 
+/// The services of a revision, by their names in analytics: those that are live, and those of a canary.
+pub fn services(publication: &Publication, revision: &Revision) -> Vec<String> {
+    let name = naming::publication(&publication.environment, &publication.api, &publication.version);
+    let live = revision.components.iter().map(|it| format!("{name}.{}", it.name));
+    live.chain(candidate_services(publication, revision)).collect()
+}
+
 /// The documents of a publication, in the order of their kinds and names.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::time::{Duration, SystemTime};
 use weir_analytics::StoreError;
-use weir_analytics::alerts::{Channel, Event, Rule, States};
+use weir_analytics::alerts::{Channel, Event, EventKind, Rule, States};
 use weir_analytics::sqlite::SqliteAnalytics;
 
 /// The kind of documents that rules are.
@@ -156,24 +156,21 @@ async fn notify(told: Vec<(Event, Vec<Channel>)>, link: Option<&str>, outbox: Op
 
 /// An event, in a line.
 fn line(event: &Event) -> String {
-    let kind = serde_json::to_value(event.kind).unwrap_or_default();
+    let kind = match event.kind {
+        EventKind::Started => "started",
+        EventKind::Ended => "ended",
+        EventKind::NoData => "has no data",
+        EventKind::Digest => "goes on",
+    };
     let group: Vec<String> = event
         .group
         .iter()
-        .map(|(name, value)| format!("{name}={value}"))
+        .map(|(name, value)| format!("{name} {value}"))
         .collect();
-    let line = format!(
-        "{} {}: {} is {} (threshold {}) {}",
-        event.name,
-        kind.as_str().unwrap_or_default(),
-        event.metric,
-        event
-            .value
-            .map_or_else(|| "not known".to_owned(), |it| format!("{it:.4}")),
-        event.threshold,
-        group.join(" ")
-    );
-    line.trim_end().to_owned()
+    match group.is_empty() {
+        true => format!("{} {kind}: {}", event.name, event.text),
+        false => format!("{} {kind}: {} ({})", event.name, event.text, group.join(", ")),
+    }
 }
 
 /// The body for a webhook: the events, and a text that chat systems show.

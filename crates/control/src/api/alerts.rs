@@ -3,7 +3,7 @@
 use super::Api;
 use super::analytics::{failed, wrong};
 use super::analytics_documents::{DocumentWrite, Kind, id_of};
-use super::apis::{Library, PREFIX, alerts_of_canaries};
+use super::apis::{acknowledge_canary, alerts_of_canaries, publication_of_alert};
 use super::precondition::{Precondition, tag_of_content, with_tag};
 use super::problem::Problem;
 use super::shapes::List;
@@ -81,6 +81,19 @@ impl RuleState {
     }
 }
 
+/// The alerts of canaries that were taken back, as rules that fire.
+async fn of_canaries(api: &Api) -> Result<impl Iterator<Item = RuleState> + use<>, Problem> {
+    let alerts = alerts_of_canaries(&api.library().await?)?.into_iter();
+    Ok(alerts.map(|(rule, alert)| RuleState {
+        rule,
+        alerts: vec![GroupState {
+            group: BTreeMap::new(),
+            alert,
+        }],
+        etag: None,
+    }))
+}
+
 pub async fn list(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
@@ -91,16 +104,7 @@ pub async fn list(
     });
     let listed = listed.await.map_err(failed)?.into_iter();
     let mut items: Vec<RuleState> = listed.collect();
-    let (documents, _) = api.store.read(PREFIX).await?;
-    let of_canaries = alerts_of_canaries(&Library::new(documents))?;
-    items.extend(of_canaries.into_iter().map(|(rule, alert)| RuleState {
-        rule,
-        alerts: vec![GroupState {
-            group: BTreeMap::new(),
-            alert,
-        }],
-        etag: None,
-    }));
+    items.extend(of_canaries(&api).await?);
     let seen = items.into_iter().filter(|it| it.is_seen(&caller));
     Ok(Json(List {
         items: seen.map(|it| it.shown_to(&caller)).collect(),
@@ -112,12 +116,18 @@ pub async fn show(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    let wanted = id.clone();
-    let found = api.analytics()?.with(move |kept| {
-        let rule = kept.rules()?.into_iter().find(|rule| rule.id == wanted);
-        Ok(rule.map(|rule| RuleState::of(kept, rule)))
-    });
-    let found = found.await.map_err(failed)?.filter(|it| it.is_seen(&caller));
+    let found = match publication_of_alert(&id) {
+        Some(_) => of_canaries(&api).await?.find(|it| it.rule.id == id),
+        None => {
+            let wanted = id.clone();
+            let found = api.analytics()?.with(move |kept| {
+                let rule = kept.rules()?.into_iter().find(|rule| rule.id == wanted);
+                Ok(rule.map(|rule| RuleState::of(kept, rule)))
+            });
+            found.await.map_err(failed)?
+        }
+    };
+    let found = found.filter(|it| it.is_seen(&caller));
     let found = found.ok_or_else(|| KIND.missing(&id))?;
     let tag = found.etag.clone();
     let answer = Json(found.shown_to(&caller)).into_response();
@@ -164,8 +174,15 @@ async fn write(api: &Api, (rule, is_new): (Rule, bool), headers: &HeaderMap) -> 
 
 pub async fn remove(
     State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
+    if let Some(publication) = publication_of_alert(&id) {
+        return match acknowledge_canary(&api, &caller, &headers, publication).await? {
+            true => Ok(StatusCode::NO_CONTENT),
+            false => Err(KIND.missing(&id)),
+        };
+    }
     KIND.remove::<Rule>(api.analytics()?, &id, &headers).await
 }

@@ -310,18 +310,28 @@ impl Operation {
 
 /// Why a caller may not do something there.
 pub fn refusal(caller: &Caller, action: Action, scopes: &[Scope]) -> String {
-    let roles = crate::access::Role::that_allow(action).map(crate::access::Role::as_str);
+    let (name, action_name) = (caller.name(), action.as_str());
+    let named = |scopes: &[Scope], between| {
+        let names: Vec<String> = scopes.iter().map(ToString::to_string).collect();
+        names.join(between)
+    };
     // With the user's own rights it would be allowed: the reason is in the token.
     let with = match caller.is_narrowed(action, scopes) {
         true => " with this personal token, which was given fewer rights than its user has",
         false => "",
     };
-    let scopes = scopes.iter().map(ToString::to_string);
+    let asked = format!(
+        "{name} may not do this{with}: it asks for '{action_name}' in {}",
+        named(scopes, " or ")
+    );
+    let own = caller.scopes(action);
+    if !own.is_empty() {
+        // The roles are no news to who has one of them: the place is what is missing.
+        return format!("{asked}, and {name} has it in {} only", named(&own, " and "));
+    }
+    let roles = crate::access::Role::that_allow(action).map(crate::access::Role::as_str);
     format!(
-        "{} may not do this{with}: it asks for '{}' in {}, which these roles allow: {}",
-        caller.name(),
-        action.as_str(),
-        scopes.collect::<Vec<_>>().join(" or "),
+        "{asked}, which these roles allow: {}",
         roles.collect::<Vec<_>>().join(", ")
     )
 }
@@ -376,6 +386,39 @@ async fn check(
             let mut answer = Problem::forbidden(detail).into_response();
             answer.extensions_mut().insert(NotAllowed);
             answer
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::{Right, Role, User};
+
+    #[test]
+    fn a_refusal_says_whether_the_role_or_the_place_is_missing() {
+        let user = User {
+            name: "vera".to_owned(),
+            token_hash: None,
+            password_hash: None,
+            rights: vec![Right {
+                role: Role::ApiOwner,
+                scope: Scope::Api("pets".to_owned()),
+            }],
+            created: 0,
+        };
+        let caller = Caller::User(Arc::new(user));
+        for (action, expected) in [
+            (
+                Action::BoardsWrite,
+                "vera may not do this: it asks for 'boards:write' in everything, and vera has it in api:pets only",
+            ),
+            (
+                Action::AuditRead,
+                "vera may not do this: it asks for 'audit:read' in everything, which these roles allow: admin, auditor",
+            ),
+        ] {
+            assert_eq!(refusal(&caller, action, &[Scope::Everything]), expected);
         }
     }
 }

@@ -1,16 +1,24 @@
 //! Statistics of a workspace: a query may name one in its filter, which stands for the services that the workspace has
-//! now. A caller with rights in workspaces, APIs or environments only gets the numbers of these and no others.
+//! now, and so does an API where calls are not counted by APIs. A caller with rights in workspaces, APIs or environments only gets the numbers of these and no others.
 
 use super::{Api, Problem};
 use crate::access::{Action, Caller, EVERYWHERE, Scope};
+use crate::analytics::now;
 use axum::http::StatusCode;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use weir_analytics::query::{OneOrMany, Query};
+use weir_analytics::query::{OneOrMany, Query, QueryPlan};
+use weir_analytics::retention::Retention;
+use weir_apis::entities::Publication;
+use weir_apis::render;
 use weir_model::overview::List;
 
-/// The name of the filter.
+/// The names of filters.
 const WORKSPACE: &str = "workspace";
+const API: &str = "api";
+const SERVICE: &str = "service";
+/// No service is called so: the answer is that there were no calls.
+const NO_SERVICE: &str = "/";
 /// The workspace whose name does not stand before those of services.
 const DEFAULT: &str = "default";
 
@@ -29,7 +37,7 @@ fn service(workspace: &str, name: &str) -> String {
 pub async fn within_rights(api: &Arc<Api>, caller: &Caller, mut query: Query) -> Result<Query, Problem> {
     permit(caller, &query.filter)?;
     let Some(wanted) = query.filter.remove(WORKSPACE) else {
-        return Ok(query);
+        return of_apis(api, query).await;
     };
     let working = Arc::clone(api);
     let rows = tokio::task::spawn_blocking(move || working.index.rows(List::Services)).await;
@@ -39,7 +47,55 @@ pub async fn within_rights(api: &Arc<Api>, caller: &Caller, mut query: Query) ->
         .filter_map(|it| Some((it.row.workspace.as_deref()?, it.row.name.as_str())))
         .collect();
     narrow(&mut query, &wanted, &known);
-    Ok(query)
+    of_apis(api, query).await
+}
+
+/// Whether what a query names is counted together.
+fn is_kept(query: &Query) -> bool {
+    QueryPlan::of(query, &Retention::default(), now()).is_ok()
+}
+
+/// The query with the services of APIs in place of the APIs, if only so it can be answered. Numbers by route or by class, for
+/// example, are not counted by APIs.
+async fn of_apis(api: &Arc<Api>, query: Query) -> Result<Query, Problem> {
+    let Some(wanted) = query.filter.get(API).filter(|_| !is_kept(&query)) else {
+        return Ok(query);
+    };
+    let library = api.library().await?;
+    let is_wanted = |it: &Publication| wanted.values().contains(&it.api);
+    let mut services = BTreeSet::new();
+    for id in library.publications(is_wanted)? {
+        let publication = library.publication(&id)?;
+        let of_canary = publication.canary.as_ref().map(|it| it.revision);
+        let before = publication.history.iter().map(|it| it.revision);
+        let revisions: BTreeSet<u32> = before.chain(of_canary).chain([publication.revision]).collect();
+        for number in revisions {
+            // A revision of long ago may be gone.
+            if let Ok(revision) = library.revision(&publication.api, &publication.version, number) {
+                services.extend(render::services(&publication, &revision));
+            }
+        }
+    }
+    let narrowed = only_services(query.clone(), &services);
+    Ok(match is_kept(&narrowed) {
+        true => narrowed,
+        // The refusal is about what was asked.
+        false => query,
+    })
+}
+
+/// The query of an API as one of its services; those that are named, too, narrow it further.
+fn only_services(mut query: Query, services: &BTreeSet<String>) -> Query {
+    query.filter.remove(API);
+    let given = query.filter.remove(SERVICE);
+    let given = given.as_ref().map(OneOrMany::values);
+    let is_given = |name: &&String| given.is_none_or(|given| given.contains(name));
+    let mut services: Vec<String> = services.iter().filter(is_given).cloned().collect();
+    if services.is_empty() {
+        services.push(NO_SERVICE.to_owned());
+    }
+    query.filter.insert(SERVICE.to_owned(), OneOrMany::Many(services));
+    query
 }
 
 /// Refuses a query about more than what the caller may see. All that is in a filter has to hold of a call, so that one part
@@ -47,7 +103,7 @@ pub async fn within_rights(api: &Arc<Api>, caller: &Caller, mut query: Query) ->
 pub fn permit(caller: &Caller, filter: &BTreeMap<String, OneOrMany>) -> Result<(), Problem> {
     const PARTS: [(&str, &str); 3] = [
         (WORKSPACE, "workspace"),
-        ("api", "API"),
+        (API, "API"),
         ("environment", "environment"),
     ];
     let may_see = |kind: &str, name: &str| {
@@ -79,7 +135,7 @@ pub fn permit(caller: &Caller, filter: &BTreeMap<String, OneOrMany>) -> Result<(
 
 /// Puts the services of workspaces in their place. Services that are named, too, narrow it further.
 fn narrow(query: &mut Query, wanted: &OneOrMany, known: &[(&str, &str)]) {
-    let given = query.filter.remove("service");
+    let given = query.filter.remove(SERVICE);
     let is_given = |name: &str, whole: &str| {
         let given = given.as_ref().map(OneOrMany::values);
         given.is_none_or(|given| given.iter().any(|it| it == name || it == whole))
@@ -98,9 +154,7 @@ fn narrow(query: &mut Query, wanted: &OneOrMany, known: &[(&str, &str)]) {
         true => vec![format!("{}/", wanted.values().join("/"))],
         false => services.into_iter().collect(),
     };
-    query
-        .filter
-        .insert("service".to_owned(), OneOrMany::Many(services));
+    query.filter.insert(SERVICE.to_owned(), OneOrMany::Many(services));
 }
 
 #[cfg(test)]
@@ -144,6 +198,35 @@ mod tests {
             let wanted = query.filter.remove(WORKSPACE).expect("a workspace");
             narrow(&mut query, &wanted, &known);
             assert_eq!(json!(query.filter["service"]), expected, "{filter}");
+        }
+    }
+
+    #[test]
+    fn an_api_stands_for_its_services() {
+        let services = ["prod.pets.1.main", "test.pets.1.main"].map(str::to_owned).into();
+        for (filter, expected) in [
+            (
+                json!({"api": "pets"}),
+                json!({"service": ["prod.pets.1.main", "test.pets.1.main"]}),
+            ),
+            (
+                json!({"api": "pets", "environment": "test", "service": ["test.pets.1.main", "orders"]}),
+                json!({"environment": "test", "service": ["test.pets.1.main"]}),
+            ),
+            (
+                json!({"api": "pets", "service": "orders"}),
+                json!({"service": ["/"]}),
+            ),
+        ] {
+            let query = |group_by: &str| -> Query {
+                let query =
+                    json!({"metrics": ["calls"], "from": "-1h", "group_by": [group_by], "filter": filter});
+                serde_json::from_value(query).expect("a query")
+            };
+            assert!(!is_kept(&query("class")) && is_kept(&query("plan")) == (filter["service"].is_null()));
+            let narrowed = only_services(query("class"), &services);
+            assert_eq!(json!(narrowed.filter), expected, "{filter}");
+            assert!(is_kept(&narrowed), "{filter}");
         }
     }
 }

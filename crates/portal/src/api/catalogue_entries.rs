@@ -87,6 +87,7 @@ pub fn place_line(portals: &Arc<Portals>, place: &Deployment) -> DeploymentLine 
         },
         is_production: environment.kind == weir_apis::entities::EnvironmentKind::Production,
         base_url: place.base_url(&portals.gateway),
+        base_path: place.base_path().to_owned(),
         deprecation: place
             .publication
             .deprecation

@@ -181,6 +181,8 @@ pub struct DeploymentLine {
     pub is_production: bool,
     /// The address for calls; `null`: it is unknown.
     pub base_url: Option<String>,
+    /// The path that comes before those of all operations; it is in `base_url`, too.
+    pub base_path: String,
     /// The portal's notice about its end.
     pub deprecation: Option<DeprecationNotice>,
 }

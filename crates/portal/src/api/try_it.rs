@@ -231,7 +231,7 @@ async fn try_it(
     }
     let base = place.base_url(&portals.gateway);
     let base = base.ok_or_else(|| {
-        let detail = "this publication has no address: give its environment base_urls";
+        let detail = "the address of this API is not known here: ask its provider to give the environment an address (base_urls)";
         Problem::new(StatusCode::CONFLICT, detail)
     })?;
     let query: Vec<String> = call.query.iter().map(|(name, value)| pair(name, value)).collect();

@@ -19,7 +19,9 @@ use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use std::collections::HashSet;
 use std::sync::Arc;
+use weir_apis::render::is_served;
 use weir_apis::{diff, export};
 use weir_control::api::Problem;
 
@@ -250,12 +252,13 @@ async fn exported(
         .iter()
         .map(|it| it.strip_suffix(path).unwrap_or(it).to_owned())
         .collect();
+    let shown: HashSet<&str> = place.operations().map(|it| it.id.as_str()).collect();
     let exported = export::export(
         &place.description,
         &servers,
         Some(&place.publication),
         &found.plans,
-        |id| !place.shows(id),
+        |id| !shown.contains(id),
     );
     Ok(exported)
 }
@@ -279,7 +282,8 @@ pub async fn changes(
     let (before, after) = (first_place(&old)?, first_place(&new)?);
     let difference = diff::diff(&before.description, &after.description);
     let is_shown = |id: &str| before.shows(id) && after.shows(id);
-    let operations = difference.operations.into_iter().filter(|it| is_shown(&it.id));
+    let operations = difference.operations.into_iter();
+    let operations = operations.filter(|it| is_shown(&it.id) && is_served(&it.method));
     let told = operations.map(|it| ChangedOperation {
         operation: format!("{} {}", it.method, it.path),
         changes: match it.kind {

@@ -19,6 +19,7 @@ use weir_apis::entities::{
     PublicationState, Revision, Version,
 };
 use weir_apis::openapi::{self, Description};
+use weir_apis::render::is_served;
 
 /// The address at which the gateway of this process takes the calls of an environment; `None`: it takes none.
 pub type GatewayLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -45,9 +46,15 @@ impl Deployment {
             .is_none_or(|it| !it.hidden)
     }
 
-    /// The operations that callers can see.
+    /// The operations that callers can see: those that no gateway serves are of no use to them.
     pub fn operations(&self) -> impl Iterator<Item = &openapi::Operation> {
-        self.description.operations.iter().filter(|it| self.shows(&it.id))
+        let all = self.description.operations.iter();
+        all.filter(|it| self.shows(&it.id) && is_served(&it.method))
+    }
+
+    /// The path before those of all operations.
+    pub fn base_path(&self) -> &str {
+        self.publication.runtime.base_path.trim_end_matches('/')
     }
 
     /// An operation that callers can see.
@@ -58,7 +65,7 @@ impl Deployment {
     /// The address for calls; `None`: it is unknown.
     pub fn base_url(&self, gateway: &GatewayLookup) -> Option<String> {
         let runtime = &self.publication.runtime;
-        let base = runtime.base_path.trim_end_matches('/');
+        let base = self.base_path();
         let host = runtime.hosts.iter().find(|it| !it.contains('*'));
         let of_environment = self
             .environment

@@ -250,7 +250,8 @@ impl Portal {
         put("/api/v1/apis/pets", json!({ "visibility": "signed-in" })).await;
         let document = json!({
             "openapi": "3.1.0", "info": { "title": "Pets", "version": "1" },
-            "paths": { "/pets": { "get": { "operationId": "listPets", "summary": "Lists pets", "responses": { "200": { "description": "ok" } } } } },
+            "paths": { "/pets": { "get": { "operationId": "listPets", "summary": "Lists pets", "responses": { "200": { "description": "ok" } } },
+                "trace": { "operationId": "tracePets", "responses": { "200": { "description": "ok" } } } } },
         });
         self.provide(Method::POST, "/api/v1/apis/pets/versions?version=1", document)
             .await;
@@ -443,6 +444,20 @@ async fn applications_subscribe_and_see_their_key_once() {
     let (ann, eve) = (portal.join("ann").await, portal.join("eve").await);
     portal.get("/apis/pets", "").await.expect(404);
     portal.get("/apis/pets", &ann).await.expect(200);
+    // The path is told by itself, too; and nothing is listed that no gateway serves.
+    let version = portal.get("/apis/pets/versions/1", &ann).await.expect(200).body;
+    let place = &version["places"][0];
+    assert_eq!(
+        (&place["base_url"], &place["base_path"]),
+        (&json!("http://gateway.test/pets"), &json!("/pets"))
+    );
+    let names: Vec<&Value> = version["operations"]
+        .as_array()
+        .expect("operations")
+        .iter()
+        .map(|it| &it["id"])
+        .collect();
+    assert_eq!(names, [&json!("listPets")]);
     let app = portal
         .post("/apps", &ann, json!({ "title": "My shop!" }))
         .await

@@ -422,7 +422,7 @@ fn reports_and_alerts_come_by_mail() {
     let alert = mail("Silence started").expect("a mail");
     let text = alert["text"].as_str().expect("a text");
     assert!(
-        text.contains("calls is 0.0000 (threshold 1)")
+        text.contains("Silence started: Calls is 0, limit 1")
             && text.contains("https://console.example.com/ui/alerts"),
         "{text}"
     );

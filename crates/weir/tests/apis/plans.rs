@@ -230,3 +230,64 @@ fn a_plan_of_a_product_hands_its_subscriptions_over() {
     );
     assert_eq!(plane.status("/v1/pets", Some(&key)), Some(200));
 }
+
+/// A plan that was made by mistake goes again, unless somebody subscribes to it.
+#[test]
+fn a_plan_without_subscriptions_can_be_deleted() {
+    let plane = offered(&[("gold", json!({})), ("mistake", json!({}))]);
+    let made = plane
+        .post("/api/v1/subscriptions", wish("gold"))
+        .expect(201)
+        .json();
+    let delete = |path: &str| plane.call("DELETE", path, &Value::Null).make();
+    delete(&format!("{PLANS}/mistake")).expect(204);
+    plane.get(&format!("{PLANS}/mistake")).expect(404);
+    delete(&format!("{PLANS}/mistake")).expect(404);
+    let id = made["id"].as_str().expect("an id");
+    let refused = delete(&format!("{PLANS}/gold")).expect(409);
+    assert!(
+        refused
+            .body
+            .contains(&format!("1 in all, such as subscriptions/{id}")),
+        "{refused:?}"
+    );
+    let closes = json!({"state": "closed", "at": now() + 3_600, "move_to": "next"});
+    let published = json!({"state": "published"});
+    plane.put(&format!("{PLANS}/next"), published.clone()).expect(201);
+    plane.post(&format!("{PLANS}/gold/state"), closes).expect(200);
+    let refused = delete(&format!("{PLANS}/next")).expect(409);
+    assert!(
+        refused.body.contains("gets the subscriptions of 'gold'"),
+        "{refused:?}"
+    );
+    let state = format!("/api/v1/subscriptions/{id}/state");
+    plane.post(&state, json!({"state": "closed"})).expect(200);
+    delete(&format!("{PLANS}/gold")).expect(204);
+    let product = json!({"state": "published", "publications": {"pets/1.0.0/test": []}});
+    plane.put("/api/v1/products/bundle", product).expect(201);
+    let plan = "/api/v1/products/bundle/plans/all";
+    plane.put(plan, published).expect(201);
+    delete(plan).expect(204);
+    plane.get(plan).expect(404);
+}
+
+/// When a subscription ends can be changed as long as it lasts.
+#[test]
+fn the_end_of_a_subscription_can_be_changed() {
+    let plane = offered(&[("gold", json!({}))]);
+    let mut wanted = wish("gold");
+    wanted["ends"] = (now() + 3_600).into();
+    let made = plane.post("/api/v1/subscriptions", wanted).expect(201).json();
+    let path = format!("/api/v1/subscriptions/{}", made["id"].as_str().expect("an id"));
+    let end = |ends: Value| plane.put(&format!("{path}/ends"), json!({ "ends": ends }));
+    let later = now() + 7_200;
+    assert_eq!(end(later.into()).expect(200).json()["ends"], later);
+    assert_eq!(plane.get(&path).json()["ends"], later);
+    end((now() - 1).into()).expect(422);
+    assert_eq!(end(Value::Null).expect(200).json()["ends"], Value::Null);
+    plane.put(&format!("{path}/ends"), json!({})).expect(422);
+    plane
+        .post(&format!("{path}/state"), json!({"state": "closed"}))
+        .expect(200);
+    end(later.into()).expect(409);
+}

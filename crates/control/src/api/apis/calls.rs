@@ -379,6 +379,9 @@ fn of_plans() -> Vec<Operation> {
             .answers::<Plan>(),
         versioned::<Plan>(Operation::put(PLAN, "putPlan", write, put))
             .about("Plans", "Makes or changes a plan"),
+        Operation::delete(PLAN, "deletePlan", write, plans::delete)
+            .about("Plans", "Removes a plan to which nobody subscribes")
+            .headers(WRITES),
         Operation::post(
             "/api/v1/apis/{api}/versions/{version}/plans/{plan}/state",
             "setPlanState",
@@ -558,6 +561,18 @@ fn of_subscribers() -> Vec<Operation> {
         .headers(DRY_RUN)
         .body::<subscriptions::NewState>()
         .answers::<Subscription>(),
+        Operation::put(
+            "/api/v1/subscriptions/{id}/ends",
+            "setSubscriptionEnd",
+            write,
+            subscriptions::set_end,
+        )
+        .about("Subscriptions", "Changes when a subscription ends, or that it does not")
+        .description("One that has ended already is opened again by its state, with a new end.")
+        .partial()
+        .headers(DRY_RUN)
+        .body::<subscriptions::NewEnd>()
+        .answers::<Subscription>(),
         Operation::get(CREDENTIALS, "listCredentials", see, credentials::list)
             .about(
                 "Subscriptions",
@@ -627,6 +642,12 @@ fn of_products() -> Vec<Operation> {
             "Products",
             "Makes or changes a plan of a product; one that is closed closes its subscriptions",
         ),
+        Operation::delete(PLAN, "deleteProductPlan", write, products::delete_plan)
+            .about(
+                "Products",
+                "Removes a plan of a product to which nobody subscribes",
+            )
+            .headers(WRITES),
         Operation::post(
             "/api/v1/products/{product}/plans/{plan}/state",
             "setProductPlanState",

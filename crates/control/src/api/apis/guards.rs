@@ -1,18 +1,25 @@
 //! Guards of canaries: what analytics have counted of the candidate's calls, against the bounds of the canary.
 
+use super::commit::{WriteEffects, now};
 use super::library::{self, Library};
+use crate::access::Caller;
 use crate::analytics::Analytics;
-use crate::api::Problem;
+use crate::api::{Api, Problem};
+use axum::http::HeaderMap;
 use std::collections::BTreeMap;
-use weir_analytics::alerts::{Alert, AlertState, Channel, NoData, Operator, Rule, Severity};
+use std::sync::Arc;
+use weir_analytics::alerts::{Alert, AlertState, Channel, NoData, Operator, Rule, Severity, wording};
 use weir_analytics::query::{Length, OneOrMany};
-use weir_apis::entities::{Guard, Publication};
+use weir_apis::entities::{Guard, HistoryItem, Publication};
 use weir_apis::render;
+
+/// How ids of alerts of canaries begin. No alert rule can have such an id.
+const ID: &str = "canary:";
 
 /// The alert rule that a guard is.
 pub fn rule(publication: &Publication, services: Vec<String>, guard: &Guard) -> Rule {
     Rule {
-        id: format!("canary:{}", publication.id()),
+        id: format!("{ID}{}", publication.id()),
         name: format!("canary of {}", publication.id()),
         metric: guard.metric.clone(),
         over: None,
@@ -80,8 +87,11 @@ impl GuardViolation {
             ..
         } = &self.guard;
         format!(
-            "{metric} was {:.4} in the last {period} s, above {above}",
-            self.value
+            "{} was {} in the last {}, above {}",
+            wording::title(metric),
+            wording::amount(metric, self.value),
+            wording::length(&Length::Seconds(*period)),
+            wording::amount(metric, *above)
         )
     }
 }
@@ -149,4 +159,39 @@ pub fn alerts(library: &Library) -> Result<Vec<(Rule, Alert)>, Problem> {
         Some((rule, alert))
     });
     Ok(alerts.collect())
+}
+
+/// The publication whose canary an alert is about, by the alert's id.
+pub fn publication_of_alert(id: &str) -> Option<&str> {
+    id.strip_prefix(ID)
+}
+
+/// Ends the alert of a canary that was taken back. Returns whether there was one.
+pub async fn acknowledge(
+    api: &Arc<Api>,
+    caller: &Caller,
+    headers: &HeaderMap,
+    publication: &str,
+) -> Result<bool, Problem> {
+    let written = api.manage(caller, headers, |library| {
+        let key = library::publication_key(publication);
+        let Some(mut entity) = library.find::<Publication>(&key)? else {
+            return Ok(WriteEffects::quiet("", false));
+        };
+        if entity.taken_back.take().is_none() {
+            return Ok(WriteEffects::quiet("", false));
+        }
+        entity.note(HistoryItem {
+            action: "alert acknowledged".to_owned(),
+            revision: entity.revision,
+            hash: entity.hash.clone(),
+            by: caller.name(),
+            at: now(),
+            ..HistoryItem::default()
+        });
+        library.put(&key, &entity)?;
+        let note = format!("the alert of the canary of {publication} is acknowledged");
+        Ok(WriteEffects::quiet(note, true))
+    });
+    Ok(written.await?.answer)
 }

@@ -51,7 +51,7 @@ mod webhooks;
 pub use calls::operations;
 pub use erasing::{ErasureSummary, erase};
 pub use explaining::{CallerInfo, PlanDiagnosis, diagnose_plans, documents_of_draft};
-pub use guards::alerts as alerts_of_canaries;
+pub use guards::{acknowledge as acknowledge_canary, alerts as alerts_of_canaries, publication_of_alert};
 pub use library::{ENVIRONMENT_KEYS, Library, PREFIX};
 pub use owned::refuse_owned;
 pub use ticker::Ticker;

@@ -336,6 +336,58 @@ pub async fn put(
     Ok(advised(stored.tagged(answer), entity))
 }
 
+pub async fn delete(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((name, version, plan)): Path<(String, String, String)>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Problem> {
+    let prefix = library::plan_key(&name, &version, "");
+    remove(&api, (&caller, &headers), &prefix, &plan).await
+}
+
+/// Removes the plan of a name below a prefix, if nobody subscribes to it.
+pub async fn remove(
+    api: &Arc<Api>,
+    (caller, headers): (&Caller, &HeaderMap),
+    prefix: &str,
+    name: &str,
+) -> Result<StatusCode, Problem> {
+    let key = format!("{prefix}{name}");
+    api.manage_document(caller, headers, &key, |library| {
+        let plan: Plan = library.get(&key)?;
+        let refuse = |detail: String| Err(Problem::new(StatusCode::CONFLICT, detail));
+        let open = open(library, &plan)?;
+        if let Some(first) = open.first() {
+            return refuse(format!(
+                "the plan '{name}' has subscriptions that are not closed, {} in all, such as subscriptions/{}: close them, or \
+                 close the plan, which can move them to another one",
+                open.len(),
+                first.id
+            ));
+        }
+        let others: Vec<Plan> = library.list(prefix)?;
+        let takes_from = |it: &&Plan| it.closes.as_ref().is_some_and(|it| it.move_to == name);
+        if let Some(other) = others.iter().find(takes_from) {
+            return refuse(format!(
+                "the plan '{name}' gets the subscriptions of '{}' when that is closed: choose another one first",
+                other.name
+            ));
+        }
+        let publications = targets(library, &plan)?;
+        let serving = ProtectedServing::before(library, caller, publications.clone());
+        library.remove(&key);
+        serving.demand(library)?;
+        Ok(WriteEffects {
+            note: format!("DELETE plan {name} of {}", of(&plan)),
+            publications,
+            answer: (),
+        })
+    })
+    .await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
 pub async fn state(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,

@@ -207,6 +207,16 @@ pub async fn put_plan(
     Ok(plans::advised(stored.tagged(answer), entity))
 }
 
+pub async fn delete_plan(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path((name, plan)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Problem> {
+    let prefix = library::product_plan_key(&name, "");
+    plans::remove(&api, (&caller, &headers), &prefix, &plan).await
+}
+
 /// Publishes, deprecates or closes a plan of a product.
 pub async fn plan_state(
     State(api): State<Arc<Api>>,

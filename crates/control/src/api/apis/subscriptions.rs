@@ -272,3 +272,57 @@ pub async fn state(
         .await?;
     Ok(Json(json!(written.answer)))
 }
+
+/// The change of a subscription's end.
+#[derive(Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "SubscriptionEndChange")]
+pub struct NewEnd {
+    /// When it ends, in seconds since 1970; `null`: never.
+    #[serde(deserialize_with = "Option::deserialize")]
+    ends: Option<u64>,
+}
+
+pub async fn set_end(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    JsonBody(wanted): JsonBody<NewEnd>,
+) -> Result<Json<Value>, Problem> {
+    let written = api
+        .manage(&caller, &headers, |library| {
+            let key = library::subscription_key(&id);
+            let mut subscription: Subscription = library.get(&key)?;
+            EntityScopes::of_subscription(library, &subscription)?
+                .permit(&caller, Action::SubscriptionsWrite)?;
+            let refuse = |detail: &str| Err(Problem::new(StatusCode::CONFLICT, detail));
+            match subscription.state {
+                SubscriptionState::Expired => {
+                    return refuse(
+                        "it has ended: a new end in 'ends' opens it again, with 'accepted' as its state",
+                    );
+                }
+                SubscriptionState::Closed | SubscriptionState::Rejected => {
+                    return refuse("it is over: subscribe again");
+                }
+                _ => check_times(subscription.starts, wanted.ends)?,
+            }
+            if subscription.ends == wanted.ends {
+                return Ok(WriteEffects::quiet("", subscription));
+            }
+            subscription.ends = wanted.ends;
+            subscription.noticed = None;
+            library.put(&key, &subscription)?;
+            Ok(WriteEffects {
+                note: match wanted.ends {
+                    Some(ends) => format!("subscription {id}: ends at {ends}"),
+                    None => format!("subscription {id}: has no end"),
+                },
+                publications: affected(library, &subscription.target())?,
+                answer: subscription,
+            })
+        })
+        .await?;
+    Ok(Json(json!(written.answer)))
+}

@@ -38,7 +38,7 @@ pub(super) fn of_analytics() -> Vec<Operation> {
         .about("Analytics", "Answers a query about calls")
         .description(
             "With `Accept: text/csv` the answer is CSV; this asks for the right to export. `workspace` in the filter stands \
-             for the services of a workspace. A caller with the right in parts only names some of these in the filter: \
+             for the services of a workspace, and `api` for those of an API where calls are not counted by APIs. A caller with the right in parts only names some of these in the filter: \
              workspaces, APIs (`api`) or environments (`environment`).",
         )
         .partial()

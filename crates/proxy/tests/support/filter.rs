@@ -8,9 +8,9 @@ use weir_model::Diagnostic;
 use weir_model::{UpstreamHost, UpstreamTls};
 use weir_plugin::{
     BackgroundRequest, BodyFilter, BufferResponse, BuildContext, CallRecord, Connector, Conversation,
-    ConversationTls, DestinationId, Dialogue, Exchange, Filter, Headers, HttpProxy, LogEntry, LogTarget,
-    MessageFilter, MessageKind, MessageViolation, Outcome, Phases, Plugin, Received, RefusalKind, Reply,
-    Step, Subrequest, Suspend, TargetOverride, WebSocketSide,
+    ConversationTls, DestinationId, Dialogue, Exchange, Filter, Headers, HttpProxy, LogDelivery, LogEntry,
+    LogTarget, MessageFilter, MessageKind, MessageViolation, Outcome, Phases, Plugin, Received, RefusalKind,
+    Reply, Step, Subrequest, Suspend, TargetOverride, WebSocketSide, log_receipt,
 };
 
 /// `host`: the upstream gets this one; with `host_yields` it gives way to the route's own. `reply_headers` (name,

@@ -313,8 +313,13 @@ impl Engine {
                 }
             },
             |exchange| {
-                let answer = good(exchange.subrequest_response.take()?)?;
-                let claims: Map<String, Value> = serde_json::from_slice(&answer.body).ok()?;
+                let answer = exchange.subrequest_response.take()??;
+                let claims: Map<String, Value> = match answer.status {
+                    200 => serde_json::from_slice(&answer.body).ok()?,
+                    // Some answer so to what is no token of theirs, instead of calling it inactive (RFC 7662, 2.2).
+                    400 => Map::from_iter([("active".to_owned(), Value::Bool(false))]),
+                    _ => return None,
+                };
                 claims.get("active")?.as_bool()?;
                 let now_s = exchange.unix_ms() / 1_000;
                 let until_s = claims.get("exp").and_then(Value::as_f64).map(|at| at as u64);

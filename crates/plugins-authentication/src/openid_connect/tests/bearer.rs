@@ -386,6 +386,7 @@ fn opaque_tokens_are_explained_by_the_provider() {
         ),
         (json!({"active": true, "scope": "other"}), "answered 403"),
         (json!([]), "plugin_failed 503"),
+        (json!("refused"), "answered 401"),
     ] {
         *provider.introspection.borrow_mut() = answer.clone();
         assert_eq!(run(&format!("t {answer}")), expected, "{answer}");

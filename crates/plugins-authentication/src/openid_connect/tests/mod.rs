@@ -121,6 +121,13 @@ impl FakeProvider {
             }),
             "/me" if self.userinfo_sub.borrow().is_empty() => return None,
             "/me" => json!({"sub": *self.userinfo_sub.borrow(), "email": "a@b"}),
+            // Some providers refuse what is no token of theirs.
+            "/introspect" if *self.introspection.borrow() == json!("refused") => {
+                return Some(SubrequestResponse {
+                    status: 400,
+                    ..SubrequestResponse::default()
+                });
+            }
             "/introspect" => self.introspection.borrow().clone(),
             _ => return None,
         };

@@ -206,7 +206,7 @@ async fn configurations_that_cannot_be_served_are_not_stored() {
         (
             "xml-threat-protection",
             json!({"checked_content_types": ["zz"]}),
-            "checked_content_types",
+            "types",
         ),
     ] {
         let (status, answer) = put(&conversation, plugin, &config).await;

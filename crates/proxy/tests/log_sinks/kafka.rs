@@ -255,7 +255,10 @@ fn a_call_waits_until_its_record_is_taken() {
         );
     }
     assert_eq!(taking.next(), Seen::Metadata("calls".to_owned()));
-    assert_eq!(taking.next(), Seen::Records(0, vec!["[/a]".to_owned()]));
+    let Seen::Records(_, values) = taking.next() else {
+        panic!("the record comes last");
+    };
+    assert_eq!(values, ["/a"]);
 }
 
 /// What is full takes no further entry, and its call knows at once.

@@ -246,7 +246,7 @@ test('a plan is closed, and its subscriptions move in the same commit', async ({
   expect(await commits()).toBe(before + 1)
 })
 
-test('a plan is deleted if nobody subscribes to it, and the end of a subscription is changed', async ({ page, managed }) => {
+test('a plan is deleted if it has no subscribers, and the end of a subscription is changed', async ({ page, managed }) => {
   await managed.good('PUT', '/api/v1/apis/pets/versions/1.0.0/plans/mistake', { state: 'published' })
   await open(page, managed, '/apis/pets/1.0.0/plans')
   await page.getByRole('button', { name: 'Delete gold' }).click()

@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 /// The engine's end: it is dropped with an entry that no target has taken.
-pub struct LogReceipt(Arc<Mutex<State>>);
+pub struct LogReceipt(Arc<Mutex<ReceiptState>>);
 
 /// The filter's end.
 #[derive(Clone)]
-pub struct LogDelivery(Arc<Mutex<State>>);
+pub struct LogDelivery(Arc<Mutex<ReceiptState>>);
 
 #[derive(Default)]
-struct State {
+struct ReceiptState {
     is_taken: Option<bool>,
     waiting: Option<Waker>,
 }
@@ -26,7 +26,7 @@ pub fn log_receipt() -> (LogReceipt, LogDelivery) {
     (LogReceipt(Arc::clone(&state)), LogDelivery(state))
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<ReceiptState>) -> MutexGuard<'_, ReceiptState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,4 +1,4 @@
-// Deleting a plan that nobody subscribes to, of a version or of a product.
+// Deleting a plan without subscribers, of a version or of a product.
 import { useQueryClient } from '@tanstack/react-query'
 import type { Plan } from '../../api/apis'
 import { call } from '../../api/client'

@@ -300,7 +300,7 @@ pub fn base_path_fault(base: &str) -> Option<String> {
         Some(rest) if rest.split('/').any(is_ambiguous) => {
             "without empty segments, '.', '..', '%2F' and '%5C'"
         }
-        // The parameters of a path are those of its operations: here they would take any segment, and nobody would know.
+        // The parameters of a path are those of its operations: here they would take any segment, and no message would say so.
         Some(rest) if rest.contains(['{', '}']) => {
             "without parameters: '{' and '}' belong to paths of operations"
         }

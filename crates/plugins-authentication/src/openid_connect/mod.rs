@@ -27,6 +27,7 @@ mod filter;
 mod login;
 mod provider;
 mod session;
+mod token_description;
 
 pub use config::{
     ClientAssertion, ClientAuth, ClientCredential, ClientRules, Config, ConsumerRules, GroupsClaim, Logout,

@@ -1,7 +1,7 @@
 //! What is known of a provider: its discovery document and its keys, fetched once for all calls.
 
-use super::bearer::TokenDescription;
 use super::config::Config;
+use super::token_description::TokenDescription;
 use crate::jose::KeySet;
 use crate::session_cookie::ended_sessions;
 use crate::shared_fetch::{FetchRequest, KeyDocument, RETRY_MS, STALE_MS, SharedKey, hashed, trust};

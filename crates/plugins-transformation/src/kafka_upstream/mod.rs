@@ -87,7 +87,7 @@ pub struct KafkaUpstream;
 
 impl Plugin for KafkaUpstream {
     fn name(&self) -> &'static str {
-        NAME
+        "kafka-upstream"
     }
 
     fn config_schema(&self) -> schemars::Schema {
@@ -186,7 +186,7 @@ impl RecordFilter {
                 let known = delivery.known();
                 exchange.filter_state.put(
                     self,
-                    Sent {
+                    PendingRecord {
                         delivery,
                         waited: true,
                     },
@@ -198,7 +198,7 @@ impl RecordFilter {
 }
 
 /// A record that is on its way.
-struct Sent {
+struct PendingRecord {
     delivery: LogDelivery,
     /// Whether the call has waited for it already.
     waited: bool,
@@ -215,7 +215,7 @@ impl Filter for RecordFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if let Some(Sent { delivery, waited }) = exchange.filter_state.take(self) {
+        if let Some(PendingRecord { delivery, waited }) = exchange.filter_state.take(self) {
             return self.sent(exchange, delivery, waited);
         }
         let request = &exchange.request;
@@ -229,7 +229,7 @@ impl Filter for RecordFilter {
             return Outcome::Refuse(Box::new(Refusal::with_status(kind, 400)));
         }
         let (entry, delivery) = self.entry(exchange);
-        let sent = Sent {
+        let sent = PendingRecord {
             delivery,
             waited: false,
         };

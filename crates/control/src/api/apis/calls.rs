@@ -52,6 +52,7 @@ pub fn operations() -> Vec<Operation> {
         of_publications(),
         of_products(),
         of_subscribers(),
+        of_credentials(),
         of_approvals(),
         of_hooks(),
         super::webhooks::operations(),
@@ -380,7 +381,7 @@ fn of_plans() -> Vec<Operation> {
         versioned::<Plan>(Operation::put(PLAN, "putPlan", write, put))
             .about("Plans", "Makes or changes a plan"),
         Operation::delete(PLAN, "deletePlan", write, plans::delete)
-            .about("Plans", "Removes a plan to which nobody subscribes")
+            .about("Plans", "Removes a plan without subscribers")
             .headers(WRITES),
         Operation::post(
             "/api/v1/apis/{api}/versions/{version}/plans/{plan}/state",
@@ -504,7 +505,6 @@ fn of_subscribers() -> Vec<Operation> {
     use entities::applications::{create, delete, list, put, read};
     const APPLICATIONS: &str = "/api/v1/applications";
     const ALL: &str = "/api/v1/subscriptions";
-    const CREDENTIALS: &str = "/api/v1/subscriptions/{id}/credentials";
     let (see, write) = (Action::SubscriptionsRead, Action::SubscriptionsWrite);
     vec![
         Operation::get(APPLICATIONS, "listApplications", see, list)
@@ -573,6 +573,13 @@ fn of_subscribers() -> Vec<Operation> {
         .headers(DRY_RUN)
         .body::<subscriptions::NewEnd>()
         .answers::<Subscription>(),
+    ]
+}
+
+fn of_credentials() -> Vec<Operation> {
+    const CREDENTIALS: &str = "/api/v1/subscriptions/{id}/credentials";
+    let (see, write) = (Action::SubscriptionsRead, Action::SubscriptionsWrite);
+    vec![
         Operation::get(CREDENTIALS, "listCredentials", see, credentials::list)
             .about(
                 "Subscriptions",
@@ -643,10 +650,7 @@ fn of_products() -> Vec<Operation> {
             "Makes or changes a plan of a product; one that is closed closes its subscriptions",
         ),
         Operation::delete(PLAN, "deleteProductPlan", write, products::delete_plan)
-            .about(
-                "Products",
-                "Removes a plan of a product to which nobody subscribes",
-            )
+            .about("Products", "Removes a plan without subscribers from a product")
             .headers(WRITES),
         Operation::post(
             "/api/v1/products/{product}/plans/{plan}/state",

@@ -8,7 +8,7 @@ use crate::api::{Api, Problem};
 use axum::http::HeaderMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use weir_analytics::alerts::{Alert, AlertState, Channel, NoData, Operator, Rule, Severity, wording};
+use weir_analytics::alerts::{Alert, AlertState, Channel, NoData, Operator, Rule, Severity, messages};
 use weir_analytics::query::{Length, OneOrMany};
 use weir_apis::entities::{Guard, HistoryItem, Publication};
 use weir_apis::render;
@@ -88,10 +88,10 @@ impl GuardViolation {
         } = &self.guard;
         format!(
             "{} was {} in the last {}, above {}",
-            wording::title(metric),
-            wording::amount(metric, self.value),
-            wording::length(&Length::Seconds(*period)),
-            wording::amount(metric, *above)
+            messages::title(metric),
+            messages::amount(metric, self.value),
+            messages::length(&Length::Seconds(*period)),
+            messages::amount(metric, *above)
         )
     }
 }

@@ -346,7 +346,7 @@ pub async fn delete(
     remove(&api, (&caller, &headers), &prefix, &plan).await
 }
 
-/// Removes the plan of a name below a prefix, if nobody subscribes to it.
+/// Removes the plan of a name below a prefix, if it has no subscribers.
 pub async fn remove(
     api: &Arc<Api>,
     (caller, headers): (&Caller, &HeaderMap),

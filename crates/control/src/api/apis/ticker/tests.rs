@@ -270,6 +270,24 @@ async fn canaries_get_their_later_shares() {
     }
 }
 
+/// Counts 300 calls of a service, of which so many failed.
+async fn count(analytics: &Analytics, service: &str, failing: u64) {
+    let mut aggregator = Aggregator::new("g", "", NOW * 1000 + failing);
+    let service = aggregator.name(service);
+    for number in 0..300 {
+        aggregator.add(&FinishedCall {
+            minute: (NOW / 60 + 1 + number % 3) as u32,
+            service,
+            status: if number < failing { 502 } else { 200 },
+            total_us: 1_000,
+            ..FinishedCall::default()
+        });
+    }
+    let batch = aggregator.take_batch(NOW + 300, false);
+    let counted = analytics.with(move |kept| kept.store.ingest(&batch, NOW + 300));
+    counted.await.expect("counted");
+}
+
 /// 17
 #[tokio::test]
 async fn a_failing_candidate_goes_back_by_itself() {
@@ -285,29 +303,9 @@ async fn a_failing_candidate_goes_back_by_itself() {
     plane
         .publication(|it| it.canary = canary(vec![guard.clone()]))
         .await;
-    let count = |services: &'static str, failing: u64| {
-        let mut aggregator = Aggregator::new("g", "", NOW * 1000 + failing);
-        let service = aggregator.name(services);
-        for number in 0..300 {
-            aggregator.add(&FinishedCall {
-                minute: (NOW / 60 + 1 + number % 3) as u32,
-                service,
-                status: if number < failing { 502 } else { 200 },
-                total_us: 1_000,
-                ..FinishedCall::default()
-            });
-        }
-        let batch = aggregator.take_batch(NOW + 300, false);
-        let kept = analytics.clone();
-        async move {
-            kept.with(move |kept| kept.store.ingest(&batch, NOW + 300))
-                .await
-                .expect("counted")
-        }
-    };
     // The stable side fails too, which is no matter of the canary.
-    count("test.pets.1.main", 200).await;
-    count("test.pets.1.main.canary", 3).await;
+    count(&analytics, "test.pets.1.main", 200).await;
+    count(&analytics, "test.pets.1.main.canary", 3).await;
     let mut ticker = Ticker::new(Arc::clone(&plane.api), "one");
     let at = NOW + 240;
     ticker.tick(at).await.expect("ticked");
@@ -317,7 +315,7 @@ async fn a_failing_candidate_goes_back_by_itself() {
         1_000,
         "1 % is not above 2 %"
     );
-    count("test.pets.1.main.canary", 30).await;
+    count(&analytics, "test.pets.1.main.canary", 30).await;
     let before = plane.revision().await;
     ticker.tick(NOW + 179).await.expect("ticked");
     assert_eq!(plane.revision().await, before, "the period is not over");

@@ -195,7 +195,7 @@ async fn configurations_that_cannot_be_served_are_not_stored() {
         (
             "opa",
             json!({"opa_host": "bad host", "opa_path": "/v1/data/d"}),
-            "opa_host",
+            "url",
         ),
         (
             "request-callout",

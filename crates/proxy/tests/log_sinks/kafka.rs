@@ -247,7 +247,7 @@ fn a_call_waits_until_its_record_is_taken() {
         model["routes"][0]["plugins"] = json!([{"use": {"name": "puppet", "config": {"publish": target}}}]);
         let gateway = TestGateway::start(model);
         let mut client = Wire::connect(gateway.address);
-        client.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n".to_owned());
+        client.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n");
         let response = client.response().unwrap();
         assert_eq!(
             (response.status(), response.body.as_slice()),
@@ -271,6 +271,6 @@ fn a_call_whose_record_has_no_room_does_not_wait() {
     model["routes"][0]["plugins"] = json!([{"use": {"name": "puppet", "config": {"publish": target}}}]);
     let gateway = TestGateway::start(model);
     let mut client = Wire::connect(gateway.address);
-    client.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n".to_owned());
+    client.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n");
     assert_eq!(client.response().unwrap().body, b"lost");
 }

@@ -1,5 +1,4 @@
-// Where somebody was on a page, for the way back to it: how far the page and its table were scrolled. A page that is gone to
-// anew begins at its top.
+// How far each page and its table were scrolled, for the way back to it. A page that is opened by a link begins at its top.
 
 /** Places that are remembered. */
 const MOST = 200
@@ -8,7 +7,7 @@ const PATIENCE_MS = 3_000
 
 const tops = new Map<string, number>()
 let isBack = false
-/** How far the page was scrolled to which somebody has just gone back. */
+/** How far the page was scrolled that the browser has just gone back to. */
 let wanted = 0
 
 const keyOf = (part: string): string => `${location.pathname}${location.search} ${part}`
@@ -23,10 +22,10 @@ export function keepTop(part: string, top: number) {
   if (tops.size > MOST && oldest !== undefined) tops.delete(oldest)
 }
 
-/** How far a part was scrolled, if somebody has come back to the page. */
+/** How far a part was scrolled, if the browser has gone back to the page. */
 export const topBefore = (part: string): number => (isBack ? (tops.get(keyOf(part)) ?? 0) : 0)
 
-/** Follows the ways through the application. It has to hear of them before the router, which draws the next page at once. */
+/** Listens to navigation. It has to listen before the router does, which draws the next page at once. */
 export function followPlaces() {
   // What a browser does by itself is done before the page has its height.
   history.scrollRestoration = 'manual'
@@ -34,7 +33,7 @@ export function followPlaces() {
     isBack = true
     wanted = topBefore(PAGE)
   })
-  // The router tells its own ways by this name.
+  // The event of the router's own navigation.
   addEventListener('pushState', () => {
     isBack = false
     wanted = 0
@@ -51,7 +50,7 @@ export function showPlace() {
   if (top === 0) return
   const until = performance.now() + PATIENCE_MS
   const end = new AbortController()
-  // Whoever scrolls or types goes on from there.
+  // If the user scrolls or types, the page stays where it is then.
   const stop = () => {
     wanted = 0
     end.abort()

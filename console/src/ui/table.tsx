@@ -188,7 +188,7 @@ function Lines<Row>({ sorted, shown, sort, onSort, selection, ...props }: LinesP
   useEffect(() => {
     if (remote?.hasMore && lastShown > sorted.length - 100) remote.loadMore()
   }, [remote, lastShown, sorted.length])
-  // Who comes back to the page is where they were in the list.
+  // After the way back, the list is where it was.
   const hasRows = sorted.length > 0
   useLayoutEffect(() => {
     if (hasRows && frame.current !== null) frame.current.scrollTop = topBefore(props.label)

@@ -5,12 +5,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use weir_dialect::{Dialect, DialectName, DialectSet};
 use weir_model::document;
-use weir_plugin::{BuildContext, Phases, Plugin};
+use weir_plugin::{EmptyContext, Phases, Plugin};
 
 /// The guide, whose table of plugins has a row for each (a test of the house sees to that).
 const GUIDE: &str = include_str!("../../../docs/configuration.md");
@@ -93,18 +92,8 @@ fn names(dialects: &DialectSet, plugin: &str) -> BTreeMap<String, Vec<String>> {
 
 /// The phases in which an instance with this configuration works.
 fn phases(plugin: &dyn Plugin, example: &str) -> Vec<&'static str> {
-    let context = BuildContext {
-        instance_id: plugin.name(),
-        dialect: DialectName::NATIVE,
-        keys_may_repeat: false,
-        consumers_may_be_missing: false,
-        workspace: None,
-        credentials: &HashMap::new(),
-        consumers: &HashMap::new(),
-        indexes: &RefCell::default(),
-        destinations: &RefCell::default(),
-        credential_diagnostics: &RefCell::default(),
-    };
+    let empty = EmptyContext::default();
+    let context = empty.of(plugin.name(), DialectName::NATIVE);
     let built = document::parse(example)
         .ok()
         .and_then(|config| plugin.build(&config, &context).ok());

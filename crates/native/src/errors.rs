@@ -16,10 +16,10 @@ const TYPES: &str = "urn:weir:problem:";
 
 impl ErrorRenderer for NativeErrorRenderer {
     fn render(&self, refusal: &Refusal, exchange: &Exchange) -> Reply {
-        let title = title(&refusal.kind);
+        let title = title(refusal);
         let detail = match &refusal.message {
             Some(message) => Cow::Borrowed(message.as_str()),
-            None => detail(&refusal.kind),
+            None => detail(refusal),
         };
         let mut problem = Map::new();
         let kind = refusal.kind.as_str().replace('_', "-");
@@ -61,8 +61,16 @@ fn with_protocol_headers(reply: Reply, refusal: &Refusal) -> Reply {
     }
 }
 
-fn title(kind: &RefusalKind) -> &'static str {
-    match kind {
+/// Whether a server that a plugin needs has failed, and not its configuration.
+fn is_servers_fault(refusal: &Refusal) -> bool {
+    matches!(refusal.kind, RefusalKind::PluginFailed { .. }) && matches!(refusal.status, 502..=504)
+}
+
+fn title(refusal: &Refusal) -> &'static str {
+    if is_servers_fault(refusal) {
+        return "Required service failed";
+    }
+    match &refusal.kind {
         RefusalKind::BadRequest(_) => "Bad request",
         RefusalKind::MethodNotAllowed => "Method not allowed",
         RefusalKind::RequestTimeout => "Request timed out",
@@ -101,8 +109,13 @@ fn title(kind: &RefusalKind) -> &'static str {
     }
 }
 
-fn detail(kind: &RefusalKind) -> Cow<'static, str> {
-    Cow::Borrowed(match kind {
+fn detail(refusal: &Refusal) -> Cow<'static, str> {
+    if is_servers_fault(refusal) {
+        return Cow::Borrowed(
+            "A service that this request needs does not answer as it should; try again later.",
+        );
+    }
+    Cow::Borrowed(match &refusal.kind {
         RefusalKind::BadRequest(reason) => {
             return Cow::Owned(format!("The request is not well-formed: {reason}."));
         }
@@ -261,6 +274,22 @@ mod tests {
             assert_eq!(body["status"], status);
             assert_eq!(body["detail"], detail);
             assert_eq!(body.get("request_id"), None);
+        }
+    }
+
+    #[test]
+    fn a_server_that_failed_is_told_from_a_wrong_configuration() {
+        let reason = "the provider's answers lead nowhere";
+        for (status, title) in [
+            (500, "Gateway misconfigured"),
+            (502, "Required service failed"),
+            (503, "Required service failed"),
+        ] {
+            let plugin = "openid-connect";
+            let refusal = Refusal::with_status(RefusalKind::PluginFailed { plugin, reason }, status);
+            let (_, body) = rendered(&refusal);
+            assert_eq!(body["title"], title);
+            assert!(!body.to_string().contains(reason), "{body}");
         }
     }
 

@@ -80,8 +80,8 @@ pub use log::{
 pub use log_broker::{LogBroker, LogProducer, LogProtocol, LogStep};
 pub use log_receipt::{LogDelivery, LogReceipt, log_receipt};
 pub use plugin::{
-    BuildContext, ConsumerCount, CountWindow, CredentialIndexes, CredentialKind, Filter, IndexSlot, Outcome,
-    PersistentCounters, Phases, Plugin, Registry, WindowUsage, parse_config,
+    BuildContext, ConsumerCount, CountWindow, CredentialIndexes, CredentialKind, EmptyContext, Filter,
+    IndexSlot, Outcome, PersistentCounters, Phases, Plugin, Registry, WindowUsage, parse_config,
 };
 pub use redis::{
     RedisAccumulator, RedisAddress, RedisCall, RedisCommand, RedisPublisher, RedisResponse, RedisScript,

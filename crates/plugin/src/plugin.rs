@@ -332,6 +332,35 @@ pub struct BuildContext<'c> {
     pub credential_diagnostics: &'c RefCell<Vec<Diagnostic>>,
 }
 
+/// What a [`BuildContext`] borrows, for a configuration that is looked at by itself: no consumers, no credentials, and
+/// nothing that was built before.
+#[derive(Default)]
+pub struct EmptyContext {
+    credentials: HashMap<String, Vec<CredentialSource<'static>>>,
+    consumers: HashMap<(DialectName, String), Arc<crate::ConsumerIdentity>>,
+    indexes: CredentialIndexes,
+    destinations: Destinations,
+    credential_diagnostics: RefCell<Vec<Diagnostic>>,
+}
+
+impl EmptyContext {
+    /// The context of an instance.
+    pub fn of<'c>(&'c self, instance_id: &'c str, dialect: DialectName) -> BuildContext<'c> {
+        BuildContext {
+            instance_id,
+            dialect,
+            keys_may_repeat: false,
+            consumers_may_be_missing: false,
+            workspace: None,
+            credentials: &self.credentials,
+            consumers: &self.consumers,
+            indexes: &self.indexes,
+            destinations: &self.destinations,
+            credential_diagnostics: &self.credential_diagnostics,
+        }
+    }
+}
+
 impl BuildContext<'_> {
     /// The credentials of plugin `plugin` in this context's dialect and workspace, indexed by the key that `read` finds
     /// in each. Built once for a snapshot, however many instances use it. Credentials that `read` declines are left out

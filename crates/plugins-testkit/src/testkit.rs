@@ -194,6 +194,17 @@ pub fn lines(headers: &Headers) -> Vec<String> {
     headers.iter().map(line).collect()
 }
 
+/// The outcome for a call with this body, which is read when the filter asks for it.
+pub fn with_body(filter: &dyn Filter, exchange: &mut Exchange, body: Option<&str>) -> Outcome {
+    exchange.request.has_body = body.is_some();
+    let outcome = filter.on_request(exchange);
+    if !matches!(outcome, Outcome::NeedBody { .. }) {
+        return outcome;
+    }
+    exchange.request.body = body.map(|body| body.as_bytes().to_vec());
+    filter.on_request(exchange)
+}
+
 /// An outcome in one word (or a few), for tables.
 pub fn word(outcome: &Outcome) -> String {
     match outcome {

@@ -22,8 +22,8 @@ pub(crate) struct CallParts {
 }
 
 impl CallParts {
-    /// These parts of a call, each named with this prefix.
-    pub(crate) fn of(self, request: &Request, prefix: &str) -> Map<String, Value> {
+    /// These parts of a call, each named with this prefix. `fields` are those of its body.
+    pub(crate) fn of(self, request: &Request, fields: Option<Value>, prefix: &str) -> Map<String, Value> {
         let name = |part: &str| format!("{prefix}{part}");
         let mut parts = Map::new();
         if self.method {
@@ -46,7 +46,6 @@ impl CallParts {
         }
         if self.body {
             let raw = request.body.as_deref().unwrap_or_default();
-            let fields = body_fields(request);
             let is_plain = request.headers.get(b"content-type").is_some_and(is_raw_type);
             match (&fields, self.base64_body && !is_plain) {
                 (None, true) => {
@@ -113,13 +112,14 @@ pub(crate) fn arguments(query: &[u8]) -> Map<String, Value> {
     map
 }
 
-/// The body's fields, if it is a form or JSON.
-pub(crate) fn body_fields(request: &Request) -> Option<Value> {
+/// The body's fields, if it is a form or JSON. An error: it says that it is JSON, and is not.
+pub(crate) fn body_fields(request: &Request) -> Result<Option<Value>, serde_json::Error> {
     let body = request.body.as_deref().unwrap_or_default();
-    let content_type = request.headers.get(b"content-type")?.to_ascii_lowercase();
+    let content_type = request.headers.get(b"content-type").unwrap_or_default();
+    let content_type = content_type.to_ascii_lowercase();
     if content_type.starts_with(b"application/json") {
-        return serde_json::from_slice(body).ok();
+        return serde_json::from_slice(body).map(Some);
     }
     let is_form = content_type.starts_with(b"application/x-www-form-urlencoded");
-    is_form.then(|| Value::Object(arguments(body)))
+    Ok(is_form.then(|| Value::Object(arguments(body))))
 }

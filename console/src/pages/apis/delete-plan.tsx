@@ -36,7 +36,7 @@ export function DeletePlan({ plan, path, plans, count, onClose }: Props) {
         onClose()
       }}
     >
-      <p>{why ?? 'Nobody subscribes to it. It goes for good.'}</p>
+      <p>{why ?? 'It has no subscriptions. It cannot be brought back.'}</p>
       {why === null && isLast && !plan.product && <p className="note warn">It is the last plan: without one, everybody who knows the address may call what is published.</p>}
     </Act>
   )

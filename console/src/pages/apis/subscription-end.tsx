@@ -46,7 +46,7 @@ export function ChangeEnd({ subscription: it, onClose }: { subscription: Subscri
         onClose()
       }}
     >
-      <TextField label="Last day" type="date" value={day} onChange={setDay} wrong={isPast ? 'Choose a day that lies ahead.' : null} about="In UTC. Without a day it goes on until somebody closes it." />
+      <TextField label="Last day" type="date" value={day} onChange={setDay} wrong={isPast ? 'Choose a day that lies ahead.' : null} about="In UTC. Without a day it goes on until it is closed." />
     </Act>
   )
 }

@@ -1,4 +1,4 @@
-//! How rules and their values are told to people: "4xx share is 24.3 %, limit 2 %".
+//! What messages say of a rule and its value: "4xx share is 24.3 %, limit 2 %".
 
 use super::rule::Rule;
 use crate::query::{Length, Metric};
@@ -47,7 +47,7 @@ pub fn length(length: &Length) -> String {
 
 impl Rule {
     /// What a value of the rule is, and the threshold.
-    pub fn told(&self, value: Option<f64>) -> String {
+    pub fn sentence(&self, value: Option<f64>) -> String {
         let title = title(&self.metric);
         // Only the value of a metric itself has the metric's unit.
         let is_factor = self.over.is_some() || self.compare.is_some() || self.burn_rate.is_some();
@@ -57,7 +57,7 @@ impl Rule {
         };
         let (is, limit) = (value.map(shown), shown(self.threshold));
         let is = is.unwrap_or_else(|| "not known".to_owned());
-        let told = if let Some(over) = &self.over {
+        let finding = if let Some(over) = &self.over {
             format!("{title} / {} is {is}", self::title(over))
         } else if let Some(before) = &self.compare {
             format!("{title} is {is} times that of {} earlier", length(before))
@@ -66,7 +66,7 @@ impl Rule {
         } else {
             format!("{title} is {is}")
         };
-        format!("{told}, limit {limit}")
+        format!("{finding}, limit {limit}")
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn values_are_told_in_the_units_of_people() {
+    fn values_are_written_in_units_that_people_use() {
         let cases: [(Value, Option<f64>, &str); 7] = [
             (
                 json!({ "metric": "share_4xx", "threshold": 0.02 }),
@@ -123,7 +123,7 @@ mod tests {
                     .or_insert(value.clone());
             }
             let rule: Rule = serde_json::from_value(rule).expect("a rule");
-            assert_eq!(rule.told(value), told);
+            assert_eq!(rule.sentence(value), told);
         }
     }
 

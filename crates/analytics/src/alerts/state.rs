@@ -243,7 +243,7 @@ fn event(rule: &Rule, kind: EventKind, group: &BTreeMap<String, String>, alert: 
         value: alert.last_value,
         since: alert.since,
         at: now,
-        text: rule.told(alert.last_value),
+        text: rule.sentence(alert.last_value),
     }
 }
 

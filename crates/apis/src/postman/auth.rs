@@ -3,6 +3,9 @@
 
 use serde_json::{Map, Value, json};
 
+/// The most schemes that a collection can have. Real ones have a few, and each request is compared with all of them.
+const MAX_SCHEMES: usize = 50;
+
 /// The security schemes of a collection, by their names.
 #[derive(Default)]
 pub struct Schemes {
@@ -16,7 +19,7 @@ pub enum Requirement {
     None,
     /// The scheme with this name, with these scopes.
     Scheme(String, Vec<String>),
-    /// A way that OpenAPI has no words for.
+    /// A way that OpenAPI has no words for, or one more than there is room for.
     Unknown(String),
 }
 
@@ -62,25 +65,28 @@ impl Schemes {
             },
             other => return Some(Requirement::Unknown(other.to_owned())),
         };
-        Some(Requirement::Scheme(self.named(kind, scheme), scopes))
+        Some(match self.named(kind, scheme) {
+            Some(name) => Requirement::Scheme(name, scopes),
+            None => Requirement::Unknown(kind.to_owned()),
+        })
     }
 
-    /// The name of a scheme: that of its kind, with a number if another scheme has it.
-    fn named(&mut self, kind: &str, scheme: Value) -> String {
-        for number in 1.. {
+    /// The name of a scheme: that of its kind, with a number if another scheme has it. `None`: there are too many.
+    fn named(&mut self, kind: &str, scheme: Value) -> Option<String> {
+        for number in 1..=MAX_SCHEMES {
             let name = match number {
                 1 => kind.to_owned(),
                 _ => format!("{kind}-{number}"),
             };
             let Some(known) = self.all.get_mut(&name) else {
                 self.all.insert(name.clone(), scheme);
-                return name;
+                return Some(name);
             };
             if *known == scheme || (kind == "oauth2" && merge(known, &scheme)) {
-                return name;
+                return Some(name);
             }
         }
-        kind.to_owned()
+        None
     }
 }
 
@@ -110,8 +116,8 @@ fn flow<'s>(setting: &impl Fn(&str) -> Option<&'s str>) -> Option<(Value, Vec<St
         "implicit" => ("implicit", true, false),
         _ => ("authorizationCode", true, true),
     };
-    let told: Map<String, Value> = scopes.iter().map(|it| (it.clone(), "".into())).collect();
-    let mut flow = json!({ "scopes": told });
+    let described: Map<String, Value> = scopes.iter().map(|it| (it.clone(), "".into())).collect();
+    let mut flow = json!({ "scopes": described });
     if has_page {
         flow["authorizationUrl"] = url("authUrl")?.into();
     }

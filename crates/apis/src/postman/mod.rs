@@ -228,10 +228,11 @@ impl Reader {
         }
         let security = self.schemes.of(request).or_else(|| above.security.clone());
         if let Some(Requirement::Unknown(kind)) = &security {
-            let told = format!(
-                "OpenAPI has no words for the auth '{kind}' of '{name}', or its addresses are missing: it is left out."
+            let message = format!(
+                "The auth '{kind}' of '{name}' is left out: OpenAPI has no words for it, its addresses are missing, or \
+                 the collection has too many others."
             );
-            self.not_taken(place, told);
+            self.not_taken(place, message);
         }
         let security = security.as_ref().and_then(Requirement::value);
         if security != self.security.as_ref().and_then(Requirement::value) {
@@ -457,6 +458,26 @@ mod tests {
         let description = from_value(document).expect("a description");
         let found = crate::lint::run(&text, &description, &Default::default(), Default::default());
         assert!(found.iter().all(|it| it.rule != "oas3-schema"), "{found:?}");
+    }
+
+    #[test]
+    fn the_number_of_schemes_is_bounded() {
+        let item = |index: usize| {
+            json!({"name": index.to_string(), "request": {"url": format!("https://a.test/{index}"),
+            "auth": {"type": "apikey", "apikey": {"key": format!("X-{index}")}}}})
+        };
+        let items: Vec<Value> = (0..2_000).map(item).collect();
+        let schema = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json";
+        let collection = json!({"info": {"name": "Many", "schema": schema}, "item": items});
+        let Converted { document, findings } = convert(&collection).expect("a document");
+        let schemes = document["components"]["securitySchemes"].as_object();
+        assert_eq!(schemes.map(Map::len), Some(50));
+        assert_eq!(
+            document["paths"]["/49"]["get"]["security"],
+            json!([{"apikey-50": []}])
+        );
+        assert_eq!(document["paths"]["/50"]["get"].get("security"), None);
+        assert!(findings[0].message.contains("'apikey' of '50'"), "{findings:?}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Statistics of a workspace: a query may name one in its filter, which stands for the services that the workspace has
-//! now, and so does an API where calls are not counted by APIs. A caller with rights in workspaces, APIs or environments only gets the numbers of these and no others.
+//! now, and so does an API where calls are not counted by APIs. A caller with rights in some workspaces, APIs or
+//! environments gets the numbers of these and no others.
 
 use super::{Api, Problem};
 use crate::access::{Action, Caller, EVERYWHERE, Scope};

@@ -2,11 +2,9 @@
 //! cannot be served has its calls refused.
 
 use serde_json::Value;
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::LazyLock;
 use weir_model::Diagnostic;
-use weir_plugin::{BuildContext, Registry};
+use weir_plugin::{BuildContext, EmptyContext, Registry};
 
 /// Its plugins only look at configurations: no call ever comes to them.
 static CATALOGUE: LazyLock<Registry> = LazyLock::new(weir_plugins::registry);
@@ -17,17 +15,11 @@ pub fn faults(plugin: &str, config: &Value) -> Vec<Diagnostic> {
     let Some(plugin) = CATALOGUE.get(plugin).filter(|_| !refers(config)) else {
         return Vec::new();
     };
+    let empty = EmptyContext::default();
     let context = BuildContext {
-        instance_id: "",
-        dialect: crate::name::NAME,
         keys_may_repeat: true,
         consumers_may_be_missing: true,
-        workspace: None,
-        credentials: &HashMap::new(),
-        consumers: &HashMap::new(),
-        indexes: &RefCell::default(),
-        destinations: &RefCell::default(),
-        credential_diagnostics: &RefCell::default(),
+        ..empty.of("", crate::NAME)
     };
     plugin.build(config, &context).err().unwrap_or_default()
 }

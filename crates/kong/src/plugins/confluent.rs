@@ -2,7 +2,7 @@
 
 use super::kafka_fields::{self, Parts, Producer};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
-use crate::schema::{EntityCheck, Field, Kind, Record};
+use crate::schema::{EntityCheck, Field, Kind, Record, joined};
 use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::logger::target::{KafkaTarget, Mechanism, Sasl};
@@ -11,7 +11,7 @@ use weir_plugins::logger::target::{KafkaTarget, Mechanism, Sasl};
 pub const DEFINITION: Definition = Definition {
     name: "confluent",
     priority: 752,
-    config: Record::of(FIELDS),
+    config: Record::of(&FIELDS),
     checks: &[EntityCheck::Test(kafka_fields::check_parts)],
     shorthands: &[],
     on_consumers: true,
@@ -19,31 +19,19 @@ pub const DEFINITION: Definition = Definition {
     translate,
 };
 
-const FIELDS: &[Field] = &[
-    kafka_fields::BOOTSTRAP_SERVERS,
-    kafka_fields::TOPIC,
-    kafka_fields::TIMEOUT,
-    kafka_fields::KEEPALIVE,
-    kafka_fields::KEEPALIVE_ENABLED,
+const KEYS: &[Field] = &[
     Field::new("cluster_api_key", Kind::String).required(),
     Field::new("cluster_api_secret", Kind::String).required(),
     Field::new("confluent_cloud_api_key", Kind::String),
     Field::new("confluent_cloud_api_secret", Kind::String),
-    kafka_fields::FORWARD_METHOD,
-    kafka_fields::FORWARD_URI,
-    kafka_fields::FORWARD_HEADERS,
-    kafka_fields::FORWARD_BODY,
-    kafka_fields::ACKS,
-    kafka_fields::REQUEST_TIMEOUT,
-    kafka_fields::MESSAGES_PER_REQUEST,
-    kafka_fields::BYTES_PER_REQUEST,
-    kafka_fields::MAX_ATTEMPTS,
-    kafka_fields::BACKOFF,
-    kafka_fields::ASYNC,
-    kafka_fields::FLUSH_TIMEOUT,
-    kafka_fields::MESSAGES_IN_MEMORY,
-    kafka_fields::CLUSTER_NAME,
 ];
+
+const FIELDS: [Field; 23] = joined(&[
+    kafka_fields::CONNECTION,
+    KEYS,
+    kafka_fields::FORWARDED,
+    kafka_fields::PRODUCER,
+]);
 
 /// The key of the cluster. Those of the cloud are for its own API, which nothing here calls.
 #[derive(Deserialize)]

@@ -10,51 +10,62 @@ use weir_plugins::kafka_upstream;
 use weir_plugins::logger::Batch;
 use weir_plugins::logger::target::{Broker, KafkaTarget, Mechanism, Sasl};
 
-/// Brokers that know where the topic is.
-pub const BOOTSTRAP_SERVERS: Field = Field::new("bootstrap_servers", Kind::Set(&ONE_SERVER));
-/// The topic.
-pub const TOPIC: Field = Field::new("topic", Kind::String).required();
-/// Milliseconds that a connection may take.
-pub const TIMEOUT: Field = Field::new("timeout", Kind::Integer).or(Default::Integer(10_000));
-/// Milliseconds that an idle connection is kept.
-pub const KEEPALIVE: Field = Field::new("keepalive", Kind::Integer).or(Default::Integer(60_000));
-/// Whether idle connections are kept.
-pub const KEEPALIVE_ENABLED: Field = flag("keepalive_enabled", false);
-/// Who the gateway is to the brokers.
-pub const AUTHENTICATION: Field =
-    Field::new("authentication", Kind::Record(&AUTHENTICATION_FIELDS)).required();
-/// Whether brokers are met over TLS.
-pub const SECURITY: Field = Field::new("security", Kind::Record(&SECURITY_FIELDS)).required();
-/// Who must have stored a record.
-pub const ACKS: Field = Field::new("producer_request_acks", Kind::Integer)
-    .or(Default::Integer(1))
-    .check(&[Check::OneOfNumbers(&[-1, 0, 1])]);
-/// Milliseconds that brokers may take to store records.
-pub const REQUEST_TIMEOUT: Field = number("producer_request_timeout", 2_000);
-/// Records of a request at most.
-pub const MESSAGES_PER_REQUEST: Field = number("producer_request_limits_messages_per_request", 200);
-/// Bytes of a request at most.
-pub const BYTES_PER_REQUEST: Field = number("producer_request_limits_bytes_per_request", 1_048_576);
-/// How often a request is sent again.
-pub const MAX_ATTEMPTS: Field = number("producer_request_retries_max_attempts", 10);
-/// Milliseconds before it is sent again.
-pub const BACKOFF: Field = number("producer_request_retries_backoff_timeout", 100);
-/// Whether records wait for others.
-pub const ASYNC: Field = flag("producer_async", true);
-/// Milliseconds that a record waits.
-pub const FLUSH_TIMEOUT: Field = number("producer_async_flush_timeout", 1_000);
-/// Records that wait at most.
-pub const MESSAGES_IN_MEMORY: Field = number("producer_async_buffering_limits_messages_in_memory", 50_000);
-/// A name for the brokers.
-pub const CLUSTER_NAME: Field = Field::new("cluster_name", Kind::String);
-/// Whether records have the method.
-pub const FORWARD_METHOD: Field = flag("forward_method", false);
-/// Whether records have the path and the query.
-pub const FORWARD_URI: Field = flag("forward_uri", false);
-/// Whether records have the headers.
-pub const FORWARD_HEADERS: Field = flag("forward_headers", false);
-/// Whether records have the body.
-pub const FORWARD_BODY: Field = flag("forward_body", true);
+/// Where the brokers are, and how connections to them are kept.
+pub const CONNECTION: &[Field] = &[
+    // Brokers that know where the topic is.
+    Field::new("bootstrap_servers", Kind::Set(&ONE_SERVER)),
+    // The topic.
+    Field::new("topic", Kind::String).required(),
+    // Milliseconds that a connection may take.
+    Field::new("timeout", Kind::Integer).or(Default::Integer(10_000)),
+    // Milliseconds that an idle connection is kept.
+    Field::new("keepalive", Kind::Integer).or(Default::Integer(60_000)),
+    // Whether idle connections are kept.
+    flag("keepalive_enabled", false),
+];
+/// Who the gateway is to the brokers, and whether they are met over TLS.
+pub const USER: &[Field] = &[
+    // Who the gateway is to the brokers.
+    Field::new("authentication", Kind::Record(&AUTHENTICATION_FIELDS)).required(),
+    // Whether brokers are met over TLS.
+    Field::new("security", Kind::Record(&SECURITY_FIELDS)).required(),
+];
+/// Which parts of calls records have.
+pub const FORWARDED: &[Field] = &[
+    // Whether records have the method.
+    flag("forward_method", false),
+    // Whether records have the path and the query.
+    flag("forward_uri", false),
+    // Whether records have the headers.
+    flag("forward_headers", false),
+    // Whether records have the body.
+    flag("forward_body", true),
+];
+/// How records are sent.
+pub const PRODUCER: &[Field] = &[
+    // Who must have stored a record.
+    Field::new("producer_request_acks", Kind::Integer)
+        .or(Default::Integer(1))
+        .check(&[Check::OneOfNumbers(&[-1, 0, 1])]),
+    // Milliseconds that brokers may take to store records.
+    number("producer_request_timeout", 2_000),
+    // Records of a request at most.
+    number("producer_request_limits_messages_per_request", 200),
+    // Bytes of a request at most.
+    number("producer_request_limits_bytes_per_request", 1_048_576),
+    // How often a request is sent again.
+    number("producer_request_retries_max_attempts", 10),
+    // Milliseconds before it is sent again.
+    number("producer_request_retries_backoff_timeout", 100),
+    // Whether records wait for others.
+    flag("producer_async", true),
+    // Milliseconds that a record waits.
+    number("producer_async_flush_timeout", 1_000),
+    // Records that wait at most.
+    number("producer_async_buffering_limits_messages_in_memory", 50_000),
+    // A name for the brokers.
+    Field::new("cluster_name", Kind::String),
+];
 
 const fn number(name: &'static str, default: i64) -> Field {
     Field::new(name, Kind::Integer).or(Default::Integer(default))

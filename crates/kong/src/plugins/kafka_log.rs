@@ -4,7 +4,7 @@ use super::kafka_fields::{self, Producer};
 use super::logging::base;
 use super::unserved::shared::CUSTOM_FIELDS_BY_LUA;
 use super::{Consumers, Definition, UnsupportedOption, untyped};
-use crate::schema::{EntityCheck, Field, Record};
+use crate::schema::{EntityCheck, Field, Record, joined};
 use serde_json::Value;
 use weir_plugins::logger::Config;
 use weir_plugins::logger::form::Form;
@@ -14,7 +14,7 @@ use weir_plugins::logger::target::Target;
 pub const DEFINITION: Definition = Definition {
     name: "kafka-log",
     priority: 5,
-    config: Record::of(FIELDS),
+    config: Record::of(&FIELDS),
     checks: &[EntityCheck::Test(kafka_fields::check_user)],
     shorthands: &[],
     on_consumers: true,
@@ -22,26 +22,12 @@ pub const DEFINITION: Definition = Definition {
     translate,
 };
 
-const FIELDS: &[Field] = &[
-    kafka_fields::BOOTSTRAP_SERVERS,
-    kafka_fields::TOPIC,
-    kafka_fields::TIMEOUT,
-    kafka_fields::KEEPALIVE,
-    kafka_fields::KEEPALIVE_ENABLED,
-    kafka_fields::AUTHENTICATION,
-    kafka_fields::SECURITY,
-    kafka_fields::ACKS,
-    kafka_fields::REQUEST_TIMEOUT,
-    kafka_fields::MESSAGES_PER_REQUEST,
-    kafka_fields::BYTES_PER_REQUEST,
-    kafka_fields::MAX_ATTEMPTS,
-    kafka_fields::BACKOFF,
-    kafka_fields::ASYNC,
-    kafka_fields::FLUSH_TIMEOUT,
-    kafka_fields::MESSAGES_IN_MEMORY,
-    kafka_fields::CLUSTER_NAME,
-    CUSTOM_FIELDS_BY_LUA,
-];
+const FIELDS: [Field; 18] = joined(&[
+    kafka_fields::CONNECTION,
+    kafka_fields::USER,
+    kafka_fields::PRODUCER,
+    &[CUSTOM_FIELDS_BY_LUA],
+]);
 
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let producer = Producer::read(config)?;

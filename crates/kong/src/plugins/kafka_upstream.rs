@@ -2,14 +2,14 @@
 
 use super::kafka_fields::{self, Parts, Producer};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
-use crate::schema::{EntityCheck, Field, Record};
+use crate::schema::{EntityCheck, Field, Record, joined};
 use serde_json::Value;
 
 /// The plugin.
 pub const DEFINITION: Definition = Definition {
     name: "kafka-upstream",
     priority: 751,
-    config: Record::of(FIELDS),
+    config: Record::of(&FIELDS),
     checks: &[
         EntityCheck::Test(kafka_fields::check_user),
         EntityCheck::Test(kafka_fields::check_parts),
@@ -20,29 +20,12 @@ pub const DEFINITION: Definition = Definition {
     translate,
 };
 
-const FIELDS: &[Field] = &[
-    kafka_fields::BOOTSTRAP_SERVERS,
-    kafka_fields::TOPIC,
-    kafka_fields::TIMEOUT,
-    kafka_fields::KEEPALIVE,
-    kafka_fields::KEEPALIVE_ENABLED,
-    kafka_fields::AUTHENTICATION,
-    kafka_fields::SECURITY,
-    kafka_fields::FORWARD_METHOD,
-    kafka_fields::FORWARD_URI,
-    kafka_fields::FORWARD_HEADERS,
-    kafka_fields::FORWARD_BODY,
-    kafka_fields::ACKS,
-    kafka_fields::REQUEST_TIMEOUT,
-    kafka_fields::MESSAGES_PER_REQUEST,
-    kafka_fields::BYTES_PER_REQUEST,
-    kafka_fields::MAX_ATTEMPTS,
-    kafka_fields::BACKOFF,
-    kafka_fields::ASYNC,
-    kafka_fields::FLUSH_TIMEOUT,
-    kafka_fields::MESSAGES_IN_MEMORY,
-    kafka_fields::CLUSTER_NAME,
-];
+const FIELDS: [Field; 21] = joined(&[
+    kafka_fields::CONNECTION,
+    kafka_fields::USER,
+    kafka_fields::FORWARDED,
+    kafka_fields::PRODUCER,
+]);
 
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let producer = Producer::read(config)?;

@@ -55,6 +55,23 @@ pub struct Field {
     pub auto: bool,
 }
 
+/// Lists of fields as one. `N` is the number of all: any other one does not compile.
+pub const fn joined<const N: usize>(lists: &[&[Field]]) -> [Field; N] {
+    let mut all = [Field::new("", Kind::String); N];
+    let (mut at, mut list) = (0, 0);
+    while list < lists.len() {
+        let mut index = 0;
+        while index < lists[list].len() {
+            all[at] = lists[list][index];
+            at += 1;
+            index += 1;
+        }
+        list += 1;
+    }
+    assert!(at == N, "N is not the number of the fields");
+    all
+}
+
 impl Field {
     /// An optional field without a default.
     pub const fn new(name: &'static str, kind: Kind) -> Self {

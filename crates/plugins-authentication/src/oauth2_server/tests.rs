@@ -100,18 +100,7 @@ fn texts_of_codes_and_tokens_are_random_and_of_the_same_length() {
 }
 
 fn gate() -> Gate {
-    let consumers = std::collections::HashMap::default();
-    let context = BuildContext {
-        instance_id: "i",
-        dialect: weir_model::DialectName::NATIVE,
-        keys_may_repeat: false,
-        consumers_may_be_missing: false,
-        workspace: None,
-        credentials: &std::collections::HashMap::default(),
-        consumers: &consumers,
-        indexes: &std::cell::RefCell::default(),
-        destinations: &std::cell::RefCell::default(),
-        credential_diagnostics: &std::cell::RefCell::default(),
-    };
+    let empty = weir_plugin::EmptyContext::default();
+    let context = empty.of("i", weir_model::DialectName::NATIVE);
     Gate::build(NAME, identity::Config::default(), &context).expect("good")
 }

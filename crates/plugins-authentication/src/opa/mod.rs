@@ -267,13 +267,29 @@ impl PolicyFilter {
         Outcome::Refuse(Box::new(Refusal::with_status(kind, status)))
     }
 
+    /// Refuses a call that there is no decision for.
+    fn undecided(status: u16, reason: &'static str) -> Outcome {
+        if status < 500 {
+            return Self::refuse(status);
+        }
+        let kind = RefusalKind::PluginFailed { plugin: NAME, reason };
+        Outcome::Refuse(Box::new(Refusal::with_status(kind, status)))
+    }
+
+    fn unanswered(&self) -> Outcome {
+        Self::undecided(self.config.failure_status, "the policy agent does not answer")
+    }
+
     fn judge(&self, answer: Option<SubrequestResponse>, exchange: &mut Exchange) -> Outcome {
         let Some(answer) = answer else {
-            return Self::refuse(self.config.failure_status);
+            return self.unanswered();
         };
         match Decision::read(&answer.body).filter(|_| answer.status == 200) {
             Some(decision) => self.apply(&decision, exchange),
-            None => Self::refuse(self.config.invalid_status),
+            None => Self::undecided(
+                self.config.invalid_status,
+                "the policy agent's answer is no decision",
+            ),
         }
     }
 
@@ -312,7 +328,7 @@ impl PolicyFilter {
         match found {
             FetchResult::Wait(outcome) => outcome,
             FetchResult::Value(decision) => self.apply(&decision, exchange),
-            FetchResult::Nothing => Self::refuse(self.config.failure_status),
+            FetchResult::Nothing => self.unanswered(),
         }
     }
 

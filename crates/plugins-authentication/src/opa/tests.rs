@@ -211,10 +211,10 @@ fn answers_decide() {
             r#"{"result": {"allow": false, "status_code": 99}}"#,
             "forbidden 403",
         ),
-        (200, r#"{"result": 7}"#, "forbidden 503"),
-        (200, "{}", "forbidden 503"),
-        (200, "no JSON", "forbidden 503"),
-        (500, r#"{"result": true}"#, "forbidden 503"),
+        (200, r#"{"result": 7}"#, "plugin_failed 503"),
+        (200, "{}", "plugin_failed 503"),
+        (200, "no JSON", "plugin_failed 503"),
+        (500, r#"{"result": true}"#, "plugin_failed 503"),
     ] {
         let mut call = exchange();
         call.subrequest_response = Some(Some(SubrequestResponse {
@@ -363,7 +363,7 @@ fn decisions_are_used_again_for_calls_that_are_alike() {
     }
     // What cannot be read is no decision.
     let third = built(|config| config.route = true);
-    assert_eq!(run(&third, "GET /a", &[], "[]", None).1, "forbidden 503");
+    assert_eq!(run(&third, "GET /a", &[], "[]", None).1, "plugin_failed 503");
 }
 
 /// The defect: parts that were missing had no place in the key, so headers could stand for a route and its service.

@@ -4,7 +4,7 @@ use super::call_tokens::CallTokens;
 use super::client;
 use super::config::{ClientAuth, Method, TokenSource};
 use super::engine::Engine;
-use super::provider::{Provider, Step, TokenSet, good};
+use super::provider::{Provider, Step, TokenSet};
 use super::token_description::{TokenDescription, TokenTimes};
 use crate::body_fields::{Field, Form};
 use crate::jose::{Jws, JwsError, KeySet};
@@ -20,6 +20,9 @@ use weir_plugins_shared::http_request::{HttpRequest, HttpServer};
 
 /// Tokens of other grants are renewed so long before they expire.
 const EARLY_S: u64 = 5;
+
+/// The claim that every answer of a userinfo endpoint has (OpenID Connect Core, 5.3.2).
+const SUBJECT: &str = "sub";
 
 /// An error of RFC 6750 (3.1), or [`UNAVAILABLE`], and words for it.
 pub(super) type TokenFault = (&'static str, &'static str);
@@ -133,7 +136,7 @@ impl Engine {
         }
         Ok(Some(Ok(CallTokens {
             access_token: Some(Arc::clone(token)),
-            access_claims: Some(Arc::new(claims)),
+            access_claims: Some(Arc::new(claims.into())),
             ..CallTokens::default()
         })))
     }
@@ -227,7 +230,17 @@ impl Engine {
             return Ok(Err((UNAVAILABLE, "introspection is not available")));
         };
         let longest_s = self.config.introspection_seconds;
-        let parts = [endpoint.as_bytes(), token.as_bytes(), &longest_s.to_be_bytes()];
+        let parts = [
+            endpoint.as_bytes(),
+            token.as_bytes(),
+            &longest_s.to_be_bytes(),
+            // Who asks may decide what the answer says.
+            self.config
+                .introspection_authorization
+                .as_deref()
+                .unwrap_or_default()
+                .as_bytes(),
+        ];
         let key = self.key("introspection", &parts);
         let found = self.fetched(
             exchange,
@@ -268,7 +281,9 @@ impl Engine {
                 let claims: Map<String, Value> = match answer.status {
                     200 => serde_json::from_slice(&answer.body).ok()?,
                     // Some answer so to what is no token of theirs, instead of calling it inactive (RFC 7662, 2.2).
-                    400 => Map::from_iter([("active".to_owned(), Value::Bool(false))]),
+                    400 if !refuses_client(&answer.body) => {
+                        Map::from_iter([("active".to_owned(), Value::Bool(false))])
+                    }
                     _ => return None,
                 };
                 claims.get("active")?.as_bool()?;
@@ -331,21 +346,33 @@ impl Engine {
                 Some(server.request(request, &self.directory.rules))
             },
             |exchange| {
-                let answer = good(exchange.subrequest_response.take()?)?;
-                let claims: Map<String, Value> = serde_json::from_slice(&answer.body).ok()?;
-                claims.get("sub")?.as_str()?;
+                let answer = exchange.subrequest_response.take()??;
+                let claims: Map<String, Value> = match answer.status {
+                    200 => serde_json::from_slice(&answer.body).ok()?,
+                    400 | 401 | 403 => Map::new(),
+                    _ => return None,
+                };
+                if answer.status == 200 {
+                    claims.get(SUBJECT)?.as_str()?;
+                }
                 let lifetime = Lifetime::fresh((seconds * 1_000).max(1));
                 Some((TokenDescription::new(claims), answer.body.len() * 3, lifetime))
             },
         );
-        Ok(match found? {
-            Some(described) => Ok(CallTokens {
-                access_token: Some(Arc::clone(token)),
-                userinfo: Some(Arc::clone(&described.claims)),
-                ..CallTokens::default()
-            }),
-            None => Err(("invalid_token", "the userinfo endpoint does not accept the token")),
-        })
+        let Some(described) = found? else {
+            return Ok(Err((UNAVAILABLE, "the userinfo endpoint is not available")));
+        };
+        if !described.claims.contains_key(SUBJECT) {
+            return Ok(Err((
+                "invalid_token",
+                "the userinfo endpoint does not accept the token",
+            )));
+        }
+        Ok(Ok(CallTokens {
+            access_token: Some(Arc::clone(token)),
+            userinfo: Some(Arc::clone(&described.claims)),
+            ..CallTokens::default()
+        }))
     }
 
     /// Exchanges `Authorization: Basic` for a token. `None`: the call has no such header.
@@ -408,7 +435,7 @@ impl Engine {
         if recognised.access_claims.is_none() && method == Method::ClientCredentials {
             // An opaque token says nothing; the provider has accepted this client.
             let claims = Map::from_iter([("sub".to_owned(), Value::from(name))]);
-            recognised.access_claims = Some(Arc::new(claims));
+            recognised.access_claims = Some(Arc::new(claims.into()));
         }
         Ok(Some(Ok(recognised)))
     }
@@ -427,6 +454,16 @@ fn kept(tokens: TokenSet, now_s: u64) -> (Arc<TokenSet>, usize, Lifetime) {
     let seconds = until_s.saturating_sub(now_s).saturating_sub(EARLY_S);
     let bytes = tokens.access_token.len() + tokens.id_token.as_ref().map_or(0, String::len) + 200;
     (Arc::new(tokens), bytes, Lifetime::fresh((seconds * 1_000).max(1)))
+}
+
+/// Whether an error of the introspection endpoint is about this client, and not about the token (RFC 6749, 5.2).
+fn refuses_client(body: &[u8]) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Answer {
+        error: String,
+    }
+    let answer = serde_json::from_slice(body);
+    answer.is_ok_and(|Answer { error }| matches!(&*error, "invalid_client" | "unauthorized_client"))
 }
 
 /// The form of a body that may have fields.

@@ -1,8 +1,9 @@
 //! The caller as the tokens describe it: claims, whether they suffice, and the headers that carry them.
 
+use super::claims::Claims;
 use super::config::{RequiredClaims, TokenHeader, TokenValue};
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,10 +21,10 @@ pub(super) struct CallTokens {
     pub(super) session_id: Option<String>,
     /// What the token endpoint has said.
     pub(super) scope: Option<String>,
-    pub(super) access_claims: Option<Arc<Map<String, Value>>>,
-    pub(super) introspection: Option<Arc<Map<String, Value>>>,
-    pub(super) id_claims: Option<Arc<Map<String, Value>>>,
-    pub(super) userinfo: Option<Arc<Map<String, Value>>>,
+    pub(super) access_claims: Option<Arc<Claims>>,
+    pub(super) introspection: Option<Arc<Claims>>,
+    pub(super) id_claims: Option<Arc<Claims>>,
+    pub(super) userinfo: Option<Arc<Claims>>,
 }
 
 /// Why a token does not suffice.
@@ -46,7 +47,7 @@ impl CallTokens {
     }
 
     /// The claims of all tokens, in the order in which they count.
-    fn all_claims(&self) -> impl Iterator<Item = &Map<String, Value>> {
+    fn all_claims(&self) -> impl Iterator<Item = &Claims> {
         let all = [
             &self.access_claims,
             &self.introspection,
@@ -154,20 +155,19 @@ impl CallTokens {
 
     /// The claims as schemas see them.
     fn for_schema(&self) -> Value {
-        let value = |claims: &Option<Arc<Map<String, Value>>>| match claims {
-            Some(claims) => Value::Object((**claims).clone()),
+        let value = |claims: Option<&Arc<Claims>>| match claims {
+            Some(claims) => Value::Object(Map::clone(claims)),
             None => Value::Null,
         };
         if !self.by_session {
-            let own = self.access_claims.as_ref().or(self.introspection.as_ref());
-            return own.map_or(Value::Null, |claims| Value::Object((**claims).clone()));
+            return value(self.access_claims.as_ref().or(self.introspection.as_ref()));
         }
         let mut all = Map::new();
         let token = self.access_token.as_deref().map_or(Value::Null, Value::from);
         for (name, value) in [
-            ("user", value(&self.userinfo)),
+            ("user", value(self.userinfo.as_ref())),
             ("access_token", token),
-            ("id_token", value(&self.id_claims)),
+            ("id_token", value(self.id_claims.as_ref())),
         ] {
             if !value.is_null() {
                 all.insert(name.to_owned(), value);
@@ -179,10 +179,6 @@ impl CallTokens {
     /// The value of a header of the list, if the tokens have it. All other headers of the list have already been
     /// removed. The first part is empty, or the scheme with its blank.
     pub(super) fn header(&self, header: &TokenHeader) -> Option<(&'static str, Cow<'_, str>)> {
-        let json = |claims: &Option<Arc<Map<String, Value>>>| {
-            let text = serde_json::to_string(&**claims.as_ref()?).ok()?;
-            Some(Cow::Owned(STANDARD.encode(text)))
-        };
         let scheme = match header.value {
             TokenValue::BearerToken => "Bearer ",
             _ => "",
@@ -191,11 +187,12 @@ impl CallTokens {
             TokenValue::AccessToken | TokenValue::BearerToken => borrowed(self.access_token.as_deref()),
             TokenValue::IdToken => borrowed(self.id_token.as_deref()),
             TokenValue::RefreshToken => borrowed(self.refresh_token.as_deref()),
-            TokenValue::IdClaims => json(&self.id_claims),
-            TokenValue::Userinfo => json(&self.userinfo)
-                .or_else(|| json(&self.access_claims).filter(|_| !self.by_session))
-                .or_else(|| json(&self.introspection)),
-            TokenValue::Introspection => json(&self.introspection),
+            TokenValue::IdClaims => encoded(self.id_claims.as_ref()),
+            TokenValue::Userinfo => {
+                let own = self.access_claims.as_ref().filter(|_| !self.by_session);
+                encoded(self.userinfo.as_ref().or(own).or(self.introspection.as_ref()))
+            }
+            TokenValue::Introspection => encoded(self.introspection.as_ref()),
             TokenValue::SessionId => borrowed(self.session_id.as_deref()),
             TokenValue::Claim(path) => self.text(path),
         };
@@ -205,6 +202,10 @@ impl CallTokens {
 
 fn borrowed(text: Option<&str>) -> Option<Cow<'_, str>> {
     text.map(Cow::Borrowed)
+}
+
+fn encoded(claims: Option<&Arc<Claims>>) -> Option<Cow<'_, str>> {
+    claims.map(|claims| Cow::Borrowed(claims.header()))
 }
 
 fn written(claim: &Value) -> Option<Cow<'_, str>> {

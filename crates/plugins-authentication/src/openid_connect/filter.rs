@@ -35,8 +35,18 @@ struct CallState {
     /// How many of the methods do not recognise the caller. They are not tried again when another one has asked the
     /// provider: what they have asked may be forgotten by then.
     tried: usize,
-    /// Why the first of them that says so does not.
+    /// Why they do not.
     fault: Option<TokenFault>,
+}
+
+impl CallState {
+    /// Notes why a method does not recognise the caller. The first fault is told, unless another method could not find
+    /// out: the token may be good then.
+    fn note(&mut self, fault: TokenFault) {
+        if self.fault.is_none() || fault.0 == UNAVAILABLE {
+            self.fault = Some(fault);
+        }
+    }
 }
 
 impl Filter for OpenIdFilter {
@@ -121,7 +131,7 @@ impl OpenIdFilter {
         while let Some(method) = methods.get(call.tried) {
             match self.try_method(exchange, call, *method)? {
                 Some(Ok(recognised)) => return self.accept(exchange, recognised),
-                Some(Err(fault)) => call.fault = call.fault.or(Some(fault)),
+                Some(Err(fault)) => call.note(fault),
                 None => {}
             }
             call.tried += 1;

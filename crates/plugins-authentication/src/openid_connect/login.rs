@@ -279,8 +279,8 @@ impl Engine {
         }
         Ok(Some(LoginSession {
             tokens,
-            id_claims: id_claims.map(Arc::new),
-            userinfo: userinfo.map(Arc::new),
+            id_claims: id_claims.map(|it| Arc::new(it.into())),
+            userinfo: userinfo.map(|it| Arc::new(it.into())),
         }))
     }
 

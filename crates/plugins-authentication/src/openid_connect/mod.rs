@@ -20,6 +20,7 @@
 
 mod bearer;
 mod call_tokens;
+mod claims;
 pub(crate) mod client;
 mod config;
 mod engine;

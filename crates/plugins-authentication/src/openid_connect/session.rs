@@ -1,12 +1,12 @@
 //! Calls of browsers that have logged in: what a session remembers, and renewing its tokens.
 
 use super::call_tokens::CallTokens;
+use super::claims::Claims;
 use super::client;
 use super::engine::Engine;
 use super::provider::{Step, TokenSet};
 use crate::session_cookie::Session;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use std::sync::Arc;
 use weir_flow::expiring::Lifetime;
 use weir_plugin::Exchange;
@@ -19,9 +19,9 @@ const RENEWED_MS: u64 = 30_000;
 pub(super) struct LoginSession {
     pub(super) tokens: TokenSet,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) id_claims: Option<Arc<Map<String, Value>>>,
+    pub(super) id_claims: Option<Arc<Claims>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) userinfo: Option<Arc<Map<String, Value>>>,
+    pub(super) userinfo: Option<Arc<Claims>>,
 }
 
 impl LoginSession {

@@ -1,5 +1,6 @@
 //! What a provider says about a token, and what each call with the token needs of it. It asks nothing.
 
+use super::claims::Claims;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ impl TokenTimes {
 /// What the provider says about a token. What each call with the token needs of it is read once.
 #[derive(Debug)]
 pub(super) struct TokenDescription {
-    pub(super) claims: Arc<Map<String, Value>>,
+    pub(super) claims: Arc<Claims>,
     /// `active` of RFC 7662.
     pub(super) is_active: bool,
     pub(super) times: Result<TokenTimes, &'static str>,
@@ -48,7 +49,7 @@ impl TokenDescription {
         Arc::new(Self {
             is_active: claims.get("active") == Some(&Value::Bool(true)),
             times: TokenTimes::read(&claims),
-            claims: Arc::new(claims),
+            claims: Arc::new(claims.into()),
         })
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! Security: with `headers`, what callers are known by reaches the topic.
 
-use crate::call_parts::CallParts;
+use crate::call_parts::{CallParts, body_fields};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -159,12 +159,12 @@ struct RecordFilter {
 }
 
 impl RecordFilter {
-    /// The entry of a call, and what becomes of it.
-    fn entry(&self, exchange: &Exchange) -> (LogEntry, LogDelivery) {
+    /// The entry of a call whose body has these fields, and what becomes of it.
+    fn entry(&self, exchange: &Exchange, fields: Option<Value>) -> (LogEntry, LogDelivery) {
         let (receipt, delivery) = log_receipt();
         let entry = LogEntry {
             target: Arc::clone(&self.target),
-            bytes: Value::Object(self.parts.of(&exchange.request, ""))
+            bytes: Value::Object(self.parts.of(&exchange.request, fields, ""))
                 .to_string()
                 .into_bytes(),
             origin: None,
@@ -224,11 +224,15 @@ impl Filter for RecordFilter {
                 max_bytes: self.max_body_bytes,
             };
         }
-        if self.parts.body && is_broken_json(exchange) {
+        let fields = match self.parts.body {
+            true => body_fields(request),
+            false => Ok(None),
+        };
+        let Ok(fields) = fields else {
             let kind = RefusalKind::Answered { plugin: NAME };
             return Outcome::Refuse(Box::new(Refusal::with_status(kind, 400)));
-        }
-        let (entry, delivery) = self.entry(exchange);
+        };
+        let (entry, delivery) = self.entry(exchange, fields);
         let sent = PendingRecord {
             delivery,
             waited: false,
@@ -236,17 +240,6 @@ impl Filter for RecordFilter {
         exchange.filter_state.put(self, sent);
         Outcome::Publish(Box::new(entry))
     }
-}
-
-/// Whether a body says that it is JSON, and is not.
-fn is_broken_json(exchange: &Exchange) -> bool {
-    let request = &exchange.request;
-    let content_type = request.headers.get(b"content-type").unwrap_or_default();
-    let is_json = content_type
-        .get(..16)
-        .is_some_and(|start| start.eq_ignore_ascii_case(b"application/json"));
-    let body = request.body.as_deref().unwrap_or_default();
-    is_json && serde_json::from_slice::<serde::de::IgnoredAny>(body).is_err()
 }
 
 #[cfg(test)]

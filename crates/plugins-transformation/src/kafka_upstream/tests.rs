@@ -23,12 +23,7 @@ fn first(
     let filter = build(&KafkaUpstream, config).expect("a good configuration");
     let mut exchange = exchange();
     prepare(&mut exchange, line, headers);
-    exchange.request.has_body = body.is_some();
-    let mut outcome = filter.on_request(&mut exchange);
-    if matches!(outcome, Outcome::NeedBody { .. }) {
-        exchange.request.body = body.map(|body| body.as_bytes().to_vec());
-        outcome = filter.on_request(&mut exchange);
-    }
+    let outcome = with_body(&*filter, &mut exchange, body);
     (outcome, exchange, filter)
 }
 

@@ -6,6 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use std::time::{Duration, UNIX_EPOCH};
 use weir_plugin::Exchange;
 
 /// A description of the call.
@@ -46,7 +47,7 @@ impl Payload {
         match &self.form {
             PayloadForm::Arguments => {
                 let mut whole = arguments(exchange.request.query.as_deref().unwrap_or_default());
-                match body_fields(&exchange.request) {
+                match body_fields(&exchange.request).ok().flatten() {
                     Some(Value::Object(fields)) => whole.extend(fields),
                     // A list has no arguments: it is the whole description, if there are no others.
                     Some(Value::Array(items)) if whole.is_empty() => return Value::Array(items),
@@ -67,7 +68,12 @@ impl Payload {
                     body: *body,
                     base64_body: self.base64_body,
                 };
-                Value::Object(parts.of(&exchange.request, "request_"))
+                let request = &exchange.request;
+                let fields = match body {
+                    true => body_fields(request).ok().flatten(),
+                    false => None,
+                };
+                Value::Object(parts.of(request, fields, "request_"))
             }
             PayloadForm::ApiGateway => self.api_gateway(exchange, now_ms),
         }
@@ -95,11 +101,11 @@ impl Payload {
             .filter(|(name, _)| is_named(name))
             .map(|(name, value)| (name.to_string(), text(value)))
             .collect();
-        let resource = exchange.route.as_ref().map(|route| route.name.clone());
+        let matched = request.path.get(..exchange.matched_len).unwrap_or(&request.path);
         let (major, minor) = request.version;
         json!({
             "version": "1.0",
-            "resource": resource,
+            "resource": text(matched),
             "path": path,
             "httpMethod": text(&request.method),
             "headers": headers,
@@ -120,11 +126,20 @@ impl Payload {
                     "userAgent": request.headers.get(b"user-agent").map(text),
                 },
                 "requestId": request_id,
+                "requestTime": request_time(now_ms),
                 "requestTimeEpoch": now_ms,
                 "resourcePath": path,
             },
         })
     }
+}
+
+/// A time as access logs write it: `10/Oct/2000:13:55:36 +0000`.
+fn request_time(now_ms: u64) -> String {
+    let text = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_millis(now_ms));
+    let mut words = text.split(' ').skip(1);
+    let mut next = || words.next().unwrap_or_default();
+    format!("{}/{}/{}:{} +0000", next(), next(), next(), next())
 }
 
 /// The arguments of a query, as a map of first values and as a map of lists.

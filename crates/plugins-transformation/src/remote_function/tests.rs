@@ -19,12 +19,7 @@ fn asked(
     exchange.captures.push(("ext".into(), b"a b/c".to_vec()));
     exchange.route = Some(Arc::default());
     exchange.matched_len = 3;
-    exchange.request.has_body = body.is_some();
-    let mut outcome = filter.on_request(&mut exchange);
-    if matches!(outcome, Outcome::NeedBody { .. }) {
-        exchange.request.body = body.map(|body| body.as_bytes().to_vec());
-        outcome = filter.on_request(&mut exchange);
-    }
+    let outcome = with_body(&*filter, &mut exchange, body);
     let Outcome::Subrequest(subrequest) = outcome else {
         panic!("{outcome:?}");
     };
@@ -132,6 +127,8 @@ fn invocations_describe_the_call() {
     for (field, expected) in [
         ("/httpMethod", json!("POST")),
         ("/path", json!("/p")),
+        ("/resource", json!("/p")),
+        ("/requestContext/requestTime", json!("20/Nov/2026:15:31:00 +0000")),
         ("/headers/x-a", json!("1")),
         ("/multiValueHeaders/x-a", json!(["1", "2"])),
         ("/queryStringParameters/a", json!("1")),

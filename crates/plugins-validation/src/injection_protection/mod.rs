@@ -286,12 +286,7 @@ mod tests {
         let filter = build(&InjectionProtection, config).expect("valid");
         let mut exchange = exchange();
         prepare(&mut exchange, line, headers);
-        exchange.request.has_body = body.is_some();
-        let mut outcome = filter.on_request(&mut exchange);
-        if matches!(outcome, Outcome::NeedBody { .. }) {
-            exchange.request.body = body.map(|body| body.as_bytes().to_vec());
-            outcome = filter.on_request(&mut exchange);
-        }
+        let outcome = with_body(&*filter, &mut exchange, body);
         match outcome {
             Outcome::Refuse(refusal) => format!("{} {}", refusal.status, refusal.message.unwrap_or_default()),
             outcome => word(&outcome),

@@ -56,7 +56,7 @@ pub struct Config {
     pub check_headers: bool,
     /// Whether bodies of requests are checked.
     pub check_body: bool,
-    /// Whether bodies of upstreams' responses are checked.
+    /// Whether bodies of upstreams' responses are checked. Upstreams are then asked for bodies without a content coding.
     pub check_response: bool,
     /// What happens to calls with headers that the operation does not describe.
     pub unknown_headers: Unknown,

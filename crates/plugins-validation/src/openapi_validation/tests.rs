@@ -49,12 +49,7 @@ fn call(config: &Value, line: &str, headers: &[(&str, &str)], body: Option<&str>
     let filter = build(&OpenapiValidation::default(), config).expect("valid");
     let mut exchange = exchange();
     prepare(&mut exchange, line, headers);
-    exchange.request.has_body = body.is_some();
-    let mut outcome = filter.on_request(&mut exchange);
-    if matches!(outcome, Outcome::NeedBody { .. }) {
-        exchange.request.body = body.map(|body| body.as_bytes().to_vec());
-        outcome = filter.on_request(&mut exchange);
-    }
+    let outcome = with_body(&*filter, &mut exchange, body);
     outcome_of(&outcome)
 }
 
@@ -265,8 +260,10 @@ fn responses_are_checked_before_their_heads_go_out() {
         );
         let filter = build(&OpenapiValidation::default(), &config).expect("valid");
         let mut exchange = exchange();
-        prepare(&mut exchange, "GET /api/pets/1", &[]);
+        let headers = [("Accept-Encoding", "gzip"), ("X-A", "1")];
+        prepare(&mut exchange, "GET /api/pets/1", &headers);
         assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
+        assert_eq!(lines(&exchange.request.headers), ["X-A: 1"]);
         exchange.response.status = 200;
         exchange
             .response

@@ -98,6 +98,9 @@ fn drafts_name_plugins_that_there_are() {
     );
     let good = json!({"chain": [{"cors": {}}], "operations": {"listPets": {"plugins": [{"cors": {}}]}}});
     plane.put(VERSION, good).expect(200);
+    // Another environment may have this plugin: the publish says whether this one has it.
+    let shared = json!({"chain": [{"use": "limits-of-production"}]});
+    plane.put(VERSION, shared).expect(200);
 }
 
 #[test]

@@ -8,8 +8,8 @@ use Format::{V2, V3_2};
 pub struct Object {
     /// The fields that it may have, beside extensions (`x-…`).
     pub fields: &'static [Field],
-    /// Those that it has in common with other objects.
-    pub common: &'static [Field],
+    /// Lists of those that it has in common with other objects.
+    pub common: &'static [&'static [Field]],
     /// What the fields have to be together.
     pub needs: &'static [Need],
     /// Whether it may have any other field.

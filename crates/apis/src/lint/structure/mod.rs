@@ -86,7 +86,7 @@ impl Location<'_> {
     }
 
     /// What a sentence calls the value.
-    fn told(&self) -> String {
+    fn name(&self) -> String {
         match (self.step, self.above.map(|it| it.step)) {
             (Step::Root, _) => "Object".to_owned(),
             (Step::Field(name), _) => format!("\"{name}\" property"),
@@ -120,31 +120,31 @@ impl Walker<'_, '_> {
                 Some(kind) => self.value(value, kind, place),
                 None => {
                     let types: Vec<&str> = kinds.iter().map(type_of).collect();
-                    self.add(place, format!("{} must be {}.", place.told(), types.join(" or ")));
+                    self.add(place, format!("{} must be {}.", place.name(), types.join(" or ")));
                 }
             }
             return;
         }
         if !self.has_type(value, kind) {
-            self.add(place, format!("{} must be {}.", place.told(), type_of(kind)));
+            self.add(place, format!("{} must be {}.", place.name(), type_of(kind)));
             return;
         }
         match (kind, value) {
             (Kind::Words(words), Value::String(text)) if !words.contains(&text.as_str()) => {
-                let told = format!(
+                let message = format!(
                     "{} must be equal to one of the allowed values: \"{}\".",
-                    place.told(),
+                    place.name(),
                     words.join("\", \"")
                 );
-                self.add(place, told);
+                self.add(place, message);
             }
             (Kind::Count, number) if !number.as_f64().is_some_and(|it| it >= 0.0 && it.fract() == 0.0) => {
-                self.add(place, format!("{} must be an integer from 0.", place.told()));
+                self.add(place, format!("{} must be an integer from 0.", place.name()));
             }
             (Kind::Some(_), Value::Array(items)) if items.is_empty() => {
                 self.add(
                     place,
-                    format!("{} must not have fewer than 1 items.", place.told()),
+                    format!("{} must not have fewer than 1 items.", place.name()),
                 );
             }
             (Kind::List(kind) | Kind::Some(kind), Value::Array(items)) => {
@@ -222,12 +222,12 @@ impl Walker<'_, '_> {
             }
             Need::One(names) => {
                 if names.iter().filter(|it| map.contains_key(**it)).count() != 1 {
-                    let told = format!(
+                    let message = format!(
                         "{} must have exactly one of \"{}\".",
-                        place.told(),
+                        place.name(),
                         names.join("\", \"")
                     );
-                    self.add(place, told);
+                    self.add(place, message);
                 }
             }
             Need::NotBoth(one, other) => {
@@ -258,7 +258,8 @@ impl Walker<'_, '_> {
 }
 
 fn fields(object: &'static Object) -> impl Iterator<Item = &'static Field> {
-    object.fields.iter().chain(object.common)
+    let common = object.common.iter().copied().flatten();
+    object.fields.iter().chain(common)
 }
 
 /// The JSON type of a kind of value, as a sentence names it.
@@ -278,5 +279,5 @@ fn unexpected(name: &str, fault: &str) -> String {
 }
 
 fn missing(place: &Location<'_>, name: &str) -> String {
-    format!("{} must have required property \"{name}\".", place.told())
+    format!("{} must have required property \"{name}\".", place.name())
 }

@@ -44,59 +44,52 @@ pub static OF_VALUES: [Field; 14] = [
     field("uniqueItems", Bool),
 ];
 
+/// Words of schemas up to 3.0.
+static OF_SCHEMAS: [Field; 11] = [
+    field("title", Text),
+    field("description", Text),
+    field("example", Any),
+    field("maxProperties", Count),
+    field("minProperties", Count),
+    field("required", Kind::Some(&Text)),
+    field("properties", SCHEMA_MAP),
+    field("additionalProperties", SCHEMA_OR_BOOL),
+    field("readOnly", Bool),
+    field("xml", Kind::Object(&XML)),
+    field("externalDocs", Kind::Object(&EXTERNAL_DOCUMENTATION)),
+];
+
 static SCHEMA_2: Object = Object {
     fields: &[
-        field("title", Text),
-        field("description", Text),
         field("type", Kind::Either(&[TYPES_2, Kind::Some(&TYPES_2)])),
-        field("example", Any),
-        field("maxProperties", Count),
-        field("minProperties", Count),
-        field("required", Kind::Some(&Text)),
-        field("properties", SCHEMA_MAP),
-        field("additionalProperties", SCHEMA_OR_BOOL),
         field("items", Kind::Either(&[SOME_SCHEMAS, Schema])),
         field("allOf", SOME_SCHEMAS),
         // Rules of their own say that 2.0 does not have them.
         field("anyOf", Any),
         field("oneOf", Any),
         field("discriminator", Text),
-        field("readOnly", Bool),
-        field("xml", Kind::Object(&XML)),
-        field("externalDocs", Kind::Object(&EXTERNAL_DOCUMENTATION)),
     ],
-    common: &OF_VALUES,
+    common: &[&OF_SCHEMAS, &OF_VALUES],
     ..CLOSED
 };
 
 static SCHEMA_3_0: Object = Object {
     fields: &[
-        field("title", Text),
-        field("description", Text),
         field(
             "type",
             Kind::Words(&["array", "boolean", "integer", "number", "object", "string"]),
         ),
         field("nullable", Bool),
-        field("example", Any),
-        field("maxProperties", Count),
-        field("minProperties", Count),
-        field("required", Kind::Some(&Text)),
-        field("properties", SCHEMA_MAP),
-        field("additionalProperties", SCHEMA_OR_BOOL),
         field("items", Schema),
         field("allOf", SCHEMAS),
         field("anyOf", SCHEMAS),
         field("oneOf", SCHEMAS),
         field("not", Schema),
         field("discriminator", Kind::Object(&DISCRIMINATOR)),
-        field("readOnly", Bool),
         field("writeOnly", Bool),
         field("deprecated", Bool),
-        field("xml", Kind::Object(&XML)),
-        field("externalDocs", Kind::Object(&EXTERNAL_DOCUMENTATION)),
     ],
-    common: &OF_VALUES,
+    common: &[&OF_SCHEMAS, &OF_VALUES],
     ..CLOSED
 };
 

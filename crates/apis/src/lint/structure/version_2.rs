@@ -1,6 +1,6 @@
 //! The objects of OpenAPI 2.0: what a document, its paths, operations, parameters, responses and security schemes have.
 
-use super::kinds::{CLOSED, Kind, Names, Need, Object, TEXT_MAP, TEXTS, field};
+use super::kinds::{CLOSED, Field, Kind, Names, Need, Object, TEXT_MAP, TEXTS, field};
 use super::schemas::OF_VALUES;
 use super::shared::{EXTERNAL_DOCUMENTATION, INFO, SECURITY, TAGS};
 use Kind::{Any, Bool, Schema, Text};
@@ -91,7 +91,7 @@ static PARAMETER: Object = Object {
             Kind::Words(&["csv", "ssv", "tsv", "pipes", "multi"]),
         ),
     ],
-    common: &OF_VALUES,
+    common: &[&OF_VALUES],
     needs: &[
         Need::With("in", &["body"], &["schema"]),
         Need::With("in", &["query", "header", "path", "formData"], &["type"]),
@@ -99,33 +99,26 @@ static PARAMETER: Object = Object {
     ..CLOSED
 };
 
+/// What items of arrays and headers have, which are no bodies.
+static OF_ITEMS: [Field; 3] = [
+    field(
+        "type",
+        Kind::Words(&["string", "number", "integer", "boolean", "array"]),
+    )
+    .required(),
+    field("items", Kind::Object(&ITEMS)),
+    field("collectionFormat", COLLECTION_FORMATS),
+];
+
 /// The values of an array that is no body.
 static ITEMS: Object = Object {
-    fields: &[
-        field(
-            "type",
-            Kind::Words(&["string", "number", "integer", "boolean", "array"]),
-        )
-        .required(),
-        field("items", Kind::Object(&ITEMS)),
-        field("collectionFormat", COLLECTION_FORMATS),
-    ],
-    common: &OF_VALUES,
+    common: &[&OF_ITEMS, &OF_VALUES],
     ..CLOSED
 };
 
 static HEADER: Object = Object {
-    fields: &[
-        field("description", Text),
-        field(
-            "type",
-            Kind::Words(&["string", "number", "integer", "boolean", "array"]),
-        )
-        .required(),
-        field("items", Kind::Object(&ITEMS)),
-        field("collectionFormat", COLLECTION_FORMATS),
-    ],
-    common: &OF_VALUES,
+    fields: &[field("description", Text)],
+    common: &[&OF_ITEMS, &OF_VALUES],
     ..CLOSED
 };
 

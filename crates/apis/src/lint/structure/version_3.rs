@@ -1,6 +1,6 @@
 //! The objects of OpenAPI 3.0, 3.1 and 3.2.
 
-use super::kinds::{CLOSED, Kind, Names, Need, Object, TEXT_MAP, TEXTS, field};
+use super::kinds::{CLOSED, Field, Kind, Names, Need, Object, TEXT_MAP, TEXTS, field};
 use super::shared::{EXTERNAL_DOCUMENTATION, INFO, SECURITY, TAGS};
 use crate::openapi::Format::{V3_0, V3_1, V3_2};
 use Kind::{Any, Bool, Schema, Text};
@@ -351,21 +351,18 @@ static FLOWS: Object = Object {
     ..CLOSED
 };
 
+/// What all flows have.
+static OF_FLOWS: [Field; 2] = [field("refreshUrl", Text), field("scopes", TEXT_MAP).required()];
+
 static IMPLICIT_FLOW: Object = Object {
-    fields: &[
-        field("authorizationUrl", Text).required(),
-        field("refreshUrl", Text),
-        field("scopes", TEXT_MAP).required(),
-    ],
+    fields: &[field("authorizationUrl", Text).required()],
+    common: &[&OF_FLOWS],
     ..CLOSED
 };
 
 static TOKEN_FLOW: Object = Object {
-    fields: &[
-        field("tokenUrl", Text).required(),
-        field("refreshUrl", Text),
-        field("scopes", TEXT_MAP).required(),
-    ],
+    fields: &[field("tokenUrl", Text).required()],
+    common: &[&OF_FLOWS],
     ..CLOSED
 };
 
@@ -373,9 +370,8 @@ static CODE_FLOW: Object = Object {
     fields: &[
         field("authorizationUrl", Text).required(),
         field("tokenUrl", Text).required(),
-        field("refreshUrl", Text),
-        field("scopes", TEXT_MAP).required(),
     ],
+    common: &[&OF_FLOWS],
     ..CLOSED
 };
 
@@ -383,8 +379,7 @@ static DEVICE_FLOW: Object = Object {
     fields: &[
         field("deviceAuthorizationUrl", Text).required(),
         field("tokenUrl", Text).required(),
-        field("refreshUrl", Text),
-        field("scopes", TEXT_MAP).required(),
     ],
+    common: &[&OF_FLOWS],
     ..CLOSED
 };

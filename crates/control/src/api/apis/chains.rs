@@ -36,11 +36,12 @@ pub async fn check(api: &Api, chains: Vec<PlacedChain<'_>>) -> Result<(), Proble
     })
 }
 
-/// The chains of a draft that are not as they were.
+/// The chains of a draft that are not as they were, and that can be checked before it is known where they will be
+/// published: each environment may have shared plugins of its own.
 pub fn of_draft<'d>(draft: &'d Draft, before: &Draft) -> Vec<PlacedChain<'d>> {
     let mut chains = Vec::new();
     let mut add = |place: String, steps: &'d [Value], known: Option<&[Value]>| {
-        if !steps.is_empty() && known != Some(steps) {
+        if !steps.is_empty() && known != Some(steps) && !steps.iter().any(is_shared) {
             chains.push((place, steps));
         }
     };
@@ -55,4 +56,9 @@ pub fn of_draft<'d>(draft: &'d Draft, before: &Draft) -> Vec<PlacedChain<'d>> {
         add(format!("operations.{id}.plugins"), &settings.plugins, known);
     }
     chains
+}
+
+/// Whether a step is a shared plugin, named by its id.
+fn is_shared(step: &Value) -> bool {
+    step.is_string() || step.get("use").is_some_and(Value::is_string)
 }

@@ -271,6 +271,31 @@ fn each_method_asks_the_provider_once() {
     }
 }
 
+/// A method that cannot find out whether a token is good is told, whatever the others found.
+#[test]
+fn a_token_may_be_good_if_one_method_cannot_tell() {
+    for (introspection, sub, expected) in [
+        (json!({"active": false}), "alice", "continue"),
+        (json!({"active": false}), "", "answered 401"),
+        (json!("invalid_client"), "", "plugin_failed 503"),
+        (json!({"active": false}), "down", "plugin_failed 503"),
+        (json!({"active": true, "sub": "alice"}), "down", "continue"),
+    ] {
+        let provider = FakeProvider::new();
+        *provider.introspection.borrow_mut() = introspection.clone();
+        *provider.userinfo_sub.borrow_mut() = sub.to_owned();
+        for methods in [
+            vec![Method::Introspection, Method::Userinfo],
+            vec![Method::Userinfo, Method::Introspection],
+        ] {
+            let filter = filter(|config| config.methods = methods.clone());
+            let mut opaque = call("GET /", &[("Authorization", "Bearer opaque")]);
+            let outcome = word(&provider.run(&filter, &mut opaque));
+            assert_eq!(outcome, expected, "{introspection} {methods:?}");
+        }
+    }
+}
+
 #[test]
 fn a_token_in_a_body_is_found() {
     let provider = FakeProvider::new();
@@ -386,7 +411,9 @@ fn opaque_tokens_are_explained_by_the_provider() {
         ),
         (json!({"active": true, "scope": "other"}), "answered 403"),
         (json!([]), "plugin_failed 503"),
-        (json!("refused"), "answered 401"),
+        (json!("invalid_request"), "answered 401"),
+        (json!("invalid_client"), "plugin_failed 503"),
+        (json!("unauthorized_client"), "plugin_failed 503"),
     ] {
         *provider.introspection.borrow_mut() = answer.clone();
         assert_eq!(run(&format!("t {answer}")), expected, "{answer}");

@@ -119,12 +119,23 @@ impl FakeProvider {
                 "expires_in": self.expires_in.get(),
                 "token_type": "Bearer",
             }),
-            "/me" if self.userinfo_sub.borrow().is_empty() => return None,
+            "/me" if matches!(&**self.userinfo_sub.borrow(), "" | "down") => {
+                return Some(SubrequestResponse {
+                    status: if self.userinfo_sub.borrow().is_empty() {
+                        401
+                    } else {
+                        500
+                    },
+                    ..SubrequestResponse::default()
+                });
+            }
             "/me" => json!({"sub": *self.userinfo_sub.borrow(), "email": "a@b"}),
             // Some providers refuse what is no token of theirs.
-            "/introspect" if *self.introspection.borrow() == json!("refused") => {
+            "/introspect" if self.introspection.borrow().is_string() => {
+                let error = self.introspection.borrow();
                 return Some(SubrequestResponse {
                     status: 400,
+                    body: json!({ "error": *error }).to_string().into_bytes(),
                     ..SubrequestResponse::default()
                 });
             }

@@ -2,11 +2,9 @@
 
 use super::*;
 use serde_json::{Value, json};
-use std::cell::RefCell;
-use std::collections::HashMap;
 use weir_dialect::Support;
 use weir_model::{DialectName, Model, PluginRef, Severity};
-use weir_plugin::BuildContext;
+use weir_plugin::EmptyContext;
 
 /// Configurations of plugins that have required fields.
 fn of_kong(name: &str) -> Value {
@@ -31,18 +29,8 @@ fn build(model: &Model) -> Vec<String> {
     let shared = model.plugins.iter().map(|it| (&it.name, &it.config));
     let mut faults = Vec::new();
     for (name, config) in shared.chain(inline) {
-        let context = BuildContext {
-            instance_id: name,
-            dialect: DialectName::NATIVE,
-            keys_may_repeat: false,
-            consumers_may_be_missing: false,
-            workspace: None,
-            credentials: &HashMap::new(),
-            consumers: &HashMap::new(),
-            indexes: &RefCell::default(),
-            destinations: &RefCell::default(),
-            credential_diagnostics: &RefCell::default(),
-        };
+        let empty = EmptyContext::default();
+        let context = empty.of(name, DialectName::NATIVE);
         match registry.get(name).map(|plugin| plugin.build(config, &context)) {
             Some(Ok(_)) => {}
             Some(Err(found)) => faults.push(format!("{name}: {found:?}")),

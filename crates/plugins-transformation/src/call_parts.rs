@@ -115,6 +115,9 @@ pub(crate) fn arguments(query: &[u8]) -> Map<String, Value> {
 /// The body's fields, if it is a form or JSON. An error: it says that it is JSON, and is not.
 pub(crate) fn body_fields(request: &Request) -> Result<Option<Value>, serde_json::Error> {
     let body = request.body.as_deref().unwrap_or_default();
+    if body.is_empty() {
+        return Ok(None);
+    }
     let content_type = request.headers.get(b"content-type").unwrap_or_default();
     let content_type = content_type.to_ascii_lowercase();
     if content_type.starts_with(b"application/json") {

@@ -85,13 +85,14 @@ impl SqliteAnalytics {
         })
     }
 
-    /// Removes a document, if `may_remove` says so of what is there, in one step.
+    /// Removes a document, if `may_remove` says so of what is there, in one step. `is_dry`: only says what would become of it.
     ///
     /// # Errors
     /// The engine failed.
     pub fn remove_document(
         &self,
         (kind, id): (&str, &str),
+        is_dry: bool,
         may_remove: impl FnOnce(&str) -> bool,
     ) -> Result<RemoveResult, StoreError> {
         let mut writer = self.writer();
@@ -99,6 +100,7 @@ impl SqliteAnalytics {
         match content(&transaction, kind, id)? {
             None => return Ok(RemoveResult::Missing),
             Some(there) if !may_remove(&there) => return Ok(RemoveResult::Changed),
+            Some(_) if is_dry => return Ok(RemoveResult::Removed),
             Some(_) => {}
         }
         transaction.execute("DELETE FROM document WHERE kind = ?1 AND id = ?2", (kind, id))?;

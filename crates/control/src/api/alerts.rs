@@ -7,6 +7,7 @@ use super::apis::{acknowledge_canary, alerts_of_canaries, publication_of_alert};
 use super::precondition::{Precondition, tag_of_content, with_tag};
 use super::problem::Problem;
 use super::shapes::List;
+use super::writing::tried;
 use super::{is_dry_run, statistics};
 use crate::access::{Action, Caller, Scope};
 use crate::analytics::AnalyticsStorage;
@@ -177,10 +178,16 @@ pub async fn remove(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     headers: HeaderMap,
-) -> Result<StatusCode, Problem> {
+) -> Result<Response, Problem> {
     if let Some(publication) = publication_of_alert(&id) {
+        let is_dry = is_dry_run(&headers);
+        // It is kept with the publication, and not with the analytics, as rules are.
+        if api.options.is_read_only && !is_dry {
+            return Err(Problem::read_only());
+        }
         return match acknowledge_canary(&api, &caller, &headers, publication).await? {
-            true => Ok(StatusCode::NO_CONTENT),
+            true if is_dry => Ok(tried(StatusCode::NO_CONTENT)),
+            true => Ok(StatusCode::NO_CONTENT.into_response()),
             false => Err(KIND.missing(&id)),
         };
     }

@@ -4,6 +4,7 @@
 //! **What it is not**: it knows nothing of what a document says. The check of that is done before.
 
 use super::analytics::{failed, wrong};
+use super::is_dry_run;
 use super::json_body;
 use super::precondition::{Precondition, tag_of_content, with_tag};
 use super::problem::Problem;
@@ -138,17 +139,19 @@ impl Kind {
         analytics: &Analytics,
         id: &str,
         headers: &HeaderMap,
-    ) -> Result<StatusCode, Problem> {
+    ) -> Result<Response, Problem> {
+        let is_dry = is_dry_run(headers);
         let (wanted, precondition) = (id.to_owned(), Precondition::of(headers));
         let removed = analytics.with(move |kept| {
             let may_remove = |there: &str| precondition.holds_tag(Some(&tag_of_stored::<T>(there)));
             let removed = kept
                 .documents
-                .remove_document((self.stored, &wanted), may_remove)?;
+                .remove_document((self.stored, &wanted), is_dry, may_remove)?;
             Ok((removed, precondition))
         });
         match removed.await.map_err(failed)? {
-            (RemoveResult::Removed, _) => Ok(StatusCode::NO_CONTENT),
+            (RemoveResult::Removed, _) if is_dry => Ok(tried(StatusCode::NO_CONTENT)),
+            (RemoveResult::Removed, _) => Ok(StatusCode::NO_CONTENT.into_response()),
             (RemoveResult::Missing, _) => Err(self.missing(id)),
             (RemoveResult::Changed, precondition) => {
                 Err(precondition.refusal_of(&format!("the {} '{id}'", self.name), true))

@@ -209,7 +209,7 @@ pub async fn remove(
     State(api): State<Arc<Api>>,
     Path(id): Path<String>,
     headers: HeaderMap,
-) -> Result<StatusCode, Problem> {
+) -> Result<Response, Problem> {
     if is_given(&id) {
         return Err(unchangeable(&id));
     }

@@ -233,10 +233,12 @@ pub async fn remove(
     State(api): State<Arc<Api>>,
     Path(id): Path<String>,
     headers: HeaderMap,
-) -> Result<StatusCode, Problem> {
+) -> Result<Response, Problem> {
     let analytics = api.analytics()?;
     let removed = KIND.remove::<ScheduledReport>(analytics, &id, &headers).await?;
-    analytics.forget_report(&id, SystemTime::now()).await;
+    if !is_dry_run(&headers) {
+        analytics.forget_report(&id, SystemTime::now()).await;
+    }
     Ok(removed)
 }
 

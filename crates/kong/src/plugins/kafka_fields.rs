@@ -243,6 +243,7 @@ impl Producer {
 
     /// The plugin that sends calls to this topic as records with these parts.
     pub fn upstream(&self, target: KafkaTarget, parts: &Parts) -> kafka_upstream::Config {
+        let limit = self.producer_request_limits_bytes_per_request;
         kafka_upstream::Config {
             kafka: target,
             method: parts.forward_method,
@@ -250,7 +251,7 @@ impl Producer {
             headers: parts.forward_headers,
             body: parts.forward_body,
             wait: !self.producer_async,
-            max_body_bytes: self.producer_request_limits_bytes_per_request,
+            max_record_bytes: limit.min(kafka_upstream::MAX_RECORD_BYTES),
             max_entries: self.producer_request_limits_messages_per_request.max(1),
             delay_ms: self.producer_async_flush_timeout,
             max_pending: self.producer_async_buffering_limits_messages_in_memory,

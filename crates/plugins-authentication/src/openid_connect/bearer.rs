@@ -1,28 +1,17 @@
-//! Calls that bring a token: a signed one, an opaque one that the provider explains, or credentials for one.
+//! Calls that bring a token: where it is, and whether a signed one is good. Opaque ones are explained by the provider
+//! (`opaque_token`).
 
 use super::call_tokens::CallTokens;
-use super::client;
 use super::config::{ClientAuth, Method, TokenSource};
 use super::engine::Engine;
-use super::provider::{Provider, Step, TokenSet};
-use super::token_description::{TokenDescription, TokenTimes};
+use super::provider::{Provider, Step};
+use super::token_description::TokenTimes;
 use crate::body_fields::{Field, Form};
 use crate::jose::{Jws, JwsError, KeySet};
-use crate::shared_fetch::SharedKey;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
-use weir_flow::expiring::Lifetime;
 use weir_plugin::{Exchange, Request};
-use weir_plugins_shared::http_request::{HttpRequest, HttpServer};
-
-/// Tokens of other grants are renewed so long before they expire.
-const EARLY_S: u64 = 5;
-
-/// The claim that every answer of a userinfo endpoint has (OpenID Connect Core, 5.3.2).
-const SUBJECT: &str = "sub";
 
 /// An error of RFC 6750 (3.1), or [`UNAVAILABLE`], and words for it.
 pub(super) type TokenFault = (&'static str, &'static str);
@@ -39,6 +28,13 @@ pub(super) enum BearerToken {
     Token(Arc<str>),
     /// The header cannot be read.
     Malformed,
+}
+
+/// Why a signature is not accepted.
+enum SignatureFault {
+    /// The provider's keys cannot be had.
+    NoKeys,
+    Jws(JwsError),
 }
 
 impl Engine {
@@ -103,16 +99,21 @@ impl Engine {
         };
         match self.verify(exchange, provider.as_deref(), &jws)? {
             Ok(()) => {}
-            Err(JwsError::UnknownKey) => {
+            Err(SignatureFault::NoKeys) => {
+                return Ok(Some(Err((UNAVAILABLE, "the provider's keys are not available"))));
+            }
+            Err(SignatureFault::Jws(JwsError::UnknownKey)) => {
                 return Ok(Some(Err(("invalid_token", "the token's key is not known"))));
             }
-            Err(JwsError::Algorithm) => {
+            Err(SignatureFault::Jws(JwsError::Algorithm)) => {
                 return Ok(Some(Err((
                     "invalid_token",
                     "the token's algorithm is not accepted",
                 ))));
             }
-            Err(_) => return Ok(Some(Err(("invalid_token", "the token's signature is not good")))),
+            Err(SignatureFault::Jws(_)) => {
+                return Ok(Some(Err(("invalid_token", "the token's signature is not good"))));
+            }
         }
         let Ok(claims) = jws.claims() else {
             return Ok(Some(Err(("invalid_token", "invalid jwt"))));
@@ -152,27 +153,33 @@ impl Engine {
     }
 
     /// Checks a signature by the configured key or the provider's. An unknown key fetches the provider's again.
-    pub(super) fn verify(
+    fn verify(
         &self,
         exchange: &mut Exchange,
         provider: Option<&Provider>,
         jws: &Jws<'_>,
-    ) -> Step<Result<(), JwsError>> {
+    ) -> Step<Result<(), SignatureFault>> {
         if let Some(keys) = self.own_key() {
-            return Ok(jws.verify(keys));
+            return Ok(jws.verify(keys).map_err(SignatureFault::Jws));
         }
-        let Some(provider) = provider else {
-            return Ok(Err(JwsError::UnknownKey));
+        let keys = match provider {
+            Some(provider) => self
+                .directory
+                .keys(provider, exchange, false)?
+                .zip(Some(provider)),
+            None => None,
         };
-        let Some(keys) = self.directory.keys(provider, exchange, false)? else {
-            return Ok(Err(JwsError::UnknownKey));
+        let Some((keys, provider)) = keys else {
+            return Ok(Err(SignatureFault::NoKeys));
         };
-        match jws.verify(&keys) {
-            Err(JwsError::UnknownKey) => {}
-            verified => return Ok(verified),
-        }
-        let renewed = self.directory.keys(provider, exchange, true)?;
-        Ok(renewed.map_or(Err(JwsError::UnknownKey), |keys| jws.verify(&keys)))
+        let verified = match jws.verify(&keys) {
+            Err(JwsError::UnknownKey) => {
+                let renewed = self.directory.keys(provider, exchange, true)?;
+                renewed.map_or(Err(JwsError::UnknownKey), |keys| jws.verify(&keys))
+            }
+            verified => verified,
+        };
+        Ok(verified.map_err(SignatureFault::Jws))
     }
 
     /// Whether a token is good now.
@@ -216,254 +223,6 @@ impl Engine {
             false => Ok(()),
         }
     }
-
-    /// Asks the provider about a token (RFC 7662). Its answer is used for all calls with the same token.
-    pub(super) fn introspect(&self, exchange: &mut Exchange, token: &Arc<str>) -> Step<TokenResult> {
-        let endpoint = match &self.config.introspection_endpoint {
-            Some(endpoint) => Some(Cow::Borrowed(endpoint.as_str())),
-            None => {
-                let provider = self.directory.provider(exchange)?;
-                provider.and_then(|it| it.introspection_endpoint.clone().map(Cow::Owned))
-            }
-        };
-        let Some(endpoint) = endpoint else {
-            return Ok(Err((UNAVAILABLE, "introspection is not available")));
-        };
-        let longest_s = self.config.introspection_seconds;
-        let parts = [
-            endpoint.as_bytes(),
-            token.as_bytes(),
-            &longest_s.to_be_bytes(),
-            // Who asks may decide what the answer says.
-            self.config
-                .introspection_authorization
-                .as_deref()
-                .unwrap_or_default()
-                .as_bytes(),
-        ];
-        let key = self.key("introspection", &parts);
-        let found = self.fetched(
-            exchange,
-            &self.caches.answers,
-            &key,
-            |exchange| {
-                let headers: Vec<(String, String)> = self
-                    .config
-                    .introspection_headers
-                    .iter()
-                    .filter_map(|name| {
-                        let value = exchange.request.headers.get(name.as_bytes())?;
-                        Some((name.clone(), String::from_utf8(value.to_vec()).ok()?))
-                    })
-                    .collect();
-                let headers: Vec<(&str, &str)> = headers
-                    .iter()
-                    .map(|(name, value)| (name.as_str(), value.as_str()))
-                    .collect();
-                let mut headers = headers;
-                let mut arguments = vec![("token", &**token)];
-                let hint = self.config.introspection_hint.as_str();
-                arguments.extend(Some(("token_type_hint", hint)).filter(|_| !hint.is_empty()));
-                match &self.config.introspection_authorization {
-                    // It says who asks: nothing else does.
-                    Some(value) => {
-                        headers.push(("Authorization", value));
-                        client::post_form(&endpoint, arguments, headers, &self.directory.rules)
-                    }
-                    None => {
-                        let auth = self.config.introspection_auth.unwrap_or(self.config.client_auth);
-                        self.post(exchange, &endpoint, auth, &arguments, &headers)
-                    }
-                }
-            },
-            |exchange| {
-                let answer = exchange.subrequest_response.take()??;
-                let claims: Map<String, Value> = match answer.status {
-                    200 => serde_json::from_slice(&answer.body).ok()?,
-                    // Some answer so to what is no token of theirs, instead of calling it inactive (RFC 7662, 2.2).
-                    400 if !refuses_client(&answer.body) => {
-                        Map::from_iter([("active".to_owned(), Value::Bool(false))])
-                    }
-                    _ => return None,
-                };
-                claims.get("active")?.as_bool()?;
-                let now_s = exchange.unix_ms() / 1_000;
-                let until_s = claims.get("exp").and_then(Value::as_f64).map(|at| at as u64);
-                let left_s = until_s.map(|at| at.saturating_sub(now_s));
-                let seconds = match (longest_s, left_s) {
-                    (0, left) => left.unwrap_or(0),
-                    (longest, left) => left.map_or(longest, |left| left.min(longest)),
-                };
-                // Even what is not kept serves the calls that wait for it.
-                let lifetime = Lifetime::fresh((seconds * 1_000).max(1));
-                Some((TokenDescription::new(claims), answer.body.len() * 3, lifetime))
-            },
-        );
-        let Some(described) = found? else {
-            return Ok(Err((UNAVAILABLE, "introspection is not available")));
-        };
-        let now_s = exchange.unix_ms() / 1_000;
-        if !described.is_active {
-            return Ok(Err(("invalid_token", "the token is not active")));
-        }
-        let leeway = self.config.leeway_seconds;
-        if let Err(words) = described.times.and_then(|times| times.check(leeway, now_s)) {
-            return Ok(Err(("invalid_token", words)));
-        }
-        Ok(Ok(CallTokens {
-            access_token: Some(Arc::clone(token)),
-            introspection: Some(Arc::clone(&described.claims)),
-            ..CallTokens::default()
-        }))
-    }
-
-    /// Asks the userinfo endpoint with a token.
-    pub(super) fn by_userinfo(&self, exchange: &mut Exchange, token: &Arc<str>) -> Step<TokenResult> {
-        let provider = self.directory.provider(exchange)?;
-        let server = provider.and_then(|it| HttpServer::parse(it.userinfo_endpoint.as_deref()?));
-        let Some(server) = server else {
-            return Ok(Err((UNAVAILABLE, "the userinfo endpoint is not available")));
-        };
-        let seconds = self.config.introspection_seconds;
-        let parts = [
-            server.authority.as_bytes(),
-            server.target.as_bytes(),
-            token.as_bytes(),
-            &seconds.to_be_bytes(),
-        ];
-        let key = self.key("userinfo", &parts);
-        let found = self.fetched(
-            exchange,
-            &self.caches.answers,
-            &key,
-            |_| {
-                let authorization = format!("Bearer {token}");
-                let headers = [("Authorization", authorization.as_str())];
-                let request = HttpRequest {
-                    headers: &headers,
-                    ..HttpRequest::GET
-                };
-                Some(server.request(request, &self.directory.rules))
-            },
-            |exchange| {
-                let answer = exchange.subrequest_response.take()??;
-                let claims: Map<String, Value> = match answer.status {
-                    200 => serde_json::from_slice(&answer.body).ok()?,
-                    400 | 401 | 403 => Map::new(),
-                    _ => return None,
-                };
-                if answer.status == 200 {
-                    claims.get(SUBJECT)?.as_str()?;
-                }
-                let lifetime = Lifetime::fresh((seconds * 1_000).max(1));
-                Some((TokenDescription::new(claims), answer.body.len() * 3, lifetime))
-            },
-        );
-        let Some(described) = found? else {
-            return Ok(Err((UNAVAILABLE, "the userinfo endpoint is not available")));
-        };
-        if !described.claims.contains_key(SUBJECT) {
-            return Ok(Err((
-                "invalid_token",
-                "the userinfo endpoint does not accept the token",
-            )));
-        }
-        Ok(Ok(CallTokens {
-            access_token: Some(Arc::clone(token)),
-            userinfo: Some(Arc::clone(&described.claims)),
-            ..CallTokens::default()
-        }))
-    }
-
-    /// Exchanges `Authorization: Basic` for a token. `None`: the call has no such header.
-    pub(super) fn granted(&self, exchange: &mut Exchange, method: Method) -> Step<Option<TokenResult>> {
-        let Some((name, password)) = basic(exchange) else {
-            return Ok(None);
-        };
-        let provider = self.provider(exchange)?;
-        let Some(endpoint) = provider.token_endpoint.clone() else {
-            return Ok(Some(Err(("invalid_token", "the provider has no token endpoint"))));
-        };
-        let kind = if method == Method::Password {
-            "password"
-        } else {
-            "client_credentials"
-        };
-        let key = self.key(kind, &[&endpoint, &name, &password].map(|part| part.as_bytes()));
-        let scope = self.config.scopes.join(" ");
-        let found = self.fetched(
-            exchange,
-            &self.caches.tokens,
-            &key,
-            |exchange| {
-                let mut arguments = vec![("grant_type", kind), ("scope", scope.as_str())];
-                let more = &self.config.token_arguments;
-                arguments.extend(more.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-                if method == Method::Password {
-                    arguments.extend([("username", name.as_str()), ("password", password.as_str())]);
-                    self.post(exchange, &endpoint, self.config.client_auth, &arguments, &[])
-                } else {
-                    arguments.extend([("client_id", name.as_str()), ("client_secret", password.as_str())]);
-                    HttpServer::parse(&endpoint).map(|server| {
-                        let body = weir_plugins_shared::http_request::form(arguments);
-                        let request = HttpRequest {
-                            method: "POST",
-                            headers: &[("Content-Type", "application/x-www-form-urlencoded")],
-                            body: Some(body.as_bytes()),
-                            ..HttpRequest::GET
-                        };
-                        server.request(request, &self.directory.rules)
-                    })
-                }
-            },
-            |exchange| {
-                let now_s = exchange.unix_ms() / 1_000;
-                let tokens = client::tokens(exchange.subrequest_response.take()?, now_s).ok()?;
-                Some(kept(tokens, now_s))
-            },
-        );
-        let Some(tokens) = found? else {
-            return Ok(Some(Err(("invalid_token", "the provider has given no token"))));
-        };
-        let mut recognised = CallTokens {
-            access_token: Some(tokens.access_token.as_str().into()),
-            id_token: tokens.id_token.clone(),
-            scope: tokens.scope.clone(),
-            ..CallTokens::default()
-        };
-        recognised.read_access_token();
-        if recognised.access_claims.is_none() && method == Method::ClientCredentials {
-            // An opaque token says nothing; the provider has accepted this client.
-            let claims = Map::from_iter([("sub".to_owned(), Value::from(name))]);
-            recognised.access_claims = Some(Arc::new(claims.into()));
-        }
-        Ok(Some(Ok(recognised)))
-    }
-
-    /// What is asked of the provider with a secret, as a key that does not show it.
-    pub(super) fn key(&self, what: &str, parts: &[&[u8]]) -> SharedKey {
-        let mut key = self.client_key.clone();
-        key.add(what.as_bytes());
-        key.finish(parts)
-    }
-}
-
-/// How long tokens of a grant are used.
-fn kept(tokens: TokenSet, now_s: u64) -> (Arc<TokenSet>, usize, Lifetime) {
-    let until_s = tokens.expires_at_s.unwrap_or(now_s + 60);
-    let seconds = until_s.saturating_sub(now_s).saturating_sub(EARLY_S);
-    let bytes = tokens.access_token.len() + tokens.id_token.as_ref().map_or(0, String::len) + 200;
-    (Arc::new(tokens), bytes, Lifetime::fresh((seconds * 1_000).max(1)))
-}
-
-/// Whether an error of the introspection endpoint is about this client, and not about the token (RFC 6749, 5.2).
-fn refuses_client(body: &[u8]) -> bool {
-    #[derive(serde::Deserialize)]
-    struct Answer {
-        error: String,
-    }
-    let answer = serde_json::from_slice(body);
-    answer.is_ok_and(|Answer { error }| matches!(&*error, "invalid_client" | "unauthorized_client"))
 }
 
 /// The form of a body that may have fields.
@@ -476,17 +235,6 @@ fn token_in_body(request: &Request, name: &str) -> Option<Vec<u8>> {
         Field::One(token) => Some(token),
         Field::Absent | Field::Several => None,
     }
-}
-
-fn basic(exchange: &Exchange) -> Option<(String, String)> {
-    let value = exchange.request.headers.get(b"authorization")?;
-    let (scheme, rest) = value.split_at_checked(6)?;
-    if !scheme.eq_ignore_ascii_case(b"basic ") {
-        return None;
-    }
-    let pair = String::from_utf8(STANDARD.decode(rest.trim_ascii()).ok()?).ok()?;
-    let (name, password) = pair.split_once(':')?;
-    (!name.is_empty() && !password.is_empty()).then(|| (name.to_owned(), password.to_owned()))
 }
 
 /// Whether a client has to prove its identity with a secret. A public client does not.

@@ -147,6 +147,16 @@ pub(crate) fn post_form(
     Some(server.request(request, rules))
 }
 
+/// Whether an endpoint refuses the client, and not what it is asked about (RFC 6749, 5.2).
+pub(super) fn is_refused(answer: &SubrequestResponse) -> bool {
+    #[derive(Deserialize)]
+    struct Answer {
+        error: String,
+    }
+    let read = serde_json::from_slice(&answer.body);
+    read.is_ok_and(|Answer { error }| matches!(&*error, "invalid_client" | "unauthorized_client"))
+}
+
 /// Reads the answer of a token endpoint (RFC 6749, 5.1).
 pub(crate) fn tokens(answer: Option<SubrequestResponse>, now_s: u64) -> Result<TokenSet, NoToken> {
     let answer = answer.filter(|answer| answer.status == 200).ok_or(NoToken)?;

@@ -3,10 +3,11 @@
 
 use super::client::Client;
 use super::config::{ClientAuth, Config};
+use super::opaque_token::AnswerKeys;
 use super::provider::{Caches, Directory, Provider, Step, settled};
 use crate::jose::KeySet;
 use crate::session_cookie::Sessions;
-use crate::shared_fetch::{FetchRequest, KeyParts};
+use crate::shared_fetch::{FetchRequest, KeyParts, SharedKey};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_flow::expiring::{ExpiringMap, Lifetime};
@@ -26,6 +27,7 @@ pub(super) struct Engine {
     pub(super) caches: Arc<Caches>,
     /// What the keys of all that is asked begin with: the provider and the client.
     pub(super) client_key: KeyParts,
+    pub(super) answer_keys: AnswerKeys,
     pub(super) sessions: Option<Sessions>,
     /// The key of the configuration, instead of the provider's keys.
     pub(super) own_keys: Option<KeySet>,
@@ -108,6 +110,13 @@ impl Engine {
             None => Outcome::Suspend(Suspend::time(Duration::ZERO)),
         };
         settled(wanted.find(self, exchange, ask, read))
+    }
+
+    /// What is asked of the provider with a secret, as a key that does not show it.
+    pub(super) fn key(&self, what: &str, parts: &[&[u8]]) -> SharedKey {
+        let mut key = self.client_key.clone();
+        key.add(what.as_bytes());
+        key.finish(parts)
     }
 
     /// The provider's document, or an answer that says that it cannot be had.

@@ -25,7 +25,9 @@ pub(crate) mod client;
 mod config;
 mod engine;
 mod filter;
+mod grants;
 mod login;
+mod opaque_token;
 mod provider;
 mod session;
 mod token_description;
@@ -44,6 +46,7 @@ use crate::shared_marks::MarkRecords;
 use client::Client;
 use engine::{Engine, NAME};
 use filter::OpenIdFilter;
+use opaque_token::AnswerKeys;
 use provider::{Caches, Directory};
 use serde::Deserialize;
 use serde_json::Value;
@@ -134,9 +137,13 @@ impl Plugin for OpenIdConnect {
             || clients.is_some()
             || config.groups.is_some();
         let directory = Directory::new(server, config.http.rules(), &config, &self.caches);
+        let mut client_key = KeyParts::of(&[&config.discovery, &config.client_id, &directory.trust]);
+        client_key.add(format!("{:?}", config.client_auth).as_bytes());
+        client_key.add_if_there(config.client_secret.as_deref().map(str::as_bytes));
         Ok(Arc::new(OpenIdFilter {
             engine: Engine {
-                client_key: KeyParts::of(&[&config.discovery, &config.client_id, &directory.trust]),
+                answer_keys: AnswerKeys::new(&client_key, &config),
+                client_key,
                 directory,
                 client: client.expect("invariant: its absence has been reported"),
                 caches: Arc::clone(&self.caches),

@@ -75,7 +75,8 @@ pub(super) struct Caches {
     providers: Arc<ExpiringMap<Arc<Provider>>>,
     keys: Arc<ExpiringMap<Arc<KeySet>>>,
     pub(super) answers: Arc<ExpiringMap<Arc<TokenDescription>>>,
-    pub(super) tokens: Arc<ExpiringMap<Arc<TokenSet>>>,
+    /// `None`: the provider has refused the credentials.
+    pub(super) tokens: Arc<ExpiringMap<Option<Arc<TokenSet>>>>,
     pub(super) ended: Arc<SharedMarks>,
 }
 

@@ -102,10 +102,10 @@ impl Engine {
                 let now_s = exchange.unix_ms() / 1_000;
                 let tokens = client::tokens(exchange.subrequest_response.take()?, now_s).ok()?;
                 let bytes = tokens.access_token.len() * 3 + 500;
-                Some((Arc::new(tokens), bytes, Lifetime::fresh(RENEWED_MS)))
+                Some((Some(Arc::new(tokens)), bytes, Lifetime::fresh(RENEWED_MS)))
             },
         )?;
-        Ok(renewed.map(|renewed| TokenSet {
+        Ok(renewed.flatten().map(|renewed| TokenSet {
             access_token: renewed.access_token.clone(),
             // A provider may leave out what has not changed (RFC 6749, 6; OpenID Connect Core 1.0, 12.2).
             refresh_token: renewed

@@ -28,8 +28,8 @@ use weir_plugins_shared::kafka_target::KafkaTarget;
 const NAME: &str = "kafka-upstream";
 /// Bytes of the records that wait at most.
 const MAX_PENDING_BYTES: usize = 64 << 20;
-/// The most bytes of a body that can be sent.
-const MAX_BODY: usize = 16 << 20;
+/// The most bytes that a record can have.
+pub const MAX_RECORD_BYTES: usize = 16 << 20;
 
 /// Configuration of `kafka-upstream`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -48,8 +48,9 @@ pub struct Config {
     pub body: bool,
     /// Whether calls wait until brokers have their records.
     pub wait: bool,
-    /// The most bytes of a call's body; calls with a larger one are refused with 413.
-    pub max_body_bytes: usize,
+    /// The most bytes of a record; calls with a larger one are refused with 413. Brokers take about 1 MB, unless they are
+    /// told otherwise. A body that is a form or JSON counts twice, because `body_args` has it too.
+    pub max_record_bytes: usize,
     /// Records that are sent together at most.
     pub max_entries: usize,
     /// Milliseconds that a record waits for further ones; calls that wait do not wait for others.
@@ -71,7 +72,7 @@ impl Default for Config {
             headers: false,
             body: true,
             wait: true,
-            max_body_bytes: 512 << 10,
+            max_record_bytes: 1_000_000,
             max_entries: 200,
             delay_ms: 1_000,
             max_pending: 50_000,
@@ -97,8 +98,8 @@ impl Plugin for KafkaUpstream {
     fn build(&self, config: &Value, _: &BuildContext<'_>) -> Result<Arc<dyn Filter>, Vec<Diagnostic>> {
         let mut config: Config = parse_config(config)?;
         let mut faults = ConfigErrors::default();
-        if config.max_body_bytes > MAX_BODY {
-            faults.add("max_body_bytes", format!("expected at most {MAX_BODY}"));
+        if config.max_record_bytes > MAX_RECORD_BYTES {
+            faults.add("max_record_bytes", format!("expected at most {MAX_RECORD_BYTES}"));
         }
         if ![config.method, config.uri, config.headers, config.body].contains(&true) {
             faults.add("body", "expected at least one of method, uri, headers and body");
@@ -144,7 +145,7 @@ impl Plugin for KafkaUpstream {
                 base64_body: true,
             },
             wait: config.wait.then_some(timeout.saturating_mul(2)),
-            max_body_bytes: config.max_body_bytes,
+            max_record_bytes: config.max_record_bytes,
         }))
     }
 }
@@ -155,42 +156,46 @@ struct RecordFilter {
     parts: CallParts,
     /// How long calls wait for their records to be taken; `None`: not at all.
     wait: Option<Duration>,
-    max_body_bytes: usize,
+    max_record_bytes: usize,
 }
 
 impl RecordFilter {
-    /// The entry of a call whose body has these fields, and what becomes of it.
-    fn entry(&self, exchange: &Exchange, fields: Option<Value>) -> (LogEntry, LogDelivery) {
-        let (receipt, delivery) = log_receipt();
-        let entry = LogEntry {
-            target: Arc::clone(&self.target),
-            bytes: Value::Object(self.parts.of(&exchange.request, fields, ""))
-                .to_string()
-                .into_bytes(),
-            origin: None,
-            receipt: Some(receipt),
+    /// Sends the record of a call whose body has these fields.
+    fn send(&self, exchange: &mut Exchange, fields: Option<Value>) -> Outcome {
+        let record = Value::Object(self.parts.of(&exchange.request, fields, "")).to_string();
+        if record.len() > self.max_record_bytes {
+            return refused(413);
+        }
+        let (receipt, delivery) = self.wait.map(|_| log_receipt()).unzip();
+        let sent = PendingRecord {
+            delivery,
+            waited: false,
         };
-        (entry, delivery)
+        exchange.filter_state.put(self, sent);
+        Outcome::Publish(Box::new(LogEntry {
+            target: Arc::clone(&self.target),
+            bytes: record.into_bytes(),
+            origin: None,
+            receipt,
+        }))
     }
 
     /// What becomes of a call whose record is on its way.
-    fn sent(&self, exchange: &mut Exchange, delivery: LogDelivery, waited: bool) -> Outcome {
-        match (delivery.is_taken(), self.wait) {
-            (Some(false), _) => failed("the brokers do not take the record", 502),
-            (Some(true), _) | (None, None) => {
-                let body = r#"{"message":"message sent"}"#;
-                Outcome::Reply(Box::new(Reply::new(200, "application/json; charset=utf-8", body)))
-            }
-            (None, Some(_)) if waited => failed("the brokers do not answer", 504),
-            (None, Some(most)) => {
+    fn sent(&self, exchange: &mut Exchange, record: PendingRecord) -> Outcome {
+        let (Some(delivery), Some(most)) = (record.delivery, self.wait) else {
+            return taken();
+        };
+        match delivery.is_taken() {
+            Some(true) => taken(),
+            Some(false) => failed("the brokers do not take the record", 502),
+            None if record.waited => failed("the brokers do not answer", 504),
+            None => {
                 let known = delivery.known();
-                exchange.filter_state.put(
-                    self,
-                    PendingRecord {
-                        delivery,
-                        waited: true,
-                    },
-                );
+                let sent = PendingRecord {
+                    delivery: Some(delivery),
+                    waited: true,
+                };
+                exchange.filter_state.put(self, sent);
                 Outcome::Suspend(Suspend::event(known, most))
             }
         }
@@ -199,9 +204,20 @@ impl RecordFilter {
 
 /// A record that is on its way.
 struct PendingRecord {
-    delivery: LogDelivery,
+    /// What becomes of it, if the call waits for that.
+    delivery: Option<LogDelivery>,
     /// Whether the call has waited for it already.
     waited: bool,
+}
+
+fn taken() -> Outcome {
+    let body = r#"{"message":"message sent"}"#;
+    Outcome::Reply(Box::new(Reply::new(200, "application/json; charset=utf-8", body)))
+}
+
+fn refused(status: u16) -> Outcome {
+    let kind = RefusalKind::Answered { plugin: NAME };
+    Outcome::Refuse(Box::new(Refusal::with_status(kind, status)))
 }
 
 fn failed(reason: &'static str, status: u16) -> Outcome {
@@ -215,30 +231,26 @@ impl Filter for RecordFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if let Some(PendingRecord { delivery, waited }) = exchange.filter_state.take(self) {
-            return self.sent(exchange, delivery, waited);
+        if let Some(record) = exchange.filter_state.take(self) {
+            return self.sent(exchange, record);
         }
         let request = &exchange.request;
         if self.parts.body && request.body.is_none() && request.has_body {
+            if !exchange.filter_state.ask_for_body(self) {
+                return refused(413);
+            }
             return Outcome::NeedBody {
-                max_bytes: self.max_body_bytes,
+                max_bytes: self.max_record_bytes,
             };
         }
         let fields = match self.parts.body {
             true => body_fields(request),
             false => Ok(None),
         };
-        let Ok(fields) = fields else {
-            let kind = RefusalKind::Answered { plugin: NAME };
-            return Outcome::Refuse(Box::new(Refusal::with_status(kind, 400)));
-        };
-        let (entry, delivery) = self.entry(exchange, fields);
-        let sent = PendingRecord {
-            delivery,
-            waited: false,
-        };
-        exchange.filter_state.put(self, sent);
-        Outcome::Publish(Box::new(entry))
+        match fields {
+            Ok(fields) => self.send(exchange, fields),
+            Err(_) => refused(400),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use super::kind;
 use super::sender::Sender;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::io::ErrorKind;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -216,9 +217,13 @@ async fn deliver(
         let Err(error) = sender.send(sink_context, &message).await else {
             return Ok(());
         };
-        // What is forbidden stays so.
-        if retries >= batching.retries
-            || error.kind() == std::io::ErrorKind::PermissionDenied
+        // What is forbidden, or no good, stays so.
+        let is_final = matches!(
+            error.kind(),
+            ErrorKind::PermissionDenied | ErrorKind::InvalidInput
+        );
+        if is_final
+            || retries >= batching.retries
             || began.elapsed().saturating_add(wait) > batching.retry_for
             || sink_queue.is_ending.get()
         {

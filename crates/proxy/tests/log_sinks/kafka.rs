@@ -223,6 +223,22 @@ fn kafka_gets_records_at_their_leader() {
     assert_eq!(partitions, [0, 1]);
 }
 
+/// What a broker would refuse again is not sent again, and the connection goes on.
+#[test]
+fn a_record_that_is_too_large_is_sent_once() {
+    let broker = Broker::start(&[10]);
+    let gateway = gateway(&[json!({"kafka": broker.port, "retries": 100})]);
+    let mut client = Wire::connect(gateway.address);
+    call(&mut client, "/large");
+    eventually("the loss", || entries(&gateway, "kafka", "dropped") == 1);
+    call(&mut client, "/b");
+    assert_eq!(broker.next(), Seen::Metadata("calls".to_owned()));
+    let Seen::Records(_, values) = broker.next() else {
+        panic!("the record comes next, over the same connection");
+    };
+    assert_eq!(values, ["/b 200 true;"]);
+}
+
 #[test]
 fn a_broker_that_never_answers_costs_calls_nothing() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -129,6 +129,7 @@ fn files_without_a_store_are_not_changed_here() {
                 "{\"url\": \"http://h\"}",
             ),
             ("PUT", "/api/v1/dialects/apisix/apisix/admin/routes/1", "{}"),
+            ("DELETE", "/api/v1/alerts/canary:pets%2F1%2Fdefault", ""),
         ] {
             let answer = call(method, path).body(body).make().expect(409);
             assert_eq!(

@@ -274,16 +274,18 @@ fn each_method_asks_the_provider_once() {
 /// A method that cannot find out whether a token is good is told, whatever the others found.
 #[test]
 fn a_token_may_be_good_if_one_method_cannot_tell() {
-    for (introspection, sub, expected) in [
-        (json!({"active": false}), "alice", "continue"),
-        (json!({"active": false}), "", "answered 401"),
-        (json!("invalid_client"), "", "plugin_failed 503"),
-        (json!({"active": false}), "down", "plugin_failed 503"),
-        (json!({"active": true, "sub": "alice"}), "down", "continue"),
+    let (active, inactive) = (json!({"active": true, "sub": "alice"}), json!({"active": false}));
+    for (introspection, sub, broken, expected) in [
+        (inactive.clone(), "alice", "", "continue"),
+        (inactive.clone(), "", "", "answered 401"),
+        (json!("invalid_client"), "", "", "plugin_failed 503"),
+        (inactive, "", "/me", "plugin_failed 503"),
+        (active, "", "/me", "continue"),
     ] {
         let provider = FakeProvider::new();
         *provider.introspection.borrow_mut() = introspection.clone();
         *provider.userinfo_sub.borrow_mut() = sub.to_owned();
+        provider.broken.set(broken);
         for methods in [
             vec![Method::Introspection, Method::Userinfo],
             vec![Method::Userinfo, Method::Introspection],
@@ -294,6 +296,89 @@ fn a_token_may_be_good_if_one_method_cannot_tell() {
             assert_eq!(outcome, expected, "{introspection} {methods:?}");
         }
     }
+}
+
+/// A provider that is down, or refuses the gateway, says nothing about a caller.
+#[test]
+fn endpoints_that_fail_are_no_verdict() {
+    let refused = |status: u16, error: &'static str| Some((status, error));
+    for (method, broken, refusal, expected) in [
+        (Method::Bearer, "/keys", None, "plugin_failed 503"),
+        (Method::Userinfo, "/me", None, "plugin_failed 503"),
+        (Method::Introspection, "/introspect", None, "plugin_failed 503"),
+        (Method::Password, "/token", None, "plugin_failed 503"),
+        (Method::ClientCredentials, "/token", None, "plugin_failed 503"),
+        (
+            Method::Password,
+            "",
+            refused(400, "invalid_grant"),
+            "answered 401",
+        ),
+        (
+            Method::Password,
+            "",
+            refused(401, "invalid_client"),
+            "plugin_failed 503",
+        ),
+        (
+            Method::ClientCredentials,
+            "",
+            refused(401, "invalid_client"),
+            "answered 401",
+        ),
+        (
+            Method::ClientCredentials,
+            "",
+            refused(429, ""),
+            "plugin_failed 503",
+        ),
+    ] {
+        let provider = FakeProvider::new();
+        let filter = filter(|config| config.methods = vec![method]);
+        provider.broken.set(broken);
+        provider.refusal.set(refusal);
+        let authorization = match method {
+            Method::Password | Method::ClientCredentials => "Basic YWxpY2U6c2VjcmV0".to_owned(),
+            _ => format!("Bearer {}", provider.token(json!({}))),
+        };
+        let mut call = call("GET /", &[("Authorization", &authorization)]);
+        let outcome = word(&provider.run(&filter, &mut call));
+        assert_eq!(outcome, expected, "{method:?} {broken} {refusal:?}");
+    }
+}
+
+/// Instances that ask as others, or otherwise, do not use each other's answers.
+#[test]
+fn answers_belong_to_who_has_asked() {
+    let provider = FakeProvider::new();
+    let plugin = OpenIdConnect::default();
+    let instance = |change: &dyn Fn(&mut Config)| {
+        filter_of(&plugin, |config| {
+            config.methods = vec![Method::Introspection];
+            change(config);
+        })
+    };
+    let changes: [&dyn Fn(&mut Config); 6] = [
+        &|_| {},
+        &|config| config.introspection_authorization = Some("Basic YTpi".into()),
+        &|config| config.introspection_authorization = Some("Basic YTpj".into()),
+        &|config| config.introspection_hint = "refresh_token".into(),
+        &|config| config.client_secret = Some("another".into()),
+        &|config| config.introspection_headers = vec!["X-Tenant".into()],
+    ];
+    let call_of = |tenant: &str| call("GET /", &[("Authorization", "Bearer t"), ("X-Tenant", tenant)]);
+    for (index, change) in changes.into_iter().enumerate() {
+        for _ in 0..2 {
+            assert_eq!(
+                word(&provider.run(&instance(change), &mut call_of("a"))),
+                "continue"
+            );
+            assert_eq!(provider.count("/introspect"), index + 1);
+        }
+    }
+    let forwarding = instance(changes[5]);
+    assert_eq!(word(&provider.run(&forwarding, &mut call_of("b"))), "continue");
+    assert_eq!(provider.count("/introspect"), changes.len() + 1);
 }
 
 #[test]

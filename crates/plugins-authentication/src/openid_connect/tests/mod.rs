@@ -25,6 +25,10 @@ struct FakeProvider {
     jwk: Value,
     pem: String,
     is_up: Cell<bool>,
+    /// A path that answers 500.
+    broken: Cell<&'static str>,
+    /// The status of the token endpoint, and its error.
+    refusal: Cell<Option<(u16, &'static str)>>,
     asked: RefCell<Vec<String>>,
     /// Changes the claims of identity tokens.
     claims: RefCell<Map<String, Value>>,
@@ -59,6 +63,8 @@ impl FakeProvider {
             jwk,
             pem,
             is_up: Cell::new(true),
+            broken: Cell::default(),
+            refusal: Cell::default(),
             asked: RefCell::default(),
             claims: RefCell::default(),
             nonce: RefCell::default(),
@@ -100,6 +106,19 @@ impl FakeProvider {
         if !self.is_up.get() {
             return None;
         }
+        let failed = |status: u16, error: &str| {
+            Some(SubrequestResponse {
+                status,
+                body: json!({ "error": error }).to_string().into_bytes(),
+                ..SubrequestResponse::default()
+            })
+        };
+        if path == self.broken.get() {
+            return failed(500, "server_error");
+        }
+        if let ("/token", Some((status, error))) = (path.as_str(), self.refusal.get()) {
+            return failed(status, error);
+        }
         let body = match path.as_str() {
             "/.well-known/openid-configuration" => json!({
                 "issuer": ISSUER,
@@ -119,25 +138,11 @@ impl FakeProvider {
                 "expires_in": self.expires_in.get(),
                 "token_type": "Bearer",
             }),
-            "/me" if matches!(&**self.userinfo_sub.borrow(), "" | "down") => {
-                return Some(SubrequestResponse {
-                    status: if self.userinfo_sub.borrow().is_empty() {
-                        401
-                    } else {
-                        500
-                    },
-                    ..SubrequestResponse::default()
-                });
-            }
+            "/me" if self.userinfo_sub.borrow().is_empty() => return failed(401, "invalid_token"),
             "/me" => json!({"sub": *self.userinfo_sub.borrow(), "email": "a@b"}),
             // Some providers refuse what is no token of theirs.
             "/introspect" if self.introspection.borrow().is_string() => {
-                let error = self.introspection.borrow();
-                return Some(SubrequestResponse {
-                    status: 400,
-                    body: json!({ "error": *error }).to_string().into_bytes(),
-                    ..SubrequestResponse::default()
-                });
+                return failed(400, self.introspection.borrow().as_str().unwrap_or_default());
             }
             "/introspect" => self.introspection.borrow().clone(),
             _ => return None,
@@ -177,8 +182,13 @@ fn config(change: impl FnOnce(&mut Config)) -> Config {
 }
 
 fn filter(change: impl FnOnce(&mut Config)) -> Arc<dyn Filter> {
+    filter_of(&OpenIdConnect::default(), change)
+}
+
+/// An instance of a plugin, which shares its caches.
+fn filter_of(plugin: &OpenIdConnect, change: impl FnOnce(&mut Config)) -> Arc<dyn Filter> {
     let config = serde_json::to_value(config(change)).expect("JSON");
-    build(&OpenIdConnect::default(), &config).expect("valid")
+    build(plugin, &config).expect("valid")
 }
 
 fn call(line: &str, headers: &[(&str, &str)]) -> Exchange {

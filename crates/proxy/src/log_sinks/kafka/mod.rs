@@ -47,6 +47,8 @@ struct BrokerConnection {
 enum SendError {
     /// With fresh knowledge it may be.
     Stale(io::Error),
+    /// The broker refuses it.
+    Refused(io::Error),
     For(io::Error),
 }
 
@@ -79,9 +81,11 @@ impl Producer {
                 self.topology = None;
                 match self.try_once(sink_context, topic, &batch).await {
                     Ok(()) => Ok(()),
+                    Err(SendError::Refused(error)) => Err(error),
                     Err(SendError::Stale(error) | SendError::For(error)) => Err(self.give_up(error)),
                 }
             }
+            Err(SendError::Refused(error)) => Err(error),
             Err(SendError::For(error)) => Err(self.give_up(error)),
             Ok(()) => Ok(()),
         }
@@ -134,7 +138,7 @@ impl Producer {
                 code @ (3 | 5 | 6) => return Err(SendError::Stale(wire::refused("a message", code))),
                 code => {
                     self.keep(leader, connection);
-                    return Err(SendError::For(wire::refused("a message", code)));
+                    return Err(SendError::Refused(wire::refused("a message", code)));
                 }
             }
         }

@@ -145,14 +145,15 @@ pub fn broken(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }
 
-/// That a broker has refused something, by its number in Kafka's list of errors.
+/// That a broker has refused something, by its number in Kafka's list of errors. `InvalidInput` and `PermissionDenied`: it
+/// would refuse it again.
 pub fn refused(what: &str, code: i16) -> io::Error {
     let meaning = match code {
         2 => " (the message is corrupt)",
         3 => " (the topic or the partition is unknown)",
         5 | 6 => " (the broker does not lead the partition)",
         7 => " (it took too long)",
-        10 => " (the message is too large)",
+        10 | 18 => " (the message is too large)",
         19 | 20 => " (too few replicas)",
         29..=31 => " (it is not allowed)",
         33 => " (the mechanism is not supported)",
@@ -160,7 +161,12 @@ pub fn refused(what: &str, code: i16) -> io::Error {
         58 => " (the user is not known)",
         _ => "",
     };
-    io::Error::other(format!("{what} was refused with error {code}{meaning}"))
+    let kind = match code {
+        10 | 18 | 87 => io::ErrorKind::InvalidInput,
+        29..=31 | 58 => io::ErrorKind::PermissionDenied,
+        _ => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, format!("{what} was refused with error {code}{meaning}"))
 }
 
 /// The place of a topic: brokers by their number, and the leaders of its partitions.

@@ -335,7 +335,7 @@ impl KeepAliveConnection {
 /// # Errors
 /// If it is no URL that can be called. The part before an `@` is a secret that is never sent: it would only leak.
 pub(crate) fn host_of(url: &str) -> Result<String, HttpError> {
-    let url: Uri = url.parse().map_err(|_| HttpError::Call("not a URL".to_owned()))?;
+    let url = url.parse::<Uri>().unwrap_or_default();
     match (url.scheme_str(), url.authority()) {
         (Some("http" | "https"), Some(authority)) if authority.as_str().contains('@') => Err(
             HttpError::Call("expected a URL without user and password".to_owned()),
@@ -345,6 +345,14 @@ pub(crate) fn host_of(url: &str) -> Result<String, HttpError> {
             "expected a URL http://HOST:PORT/ or https://HOST/".to_owned(),
         )),
     }
+}
+
+/// Checks the address of a server that is to be called later.
+///
+/// # Errors
+/// If it cannot be called: what was expected.
+pub fn check_url(url: &str) -> Result<(), String> {
+    host_of(url).map(|_| ()).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -369,7 +377,14 @@ mod tests {
                 "ftp://jack:secret@h/",
                 Err("expected a URL http://HOST:PORT/ or https://HOST/"),
             ),
-            ("http://jack:sec ret@h/", Err("not a URL")),
+            (
+                "http://jack:sec ret@h/",
+                Err("expected a URL http://HOST:PORT/ or https://HOST/"),
+            ),
+            (
+                "127.0.0.1:8002",
+                Err("expected a URL http://HOST:PORT/ or https://HOST/"),
+            ),
         ] {
             let host = host_of(url).map_err(|error| error.to_string());
             assert_eq!(host.as_deref().map_err(String::as_str), expected, "{url}");

@@ -43,6 +43,20 @@ pub async fn hold(
     Ok(held.is_some_and(|it| it.by == holder))
 }
 
+/// Gives back all leases of a holder, so that another one need not wait for their end.
+///
+/// # Errors
+/// The store cannot be read or written.
+pub async fn release(
+    store: &OperationalStore,
+    holder: &str,
+    now: SystemTime,
+) -> Result<(), OperationalError> {
+    let mut held: Vec<OperationalEntry<LeaseRecord>> = store.list(PREFIX, now).await?;
+    held.retain(|it| it.value.by == holder);
+    store.remove(held.into_iter().map(|it| it.key), now).await
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,5 +79,19 @@ mod tests {
             let held = hold(&store, "job", (holder, life), now).await.expect("a store");
             assert_eq!(held, expected, "{holder} at {at}");
         }
+    }
+
+    #[tokio::test]
+    async fn what_is_given_back_is_free_at_once() {
+        let store = OperationalStore::in_memory();
+        let (life, now) = (Duration::from_secs(60), UNIX_EPOCH + Duration::from_secs(1_000));
+        let held = async |name, holder| hold(&store, name, (holder, life), now).await.expect("a store");
+        for name in ["job", "another"] {
+            assert!(held(name, "one").await);
+        }
+        assert!(held("third", "two").await);
+        release(&store, "one", now).await.expect("a store");
+        assert!(held("job", "two").await && held("another", "three").await);
+        assert!(!held("third", "one").await, "that of another one stays");
     }
 }

@@ -49,6 +49,34 @@ pub struct DialectSettings {
     pub consumers_may_be_missing: bool,
 }
 
+impl DialectSettings {
+    /// Adds what other settings of the dialect say beyond these, as when a file of Weir's own sets `real_ip` for the routes of
+    /// another dialect's file.
+    pub(crate) fn add(&mut self, other: Self) {
+        let Self {
+            dialect: _,
+            real_ip,
+            answer_expect,
+            forwarded_from,
+            plain_header_names,
+            strips_path_parameters,
+            graphql_max_bytes,
+            charset,
+            keys_may_repeat,
+            consumers_may_be_missing,
+        } = other;
+        self.real_ip = self.real_ip.take().or(real_ip);
+        self.forwarded_from = self.forwarded_from.take().or(forwarded_from);
+        self.graphql_max_bytes = self.graphql_max_bytes.or(graphql_max_bytes);
+        self.charset = self.charset.take().or(charset);
+        self.answer_expect |= answer_expect;
+        self.plain_header_names |= plain_header_names;
+        self.strips_path_parameters |= strips_path_parameters;
+        self.keys_may_repeat |= keys_may_repeat;
+        self.consumers_may_be_missing |= consumers_may_be_missing;
+    }
+}
+
 /// A request header with the client's address, and the peers that are trusted to set it (as NGINX's `real_ip_header`
 /// and `set_real_ip_from`). It is read before routes are matched; a value that is not an address changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -86,6 +114,32 @@ impl DefaultCharset {
         Self {
             name: name.to_owned(),
             media_types: TEXTS.map(str::to_owned).to_vec(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Model;
+    use serde_json::json;
+
+    #[test]
+    fn settings_of_one_dialect_add_up_and_the_first_counts() {
+        let model = |settings: serde_json::Value| -> Model {
+            serde_json::from_value(json!({ "weir": 1, "dialect_settings": settings })).expect("a model")
+        };
+        let real_ip = |header: &str| json!({"header": header, "trusted": ["10.0.0.0/8"]});
+        let own = json!({"dialect": "kong", "answer_expect": true, "charset": {"name": "UTF-8", "media_types": []}});
+        let ours = json!({"dialect": "kong", "real_ip": real_ip("X-A"), "charset": {"name": "b", "media_types": []}});
+        for (first, second, charset) in [(&own, &ours, "UTF-8"), (&ours, &own, "b")] {
+            let mut merged = model(json!([first]));
+            let native = json!({"dialect": "native", "real_ip": real_ip("X-B")});
+            merged.merge(model(json!([second, native])));
+            let kong = &merged.dialect_settings[0];
+            assert_eq!(kong.real_ip.as_ref().map(|it| it.header.as_str()), Some("X-A"));
+            assert_eq!(kong.charset.as_ref().map(|it| it.name.as_str()), Some(charset));
+            assert!(kong.answer_expect && !kong.keys_may_repeat);
+            assert_eq!(merged.dialect_settings.len(), 2);
         }
     }
 }

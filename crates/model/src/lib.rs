@@ -148,12 +148,13 @@ impl Model {
         self.acme.extend(other.acme);
         self.tls_challenges.extend(other.tls_challenges);
         for table in other.dialect_settings {
-            if !self
+            match self
                 .dialect_settings
-                .iter()
-                .any(|known| known.dialect == table.dialect)
+                .iter_mut()
+                .find(|it| it.dialect == table.dialect)
             {
-                self.dialect_settings.push(table);
+                Some(known) => known.add(table),
+                None => self.dialect_settings.push(table),
             }
         }
     }

@@ -207,7 +207,7 @@ impl RequestContext<'_> {
             duration_us: u64::try_from(total.as_micros()).unwrap_or(u64::MAX),
             upstream: self.exchange.upstream,
             upstream_us: self.report.upstream_time.map(|it| it.as_micros() as u64),
-            upstream_status: self.report.answered.or(self.report.tries.last().copied()),
+            upstream_status: self.report.answered,
             route: facts.map(|it| it.name.as_str()),
             service: facts.map(|it| it.service.as_str()),
             consumer: consumer.map(|it| it.username.as_deref().unwrap_or(&it.id)),

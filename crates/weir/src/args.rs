@@ -158,22 +158,23 @@ pub struct RunArgs {
     pub config: Vec<PathBuf>,
     /// Address of the proxy. Repeat the flag for several; in the variable, separate them with commas. Port 0 selects a
     /// free port, which the `ready` line names [default: 0.0.0.0:8000 if no address is given].
-    #[arg(long, value_name = "ADDR", env = "WEIR_LISTEN", value_delimiter = ',')]
+    #[arg(long, value_name = "ADDR", env = "WEIR_LISTEN", value_delimiter = ',', value_parser = address)]
     pub listen: Vec<SocketAddr>,
     /// Address of the proxy for TLS; several as with --listen [default: 0.0.0.0:8443 if no address is given].
-    #[arg(long, value_name = "ADDR", env = "WEIR_LISTEN_TLS", value_delimiter = ',')]
+    #[arg(long, value_name = "ADDR", env = "WEIR_LISTEN_TLS", value_delimiter = ',', value_parser = address)]
     pub listen_tls: Vec<SocketAddr>,
     /// Whether and how HTTP/3 is served.
     #[command(flatten)]
     pub http3: Http3Args,
     /// Number of workers. Each is a thread with its own listeners and connections [default: one for each core].
-    #[arg(long, value_name = "N", env = "WEIR_WORKERS")]
+    #[arg(long, value_name = "N", env = "WEIR_WORKERS", value_parser = at_least_one)]
     pub workers: Option<NonZeroUsize>,
     /// Address of /status, /status/ready and /metrics.
     #[arg(
         long,
         value_name = "ADDR",
         env = "WEIR_STATUS",
+        value_parser = address,
         default_value = "127.0.0.1:8007"
     )]
     pub status: SocketAddr,
@@ -376,6 +377,21 @@ pub enum ApisixRouter {
     /// Paths with parameters (`/user/:id`).
     #[value(name = "radixtree_uri_with_parameter")]
     UriWithParameter,
+}
+
+/// Reads the address of a listener.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let expected = || "expected ADDRESS:PORT, such as 127.0.0.1:8000".to_owned();
+    text.parse().map_err(|_| expected())
+}
+
+fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "expected a number from 1".to_owned())
+}
+
+/// Checks the URL of a server.
+fn server_url(text: &str) -> Result<String, String> {
+    weir_control::http::check_url(text).map(|()| text.to_owned())
 }
 
 #[cfg(test)]

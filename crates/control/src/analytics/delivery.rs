@@ -5,6 +5,7 @@ use super::{Analytics, Backlog, now};
 use crate::http::ClientRequest;
 use hyper::{Method, StatusCode};
 use std::io;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,6 +18,9 @@ use weir_telemetry::calls::AnalyticsStats;
 
 /// Batches that wait for the store of this process.
 const MAX_WAITING: usize = 720;
+/// How often a batch is tried to be stored: for about two hours, with the pauses below. A disk that is full may have room
+/// again.
+const MAX_ATTEMPTS: u32 = 720;
 /// The first pause after a failure, and the longest.
 const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(10)];
 
@@ -47,9 +51,25 @@ pub(super) enum DeliveryResult {
 pub struct LocalDelivery {
     batches: SyncSender<Batch>,
     thread: JoinHandle<()>,
-    /// Minutes of batches for which there was no room.
+    shared: Arc<LocalState>,
+}
+
+/// What those who give batches and the thread that stores them share.
+struct LocalState {
+    /// Minutes of batches that are not stored.
     lost: Mutex<Option<(u32, u32)>>,
+    /// Batches are tried once more, and no longer.
+    is_ending: AtomicBool,
     stats: Arc<AnalyticsStats>,
+}
+
+impl LocalState {
+    fn lose(&self, batch: &Batch) {
+        self.stats.lost.fetch_add(1, Relaxed);
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let (first, last) = lost.get_or_insert((batch.complete, batch.complete));
+        (*first, *last) = ((*first).min(batch.complete), (*last).max(batch.complete));
+    }
 }
 
 /// Delivery to what may be away.
@@ -67,15 +87,20 @@ impl Delivery {
     /// The thread cannot be started.
     pub fn here(analytics: Analytics, stats: Arc<AnalyticsStats>) -> io::Result<Self> {
         let (batches, waiting) = sync_channel(MAX_WAITING);
-        let counted = Arc::clone(&stats);
+        let shared = Arc::new(LocalState {
+            lost: Mutex::default(),
+            is_ending: AtomicBool::new(false),
+            stats,
+        });
+        let of_thread = Arc::clone(&shared);
+        let put = move |batch: &Batch| analytics.kept().store.ingest(batch, now()).map(|_| ());
         let thread = std::thread::Builder::new()
             .name("weir-analytics".to_owned())
-            .spawn(move || store(&analytics, &waiting, &counted))?;
+            .spawn(move || store(put, &waiting, &of_thread))?;
         Ok(Self::Here(LocalDelivery {
             batches,
             thread,
-            lost: Mutex::default(),
-            stats,
+            shared,
         }))
     }
 
@@ -119,10 +144,7 @@ impl Delivery {
                 if let Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) =
                     here.batches.try_send(batch)
                 {
-                    here.stats.lost.fetch_add(1, Relaxed);
-                    let mut lost = here.lost.lock().unwrap_or_else(PoisonError::into_inner);
-                    let lost = lost.get_or_insert((batch.complete, batch.complete));
-                    lost.1 = batch.complete;
+                    here.shared.lose(&batch);
                 }
             }
             Self::Away(remote) => {
@@ -136,7 +158,10 @@ impl Delivery {
     /// The minutes of batches that were thrown away since the last time.
     pub fn take_lost(&self) -> Option<(u32, u32)> {
         match self {
-            Self::Here(here) => here.lost.lock().unwrap_or_else(PoisonError::into_inner).take(),
+            Self::Here(here) => {
+                let mut lost = here.shared.lost.lock().unwrap_or_else(PoisonError::into_inner);
+                lost.take()
+            }
             Self::Away(remote) => remote.backlog.take_lost(),
         }
     }
@@ -146,7 +171,9 @@ impl Delivery {
     pub async fn finish(self, timeout: Duration) {
         match self {
             Self::Here(here) => {
+                here.shared.is_ending.store(true, Relaxed);
                 drop(here.batches);
+                here.thread.thread().unpark();
                 let joined = tokio::task::spawn_blocking(move || here.thread.join());
                 if tokio::time::timeout(timeout, joined).await.is_err() {
                     tracing::warn!("the last counts are not stored in time");
@@ -159,26 +186,30 @@ impl Delivery {
     }
 }
 
-/// Stores batches until no more come. A batch that cannot be stored is tried again before the next one.
-fn store(analytics: &Analytics, batches: &Receiver<Batch>, stats: &AnalyticsStats) {
+/// Stores batches until no more come. A batch that cannot be stored is tried again before the next one, which waits.
+fn store(put: impl Fn(&Batch) -> Result<(), StoreError>, batches: &Receiver<Batch>, shared: &LocalState) {
     for batch in batches {
-        for attempt in 0_u32.. {
-            match analytics.kept().store.ingest(&batch, now()) {
-                Ok(_) => {
-                    stats.delivered.fetch_add(1, Relaxed);
-                    break;
+        let mut pause = PAUSES[0];
+        for attempt in 1_u32.. {
+            let Err(error) = put(&batch) else {
+                shared.stats.delivered.fetch_add(1, Relaxed);
+                if attempt > 1 {
+                    tracing::info!("counts of calls are stored again");
                 }
-                Err(error) if attempt < 10 => {
-                    stats.failed.fetch_add(1, Relaxed);
-                    tracing::warn!(%error, "counts of calls are not stored; retrying");
-                    std::thread::sleep(PAUSES[0]);
-                }
-                Err(error) => {
-                    stats.lost.fetch_add(1, Relaxed);
-                    tracing::error!(%error, number = batch.number, "counts of calls are lost");
-                    break;
-                }
+                break;
+            };
+            shared.stats.failed.fetch_add(1, Relaxed);
+            if attempt == MAX_ATTEMPTS || shared.is_ending.load(Relaxed) {
+                shared.lose(&batch);
+                tracing::error!(%error, number = batch.number, "counts of calls are lost");
+                break;
             }
+            // Once for each time that the store fails.
+            if attempt == 1 {
+                tracing::warn!(%error, "counts of calls cannot be stored: they wait, for two hours at most");
+            }
+            std::thread::park_timeout(pause);
+            pause = (pause * 2).min(PAUSES[1]);
         }
     }
 }
@@ -270,5 +301,61 @@ pub(super) async fn post(
         | StatusCode::PAYLOAD_TOO_LARGE
         | StatusCode::UNPROCESSABLE_ENTITY => Ok(DeliveryResult::Refused(detail)),
         _ => Err(detail),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    fn state(is_ending: bool) -> LocalState {
+        LocalState {
+            lost: Mutex::default(),
+            is_ending: AtomicBool::new(is_ending),
+            stats: Arc::default(),
+        }
+    }
+
+    /// Batches for a store that fails so often first: the numbers of what is stored, what is lost, and the minutes of that.
+    fn stored(failures: u32, is_ending: bool) -> (Vec<u64>, u64, Option<(u32, u32)>) {
+        let (give, batches) = sync_channel(3);
+        for number in 1..=3 {
+            let complete = 100 + number as u32;
+            let batch = Batch {
+                number,
+                complete,
+                ..Batch::default()
+            };
+            give.send(batch).expect("room");
+        }
+        drop(give);
+        let shared = state(is_ending);
+        let (left, taken) = (Cell::new(failures), Mutex::new(Vec::new()));
+        let put = |batch: &Batch| match left.get() {
+            0 => {
+                taken.lock().expect("no panic").push(batch.number);
+                Ok(())
+            }
+            some => {
+                left.set(some - 1);
+                // The pause that follows is over at once.
+                std::thread::current().unpark();
+                Err(StoreError::Engine("the disk is full".to_owned()))
+            }
+        };
+        store(put, &batches, &shared);
+        let lost = shared.lost.lock().expect("no panic").take();
+        let taken = taken.into_inner().expect("no panic");
+        (taken, shared.stats.lost.load(Relaxed), lost)
+    }
+
+    #[test]
+    fn counts_wait_while_the_store_fails_and_what_is_lost_is_a_gap() {
+        assert_eq!(stored(0, false), (vec![1, 2, 3], 0, None));
+        assert_eq!(stored(MAX_ATTEMPTS - 1, false), (vec![1, 2, 3], 0, None));
+        assert_eq!(stored(MAX_ATTEMPTS, false), (vec![2, 3], 1, Some((101, 101))));
+        // At the end of the process, each is tried once.
+        assert_eq!(stored(2, true), (vec![3], 2, Some((101, 102))));
     }
 }

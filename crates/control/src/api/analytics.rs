@@ -45,7 +45,8 @@ impl Api {
     /// The analytics of this process.
     pub(super) fn analytics(&self) -> Result<&Analytics, Problem> {
         self.options.analytics.as_ref().ok_or_else(|| {
-            let detail = "analytics are off: start Weir with --data DIR, or with --analytics FOLDER";
+            let detail = "analytics are off: start Weir with --data DIR, or with --analytics FOLDER; if it was, its log says \
+                          why their store cannot be opened";
             Problem::new(StatusCode::NOT_FOUND, detail).of_type("analytics-off")
         })
     }

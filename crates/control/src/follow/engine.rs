@@ -203,7 +203,12 @@ impl Work {
 
     fn hear(&mut self, revision: Revision) {
         self.revision = revision;
-        if self.engine.followed.state().contact != Contact::Following {
+        let state = self.engine.followed.state();
+        if state.contact != Contact::Following {
+            if let Contact::Away { since, .. } = &state.contact {
+                let seconds = since.elapsed().unwrap_or_default().as_secs();
+                tracing::info!(seconds, "the store is back");
+            }
             self.engine
                 .followed
                 .update(|state| state.contact = Contact::Following);

@@ -52,7 +52,7 @@ const MAX_ATTEMPTS: usize = 50;
 /// How long the loop sleeps at most.
 const INTERVAL: Duration = Duration::from_secs(5);
 /// For how long a control plane delivers before it says so again.
-const LEASE: Duration = Duration::from_secs(60);
+const LEASE: Duration = Duration::from_secs(20);
 /// The lease of who writes messages about events, with what portals show of them.
 const WRITING: &str = "outbox-feed";
 
@@ -148,6 +148,14 @@ impl Outbox {
             attempts: Vec::new(),
         };
         OperationalWrite::put(key(WAITING, &id)?, &delivery, None)
+    }
+
+    /// Gives back what this process does alone, at its end: another one, or the next one, goes on at once.
+    ///
+    /// # Errors
+    /// The store cannot be read or written.
+    pub async fn release(&self, now: SystemTime) -> Result<(), OperationalError> {
+        lease::release(&self.0.store, &self.0.holder, now).await
     }
 
     /// Lets one task of one control plane write messages about events: what portals show is read, and written with more.

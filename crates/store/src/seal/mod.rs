@@ -22,6 +22,11 @@ use std::time::SystemTime;
 
 /// The first bytes of a sealed value. No text begins so.
 pub const MAGIC: &[u8] = b"\0weir-sealed-1\0";
+
+/// Whether a value is sealed.
+pub fn is_sealed(value: &[u8]) -> bool {
+    value.starts_with(MAGIC)
+}
 /// A store whose values are sealed.
 #[derive(Debug, Clone)]
 pub struct Sealed {

@@ -1,6 +1,6 @@
 //! Flags of the commands that look at a configuration and serve nothing.
 
-use super::RouterArgs;
+use super::{RouterArgs, server_url};
 use clap::Args;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -97,7 +97,7 @@ pub struct ConfigSourceArgs {
     #[arg(long, value_name = "FILE", env = "WEIR_STORE_KEY")]
     pub store_key: Option<PathBuf>,
     /// A running Weir with a store: the URL of its --console.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = server_url)]
     pub control: Option<String>,
     /// The token for --control, of a user with the role `gateway` or `admin`.
     #[arg(long, value_name = "TOKEN", env = "WEIR_TOKEN", hide_env_values = true)]

@@ -1,6 +1,6 @@
 //! Flags of `weir run` that are about the store and the Admin APIs.
 
-use super::listen;
+use super::{listen, server_url};
 use clap::{Args, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -94,7 +94,7 @@ pub struct ManagementArgs {
     )]
     pub apisix_viewer_key: Option<String>,
     /// The control plane to follow: the URL of its --console. The gateway then needs no access to the store.
-    #[arg(long, value_name = "URL", env = "WEIR_CONTROL", conflicts_with = "store")]
+    #[arg(long, value_name = "URL", env = "WEIR_CONTROL", value_parser = server_url, conflicts_with = "store")]
     pub control: Option<String>,
     /// The token for --control, of a user with the role `gateway`.
     #[arg(long, value_name = "TOKEN", env = "WEIR_TOKEN", hide_env_values = true)]

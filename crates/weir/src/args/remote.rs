@@ -1,5 +1,6 @@
 //! Flags of the commands that talk to a running Weir.
 
+use super::server_url;
 use crate::outcome::CommandOutput;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
@@ -15,6 +16,7 @@ pub struct RemoteArgs {
         visible_alias = "server",
         value_name = "URL",
         env = "WEIR_URL",
+        value_parser = server_url,
         default_value = "http://127.0.0.1:8002"
     )]
     pub url: String,

@@ -189,3 +189,38 @@ fn calls_in_the_documentation_are_understood() {
     assert!(count > 30, "only {count} calls: are they found?");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[test]
+fn values_that_are_refused_say_what_is_expected() {
+    for (flags, expected) in [
+        (
+            "run --listen 8000",
+            "expected ADDRESS:PORT, such as 127.0.0.1:8000",
+        ),
+        (
+            "run --listen-tls localhost:8443",
+            "expected ADDRESS:PORT, such as 127.0.0.1:8000",
+        ),
+        (
+            "run --status :8007",
+            "expected ADDRESS:PORT, such as 127.0.0.1:8000",
+        ),
+        ("run --workers 0", "expected a number from 1"),
+        (
+            "run --control 127.0.0.1:8002",
+            "expected a URL http://HOST:PORT/ or https://HOST/",
+        ),
+        (
+            "explain --control ftp://h / ",
+            "expected a URL http://HOST:PORT/ or https://HOST/",
+        ),
+        (
+            "history --url localhost:8002",
+            "expected a URL http://HOST:PORT/ or https://HOST/",
+        ),
+    ] {
+        let words = ["weir"].into_iter().chain(flags.split_whitespace());
+        let refused = Cli::try_parse_from(words).err().expect("refused").to_string();
+        assert!(refused.contains(expected), "{flags}: {refused}");
+    }
+}

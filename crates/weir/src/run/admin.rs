@@ -418,7 +418,7 @@ impl Shared {
             };
             async move {
                 let api = Api::open(Arc::clone(store), options).await?;
-                let ticker = Ticker::new(Arc::clone(&api), shared.node_name());
+                let ticker = Ticker::new(Arc::clone(&api), shared.outbox.holder());
                 tokio::spawn(ticker.run(crate::clock::unix_seconds));
                 tokio::spawn(outbox::feed::run(Arc::clone(store), shared.outbox.clone()));
                 let meter = Meter::new(Arc::clone(&shared.counted), shared.analytics.clone());
@@ -469,11 +469,6 @@ impl Shared {
             whole = whole.nest_service(&dialect_admin::path(dialect.as_ref()), router);
         }
         whole
-    }
-
-    /// The name that distinguishes this process from other control planes.
-    fn node_name(&self) -> String {
-        format!("{}-{}", self.node.hostname, std::process::id())
     }
 
     fn context(&self, name: DialectName, store: &Arc<dyn Store>) -> AdminContext {

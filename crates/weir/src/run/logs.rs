@@ -16,7 +16,14 @@ pub fn folder(args: &RunArgs) -> anyhow::Result<LogFolder> {
         return Ok(LogFolder::default());
     };
     let made = DirBuilder::new().recursive(true).mode(0o750).create(&folder);
-    made.with_context(|| format!("cannot make the folder {} (--log-dir)", folder.display()))?;
+    match made.with_context(|| format!("cannot make the folder {} (--log-dir)", folder.display())) {
+        Ok(()) => {}
+        // Calls are served from a disk that can only be read; no plugin may need the folder.
+        Err(error) if args.log_dir.is_none() => {
+            tracing::warn!(error = format!("{error:#}"), "plugins can write no log files");
+        }
+        Err(error) => return Err(error),
+    }
     let store = flags.store.as_deref().and_then(folder_of_store);
     for kept in [flags.data.clone(), store].into_iter().flatten() {
         if holds(&folder, &kept) {
@@ -29,7 +36,8 @@ pub fn folder(args: &RunArgs) -> anyhow::Result<LogFolder> {
     Ok(LogFolder::new(Some(folder)))
 }
 
-fn folder_of_store(location: &str) -> Option<PathBuf> {
+/// The folder of a store on this disk; `None`: it is elsewhere, or in memory.
+pub fn folder_of_store(location: &str) -> Option<PathBuf> {
     let place = location.strip_prefix("sqlite:").unwrap_or(location);
     let folder = place.split('?').next().unwrap_or_default();
     let is_here = !place.contains("://") && place != "memory:";

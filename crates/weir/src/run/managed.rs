@@ -19,6 +19,7 @@ use reporting::{drain, limit_target, report_target, reporter, settle};
 use resources::{ManagedResources, source, taken_out};
 use serving::Serving;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 use weir_control::acme::{AcmeConfigs, Issuer};
 use weir_control::api::{FileTexts, Gateways};
 use weir_control::follow::{self, Engine, EngineEvent, Inputs, OpenStore, StateHandle};
@@ -33,6 +34,9 @@ use weir_model::Model;
 use weir_plugin::{Registry, SharedRecords};
 use weir_plugins::proxy_cache::{Caches, Purge};
 use weir_snapshot::PersistentState;
+
+/// How long the store may take at the end.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The files that are served in addition to the store.
 pub struct Files {
@@ -98,6 +102,7 @@ pub async fn serve(
     let source = source(&management.origin, opened.keys, &store, &dialects);
     tokio::spawn(follow::follow(source, inputs.clone(), opened.last_known_good));
     let environments = starter.args.management.environment.clone();
+    let outbox = outbox(starter, &opened.operational)?;
     let shared = Shared {
         counted: counted_in(environments.clone(), starter.counts.asked()),
         dialects,
@@ -118,7 +123,7 @@ pub async fn serve(
         declared,
         analytics: starter.analytics.kept.clone(),
         files: texts.clone(),
-        outbox: outbox(starter, &opened.operational)?,
+        outbox: outbox.clone(),
         operational: opened.operational,
         is_read_only,
         api: Arc::default(),
@@ -142,7 +147,17 @@ pub async fn serve(
     }
     control.announce_ready(&addresses)?;
     attend(control, watched, &inputs, &texts).await;
-    control.drain().await
+    let end = control.drain().await;
+    give_back(&outbox).await;
+    end
+}
+
+/// Lets the next process, or another control plane, do at once what this one did alone.
+async fn give_back(outbox: &Outbox) {
+    let released = tokio::time::timeout(RELEASE_TIMEOUT, outbox.release(SystemTime::now())).await;
+    if !matches!(released, Ok(Ok(()))) {
+        tracing::warn!("what is due by time waits for some seconds: the store did not take the leases back");
+    }
 }
 
 /// Waits until the Admin APIs are open and the first state is known: a client that waits for the `ready` line may write

@@ -138,8 +138,12 @@ pub fn control_runtime(is_managed: bool) -> anyhow::Result<tokio::runtime::Runti
 
 /// Binds a listener of the control runtime.
 pub fn bind(flag: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
-    let listener =
-        TcpListener::bind(address).with_context(|| format!("cannot listen on {address} for {flag}"))?;
+    let listener = TcpListener::bind(address).map_err(|error| match error.kind() {
+        ErrorKind::AddrInUse => {
+            anyhow::anyhow!("cannot listen on {address} for {flag}: address in use; give {flag} another one")
+        }
+        _ => anyhow::Error::new(error).context(format!("cannot listen on {address} for {flag}")),
+    })?;
     listener.set_nonblocking(true)?;
     Ok(listener)
 }

@@ -207,3 +207,19 @@ impl Weir {
         false
     }
 }
+
+/// Analytics decide nothing: what is wrong with their store keeps no call away.
+#[test]
+fn calls_are_served_although_analytics_cannot_be_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    configure(folder.path(), upstream("a"));
+    std::fs::create_dir_all(folder.path().join("analytics/analytics.db")).expect("a folder in its place");
+    let weir = Weir::start(folder.path(), &FLAGS);
+    repeat(&weir.proxy(), "/ok", "", 3, 200);
+    let query = Call::new("POST", &weir.console(), "/api/v1/analytics/query");
+    let refused = query
+        .body(r#"{"metrics": ["calls"], "from": "-1h"}"#)
+        .make()
+        .expect(404);
+    assert_eq!(refused.json()["type"], "urn:weir:problem:analytics-off");
+}

@@ -345,3 +345,41 @@ const OPENING: &str =
     "{\"kty\":\"oct\",\"kid\":\"gateway\",\"k\":\"dGhpcnR5LXR3by1ieXRlcy1vZi1hLXNlY3JldC1rZXk\"}";
 const SEALED: &str = "eyJhbGciOiJkaXIiLCJlbmMiOiJBMTI4Q0JDLUhTMjU2Iiwia2lkIjoiZ2F0ZXdheSJ9..IGk5NYc505zuqALAxUSxdQ.\
                       3HHaUrj7lb3Mzg_-0B89vg.oi4iN2es-rCEgmUF6-Yapg";
+
+/// Without the key of a store on its disk, Weir would serve what is left of it.
+#[test]
+fn a_sealed_store_does_not_start_without_its_key() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sealed = [
+        "--data",
+        "data",
+        "--console",
+        "127.0.0.1:0",
+        "--store-key",
+        "key.txt",
+    ];
+    let weir = Weir::start(folder.path(), &sealed);
+    let put = Call::new("PUT", &weir.console(), "/api/v1/resources/services/s");
+    put.body(r#"{"url": "http://127.0.0.1:1"}"#).make().expect(201);
+    weir.kill();
+    let (key, elsewhere) = (folder.path().join("key.txt"), folder.path().join("elsewhere.txt"));
+    std::fs::rename(&key, &elsewhere).expect("moved");
+    for (flags, expected) in [
+        (&sealed[..], "--store-key: there is no file key.txt"),
+        (&sealed[..4], "give the file with their key (--store-key FILE)"),
+    ] {
+        let mut command = Weir::command(folder.path(), flags);
+        let ended = command
+            .stderr(std::process::Stdio::piped())
+            .output()
+            .expect("it ends");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(!ended.status.success() && said.contains(expected), "{said}");
+        assert!(!key.exists(), "no key is made beside what it does not open");
+    }
+    std::fs::rename(&elsewhere, &key).expect("moved back");
+    let weir = Weir::start(folder.path(), &sealed);
+    Call::get(&weir.console(), "/api/v1/resources/services/s")
+        .make()
+        .expect(200);
+}

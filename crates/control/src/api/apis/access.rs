@@ -4,7 +4,7 @@ use super::library::{self, Library, PREFIX};
 use crate::api::Problem;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use weir_apis::entities::{
-    Application, Credential, PRODUCTS, Plan, Product, Publication, Subscription, Version,
+    Application, Credential, PRODUCTS, Plan, Product, Publication, Subscription, SubscriptionState, Version,
 };
 use weir_apis::renames;
 use weir_apis::render::{self, Document, Offer};
@@ -18,6 +18,19 @@ pub struct Access {
 }
 
 impl Access {
+    /// The subscription by which an application calls: an accepted one before one that is paused or over, in the order of
+    /// the plans. `None`: gateways know none.
+    pub fn subscription_of(&self, application: &str) -> Option<&Subscription> {
+        use SubscriptionState::{Accepted, Expired, Paused, Stopped};
+        let own = self.subscriptions.iter().filter(|it| {
+            it.application == application && matches!(it.state, Accepted | Expired | Paused | Stopped)
+        });
+        own.min_by_key(|it| {
+            let plan = self.plans.iter().position(|plan| plan.name == it.plan);
+            (it.state != Accepted, plan.unwrap_or(usize::MAX))
+        })
+    }
+
     /// Of a publication, with those of products as if they were its own.
     pub fn of_publication(library: &Library, publication: &str) -> Result<Self, Problem> {
         let mut parts = publication.split('/');
@@ -134,4 +147,47 @@ pub fn affected(library: &Library, target: &str) -> Result<BTreeSet<String>, Pro
         targets.extend(product.publications.into_keys());
     }
     Ok(targets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use SubscriptionState::{Accepted, Closed, Paused, Pending, Rejected};
+
+    #[test]
+    fn an_application_calls_by_its_accepted_subscription() {
+        let plan = |name: &str| Plan {
+            name: name.to_owned(),
+            ..Plan::default()
+        };
+        for (states, expected) in [
+            (&[("gold", Accepted), ("silver", Accepted)][..], Some("gold")),
+            (&[("silver", Accepted), ("gold", Accepted)], Some("gold")),
+            (&[("gold", Pending), ("silver", Accepted)], Some("silver")),
+            (&[("gold", Paused), ("silver", Accepted)], Some("silver")),
+            (&[("gold", Paused), ("silver", Pending)], Some("gold")),
+            (&[("gold", Pending), ("silver", Rejected), ("gold", Closed)], None),
+            (&[], None),
+        ] {
+            let of_shop = states.iter().map(|(plan, state)| Subscription {
+                application: "shop".to_owned(),
+                plan: (*plan).to_owned(),
+                state: *state,
+                ..Subscription::default()
+            });
+            let of_another = Subscription {
+                application: "kiosk".to_owned(),
+                plan: "gold".to_owned(),
+                state: Accepted,
+                ..Subscription::default()
+            };
+            let access = Access {
+                plans: vec![plan("gold"), plan("silver")],
+                subscriptions: [of_another].into_iter().chain(of_shop).collect(),
+                ..Access::default()
+            };
+            let found = access.subscription_of("shop").map(|it| it.plan.as_str());
+            assert_eq!(found, expected, "{states:?}");
+        }
+    }
 }

@@ -26,7 +26,7 @@ const AUTHOR: &str = "weir";
 /// How long it sleeps at most, and how often guards are judged.
 const INTERVAL: Duration = Duration::from_secs(10);
 /// For how long one control plane acts before it says so again.
-const LEASE: Duration = Duration::from_secs(60);
+const LEASE: Duration = Duration::from_secs(20);
 /// The lease's name.
 const LEASE_NAME: &str = "ticker";
 /// How long it waits after a failure.

@@ -102,12 +102,11 @@ impl Trial {
         let consumer = match &test.request.application {
             None => test.request.consumer.clone(),
             Some(application) => {
-                let found = access
-                    .subscriptions
-                    .iter()
-                    .find(|it| it.application == *application);
-                let Some(subscription) = found else {
-                    let found = format!("no subscription of '{application}' to {}", publication.id());
+                let Some(subscription) = access.subscription_of(application) else {
+                    let found = format!(
+                        "no accepted subscription of '{application}' to {}",
+                        publication.id()
+                    );
                     fail("request.application", "a subscriber", found);
                     return result;
                 };

@@ -5,7 +5,7 @@ mod names;
 
 use super::plan::{Origin, RunMode, UsageError};
 use crate::args::{AnalyticsLocation, RoleArg, RunArgs};
-use crate::clock::unix_seconds;
+use crate::clock::unix_milliseconds;
 use anyhow::Context;
 use collector::{CallSink, Collector};
 use std::path::Path;
@@ -81,7 +81,7 @@ impl Setup {
                     privacy: privacy.clone(),
                     console_url: args.outbox.console_url.clone(),
                 };
-                Some(Analytics::open(place, options).context("--analytics")?)
+                Analytics::open(place, options).inspect_err(warn_of_no_store).ok()
             }
             _ => None,
         };
@@ -117,9 +117,16 @@ impl Setup {
         }
     }
 
+    /// What waits to be delivered: in its folder, or in memory if that cannot be used.
     fn open_backlog(&self) -> anyhow::Result<Backlog> {
         let folder: Option<&Path> = self.backlog.as_ref().map(|place| place.backlog.as_path());
-        Backlog::open(folder).context("what waits to be delivered cannot be read")
+        let opened = Backlog::open(folder).inspect_err(|error| {
+            let folder = folder.map(Path::display).map(tracing::field::display);
+            tracing::error!(folder, %error, "counts that wait to be delivered are kept in memory only");
+        });
+        opened
+            .or_else(|_| Backlog::open(None))
+            .context("a backlog in memory")
     }
 
     /// Counts calls from now on, as those of a gateway of this name. To be called inside of a tokio runtime.
@@ -144,7 +151,7 @@ impl Setup {
             }
             (None, None) => return Ok(()),
         };
-        let aggregator = Aggregator::new(gateway, &self.environment, unix_seconds() * 1_000);
+        let aggregator = Aggregator::new(gateway, &self.environment, unix_milliseconds());
         let collector = Collector::new(
             Arc::clone(calls),
             aggregator,
@@ -182,6 +189,15 @@ impl Setup {
             tracing::warn!(%error, "the last calls are not in the request log");
         }
     }
+}
+
+/// Calls are served without analytics: they decide nothing.
+fn warn_of_no_store(error: &weir_analytics::StoreError) {
+    tracing::error!(
+        %error,
+        "analytics are off: their store cannot be opened; mend that and start Weir again, or give --analytics another \
+         folder, or off"
+    );
 }
 
 /// The store that --analytics-store names, with a ledger next to it.

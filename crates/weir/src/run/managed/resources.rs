@@ -2,16 +2,19 @@
 
 use crate::args::RoleArg;
 use crate::run::admin::Listeners;
+use crate::run::logs::folder_of_store;
 use crate::run::plan::{Management, Origin};
 use crate::run::portal;
 use anyhow::Context;
+use std::path::Path;
 use weir_control::follow::{
     self, ControlSource, LAST_KNOWN_GOOD_FILE, LastKnownGoodFile, OpenStore, Source, StoreSource,
 };
 use weir_control::operational::OperationalStore;
 use weir_control::taken_out::{FILE_NAME as TAKEN_OUT_FILE, TakenOut};
 use weir_dialect::DialectSet;
-use weir_store::seal::SealingKeys;
+use weir_store::seal::{self, SealingKeys};
+use weir_store::sqlite::FILE_NAME;
 
 /// The resources that are opened before anything runs, so that one that cannot be opened ends the start.
 pub struct ManagedResources {
@@ -27,6 +30,7 @@ pub struct ManagedResources {
 
 impl ManagedResources {
     pub async fn of(management: &Management) -> anyhow::Result<Self> {
+        demand_key(management).await?;
         let keys = management.store_key.as_deref().map(SealingKeys::read_or_create);
         let keys = keys.transpose().context("--store-key")?;
         let store = open_local(&management.origin, keys.as_ref()).await?;
@@ -44,6 +48,34 @@ impl ManagedResources {
             last_known_good: last_known_good_file(management, keys.as_ref())?,
             keys,
         })
+    }
+}
+
+/// Refuses to start without the key of a store on this disk. A new key would open nothing of what is there, and the gateway
+/// would serve what is left.
+async fn demand_key(management: &Management) -> anyhow::Result<()> {
+    let Origin::Store(location) = &management.origin else {
+        return Ok(());
+    };
+    let has_key = management.store_key.as_deref().is_some_and(Path::exists);
+    let is_there = folder_of_store(location).is_some_and(|it| it.join(FILE_NAME).is_file());
+    if has_key || !is_there {
+        return Ok(());
+    }
+    let store = follow::open_store(location, None).await;
+    let read = store.context("the store cannot be opened")?.read("").await;
+    let (documents, _) = read.context("the store cannot be read")?;
+    let sealed = documents.iter().filter(|it| seal::is_sealed(&it.value)).count();
+    match (sealed, &management.store_key) {
+        (0, _) => Ok(()),
+        (sealed, Some(path)) => anyhow::bail!(
+            "--store-key: there is no file {}, and {sealed} documents of the store are sealed with its key: bring it back, or \
+             restore a backup (docs/backup.md)",
+            path.display()
+        ),
+        (sealed, None) => anyhow::bail!(
+            "{sealed} documents of the store are sealed: give the file with their key (--store-key FILE)"
+        ),
     }
 }
 

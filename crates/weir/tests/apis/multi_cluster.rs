@@ -95,6 +95,7 @@ impl Cluster {
             let before = flags.last().cloned().unwrap_or_default();
             let said = match before.as_str() {
                 "--listen" => Some("routes on http://"),
+                "--status" => Some("status on http://"),
                 "--console" => Some("Weir's API on http://"),
                 "--kong-admin" => Some("Kong's Admin API on http://"),
                 _ => None,

@@ -4,6 +4,7 @@
 use super::Api;
 use super::describe;
 use super::problem::Problem;
+use super::writing::tried;
 use crate::access::{Action, Caller, NotAllowed, Scope};
 use axum::Extension;
 use axum::extract::{Query, Request, State};
@@ -289,6 +290,11 @@ impl Operation {
         }
     }
 
+    /// Whether it can say what it would do, and not do it.
+    fn takes_dry_runs(&self) -> bool {
+        self.headers.contains(&"Weir-Dry-Run")
+    }
+
     /// Whether it would change a store that is not to be changed.
     fn is_refused_as_a_change(&self, request: &Request) -> bool {
         self.method != Method::GET
@@ -379,6 +385,14 @@ async fn check(
     match operation.refusal(&caller, request.uri().path()) {
         None if operation.is_refused_as_a_change(&request) => Problem::read_only().into_response(),
         None => match known.refusal(request.uri()) {
+            None if operation.takes_dry_runs() && super::is_dry_run(request.headers()) => {
+                let answer = next.run(request).await;
+                if answer.status().is_success() {
+                    tried(answer)
+                } else {
+                    answer
+                }
+            }
             None => next.run(request).await,
             Some(problem) => problem.into_response(),
         },

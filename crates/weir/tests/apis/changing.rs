@@ -155,6 +155,77 @@ fn a_publish_does_not_switch_on_what_is_disabled() {
     until("it is served again", || is(200));
 }
 
+/// Steps that bring routes back, or others in, take no calls that another publication has taken meanwhile.
+#[test]
+fn enabling_and_canaries_take_no_calls_of_others() {
+    let plane = Plane::start();
+    let server = upstream("pets");
+    let of =
+        |paths: Value| json!({"openapi": "3.1.0", "info": {"title": "A", "version": "1"}, "paths": paths});
+    let path = |id: &str| json!({"get": {"operationId": id, "responses": {"200": {"description": "ok"}}}});
+    let made = |api: &str, paths: Value| {
+        plane.put(&format!("/api/v1/apis/{api}"), json!({})).expect(201);
+        plane
+            .post(
+                &format!("/api/v1/apis/{api}/versions?version=1"),
+                json!({"spec": of(paths)}),
+            )
+            .expect(201);
+    };
+    let publish = |api: &str| {
+        let wanted = json!({"runtime": runtime(server)});
+        plane.post(&format!("/api/v1/publications/{api}/1/test"), wanted)
+    };
+    made("old", json!({"/x": path("x")}));
+    publish("old").expect(200);
+    plane
+        .post("/api/v1/publications/old/1/test/disable", json!({}))
+        .expect(200);
+    made("new", json!({"/x": path("x")}));
+    publish("new").expect(200);
+    // A canary of the revision that had what another one has now.
+    made("canary", json!({"/y": path("y")}));
+    publish("canary").expect(200);
+    let without = json!({"spec": of(json!({"/z": path("z")}))});
+    plane.put("/api/v1/apis/canary/versions/1", without).expect(200);
+    let breaking = json!({"force": true});
+    plane
+        .post("/api/v1/publications/canary/1/test", breaking)
+        .expect(200);
+    made("other", json!({"/y": path("y")}));
+    publish("other").expect(200);
+    for (method, call, body, with) in [
+        ("POST", "old/1/test/enable", json!({}), "new/1/test"),
+        (
+            "PUT",
+            "canary/1/test/canary",
+            json!({"revision": 1, "share": 100, "by": "address"}),
+            "other/1/test",
+        ),
+    ] {
+        let path = format!("/api/v1/publications/{call}");
+        let step = |body: Value| match method {
+            "POST" => plane.post(&path, body),
+            _ => plane.put(&path, body),
+        };
+        let refused = step(body.clone()).expect(409).json();
+        assert_eq!(refused["type"], "urn:weir:problem:conflicts", "{refused:#}");
+        assert!(
+            refused["detail"].as_str().is_some_and(|it| it.contains(with)),
+            "{refused:#}"
+        );
+        let mut forced = body;
+        forced["force"] = json!(true);
+        let done = step(forced).expect(200).json();
+        let last = done["history"]
+            .as_array()
+            .and_then(|it| it.last())
+            .cloned()
+            .unwrap_or_default();
+        assert!(last["forced"].to_string().contains(with), "{last:#}");
+    }
+}
+
 /// A document that is uploaded again may give an operation another id. Plans and products open it where it is published
 /// under the former one, where it is published under the new one, and after a rollback.
 #[test]

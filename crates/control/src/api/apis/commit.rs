@@ -106,6 +106,22 @@ impl Api {
         self.manage_with(whose, now(), work, (searching, testing)).await
     }
 
+    /// The same with a search, and without tests.
+    pub(super) async fn manage_searched<A: Send, F: Send + 'static>(
+        self: &Arc<Self>,
+        caller: &Caller,
+        headers: &HeaderMap,
+        work: impl FnMut(&mut Library) -> Result<WriteEffects<A>, Problem> + Send,
+        searching: (
+            impl Fn(&A) -> Option<Search<F>> + Send,
+            impl Fn(&mut Library, &mut WriteEffects<A>, F) -> Result<(), Problem> + Send,
+        ),
+    ) -> Result<CommitResult<A>, Problem> {
+        let testing = (|_: &A| None, |_: &TestReport| Ok(()));
+        let whose = (&*caller.name(), is_dry_run(headers), false);
+        self.manage_with(whose, now(), work, (searching, testing)).await
+    }
+
     /// The same at a given time, in a user's name.
     pub(super) async fn manage_as<A: Send>(
         self: &Arc<Self>,

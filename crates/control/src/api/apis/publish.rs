@@ -592,10 +592,11 @@ fn broken_by(diff: &Diff) -> Vec<String> {
     told.collect()
 }
 
-fn unforced(kind: &'static str, what: &str, told: &[String]) -> Problem {
+/// What speaks against a step, and can be overridden.
+pub(super) fn unforced(kind: &'static str, what: &str, told: &[String]) -> Problem {
     let errors = told.iter().map(|it| (String::new(), it.clone())).collect();
     let detail = format!(
-        "{kind}: {what}: {}; 'force' publishes all the same",
+        "{kind}: {what}: {}; 'force' does it all the same",
         told.join("; ")
     );
     Problem::listing(StatusCode::CONFLICT, detail, errors).of_type(kind)

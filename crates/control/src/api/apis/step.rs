@@ -1,8 +1,10 @@
 //! A call that changes a publication: which one, in whose name, and its body.
 
-use super::commit::{WriteEffects, now};
+use super::commit::{Search, WriteEffects, now};
+use super::conflict_search::{ConflictSearch, ConflictsFound};
 use super::entities::{body_of, parse};
 use super::library::{self, Library};
+use super::publish::unforced;
 use crate::access::{Action, Caller, Scope};
 use crate::api::{Api, Problem};
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
@@ -69,6 +71,19 @@ impl Step {
             .unwrap_or_default()
     }
 
+    /// Takes `force` out of the body: whether the step is made although others take its calls.
+    pub fn take_force(&mut self) -> Result<bool, Problem> {
+        let fields = self.body.as_object_mut();
+        match fields.and_then(|it| it.remove("force")) {
+            None => Ok(false),
+            Some(Value::Bool(force)) => Ok(force),
+            Some(other) => {
+                let message = format!("expected true or false, found {other}");
+                Err(Problem::step("read", vec![("force".to_owned(), message)]))
+            }
+        }
+    }
+
     /// The body as a value.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         parse(&self.body)
@@ -91,43 +106,92 @@ impl Step {
     /// Changes the publication and its version, renders it, and notes the step. A step that finds all as it should be is no
     /// commit, and the answer says so.
     pub async fn change(
+        self,
+        action: &'static str,
+        work: impl Fn(&mut Publication, &mut Version) -> Result<(), Problem> + Send + Sync,
+    ) -> Result<Json<Value>, Problem> {
+        self.change_unless(action, work, None).await
+    }
+
+    /// The same for a step that may take calls of others, which refuses it, unless it is forced.
+    pub async fn change_calls(
         mut self,
         action: &'static str,
         work: impl Fn(&mut Publication, &mut Version) -> Result<(), Problem> + Send + Sync,
     ) -> Result<Json<Value>, Problem> {
+        let force = self.take_force()?;
+        self.change_unless(action, work, Some(force)).await
+    }
+
+    /// `force`: whether it may take calls of others; `None`: it takes none.
+    async fn change_unless(
+        mut self,
+        action: &'static str,
+        work: impl Fn(&mut Publication, &mut Version) -> Result<(), Problem> + Send + Sync,
+        force: Option<bool>,
+    ) -> Result<Json<Value>, Problem> {
         let (id, note) = (self.id(), self.take_note());
         let (name, version) = (&self.name, &self.version);
+        let search = |(publication, is_unchanged): &(Publication, bool)| {
+            let wanted = publication.clone();
+            let search: Search<ConflictsFound> =
+                Box::new(move |api, library| new_conflicts(wanted, api, library));
+            (force.is_some() && !is_unchanged).then_some(search)
+        };
+        let settle =
+            |library: &mut Library, done: &mut WriteEffects<(Publication, bool)>, found: ConflictsFound| {
+                let told = found.told();
+                match (told.is_empty(), force) {
+                    (true, _) => Ok(()),
+                    (false, Some(true)) => {
+                        let publication = &mut done.answer.0;
+                        publication
+                            .history
+                            .iter_mut()
+                            .last()
+                            .into_iter()
+                            .for_each(|it| it.forced = told.clone());
+                        library.put(&library::publication_key(&id), publication)
+                    }
+                    (false, _) => Err(unforced("conflicts", "others take these calls", &told)),
+                }
+            };
         let written = self
             .api
-            .manage(&self.caller, &self.headers, |library| {
-                self.permit(library, action)?;
-                let mut publication = library.publication(&id)?;
-                let mut entity = library.version(name, version)?;
-                let before = (publication.clone(), entity.clone());
-                work(&mut publication, &mut entity)?;
-                if (&publication, &entity) == (&before.0, &before.1) {
-                    return Ok(WriteEffects::quiet("", (publication, true)));
-                }
-                if let Some(canary) = &publication.canary {
-                    library.revision(name, version, canary.revision)?;
-                }
-                publication.note(HistoryItem {
-                    action: action.to_owned(),
-                    revision: publication.revision,
-                    hash: publication.hash.clone(),
-                    by: self.caller.name(),
-                    at: now(),
-                    note: note.clone(),
-                    ..HistoryItem::default()
-                });
-                library.put(&library::publication_key(&id), &publication)?;
-                library.put(&library::version_key(name, version), &entity)?;
-                Ok(WriteEffects {
-                    note: format!("{action} {name} {version} in {}", self.environment),
-                    publications: BTreeSet::from([id.clone()]),
-                    answer: (publication, false),
-                })
-            })
+            .manage_searched(
+                &self.caller,
+                &self.headers,
+                |library| {
+                    self.permit(library, action)?;
+                    let mut publication = library.publication(&id)?;
+                    let mut entity = library.version(name, version)?;
+                    let before = (publication.clone(), entity.clone());
+                    work(&mut publication, &mut entity)?;
+                    if (&publication, &entity) == (&before.0, &before.1) {
+                        return Ok(WriteEffects::quiet("", (publication, true)));
+                    }
+                    if let Some(canary) = &publication.canary {
+                        library.revision(name, version, canary.revision)?;
+                    }
+                    publication.note(HistoryItem {
+                        action: action.to_owned(),
+                        revision: publication.revision,
+                        hash: publication.hash.clone(),
+                        by: self.caller.name(),
+                        at: now(),
+                        note: note.clone(),
+                        ..HistoryItem::default()
+                    });
+                    library.put(&library::publication_key(&id), &publication)?;
+                    library.put(&library::version_key(name, version), &entity)?;
+                    Ok(WriteEffects {
+                        note: format!("{action} {name} {version} in {}", self.environment),
+                        publications: BTreeSet::from([id.clone()]),
+                        answer: (publication, false),
+                    })
+                },
+                (search, settle),
+            )
             .await?;
         let (publication, is_unchanged) = written.answer;
         let mut answer = json!(publication);
@@ -136,4 +200,19 @@ impl Step {
         }
         Ok(Json(answer))
     }
+}
+
+/// Others that take calls of a publication, but for those of before its canary, which were looked at when it was published.
+fn new_conflicts(publication: Publication, api: &Api, library: &Library) -> Result<ConflictsFound, Problem> {
+    let stable = publication.canary.is_some().then(|| Publication {
+        canary: None,
+        ..publication.clone()
+    });
+    let mut found = ConflictSearch { publication }.find(api, library)?;
+    if let Some(publication) = stable {
+        let known = ConflictSearch { publication }.find(api, library)?;
+        found.conflicts.retain(|it| !known.conflicts.contains(it));
+        found.unchecked = found.unchecked.saturating_sub(known.unchecked);
+    }
+    Ok(found)
 }

@@ -57,7 +57,7 @@ struct LastLoad {
     at: u64,
     /// Why it was refused; `None`: it is served.
     refusal: Option<String>,
-    /// The notes about the configuration that is served.
+    /// The notes about the files that are served.
     notes: Vec<String>,
 }
 
@@ -173,18 +173,21 @@ impl Status {
         self.is_out.store(is_out, Ordering::Release);
     }
 
+    /// Notes about what files say, until others take their place.
+    pub fn set_notes(&self, notes: Vec<String>) {
+        self.last_load().notes = notes;
+    }
+
     /// Notes that a configuration is served.
-    pub fn served(&self, notes: Vec<String>) {
+    pub fn served(&self) {
         let now = unix_seconds();
         if let Some(published) = self.gateway().map(Gateway::published) {
             self.metrics
                 .reload_succeeded(published.generation, &hash_text(published.snapshot.hash), now);
         }
-        *self.last_load() = LastLoad {
-            at: now,
-            refusal: None,
-            notes,
-        };
+        let mut last = self.last_load();
+        last.at = now;
+        last.refusal = None;
     }
 
     /// Notes that a configuration was refused.

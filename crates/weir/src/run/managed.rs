@@ -42,6 +42,8 @@ const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct Files {
     pub watched: WatchedFiles,
     pub model: Model,
+    /// The notes about them.
+    pub notes: Vec<String>,
     /// The dialects of the files.
     pub in_files: Vec<DialectName>,
     /// The configurations that Admin APIs share with them.
@@ -96,6 +98,7 @@ pub async fn serve(
     if let Some(files) = files {
         declared = files.declared;
         texts = files.texts;
+        control.status.set_notes(files.notes);
         inputs.send(EngineEvent::Files(Box::new(files.model))).await;
         watched = Some(files.watched);
     }
@@ -304,6 +307,7 @@ async fn attend(
                     tracing::warn!("{note}");
                 }
                 texts.set(super::files::for_lists(&good.texts));
+                status.set_notes(good.notes);
                 inputs.send(EngineEvent::Files(Box::new(good.model))).await;
                 good.after.done();
             }

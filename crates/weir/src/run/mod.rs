@@ -127,6 +127,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
                     texts,
                     watched: WatchedFiles::new(loader, fingerprints, declarations),
                     model: good.model,
+                    notes: good.notes,
                     in_files: good.texts.iter().map(|text| text.dialect).collect(),
                     declared,
                 });
@@ -284,7 +285,8 @@ async fn from_files(
     let gateway = starter.start(good.snapshot)?;
     starter.analytics.start(&starter.gateway_name(&gateway))?;
     control.status.set_gateway(gateway);
-    control.status.served(good.notes);
+    control.status.set_notes(good.notes);
+    control.status.served();
     let mut files = WatchedFiles::new(loader, fingerprints, declarations);
     let addresses = if declared.is_empty() {
         Vec::new()
@@ -304,7 +306,8 @@ async fn from_files(
                     tracing::warn!("{note}");
                 }
                 let generation = status.publish(good.snapshot);
-                status.served(good.notes);
+                status.set_notes(good.notes);
+                status.served();
                 good.after.done();
                 tracing::info!(generation, "a changed configuration is served");
             }

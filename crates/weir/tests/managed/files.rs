@@ -140,6 +140,60 @@ fn an_apisix_yaml_has_the_admin_api_of_the_standalone_mode() {
     until("it is served", || is_served("/d"));
 }
 
+/// With and without Admin APIs, `/status` has the same notes about files, and one more about what has replaced one.
+#[test]
+fn the_status_has_the_notes_about_files() {
+    let server = upstream("a");
+    let kong = kong_yml(server, "/a") + "plugins: [{name: pre-function, config: {access: [return]}}]\n";
+    let apisix = apisix_yaml(server, "/a").replace("#END", "plugin_metadata: [{id: no-such-plugin}]\n#END");
+    for (file, text, admin, dialect) in [
+        ("kong.yml", &kong, "--console", "pre-function"),
+        ("kong.yml", &kong, "--kong-admin", "pre-function"),
+        ("apisix.yaml", &apisix, "--apisix-admin", "no-such-plugin"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        write(folder.path(), file, text);
+        let flags = ["-c", file, admin, "127.0.0.1:0"];
+        let notes_of = |weir: &Weir| {
+            let status = Call::get(&weir.status(), "/status").make().json();
+            let notes = status["configuration"]["notes"].as_array().expect("a list");
+            notes
+                .iter()
+                .map(|it| it.as_str().expect("a text").to_owned())
+                .collect::<Vec<_>>()
+        };
+        let alone = notes_of(&Weir::start(folder.path(), &flags[..2]));
+        assert!(alone.iter().any(|it| it.contains(dialect)), "{alone:?}");
+        let weir = Weir::start(folder.path(), &flags);
+        assert_eq!(notes_of(&weir), alone, "{flags:?}");
+        match admin {
+            "--kong-admin" => {
+                let body = serde_json::json!({ "config": kong_yml(server, "/b") }).to_string();
+                Call::new("POST", &weir.kong(), "/config")
+                    .body(&body)
+                    .make()
+                    .expect(201);
+            }
+            "--apisix-admin" => {
+                let put =
+                    Call::new("PUT", &weir.apisix(), "/apisix/admin/configs").header("X-API-KEY", STOCK_KEY);
+                put.header("X-Digest", "1")
+                    .body("{\"routes\": []}")
+                    .make()
+                    .expect(202);
+            }
+            _ => continue,
+        }
+        until("it is noted", || {
+            notes_of(&weir)
+                .iter()
+                .any(|it| it.contains("an Admin API has replaced"))
+        });
+        write(folder.path(), file, text);
+        until("the file counts again", || notes_of(&weir) == alone);
+    }
+}
+
 /// The page for beginners of APISIX shows calls without a key, to a server whose configuration asks for none.
 #[test]
 fn apisix_keys_are_those_of_its_configuration() {

@@ -29,7 +29,7 @@ impl Serving {
         if self.status.gateway().is_some() {
             drop(waiting);
             self.status.publish(snapshot);
-            self.status.served(Vec::new());
+            self.status.served();
         } else {
             *waiting = Some(snapshot);
             self.came.notify_one();
@@ -60,6 +60,6 @@ impl Serving {
         if let Some(snapshot) = newer {
             self.status.publish(snapshot);
         }
-        self.status.served(Vec::new());
+        self.status.served();
     }
 }

@@ -3,7 +3,7 @@
 use super::Explainer;
 use super::verdict::StepVerdict;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use weir_model::{ChainStep, DocPath, PluginInstance, PluginRef};
 use weir_snapshot::Chain;
 
@@ -11,7 +11,7 @@ use weir_snapshot::Chain;
 const MAX_CONSUMERS: usize = 10;
 
 /// A position of the chain.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 pub struct PluginStep {
     /// The plugin that runs for all consumers but the exceptions; `null`: none.
     pub plugin: Option<Instance>,
@@ -26,7 +26,7 @@ pub struct PluginStep {
 }
 
 /// A plugin with its origin.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 pub struct Instance {
     /// Its name in the catalogue.
     pub name: String,
@@ -41,7 +41,7 @@ pub struct Instance {
 }
 
 /// The plugin that runs for one consumer.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 pub struct Exception {
     /// The consumer's id.
     pub consumer: String,

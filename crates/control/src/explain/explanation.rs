@@ -3,13 +3,13 @@
 use super::chain::PluginStep;
 use super::verdict::CallEnd;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use weir_model::DialectName;
 use weir_plugin::AuthFailure;
 
 /// The explanation of a call.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 pub struct Explanation {
     /// The call: method and URL.
     pub call: String,
@@ -38,7 +38,7 @@ pub struct Explanation {
 }
 
 /// The route that takes a call.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 pub struct Winner {
     /// Its name.
     pub name: String,
@@ -60,7 +60,7 @@ pub struct Winner {
 }
 
 /// An upstream with its targets.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 pub struct TargetList {
     /// The upstream's name.
     pub name: String,
@@ -69,7 +69,7 @@ pub struct TargetList {
 }
 
 /// A target.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 pub struct ExplainedTarget {
     /// The address: `host:port`.
     pub address: String,
@@ -78,7 +78,7 @@ pub struct ExplainedTarget {
 }
 
 /// An answer of the gateway itself.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 pub struct GatewayResponse {
     /// The status.
     pub status: u16,
@@ -89,7 +89,7 @@ pub struct GatewayResponse {
 }
 
 /// A route that nearly took a call.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 pub struct NearMissRoute {
     /// Its name.
     pub name: String,

@@ -2,7 +2,7 @@
 //! call that is sent nowhere.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use weir_plugin::error_renderer::ErrorRenderer;
 use weir_plugin::{
@@ -16,7 +16,7 @@ const MAX_BODY: usize = 1000;
 const ROUNDS: usize = 3;
 
 /// A plugin's verdict about a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VerdictKind {
     /// An earlier plugin has answered.
@@ -37,7 +37,7 @@ pub enum VerdictKind {
 }
 
 /// The verdict of a step of a chain about a call.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct StepVerdict {
     /// In a word.
     pub verdict: VerdictKind,
@@ -67,7 +67,7 @@ impl StepVerdict {
 }
 
 /// The outcome of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndKind {
     /// It goes to the target.
@@ -80,7 +80,7 @@ pub enum EndKind {
 }
 
 /// The end of a call, with its reason.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct CallEnd {
     /// In a word.
     pub kind: EndKind,

@@ -84,7 +84,7 @@ pub struct ExplainArgs {
     pub routers: RouterArgs,
 }
 
-/// A source of the configuration other than files. It takes precedence over files.
+/// A source of the configuration other than files.
 #[derive(Args)]
 pub struct ConfigSourceArgs {
     /// The folder of the store: the same value as for `weir run`.
@@ -96,10 +96,10 @@ pub struct ConfigSourceArgs {
     /// The file with the keys of the store.
     #[arg(long, value_name = "FILE", env = "WEIR_STORE_KEY")]
     pub store_key: Option<PathBuf>,
-    /// A running Weir with a store: the URL of its --console.
+    /// A running Weir: the URL of its --console. All that it serves counts, its files too.
     #[arg(long, value_name = "URL", value_parser = server_url)]
     pub control: Option<String>,
-    /// The token for --control, of a user with the role `gateway` or `admin`.
+    /// The token for --control, of a user who may read the configuration.
     #[arg(long, value_name = "TOKEN", env = "WEIR_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
 }

@@ -2,14 +2,15 @@
 //! [`weir_control::explain`].
 
 mod config_source;
+mod running;
 mod text;
 
 use crate::args::ExplainArgs;
 use crate::check::unread;
-use crate::load::load;
+use crate::load::{Loaded, load};
 use crate::outcome::CommandOutput;
 use config_source::ConfigSource;
-use weir_control::explain::{ExplainedCall, Explainer};
+use weir_control::explain::{ExplainedCall, Explainer, Explanation};
 use weir_control::secrets::Policy;
 use weir_dialect::DEFAULT_ENVIRONMENT;
 use weir_snapshot::PersistentState;
@@ -24,61 +25,115 @@ pub fn explain(args: &ExplainArgs) -> CommandOutput {
         },
         Err(message) => return CommandOutput::failed(2, format!("weir explain: {message}\n")),
     };
-    let registry = weir_plugins::registry();
     let source = ConfigSource::of(&args.stored);
-    let loaded = match &source {
-        Some(place) => {
-            let loaded = place
-                .check(&args.environment)
-                .and_then(|()| place.load(args.routers, args.environment.clone()));
-            match loaded {
-                Ok(loaded) => loaded,
-                Err(error) => return CommandOutput::failed(2, format!("weir explain: {error:#}\n")),
-            }
-        }
-        None => match load(
-            &args.config,
-            args.routers,
-            Policy::Look,
-            &registry,
-            &PersistentState::default(),
-        ) {
-            Ok(loaded) => loaded,
-            Err(unreadable) => return unread(&unreadable),
-        },
+    if let Some(ConfigSource::Store(..)) = &source
+        && !args.config.is_empty()
+    {
+        return CommandOutput::failed(2, format!("weir explain: {BOTH}\n"));
+    }
+    let explained = match &source {
+        Some(source) => explain_stored(args, source, &call),
+        None => return explain_files(args, &call),
     };
+    explained.unwrap_or_else(|error| CommandOutput::failed(2, format!("weir explain: {error:#}\n")))
+}
+
+/// Why files are not explained together with a store.
+const BOTH: &str = "a store is explained without files: leave out -c and WEIR_CONFIG, or ask the Weir that serves \
+                    both with --control";
+/// What is missing if a running Weir cannot be asked itself.
+const WITHOUT_FILES: &str = "note: files that the running Weir serves were not looked at: that takes a user who may \
+                             read the configuration, and one --environment at most\n";
+
+/// By files.
+fn explain_files(args: &ExplainArgs, call: &ExplainedCall) -> CommandOutput {
+    let loaded = load(
+        &args.config,
+        args.routers,
+        Policy::Look,
+        &weir_plugins::registry(),
+        &PersistentState::default(),
+    );
+    match loaded {
+        Ok(loaded) => explain_loaded(&loaded, call, args.json).0,
+        Err(unreadable) => unread(&unreadable),
+    }
+}
+
+/// By a store, or by all that a running Weir serves.
+fn explain_stored(
+    args: &ExplainArgs,
+    source: &ConfigSource<'_>,
+    call: &ExplainedCall,
+) -> anyhow::Result<CommandOutput> {
+    source.check(&args.environment)?;
+    let mut notes = String::new();
+    if let ConfigSource::Control(url, stored) = source {
+        if !args.config.is_empty() {
+            notes.push_str("note: the files of the running Weir count, not those of -c or WEIR_CONFIG\n");
+        }
+        let asked = match args.environment.as_slice() {
+            [] => running::ask((url, stored.token.as_deref()), call, None)?,
+            [one] => running::ask((url, stored.token.as_deref()), call, Some(one))?,
+            _ => None,
+        };
+        if let Some(answer) = asked {
+            let mut output = shown(&answer.explanation, args.json);
+            output.stderr = answer.report() + &notes;
+            if answer.has_note() {
+                let served = "nothing is published in an environment that it serves";
+                output.stderr.push_str(&other_environments(source, served));
+            }
+            return Ok(output);
+        }
+        notes.push_str(WITHOUT_FILES);
+    }
+    let loaded = source.load(args.routers, args.environment.clone())?;
+    let (mut output, has_route) = explain_loaded(&loaded, call, args.json);
+    output.stderr.push_str(&notes);
+    if !has_route && args.environment.is_empty() {
+        let looked_at = format!("only what is published in '{DEFAULT_ENVIRONMENT}' was looked at");
+        output.stderr.push_str(&other_environments(source, &looked_at));
+    }
+    Ok(output)
+}
+
+/// A hint at the environments that there are; empty: there are none.
+fn other_environments(source: &ConfigSource<'_>, why: &str) -> String {
+    match source.environments() {
+        Ok(Some(names)) if !names.is_empty() => format!(
+            "note: {why}: name another one with --environment: {}\n",
+            names.join(", ")
+        ),
+        _ => String::new(),
+    }
+}
+
+/// The explanation, and whether a route takes the call.
+fn explain_loaded(loaded: &Loaded, call: &ExplainedCall, is_json: bool) -> (CommandOutput, bool) {
     let Some((model, snapshot)) = &loaded.good else {
-        return CommandOutput::failed(1, loaded.report());
+        return (CommandOutput::failed(1, loaded.report()), true);
     };
     let explanation = Explainer {
         model,
         snapshot,
         dialects: loaded.dialects(),
-        registry: &registry,
+        registry: &weir_plugins::registry(),
         place: &|path| loaded.place_of(path),
     }
-    .explain(&call);
-    let stdout = match args.json {
-        true => {
-            serde_json::to_string_pretty(&explanation).map_or_else(|error| error.to_string(), |it| it + "\n")
-        }
-        false => text::render(&explanation),
+    .explain(call);
+    let output = CommandOutput {
+        stderr: loaded.report(),
+        ..shown(&explanation, is_json)
     };
-    let mut stderr = loaded.report();
-    if explanation.route.is_none()
-        && args.environment.is_empty()
-        && let Some(Ok(Some(names))) = source.map(|it| it.environments())
-        && !names.is_empty()
-    {
-        stderr.push_str(&format!(
-            "note: only what is published in '{DEFAULT_ENVIRONMENT}' was looked at: name another one with \
-             --environment: {}\n",
-            names.join(", ")
-        ));
-    }
-    CommandOutput {
-        stdout,
-        stderr,
-        code: 0,
-    }
+    (output, explanation.route.is_some())
+}
+
+fn shown(explanation: &Explanation, is_json: bool) -> CommandOutput {
+    CommandOutput::succeeded(match is_json {
+        true => {
+            serde_json::to_string_pretty(explanation).map_or_else(|error| error.to_string(), |it| it + "\n")
+        }
+        false => text::render(explanation),
+    })
 }

@@ -194,6 +194,53 @@ fn the_status_has_the_notes_about_files() {
     }
 }
 
+/// A running Weir explains calls by its files, too. A store alone is not taken for both.
+#[test]
+fn what_is_served_from_files_is_explained() {
+    let folder = tempfile::tempdir().expect("a folder");
+    write(folder.path(), "kong.yml", &kong_yml(upstream("a"), "/a"));
+    let flags = ["-c", "kong.yml", "--console", "127.0.0.1:0", "--data", "data"];
+    let weir = Weir::start(folder.path(), &flags);
+    let url = format!("http://{}", weir.console());
+    let file = folder.path().join("kong.yml");
+    let (file, data) = (file.to_str().expect("text"), folder.path().join("data"));
+    let data = data.to_str().expect("text");
+    for (flags, code, said, told) in [
+        (&["--control", url.as_str()][..], 0, "Route r (kong)", ""),
+        (&["--control", &url, "--json"], 0, "\"name\": \"r\"", ""),
+        (
+            &["--control", &url, "-c", file],
+            0,
+            "Route r (kong)",
+            "the files of the running Weir count",
+        ),
+        (
+            &["--control", &url, "--environment", "a,b"],
+            2,
+            "",
+            "the environment 'a' does not exist",
+        ),
+        (
+            &["--data", data, "-c", file],
+            2,
+            "",
+            "a store is explained without files: leave out -c",
+        ),
+    ] {
+        let output = weir.ask(
+            None,
+            &[&["explain", "http://h.test/a", "-H", "x-a: 1"], flags].concat(),
+        );
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{flags:?}: {stdout}{stderr}");
+        assert!(
+            stdout.contains(said) && stderr.contains(told),
+            "{flags:?}: {stdout}{stderr}"
+        );
+    }
+}
+
 /// The page for beginners of APISIX shows calls without a key, to a server whose configuration asks for none.
 #[test]
 fn apisix_keys_are_those_of_its_configuration() {

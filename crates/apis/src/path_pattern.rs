@@ -69,13 +69,34 @@ pub fn parameters(path: &str) -> Vec<&str> {
     parts(path).into_iter().filter_map(name).collect()
 }
 
-/// The path with `{}` for each parameter: what two paths that take the same calls have in common.
+/// The path with `{}` for each parameter, and without escapes of letters and digits: what two paths that take the same
+/// calls have in common.
 pub fn shape(path: &str) -> String {
     let text = |part: PathPart<'_>| match part {
-        PathPart::Text(text) => text.to_owned(),
+        PathPart::Text(text) => unescaped(text),
         PathPart::Parameter(_) => "{}".to_owned(),
     };
     parts(path).into_iter().map(text).collect()
+}
+
+/// The text without escapes that change nothing (RFC 3986, 2.3).
+fn unescaped(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let byte = part.get(..2).and_then(|it| u8::from_str_radix(it, 16).ok());
+        match byte.filter(|it| it.is_ascii_alphanumeric() || b"-._~".contains(it)) {
+            Some(byte) => {
+                whole.push(char::from(byte));
+                whole.push_str(&part[2..]);
+            }
+            None => {
+                whole.push('%');
+                whole.push_str(part);
+            }
+        }
+    }
+    whole
 }
 
 /// Why a path cannot be matched as it is written.
@@ -142,6 +163,20 @@ pub fn pattern(path: &str, is_kept: impl Fn(char) -> bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_that_take_the_same_calls_have_one_shape() {
+        for (path, expected) in [
+            ("/a/{id}", "/a/{}"),
+            ("/p%61th/%7Eme", "/path/~me"),
+            ("/a%2Fb%2fc", "/a%2Fb%2fc"),
+            ("/100%", "/100%"),
+            ("/%zz%4", "/%zz%4"),
+            ("/k%C3%BCche", "/k%C3%BCche"),
+        ] {
+            assert_eq!(shape(path), expected, "{path}");
+        }
+    }
     use weir_model::PathPattern;
 
     #[test]

@@ -17,8 +17,8 @@ pub struct ManagementArgs {
     /// The store: `sqlite:FOLDER`, `etcd://HOST:PORT` or `memory:` [default: SQLite in --data; without it, in memory].
     #[arg(long, value_name = "URL", env = "WEIR_STORE", hide_env_values = true)]
     pub store: Option<String>,
-    /// A file with keys that encrypt the store and the files in --data. It is created if it is missing. Keep it apart
-    /// from the store [default: nothing is encrypted].
+    /// A file with keys that encrypt the store and the files in --data. It is created if it is missing, but not beside a
+    /// store that needs the missing one. Keep it apart from the store [default: nothing is encrypted].
     #[arg(long, value_name = "FILE", env = "WEIR_STORE_KEY")]
     pub store_key: Option<PathBuf>,
     /// Days for which the store keeps the history: what was changed, by whom, and the former values.

@@ -2,6 +2,7 @@
 
 use super::declared::{Declarations, PendingReplacement};
 use super::file_watch::FileWatch;
+use super::unreached::ListenerKinds;
 use crate::args::RouterArgs;
 use crate::load::{self, Loaded, Replaced};
 use std::path::PathBuf;
@@ -33,6 +34,8 @@ pub struct Loader {
     pub persistent: PersistentState,
     /// Whether there is a place for certificates that an authority signs on demand.
     pub has_store: bool,
+    /// Where calls come from.
+    pub listeners: ListenerKinds,
 }
 
 /// A configuration that was loaded.
@@ -125,7 +128,6 @@ impl Loader {
                 sources,
                 ..
             } if !is_refused => Ok(LoadedConfig {
-                model,
                 snapshot,
                 texts: (self.files.iter().zip(sources))
                     .map(|(file, source)| Text {
@@ -137,7 +139,9 @@ impl Loader {
                 after: PendingReplacement::default(),
                 notes: (report.lines().map(str::to_owned))
                     .chain(replaced.iter().map(Replaced::note))
+                    .chain(self.listeners.notes(&model))
                     .collect(),
+                model,
             }),
             _ => Err(report),
         }

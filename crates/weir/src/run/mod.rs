@@ -20,6 +20,7 @@ mod portal;
 mod proxy;
 mod quotas;
 mod trust;
+mod unreached;
 
 use crate::args::RunArgs;
 use crate::dialects::{self, AdminSettings};
@@ -33,6 +34,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use unreached::ListenerKinds;
 use weir_control::api::FileTexts;
 use weir_control::limit_counts::LimitCounts;
 use weir_control::listen::{self, Bounds};
@@ -67,6 +69,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         ),
         persistent: trust::persistent_state(args.upstreams.zone.as_deref()),
         has_store: plan.has_store(),
+        listeners: ListenerKinds::of(&args),
     };
     let fingerprints = loader.fingerprints();
     let good = loader

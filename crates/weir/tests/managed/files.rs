@@ -194,6 +194,25 @@ fn the_status_has_the_notes_about_files() {
     }
 }
 
+/// Routes that get no calls are named in the notes.
+#[test]
+fn routes_without_a_listener_are_noted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let more = "- name: t\n  url: tcp://127.0.0.1:1\n  routes:\n  - {name: stream, protocols: [tcp], destinations: [{port: 9000}]}\n\
+                - name: u\n  url: http://127.0.0.1:1\n  routes: [{name: secure, protocols: [https], paths: [/u]}]\n";
+    let text = kong_yml(upstream("a"), "/a") + more;
+    write(folder.path(), "kong.yml", &text);
+    let weir = Weir::start(folder.path(), &["-c", "kong.yml"]);
+    let status = Call::get(&weir.status(), "/status").make().json();
+    assert_eq!(
+        status["configuration"]["notes"],
+        serde_json::json!([
+            "warning: no listener has calls for 'secure': give --listen-tls",
+            "warning: no listener has calls for 'stream': give --listen-stream with their protocols",
+        ])
+    );
+}
+
 /// A running Weir explains calls by its files, too. A store alone is not taken for both.
 #[test]
 fn what_is_served_from_files_is_explained() {

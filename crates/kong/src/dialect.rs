@@ -9,6 +9,7 @@ use weir_dialect::{
     AccessError, AdminAccess, AdminContext, AdminOpening, Dialect, DialectName, EVERYWHERE, FileForm,
     IncrementalModel, RefusedReply, Scope, SecretSyntax, bearer,
 };
+use weir_model::diagnostic::PathStep;
 use weir_model::overview::{Overview, Row};
 use weir_model::{Diagnostic, Model};
 use weir_plugin::error_renderer::ErrorRenderer;
@@ -48,6 +49,19 @@ impl Dialect for KongDialect {
 
     fn translate(&self, document: &Value) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
         crate::translate(document, &self.options)
+    }
+
+    fn locate(&self, document: &Value, found: Diagnostic) -> Result<Diagnostic, Diagnostic> {
+        let is_plugin = found
+            .path
+            .0
+            .iter()
+            .any(|step| *step == PathStep::Field("plugins".into()));
+        let path = is_plugin.then(|| crate::translate::place_of_plugin(document, &self.options, &found.path));
+        match path.flatten() {
+            Some(path) => Ok(Diagnostic { path, ..found }),
+            None => Err(found),
+        }
     }
 
     fn prefix(&self) -> &'static str {

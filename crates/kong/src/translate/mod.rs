@@ -19,7 +19,8 @@ use crate::document::Document;
 use crate::plugins::acme;
 use crate::{Options, RouterFlavor};
 use serde_json::Value;
-use weir_model::{DefaultCharset, Diagnostic, DialectSettings, Model, Severity};
+use weir_model::diagnostic::PathStep;
+use weir_model::{DefaultCharset, Diagnostic, DialectSettings, DocPath, Model, PluginRef, Severity};
 
 /// Checks and translates a whole declarative document. Diagnostics that come with the model are warnings, and resources
 /// that are left out.
@@ -38,6 +39,40 @@ pub fn translate(document: &Value, options: &Options) -> Result<(Model, Vec<Diag
             Err(found)
         }
     }
+}
+
+/// Where in a document stands what a path of its model leads to, if that is a plugin. Its configuration there has other
+/// fields than in the model, so the path ends at it. `None`: it is something else.
+pub fn place_of_plugin(document: &Value, options: &Options, path: &DocPath) -> Option<DocPath> {
+    let (model, _) = translate(document, options).ok()?;
+    let (id, rest) = match path.0.as_slice() {
+        [PathStep::Field(list), PathStep::Index(index), rest @ ..] if list == "plugins" => {
+            (&model.plugins.get(*index)?.id, rest)
+        }
+        [
+            PathStep::Field(list),
+            PathStep::Index(index),
+            PathStep::Field(inner),
+            PathStep::Index(step),
+            PathStep::Field(used),
+            rest @ ..,
+        ] if list == "routes" && inner == "plugins" && used == "use" => {
+            match &model.routes.get(*index)?.plugins.get(*step)?.plugin {
+                Some(PluginRef::Inline(instance)) => (&instance.id, rest),
+                _ => return None,
+            }
+        }
+        _ => return None,
+    };
+    let (document, _) = Document::read(document).ok()?;
+    let plugin = (document.plugins.iter()).find(|it| it.value.id.to_string() == *id)?;
+    let place = plugin.place.to_path();
+    let is_in_config = matches!(rest.first(), Some(PathStep::Field(field)) if field == "config");
+    Some(if is_in_config {
+        place.field("config")
+    } else {
+        place
+    })
 }
 
 /// Translates a document.

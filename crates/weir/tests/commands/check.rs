@@ -270,6 +270,31 @@ fn warnings_fail_a_strict_check() {
     );
 }
 
+/// Findings about plugins of a kong.yml have their places in it.
+#[test]
+fn plugins_of_a_kong_yml_have_places() {
+    let global =
+        "plugins:\n  - name: key-auth\n    tags: [t]\n  - name: file-log\n    config: {path: /logs/a.log}\n";
+    let of_route = KONG.replace(
+        "        paths: [/hello]\n",
+        "        paths: [/hello]\n        plugins:\n          - {name: file-log, config: {path: /logs/a.log}}\n",
+    );
+    for (text, said) in [
+        (
+            KONG.to_owned() + global,
+            "file.yaml:17: warning: plugins[1].config: nothing is written to /logs/a.log: no folder",
+        ),
+        (
+            of_route,
+            "file.yaml:9: warning: services[0].routes[0].plugins[0].config: nothing is written to /logs/a.log: no folder",
+        ),
+    ] {
+        let (stderr, plain, _) = checked(&text, &[]);
+        assert!(stderr.contains(said), "{said}: {stderr}");
+        assert_eq!(plain, Some(0), "{stderr}");
+    }
+}
+
 #[test]
 fn variables_need_not_be_set_for_a_check() {
     let with_key = |text: &str, reference: &str| text.replace("{key: a}", &format!("{{key: '{reference}'}}"));

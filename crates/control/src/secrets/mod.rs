@@ -21,7 +21,7 @@ use cache::NO_FIELD;
 use std::collections::{HashMap, HashSet};
 use syntaxes::{References, field_of};
 use weir_dialect::{DialectName, DialectSet, SkippedDocument};
-use weir_model::{Acme, Certificate, ChainStep, LostPlugins, Model, PluginRef, take_out_steps};
+use weir_model::{Acme, Certificate, ChainStep, Consumer, LostPlugins, Model, PluginRef, take_out_steps};
 use weir_plugins::is_skippable;
 
 /// The targets of references, and the values that were found there.
@@ -86,9 +86,10 @@ impl Secrets {
             broken = self.resolve_configs(references, policy, model);
         }
         let certificates = self.resolve_certificates(references, model).into_iter();
-        broken.extend(certificates.map(|broken| UnresolvedReference {
+        broken.extend(certificates.map(|(broken, leads_nowhere)| UnresolvedReference {
             broken,
             fate: Fate::Aside,
+            leads_nowhere,
         }));
         broken
     }
@@ -102,14 +103,17 @@ impl Secrets {
         let mut broken = Vec::new();
         let mut faulty = HashSet::new();
         for_each_config(references, model, &mut |owner, config| {
-            let (mut fault, mut kept) = (None, None);
+            let (mut fault, mut kept, mut leads_nowhere) = (None, None, false);
             let is_credential = matches!(owner, SecretOwner::Credential(..));
             references.each(config, &mut |text| match self.value(references, text) {
                 Ok(value) => *text = value,
                 Err(reason) if references.keeps(policy, text, is_credential) => {
                     kept = Some(format!("{reason}; {text} stays a text"));
                 }
-                Err(reason) => fault = Some(named(text, &reason)),
+                Err(reason) => {
+                    leads_nowhere |= references.locate(text).is_err();
+                    fault = Some(named(text, &reason));
+                }
             });
             if let Err(reason) = definitions::bring_in(config, &self.folders) {
                 fault = Some(reason);
@@ -126,6 +130,7 @@ impl Secrets {
                         reason,
                     },
                     fate,
+                    leads_nowhere,
                 });
                 if fate != Fate::AsText {
                     faulty.insert(owner);
@@ -138,7 +143,12 @@ impl Secrets {
         broken
     }
 
-    fn resolve_certificates(&self, references: References<'_>, model: &mut Model) -> Vec<SkippedDocument> {
+    /// What is left out, each with whether its reference leads nowhere.
+    fn resolve_certificates(
+        &self,
+        references: References<'_>,
+        model: &mut Model,
+    ) -> Vec<(SkippedDocument, bool)> {
         let mut broken = Vec::new();
         model.certificates.retain_mut(|certificate| {
             let name = certificate.names.first().cloned().unwrap_or_default();
@@ -151,7 +161,8 @@ impl Secrets {
                     Err(reason) => {
                         let document = format!("certificate for '{name}'");
                         let reason = named(text, &reason);
-                        broken.push(SkippedDocument { document, reason });
+                        let leads_nowhere = references.locate(text).is_err();
+                        broken.push((SkippedDocument { document, reason }, leads_nowhere));
                         return false;
                     }
                 }
@@ -166,11 +177,11 @@ impl Secrets {
                     *text = value;
                     Ok(())
                 }
-                Err(reason) => Err(named(text, &reason)),
+                Err(reason) => Err((named(text, &reason), references.locate(text).is_err())),
             });
             match found {
-                Some(Err(reason)) => {
-                    broken.push(SkippedDocument { document, reason });
+                Some(Err((reason, leads_nowhere))) => {
+                    broken.push((SkippedDocument { document, reason }, leads_nowhere));
                     false
                 }
                 _ => true,
@@ -263,15 +274,21 @@ fn for_each_config(
         visit(SecretOwner::Unmatched(step), config)
     });
     for (at, consumer) in model.consumers.iter_mut().enumerate() {
+        let name = name_of(consumer);
         for (position, credential) in consumer.credentials.iter_mut().enumerate() {
             if refers_elsewhere(references, &credential.config) {
                 visit(
-                    SecretOwner::Credential(at, position, consumer.id.clone()),
+                    SecretOwner::Credential(at, position, name.clone()),
                     &mut credential.config,
                 );
             }
         }
     }
+}
+
+/// What people call a consumer. Ids may be made of other things, and stand in no document.
+fn name_of(consumer: &Consumer) -> String {
+    consumer.username.as_ref().unwrap_or(&consumer.id).clone()
 }
 
 fn has_reference(references: References<'_>, step: &ChainStep) -> bool {
@@ -308,10 +325,10 @@ fn leave_out(model: &mut Model, faulty: &HashSet<SecretOwner>) {
     model.take_out(&lost);
     for (at, consumer) in model.consumers.iter_mut().enumerate() {
         let mut position = 0;
-        let id = consumer.id.clone();
+        let name = name_of(consumer);
         consumer.credentials.retain(|_| {
             position += 1;
-            !faulty.contains(&SecretOwner::Credential(at, position - 1, id.clone()))
+            !faulty.contains(&SecretOwner::Credential(at, position - 1, name.clone()))
         });
     }
 }
@@ -464,6 +481,24 @@ mod tests {
                 .iter()
                 .all(|it| it.broken.reason.contains("NOT_THERE_2"));
             assert!(is_told, "{unresolved:?}");
+        }
+    }
+
+    /// For a look, a variable that is not set may be set elsewhere; a vault that is not described is nowhere.
+    #[test]
+    fn references_that_lead_nowhere_are_told_from_those_without_a_value() {
+        let text = r#"{"weir": 1, "consumers": [{"name": "c", "credentials": [{"key-auth": {"key": "sample:KEY"}}]}]}"#;
+        for (key, policy, fate, leads_nowhere) in [
+            ("NOT_THERE_2", Policy::Look, Fate::AsText, false),
+            ("NOT_THERE_2", Policy::Serve, Fate::Aside, false),
+            ("vault/a", Policy::Look, Fate::Aside, true),
+            ("vault/a", Policy::Serve, Fate::Aside, true),
+        ] {
+            let document = serde_json::from_str(&text.replace("KEY", key)).expect("JSON");
+            let (mut model, _) = weir_native::translate(&document).expect("a model");
+            let unresolved = secrets().resolve_by(None, policy, &mut model);
+            let found: Vec<_> = unresolved.iter().map(|it| (it.fate, it.leads_nowhere)).collect();
+            assert_eq!(found, [(fate, leads_nowhere)], "{key} {policy:?}");
         }
     }
 

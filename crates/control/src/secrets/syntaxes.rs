@@ -134,10 +134,11 @@ impl References<'_> {
         Ok(target)
     }
 
-    /// Whether a reference that leads nowhere stays as a text.
+    /// Whether a reference without a value stays as a text. For a look, all do that may have one on another machine.
     pub fn keeps(&self, policy: Policy, reference: &str, is_credential: bool) -> bool {
         let stays = || self.own.is_some_and(|it| it.syntax.stays_text(reference));
-        policy == Policy::Look || (!is_credential && stays())
+        let may_have_value = || policy == Policy::Look && self.locate(reference).is_ok();
+        may_have_value() || (!is_credential && stays())
     }
 }
 

@@ -18,6 +18,8 @@ pub struct UnresolvedReference {
     pub broken: SkippedDocument,
     /// Its consequence.
     pub fate: Fate,
+    /// Whether it names no place at all, so that no machine has a value for it.
+    pub leads_nowhere: bool,
 }
 
 /// The consequence of a reference to nothing.

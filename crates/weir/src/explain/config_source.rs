@@ -52,10 +52,11 @@ impl<'a> ConfigSource<'a> {
         };
         let documents = runtime.block_on(self.documents(&set))?;
         let mut dialects = DialectModels::new(&set);
+        let mut secrets = Secrets::new(&set, Cache::default());
         for (key, value) in documents.into_iter().filter(|(key, _)| is_served(&set, key)) {
             dialects.apply(key.as_str(), Some(&value));
+            secrets.apply(key.as_str(), Some(&value));
         }
-        let mut secrets = Secrets::new(&set, Cache::default());
         let (model, mut left_out) = dialects.model(|dialect, model| {
             let unresolved = secrets.resolve_by(dialect, Policy::Look, model);
             unresolved.into_iter().map(|it| it.broken).collect()

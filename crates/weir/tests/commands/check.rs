@@ -270,6 +270,34 @@ fn warnings_fail_a_strict_check() {
     );
 }
 
+/// What no machine has is refused as it is by `weir run`, and the owner is named as in the file.
+#[test]
+fn references_that_lead_nowhere_are_refused() {
+    let with_key = |text: &str, reference: &str| text.replace("{key: a}", &format!("{{key: '{reference}'}}"));
+    let kong = with_key(KONG, "{vault://app/key}") + "vaults: [{name: env, prefix: app}]\n";
+    let apisix = APISIX.replace(
+        "#END",
+        "consumers: [{username: jack, plugins: {key-auth: {key: '$secret://vault/1/jack/key'}}}]\n#END",
+    );
+    for (text, said) in [
+        (
+            kong,
+            "error: a credential of consumer 'alice': {vault://app/key}: no vault has the prefix 'app'\n",
+        ),
+        (
+            apisix,
+            "error (left out): a credential of consumer 'jack': $secret://vault/1/jack/key: there is no 'vault/1'\n",
+        ),
+    ] {
+        let (stderr, plain, strict) = checked(&text, &[]);
+        assert!(
+            stderr.contains(said) && !stderr.contains("stays a text"),
+            "{said}: {stderr}"
+        );
+        assert_eq!((plain, strict), (Some(1), Some(1)), "{stderr}");
+    }
+}
+
 /// Findings about plugins of a kong.yml have their places in it.
 #[test]
 fn plugins_of_a_kong_yml_have_places() {

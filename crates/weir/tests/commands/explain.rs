@@ -97,6 +97,27 @@ fn explain_goes_through_the_dialects_in_order() {
     }
 }
 
+/// The plugin of the file is named, not only what stands in for it.
+#[test]
+fn explain_names_plugins_that_are_not_served() {
+    let text = KONG.replace(
+        "      - name: key-auth\n",
+        "      - name: pre-function\n        config: {access: [return]}\n",
+    );
+    let global = KONG.to_owned() + "plugins: [{name: pre-function, config: {access: [return]}}]\n";
+    for (text, line) in [(text, 9), (global, 13)] {
+        let folder = folder(&[("kong.yml", &text)]);
+        let output = weir(
+            folder.path(),
+            &["explain", "-c", "kong.yml", "http://localhost/hello"],
+        );
+        let said = String::from_utf8_lossy(&output.stdout);
+        let named = format!("kong.yml:{line}: pre-function there is not served, so calls are refused\n");
+        assert!(said.contains(&named), "{named}: {said}");
+        assert!(said.contains("answers this call with 503"), "{said}");
+    }
+}
+
 #[test]
 fn explain_speaks_json_too() {
     let folder = folder(&[("shop.yaml", SHOP)]);

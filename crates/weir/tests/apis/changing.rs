@@ -2,7 +2,7 @@
 //! removal.
 
 use crate::support::{Call, until, upstream};
-use crate::{Plane, petstore};
+use crate::{Plane, petstore, runtime};
 use serde_json::{Value, json};
 
 const PUBLICATION: &str = "/api/v1/publications/pets/1.0.0/test";

@@ -126,8 +126,8 @@ impl Loaded {
         report
     }
 
-    /// The location of a resource of the merged model: the file and, if it can be found out, the line. Of a plugin that is
-    /// not served another one stands in the model, so its own name is added.
+    /// The location of a resource of the merged model: the file and, if it can be found out, the line. Of a plugin
+    /// that is not served another one stands in the model, so its own name is added.
     pub fn place_of(&self, path: &DocPath) -> Option<String> {
         let located = locate(
             &self.dialects,

@@ -8,24 +8,25 @@ use weir_control::http::{ClientRequest, Method, StatusCode};
 
 /// The answer of its call for explanations, as far as the command shows it.
 #[derive(Deserialize)]
-pub struct Answer {
+pub struct RemoteExplanation {
     #[serde(flatten)]
     pub explanation: Explanation,
-    left_out: Vec<LeftOut>,
+    left_out: Vec<SkippedPart>,
     /// What was not looked at.
     note: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct LeftOut {
+struct SkippedPart {
     document: String,
     because: String,
 }
 
-impl Answer {
+impl RemoteExplanation {
     /// What is not served as it is written, one a line.
     pub fn report(&self) -> String {
-        let line = |it: &LeftOut| format!("not served as it is written: {}: {}\n", it.document, it.because);
+        let line =
+            |it: &SkippedPart| format!("not served as it is written: {}: {}\n", it.document, it.because);
         self.left_out.iter().map(line).collect()
     }
 
@@ -43,7 +44,7 @@ pub fn ask(
     (url, token): (&str, Option<&str>),
     call: &ExplainedCall,
     environment: Option<&str>,
-) -> anyhow::Result<Option<Answer>> {
+) -> anyhow::Result<Option<RemoteExplanation>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

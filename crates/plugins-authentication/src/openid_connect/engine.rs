@@ -1,9 +1,9 @@
 //! What all parts of an instance have in common: the configuration made ready, requests that belong to one call, and
 //! answers to callers.
 
+use super::answer_keys::AnswerKeys;
 use super::client::Client;
 use super::config::{ClientAuth, Config};
-use super::opaque_token::AnswerKeys;
 use super::provider::{Caches, Directory, Provider, Step, settled};
 use crate::jose::KeySet;
 use crate::session_cookie::Sessions;

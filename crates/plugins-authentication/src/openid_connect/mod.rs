@@ -18,6 +18,7 @@
 //! is a cookie of its browser. After a logout, copies of the cookie are refused by all gateways of a store; without a store, only
 //! by the gateway that got the logout, so keep `idling_timeout_seconds` short there.
 
+mod answer_keys;
 mod bearer;
 mod call_tokens;
 mod claims;
@@ -43,10 +44,10 @@ use crate::jose::KeySet;
 use crate::session_cookie::Sessions;
 use crate::shared_fetch::KeyParts;
 use crate::shared_marks::MarkRecords;
+use answer_keys::AnswerKeys;
 use client::Client;
 use engine::{Engine, NAME};
 use filter::OpenIdFilter;
-use opaque_token::AnswerKeys;
 use provider::{Caches, Directory};
 use serde::Deserialize;
 use serde_json::Value;

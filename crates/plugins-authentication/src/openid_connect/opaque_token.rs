@@ -4,11 +4,10 @@
 use super::bearer::{TokenResult, UNAVAILABLE};
 use super::call_tokens::CallTokens;
 use super::client;
-use super::config::Config;
 use super::engine::Engine;
 use super::provider::Step;
 use super::token_description::TokenDescription;
-use crate::shared_fetch::{KeyParts, SharedKey};
+use crate::shared_fetch::SharedKey;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,38 +17,6 @@ use weir_plugins_shared::http_request::{HttpRequest, HttpServer};
 
 /// The claim that every answer of a userinfo endpoint has.
 const SUBJECT: &str = "sub";
-
-/// What the keys of answers begin with: all that decides, besides the token, what the provider says about it.
-pub(super) struct AnswerKeys {
-    introspection: KeyParts,
-    userinfo: KeyParts,
-}
-
-impl AnswerKeys {
-    /// Those of an instance, whose other keys begin with `client`.
-    pub(super) fn new(client: &KeyParts, config: &Config) -> Self {
-        let of = |endpoint: &str| {
-            let mut key = client.clone();
-            key.add(endpoint.as_bytes());
-            key.add(&config.introspection_seconds.to_be_bytes());
-            key
-        };
-        let mut introspection = of("introspection");
-        // Answers may depend on who asks, and how.
-        introspection.add(config.introspection_hint.as_bytes());
-        introspection.add(format!("{:?}", config.introspection_auth).as_bytes());
-        for part in [
-            &config.introspection_endpoint,
-            &config.introspection_authorization,
-        ] {
-            introspection.add_if_there(part.as_deref().map(str::as_bytes));
-        }
-        Self {
-            introspection,
-            userinfo: of("userinfo"),
-        }
-    }
-}
 
 impl Engine {
     /// Asks the provider about a token.

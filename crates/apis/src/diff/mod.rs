@@ -4,6 +4,8 @@
 //! response code that is gone, a parameter or a field that is required now, a type or an enumeration that is narrower,
 //! stricter security.
 
+mod flat;
+mod keywords;
 mod lines;
 mod plans;
 mod schema;

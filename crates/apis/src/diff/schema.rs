@@ -1,17 +1,15 @@
 //! Two schemas compared: what became narrower, and what became wider.
 
+use super::flat::{MAX_DEPTH, bare, flat, has_reference, name_of, required, targets};
+use super::keywords::{CONDITIONS, allows, bounds, enumerations, types};
 use super::{ChangeCollector, Direction};
 use serde_json::{Map, Value};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-/// How deep schemas are compared.
-const MAX_DEPTH: usize = 32;
 /// Pairs of schemas that are compared for one operation.
 const MAX_PAIRS: usize = 20_000;
 /// Pairs of schemas that are compared for two descriptions.
 const MAX_ALL_PAIRS: usize = 2_000_000;
-/// Parts that one schema is merged of, by `$ref` and `allOf`.
-const MAX_PARTS: usize = 1_000;
 
 /// Two schemas by their names, and whether they are of a request.
 type NamedPair = (String, String, bool);
@@ -104,14 +102,9 @@ impl<'d> Comparison<'d> {
         enumerations(&old, &new, direction, place, notes);
         bounds(&old, &new, direction, place, notes);
         self.fields(&old, &new, direction, place, depth, notes);
-        if let (Some(old), Some(new)) = (old.get("items"), new.get("items")) {
-            self.pair(old, new, direction, &format!("{place}[]"), depth + 1, notes);
-        }
-        if let (Some(old @ Value::Object(_)), Some(new @ Value::Object(_))) =
-            (old.get("additionalProperties"), new.get("additionalProperties"))
-        {
-            self.pair(old, new, direction, &format!("{place}.*"), depth + 1, notes);
-        }
+        self.items(&old, &new, direction, place, depth, notes);
+        self.other_fields(&old, &new, direction, place, depth, notes);
+        self.conditions(&old, &new, direction, place, notes);
         self.alternatives(&old, &new, direction, place, depth, notes);
     }
 
@@ -153,7 +146,9 @@ impl<'d> Comparison<'d> {
             self.pair(schema, now, direction, &place, depth + 1, notes);
         }
         for name in after.keys().filter(|name| !before.contains_key(*name)) {
-            let breaking = is_request && is_required.contains(name.as_str());
+            let is_newly_required =
+                is_required.contains(name.as_str()) && !was_required.contains(name.as_str());
+            let breaking = is_request && is_newly_required;
             let what = if breaking {
                 "a new required field"
             } else {
@@ -161,11 +156,141 @@ impl<'d> Comparison<'d> {
             };
             notes.add(breaking, &format!("{place}.{name}"), what);
         }
-        let refuses =
-            |schema: &Map<String, Value>| schema.get("additionalProperties") == Some(&Value::Bool(false));
-        if is_request && refuses(new) && !refuses(old) {
-            notes.add(true, place, "other fields are refused now");
+        if allows(old, "object") && allows(new, "object") {
+            // Fields that are required without being described.
+            for name in new_names(&was_required, &is_required, &after) {
+                notes.add(is_request, &format!("{place}.{name}"), "is required now");
+            }
+            for name in new_names(&is_required, &was_required, &before) {
+                notes.add(
+                    !is_request,
+                    &format!("{place}.{name}"),
+                    "is no longer always there",
+                );
+            }
         }
+    }
+
+    /// Fields that have no name in the schema.
+    fn other_fields(
+        &mut self,
+        old: &Map<String, Value>,
+        new: &Map<String, Value>,
+        direction: Direction,
+        place: &str,
+        depth: usize,
+        notes: &mut ChangeCollector,
+    ) {
+        let refuses = |schema: &Map<String, Value>| {
+            ["additionalProperties", "unevaluatedProperties"]
+                .iter()
+                .any(|word| schema.get(*word) == Some(&Value::Bool(false)))
+        };
+        match (refuses(old), refuses(new)) {
+            (false, true) if direction == Direction::Request => {
+                notes.add(true, place, "other fields are refused now");
+            }
+            (false, false) if allows(old, "object") && allows(new, "object") => {
+                let any = Value::Bool(true);
+                let of = |schema: &Map<String, Value>| schema.get("additionalProperties").cloned();
+                let (old, new) = (of(old).unwrap_or_else(|| any.clone()), of(new).unwrap_or(any));
+                self.pair(&old, &new, direction, &format!("{place}.*"), depth + 1, notes);
+            }
+            _ => {}
+        }
+    }
+
+    fn items(
+        &mut self,
+        old: &Map<String, Value>,
+        new: &Map<String, Value>,
+        direction: Direction,
+        place: &str,
+        depth: usize,
+        notes: &mut ChangeCollector,
+    ) {
+        if !(allows(old, "array") && allows(new, "array")) {
+            return;
+        }
+        let any = Value::Bool(true);
+        let first = |schema: &Map<String, Value>| -> Vec<Value> {
+            let list = schema.get("prefixItems").and_then(Value::as_array);
+            list.cloned().unwrap_or_default()
+        };
+        let rest = |schema: &Map<String, Value>| schema.get("items").cloned().unwrap_or_else(|| any.clone());
+        let (was_first, is_first, was_rest, is_rest) = (first(old), first(new), rest(old), rest(new));
+        for index in 0..was_first.len().max(is_first.len()) {
+            let (old, new) = (
+                was_first.get(index).unwrap_or(&was_rest),
+                is_first.get(index).unwrap_or(&is_rest),
+            );
+            self.pair(
+                old,
+                new,
+                direction,
+                &format!("{place}[{index}]"),
+                depth + 1,
+                notes,
+            );
+        }
+        self.pair(
+            &was_rest,
+            &is_rest,
+            direction,
+            &format!("{place}[]"),
+            depth + 1,
+            notes,
+        );
+    }
+
+    fn conditions(
+        &mut self,
+        old: &Map<String, Value>,
+        new: &Map<String, Value>,
+        direction: Direction,
+        place: &str,
+        notes: &mut ChangeCollector,
+    ) {
+        for condition in CONDITIONS.iter().filter(|it| it.is_about(old, new)) {
+            let (before, after) = (condition.of(old), condition.of(new));
+            let is_same = match (&before, &after) {
+                (None, None) => true,
+                (Some(before), Some(after)) => bare(before) == bare(after) && self.has_same_targets(after),
+                _ => false,
+            };
+            if !is_same {
+                condition.note((before.as_ref(), after.as_ref()), direction, place, notes);
+            }
+        }
+    }
+
+    /// Whether all schemas that a value refers to, however far, are as they were.
+    fn has_same_targets(&mut self, value: &Value) -> bool {
+        if self.is_same {
+            return true;
+        }
+        let schemas = self.new;
+        let (mut open, mut seen) = (Vec::new(), HashSet::new());
+        targets(value, &mut open);
+        while let Some(name) = open.pop() {
+            if !seen.insert(name) {
+                continue;
+            }
+            self.pairs += 1;
+            self.all_pairs += 1;
+            if self.pairs > MAX_PAIRS || self.all_pairs > MAX_ALL_PAIRS {
+                self.is_cut = true;
+                return true;
+            }
+            let (before, after) = (self.old.get(name), schemas.get(name));
+            if before.map(bare) != after.map(bare) {
+                return false;
+            }
+            if let Some(after) = after {
+                targets(after, &mut open);
+            }
+        }
+        true
     }
 
     fn alternatives(
@@ -186,17 +311,11 @@ impl<'d> Comparison<'d> {
                     .unwrap_or_default()
             };
             let (before, after) = (list(old), list(new));
+            for (index, other) in partners(&before, &after) {
+                let place = format!("{place}.{word}[{index}]");
+                self.pair(&before[index], &after[other], direction, &place, depth + 1, notes);
+            }
             if before.len() == after.len() {
-                for (index, (old, new)) in before.iter().zip(&after).enumerate() {
-                    self.pair(
-                        old,
-                        new,
-                        direction,
-                        &format!("{place}.{word}[{index}]"),
-                        depth + 1,
-                        notes,
-                    );
-                }
                 continue;
             }
             let is_fewer = !before.is_empty() && (after.len() < before.len() && !after.is_empty());
@@ -208,216 +327,30 @@ impl<'d> Comparison<'d> {
     }
 }
 
-fn name_of(schema: &Value) -> Option<&str> {
-    schema.get("$ref").and_then(Value::as_str)
-}
-
-fn has_reference(value: &Value) -> bool {
-    match value {
-        Value::Object(map) => map.contains_key("$ref") || map.values().any(has_reference),
-        Value::Array(items) => items.iter().any(has_reference),
-        _ => false,
-    }
-}
-
-/// A schema with its references and `allOf` resolved, one level deep. `None`: it has too many parts, as one that is a part of
-/// itself twice.
-fn flat(schemas: &Map<String, Value>, schema: &Value) -> Option<Map<String, Value>> {
-    let (mut made, mut left) = (Map::new(), MAX_PARTS);
-    merge(schemas, schema, &mut made, (0, &mut left));
-    (left > 0).then_some(made)
-}
-
-fn merge(
-    schemas: &Map<String, Value>,
-    schema: &Value,
-    made: &mut Map<String, Value>,
-    (depth, left): (usize, &mut usize),
-) {
-    let Some(map) = schema.as_object().filter(|_| depth < MAX_DEPTH && *left > 0) else {
-        return;
-    };
-    *left -= 1;
-    if let Some(found) = name_of(schema)
-        .and_then(|target| target.strip_prefix("#/components/schemas/"))
-        .and_then(|name| schemas.get(name))
-    {
-        merge(schemas, found, made, (depth + 1, left));
-    }
-    for part in map.get("allOf").and_then(Value::as_array).into_iter().flatten() {
-        merge(schemas, part, made, (depth + 1, left));
-    }
-    for (word, value) in map {
-        match (word.as_str(), value) {
-            (
-                "$ref" | "allOf" | "title" | "description" | "examples" | "example" | "default"
-                | "deprecated",
-                _,
-            ) => {}
-            ("properties", Value::Object(fields)) => {
-                let all = made
-                    .entry("properties")
-                    .or_insert_with(|| Value::Object(Map::new()));
-                if let Value::Object(all) = all {
-                    all.extend(fields.iter().map(|(name, value)| (name.clone(), value.clone())));
-                }
-            }
-            ("required", Value::Array(names)) => {
-                let all = made.entry("required").or_insert_with(|| Value::Array(Vec::new()));
-                if let Value::Array(all) = all {
-                    all.extend(names.iter().filter(|name| name.is_string()).cloned());
-                }
-            }
-            (_, value) => {
-                made.insert(word.clone(), value.clone());
-            }
-        }
-    }
-}
-
-fn required(schema: &Map<String, Value>) -> HashSet<String> {
-    let names = schema.get("required").and_then(Value::as_array);
+/// Names that only the second list has, without those that are described.
+fn new_names<'n>(
+    before: &HashSet<String>,
+    after: &'n HashSet<String>,
+    described: &Map<String, Value>,
+) -> Vec<&'n String> {
+    let is_new = |name: &&String| !before.contains(*name) && !described.contains_key(*name);
+    let mut names: Vec<&String> = after.iter().filter(is_new).collect();
+    names.sort();
     names
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .map(str::to_owned)
+}
+
+/// Which alternative was which: those that are written alike wherever they stand, then the others in their order.
+fn partners(before: &[Value], after: &[Value]) -> Vec<(usize, usize)> {
+    let mut places: HashMap<String, Vec<usize>> = HashMap::new();
+    for (index, schema) in after.iter().enumerate().rev() {
+        places.entry(bare(schema).to_string()).or_default().push(index);
+    }
+    let mut alike = |schema: &Value| places.get_mut(&bare(schema).to_string())?.pop();
+    let found: Vec<Option<usize>> = before.iter().map(&mut alike).collect();
+    let taken: HashSet<usize> = found.iter().copied().flatten().collect();
+    let mut others = (0..after.len()).filter(|index| !taken.contains(index));
+    let pairs = found.into_iter().enumerate();
+    pairs
+        .filter_map(|(index, partner)| Some((index, partner.or_else(|| others.next())?)))
         .collect()
-}
-
-/// The types that a schema allows; `None`: all.
-fn kinds(schema: &Map<String, Value>) -> Option<Vec<&str>> {
-    match schema.get("type")? {
-        Value::String(kind) => Some(vec![kind]),
-        Value::Array(kinds) => Some(kinds.iter().filter_map(Value::as_str).collect()),
-        _ => None,
-    }
-}
-
-/// Whether whatever one allows the other allows, too.
-fn covers(wide: Option<&[&str]>, narrow: Option<&[&str]>) -> bool {
-    match (wide, narrow) {
-        (None, _) => true,
-        (Some(_), None) => false,
-        (Some(wide), Some(narrow)) => narrow
-            .iter()
-            .all(|kind| wide.contains(kind) || (*kind == "integer" && wide.contains(&"number"))),
-    }
-}
-
-fn kinds_text(kinds: Option<&[&str]>) -> String {
-    kinds.map_or_else(|| "any type".to_owned(), |kinds| kinds.join(" or "))
-}
-
-fn types(
-    old: &Map<String, Value>,
-    new: &Map<String, Value>,
-    direction: Direction,
-    place: &str,
-    notes: &mut ChangeCollector,
-) {
-    let (before, after) = (kinds(old), kinds(new));
-    let (before, after) = (before.as_deref(), after.as_deref());
-    let (is_narrower, is_wider) = (!covers(after, before), !covers(before, after));
-    if !is_narrower && !is_wider {
-        return;
-    }
-    let breaking = match direction {
-        Direction::Request => is_narrower,
-        Direction::Response => is_wider,
-    };
-    notes.add(
-        breaking,
-        place,
-        format!("is {}, was {}", kinds_text(after), kinds_text(before)),
-    );
-}
-
-/// A narrower enumeration breaks those who send what it lacks; one in an answer breaks those who wait for it.
-fn enumerations(
-    old: &Map<String, Value>,
-    new: &Map<String, Value>,
-    direction: Direction,
-    place: &str,
-    notes: &mut ChangeCollector,
-) {
-    let list = |schema: &Map<String, Value>| schema.get("enum").and_then(Value::as_array).cloned();
-    match (list(old), list(new)) {
-        (None, None) => {}
-        (Some(_), None) => notes.add(
-            direction == Direction::Response,
-            place,
-            "any value is possible now",
-        ),
-        (None, Some(values)) => {
-            let message = format!("only {} are possible now", Value::Array(values));
-            notes.add(direction == Direction::Request, place, message);
-        }
-        (Some(before), Some(after)) => {
-            let gone: Vec<&Value> = before.iter().filter(|it| !after.contains(it)).collect();
-            let fresh: Vec<&Value> = after.iter().filter(|it| !before.contains(it)).collect();
-            for value in gone {
-                notes.add(true, place, format!("the value {value} is no longer possible"));
-            }
-            for value in fresh {
-                notes.add(
-                    direction == Direction::Response,
-                    place,
-                    format!("the value {value} is new"),
-                );
-            }
-        }
-    }
-}
-
-/// Bounds: the word, and whether a greater number is narrower.
-const BOUNDS: [(&str, bool); 10] = [
-    ("minimum", true),
-    ("exclusiveMinimum", true),
-    ("minLength", true),
-    ("minItems", true),
-    ("minProperties", true),
-    ("maximum", false),
-    ("exclusiveMaximum", false),
-    ("maxLength", false),
-    ("maxItems", false),
-    ("maxProperties", false),
-];
-
-fn bounds(
-    old: &Map<String, Value>,
-    new: &Map<String, Value>,
-    direction: Direction,
-    place: &str,
-    notes: &mut ChangeCollector,
-) {
-    let is_request = direction == Direction::Request;
-    for (word, greater_is_narrower) in BOUNDS {
-        let of = |schema: &Map<String, Value>| schema.get(word).and_then(Value::as_f64);
-        let is_narrower = match (of(old), of(new)) {
-            (None, None) => continue,
-            (None, Some(_)) => true,
-            (Some(_), None) => false,
-            (Some(before), Some(after)) if before == after => continue,
-            (Some(before), Some(after)) => (after > before) == greater_is_narrower,
-        };
-        let shown = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), |it| it.to_string());
-        let message = format!("'{word}' is {}, was {}", shown(of(new)), shown(of(old)));
-        notes.add(is_request && is_narrower, place, message);
-    }
-    for word in ["pattern", "format", "multipleOf", "const", "uniqueItems"] {
-        if old.get(word) != new.get(word) {
-            let shown = |value: Option<&Value>| value.map_or_else(|| "none".to_owned(), Value::to_string);
-            let message = format!(
-                "'{word}' is {}, was {}",
-                shown(new.get(word)),
-                shown(old.get(word))
-            );
-            notes.add(
-                is_request && new.contains_key(word) && word != "format",
-                place,
-                message,
-            );
-        }
-    }
 }

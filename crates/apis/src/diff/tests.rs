@@ -145,6 +145,30 @@ fn changes_of_bodies_are_named_and_breaking_or_not() {
             "body.a: a new required field",
         ),
         (
+            body(json!(["a"]), json!({})),
+            body(json!(["a"]), json!({"a": {}})),
+            false,
+            "body.a: a new field",
+        ),
+        (
+            with_body(json!({"oneOf": [{"type": "string"}, {"type": "number"}]})),
+            with_body(json!({"oneOf": [{"type": "integer"}, {"type": "string"}]})),
+            true,
+            "body.oneOf[1]: is integer, was number",
+        ),
+        (
+            with_body(json!({"const": 1})),
+            with_body(json!({"enum": [1, 2]})),
+            false,
+            "body: the value 2 is new",
+        ),
+        (
+            with_body(json!({"allOf": [{"minLength": 3}, {"minLength": 1}]})),
+            with_body(json!({"allOf": [{"minLength": 1}, {"minLength": 4}]})),
+            true,
+            "body: 'minLength' is 4, was 3",
+        ),
+        (
             with_body(json!({"type": "object"})),
             with_body(closed),
             true,
@@ -222,6 +246,193 @@ fn changes_of_responses_are_named_and_breaking_or_not() {
             "responses.200: a new response code",
         ),
     ]);
+}
+
+/// Each row counts in both directions: of what is sent, and of what is got.
+#[test]
+fn narrower_schemas_break_requests_and_wider_ones_break_responses() {
+    let object = |more: Value| {
+        let mut schema = json!({"type": "object"});
+        let more = more.as_object().expect("a map").clone();
+        schema.as_object_mut().expect("a map").extend(more);
+        schema
+    };
+    let list = |more: Value| {
+        let mut schema = object(more);
+        schema["type"] = json!("array");
+        schema
+    };
+    // The wide schema, the narrow one, the place of the change, what it is if it narrows, and what it is if it widens.
+    let rows = [
+        (
+            object(json!({})),
+            object(json!({"required": ["zz"]})),
+            ".zz",
+            "is required now",
+            "is no longer always there",
+        ),
+        (
+            object(json!({})),
+            object(json!({"additionalProperties": {"type": "integer"}})),
+            ".*",
+            "is integer, was any type",
+            "is any type, was integer",
+        ),
+        (
+            object(json!({"additionalProperties": true})),
+            object(json!({"additionalProperties": {"type": "integer"}})),
+            ".*",
+            "is integer, was any type",
+            "is any type, was integer",
+        ),
+        (
+            list(json!({})),
+            list(json!({"items": {"type": "integer"}})),
+            "[]",
+            "is integer, was any type",
+            "is any type, was integer",
+        ),
+        (
+            list(json!({"prefixItems": [{"type": "number"}]})),
+            list(json!({"prefixItems": [{"type": "integer"}]})),
+            "[0]",
+            "is integer, was number",
+            "is number, was integer",
+        ),
+        (
+            list(json!({"prefixItems": [{}]})),
+            list(json!({"prefixItems": [{}, {"type": "integer"}]})),
+            "[1]",
+            "is integer, was any type",
+            "is any type, was integer",
+        ),
+    ];
+    for (wide, narrow, place, narrows, widens) in rows {
+        let told = |place: String, what: &str| -> Vec<String> { vec![format!("{place}: {what}")] };
+        let expect = |old: Value, new: Value, breaking: bool, told: Vec<String>| {
+            let found = changes(old.clone(), new.clone());
+            let expected: Vec<(bool, String)> = told.into_iter().map(|it| (breaking, it)).collect();
+            assert_eq!(found, expected, "{old} {new}");
+        };
+        let (body, answer) = (format!("body{place}"), format!("responses.200.body{place}"));
+        let (sent, got) = (with_body, with_response);
+        expect(
+            sent(wide.clone()),
+            sent(narrow.clone()),
+            true,
+            told(body.clone(), narrows),
+        );
+        expect(
+            sent(narrow.clone()),
+            sent(wide.clone()),
+            false,
+            told(body, widens),
+        );
+        expect(
+            got(wide.clone()),
+            got(narrow.clone()),
+            false,
+            told(answer.clone(), narrows),
+        );
+        expect(got(narrow), got(wide), true, told(answer, widens));
+    }
+}
+
+#[test]
+fn conditions_that_are_not_worked_out_count_as_breaking() {
+    let conditions = [
+        ("not", json!({"type": "string"}), json!({"type": "number"})),
+        ("if", json!({"type": "string"}), json!({"type": "number"})),
+        ("patternProperties", json!({"^a": {}}), json!({"^b": {}})),
+        ("propertyNames", json!({"maxLength": 9}), json!({"maxLength": 8})),
+        ("dependentRequired", json!({"a": ["b"]}), json!({"a": ["c"]})),
+        ("dependentSchemas", json!({"a": {}}), json!({"b": {}})),
+        ("contains", json!({"type": "string"}), json!({"type": "number"})),
+        ("unevaluatedItems", json!(false), json!({"type": "number"})),
+    ];
+    const WHY: &str = "it cannot be told whom this breaks, so it counts as breaking";
+    for (word, one, other) in conditions {
+        let with = |value: &Value| json!({ word: value });
+        let expect = |old: Value, new: Value, breaking: bool, what: &str| {
+            let told = match breaking {
+                true => format!("'{word}' is {what}: {WHY}"),
+                false => format!("'{word}' is {what}"),
+            };
+            let found = changes(old, new);
+            let [(is_breaking, message)] = &found[..] else {
+                panic!("{word} {what}: {found:?}");
+            };
+            assert_eq!(*is_breaking, breaking, "{word} {what}");
+            assert!(message.ends_with(&told), "{message}");
+        };
+        let none = || json!({});
+        expect(with_body(none()), with_body(with(&one)), true, "new");
+        expect(with_body(with(&one)), with_body(none()), false, "gone");
+        expect(
+            with_body(with(&one)),
+            with_body(with(&other)),
+            true,
+            "another one",
+        );
+        expect(with_response(none()), with_response(with(&one)), false, "new");
+        expect(with_response(with(&one)), with_response(none()), true, "gone");
+        expect(
+            with_response(with(&one)),
+            with_response(with(&other)),
+            true,
+            "another one",
+        );
+    }
+}
+
+/// What a condition refers to counts as a part of it.
+#[test]
+fn conditions_are_followed_to_the_schemas_that_they_refer_to() {
+    let of = |kind: &str, text: &str| {
+        let schemas = json!({
+            "A": {"not": {"$ref": "#/components/schemas/B"}},
+            "B": {"$ref": "#/components/schemas/C"},
+            "C": {"type": kind, "description": text},
+        });
+        with_schemas(&schemas, that_return(1, "A"))
+    };
+    for (new, expected) in [(of("string", "b"), false), (of("number", "a"), true)] {
+        assert_eq!(diff(&of("string", "a"), &new).is_breaking(), expected);
+    }
+}
+
+/// Other ways to write the same schema.
+#[test]
+fn schemas_that_mean_the_same_do_not_break() {
+    let [a, b] = [json!({"type": "string"}), json!({"type": "integer"})];
+    let texts = json!({"type": "string", "description": "a name", "title": "Name"});
+    let fields =
+        |name: &str, of: Value| json!({"properties": {name: of}, "required": [name], "maxProperties": 9});
+    let (some, others) = (fields("a", a.clone()), fields("a", json!({"minLength": 2})));
+    let closed = json!({"maxProperties": 5, "not": {"type": "null"}});
+    let also_not = json!({"not": {"type": "boolean"}});
+    let rows = [
+        (json!({"enum": ["x"]}), json!({"const": "x"})),
+        (json!({"oneOf": [a, b]}), json!({"oneOf": [b, a]})),
+        (json!({"anyOf": [a, b]}), json!({"anyOf": [b, a]})),
+        (json!({"oneOf": [a, b]}), json!({"oneOf": [b, texts]})),
+        (json!({"allOf": [some, others]}), json!({"allOf": [others, some]})),
+        (
+            json!({"allOf": [some, closed, also_not]}),
+            json!({"allOf": [also_not, closed, some]}),
+        ),
+        (json!({"not": a}), json!({"not": texts})),
+    ];
+    const UNNOTICED: &str = ": differs in what callers do not notice";
+    for (one, other) in rows {
+        for wrap in [with_body, with_response] {
+            let both_ways = [(&one, &other), (&other, &one)];
+            for (old, new) in both_ways {
+                let found = changes(wrap(old.clone()), wrap(new.clone()));
+                assert_eq!(found, [(false, UNNOTICED.to_owned())], "{old} {new}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -7,11 +7,16 @@
 mod flat;
 mod keywords;
 mod lines;
+mod parameters;
 mod plans;
 mod schema;
+mod security;
 
 pub use lines::in_lines;
 pub use plans::{PlanChange, plan_changes, plans_in_lines};
+
+use parameters::{described_value, parameters};
+use security::{ChangedSchemes, changed_schemes, security};
 
 use crate::openapi::{Description, Operation};
 use serde::{Deserialize, Serialize};
@@ -137,6 +142,7 @@ impl ChangeCollector {
 pub fn diff(old: &Description, new: &Description) -> Diff {
     let pairs = pair(&old.operations, &new.operations);
     let mut comparison = schema::Comparison::new(&old.schemas, &new.schemas);
+    let changed = changed_schemes(old, new);
     let mut room = MAX_CHANGES;
     let mut operations = Vec::new();
     for (index, operation) in new.operations.iter().enumerate() {
@@ -151,7 +157,13 @@ pub fn diff(old: &Description, new: &Description) -> Diff {
             None => operations.push(change(Kind::Added, Vec::new())),
             Some(before) => {
                 let mut notes = ChangeCollector::new(room);
-                compare(&old.operations[*before], operation, &mut comparison, &mut notes);
+                compare(
+                    &old.operations[*before],
+                    operation,
+                    &mut comparison,
+                    &changed,
+                    &mut notes,
+                );
                 let changes = notes.changes;
                 room = room.saturating_sub(changes.len());
                 if !changes.is_empty() {
@@ -225,6 +237,7 @@ fn compare(
     old: &Operation,
     new: &Operation,
     comparison: &mut schema::Comparison<'_>,
+    changed: &ChangedSchemes,
     notes: &mut ChangeCollector,
 ) {
     if shape(&old.method, &old.path) != shape(&new.method, &new.path) {
@@ -242,7 +255,7 @@ fn compare(
     parameters(&old.value, &new.value, comparison, notes);
     body(&old.value, &new.value, comparison, notes);
     responses(&old.value, &new.value, comparison, notes);
-    security(&old.value, &new.value, notes);
+    security(&old.value, &new.value, changed, notes);
     if notes.changes.is_empty() {
         texts(&old.value, &new.value, notes);
     }
@@ -254,74 +267,6 @@ fn is_true(value: &Value, field: &str) -> bool {
 
 fn text<'v>(value: &'v Value, field: &str) -> &'v str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn parameter_key(parameter: &Value) -> (String, String) {
-    (
-        text(parameter, "in").to_owned(),
-        text(parameter, "name").to_owned(),
-    )
-}
-
-fn parameters(
-    old: &Value,
-    new: &Value,
-    comparison: &mut schema::Comparison<'_>,
-    notes: &mut ChangeCollector,
-) {
-    let all = |value: &Value| -> Vec<((String, String), Value)> {
-        let list = value.get("parameters").and_then(Value::as_array);
-        // A parameter of the path is found by its position, and callers do not see its name.
-        let outside = list.into_iter().flatten().filter(|it| text(it, "in") != "path");
-        outside.map(|it| (parameter_key(it), it.clone())).collect()
-    };
-    let (before, after) = (all(old), all(new));
-    let find = |list: &[((String, String), Value)], key: &(String, String)| {
-        list.iter()
-            .find(|(other, _)| other == key)
-            .map(|(_, value)| value.clone())
-    };
-    for (key, parameter) in &after {
-        let place = format!("parameters.{}.{}", key.0, key.1);
-        match find(&before, key) {
-            None => {
-                let is_required = is_true(parameter, "required");
-                let what = if is_required {
-                    "a new required parameter"
-                } else {
-                    "a new optional parameter"
-                };
-                notes.add(is_required, &place, what);
-            }
-            Some(was) => {
-                if is_true(parameter, "required") != is_true(&was, "required") {
-                    let is_required = is_true(parameter, "required");
-                    let what = if is_required {
-                        "is required now"
-                    } else {
-                        "is optional now"
-                    };
-                    notes.add(is_required, &place, what);
-                }
-                let none = Value::Bool(true);
-                let schema = |it: &Value| it.get("schema").cloned().unwrap_or_else(|| none.clone());
-                comparison.compare(
-                    &schema(&was),
-                    &schema(parameter),
-                    Direction::Request,
-                    &place,
-                    notes,
-                );
-            }
-        }
-    }
-    for (key, _) in before.iter().filter(|(key, _)| find(&after, key).is_none()) {
-        notes.add(
-            false,
-            &format!("parameters.{}.{}", key.0, key.1),
-            "the parameter is gone",
-        );
-    }
 }
 
 fn body(old: &Value, new: &Value, comparison: &mut schema::Comparison<'_>, notes: &mut ChangeCollector) {
@@ -434,54 +379,9 @@ fn headers(
         match after.get(name) {
             None => notes.add(is_true(header, "required"), &place, "the header is gone"),
             Some(now) => {
-                let any = Value::Bool(true);
-                let (was, now) = (
-                    header.get("schema").unwrap_or(&any),
-                    now.get("schema").unwrap_or(&any),
-                );
-                comparison.compare(was, now, Direction::Response, &place, notes);
+                described_value(header, now, Direction::Response, &place, comparison, notes);
             }
         }
-    }
-}
-
-/// Each alternative as the sorted list of its schemes with their scopes.
-fn alternatives(value: &Value) -> Vec<Vec<String>> {
-    let list = value.get("security").and_then(Value::as_array);
-    let mut all: Vec<Vec<String>> = list
-        .into_iter()
-        .flatten()
-        .map(|alternative| {
-            let mut needs: Vec<String> = Vec::new();
-            for (scheme, scopes) in alternative.as_object().into_iter().flatten() {
-                needs.push(scheme.clone());
-                let scopes = scopes.as_array().into_iter().flatten().filter_map(Value::as_str);
-                needs.extend(scopes.map(|scope| format!("{scheme} with {scope}")));
-            }
-            needs.sort();
-            needs
-        })
-        .collect();
-    if all.is_empty() {
-        all.push(Vec::new());
-    }
-    all
-}
-
-/// Stricter: an old way in is good enough for none of the new ones.
-fn security(old: &Value, new: &Value, notes: &mut ChangeCollector) {
-    let (before, after) = (alternatives(old), alternatives(new));
-    let still_opens = |way: &Vec<String>| after.iter().any(|it| it.iter().all(|need| way.contains(need)));
-    for way in before.iter().filter(|way| !still_opens(way)) {
-        let way = if way.is_empty() {
-            "without credentials".to_owned()
-        } else {
-            format!("with {}", way.join(" and "))
-        };
-        notes.add(true, "security", format!("calls {way} are no longer accepted"));
-    }
-    if before != after && before.iter().all(still_opens) {
-        notes.add(false, "security", "there are other ways in");
     }
 }
 

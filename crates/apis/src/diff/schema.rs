@@ -70,6 +70,12 @@ impl<'d> Comparison<'d> {
         }
     }
 
+    /// Whether a schema of the old description allows lists or maps.
+    pub fn was_list_or_map(&self, schema: &Value) -> bool {
+        let all = flat(self.old, schema);
+        all.is_none_or(|schema| allows(&schema, "array") || allows(&schema, "object"))
+    }
+
     fn pair(
         &mut self,
         old: &Value,

@@ -116,6 +116,117 @@ fn changes_of_parameters_are_named_and_breaking_or_not() {
 }
 
 #[test]
+fn other_ways_to_write_a_parameter_break() {
+    let with = |more: Value| query(more);
+    let list = |mut more: Value| {
+        more["schema"] = json!({"type": "array", "items": {"type": "integer"}});
+        query(more)
+    };
+    let in_json = |kind: Value| {
+        let mut operation = query(json!({"content": {"application/json": {"schema": {"type": kind}}}}));
+        let parameter = operation["parameters"][0].as_object_mut().expect("a map");
+        parameter.remove("schema");
+        operation
+    };
+    const AT: [&str; 6] = [
+        "parameters.query.limit: is written as 'pipeDelimited', was as 'form' with 'explode'",
+        "parameters.query.limit: is written as 'form', was as 'form' with 'explode'",
+        ": differs in what callers do not notice",
+        "parameters.query.limit: is string, was string or integer",
+        "parameters.query.limit: is string or integer, was string",
+        "parameters.query.limit: is described by 'content', was by 'schema'",
+    ];
+    let either = json!(["string", "integer"]);
+    check(vec![
+        (
+            list(json!({})),
+            list(json!({"style": "pipeDelimited"})),
+            true,
+            AT[0],
+        ),
+        (list(json!({})), list(json!({"explode": false})), true, AT[1]),
+        (
+            list(json!({})),
+            list(json!({"style": "form", "explode": true})),
+            false,
+            AT[2],
+        ),
+        (with(json!({})), with(json!({"explode": false})), false, AT[2]),
+        (in_json(either.clone()), in_json(json!("string")), true, AT[3]),
+        (in_json(json!("string")), in_json(either), false, AT[4]),
+        (with(json!({})), in_json(json!("integer")), true, AT[5]),
+    ]);
+}
+
+/// A scheme keeps its name, and asks for something else.
+#[test]
+fn changes_of_security_schemes_break_the_operations_that_use_them() {
+    let of = |scheme: &Value| {
+        let used = json!({"operationId": "used", "security": [{"key": []}], "responses": {}});
+        let other = json!({"operationId": "other", "security": [{"cert": []}], "responses": {}});
+        let schemes = json!({"key": scheme, "cert": {"type": "mutualTLS"}});
+        let document = json!({
+            "openapi": "3.1.0", "info": {}, "paths": {"/orders": {"get": used, "put": other}},
+            "components": {"securitySchemes": schemes},
+        });
+        from_value(document).expect("a description")
+    };
+    let key = |place: &str, name: &str| json!({"type": "apiKey", "in": place, "name": name});
+    let bearer = json!({"type": "http", "scheme": "bearer"});
+    let realm = |url: &str| json!({"type": "openIdConnect", "openIdConnectUrl": url});
+    let rows = [
+        (
+            key("header", "K"),
+            key("header", "OTHER"),
+            "is a key in the header 'other', was a key in the header 'k'",
+        ),
+        (
+            key("header", "K"),
+            key("query", "K"),
+            "is a key in the query 'K', was a key in the header 'k'",
+        ),
+        (
+            key("header", "K"),
+            bearer.clone(),
+            "is HTTP 'bearer', was a key in the header 'k'",
+        ),
+        (
+            bearer.clone(),
+            json!({"type": "http", "scheme": "basic"}),
+            "is HTTP 'basic', was HTTP 'bearer'",
+        ),
+        (
+            bearer.clone(),
+            json!({"type": "oauth2", "flows": {}}),
+            "is 'oauth2', was HTTP 'bearer'",
+        ),
+        (
+            realm("https://a"),
+            realm("https://b"),
+            "is a token of 'https://b', was a token of 'https://a'",
+        ),
+        (key("header", "K"), key("header", "k"), ""),
+        (
+            bearer,
+            json!({"type": "http", "scheme": "Bearer", "description": "a token"}),
+            "",
+        ),
+    ];
+    for (old, new, expected) in rows {
+        let found = diff(&of(&old), &of(&new));
+        let told: Vec<(&str, &str, &str)> = found
+            .breaking()
+            .map(|(operation, it)| (operation.id.as_str(), it.place.as_str(), it.message.as_str()))
+            .collect();
+        let expected = match expected {
+            "" => Vec::new(),
+            message => vec![("used", "security.key", message)],
+        };
+        assert_eq!(told, expected, "{old} {new}");
+    }
+}
+
+#[test]
 fn changes_of_bodies_are_named_and_breaking_or_not() {
     let body = |required: Value, fields: Value| with_body(object(required, fields));
     let closed = json!({"type": "object", "additionalProperties": false});

@@ -37,8 +37,8 @@ pub(super) fn has_reference(value: &Value) -> bool {
     }
 }
 
-/// A schema with its references and `allOf` resolved, one level deep. `None`: it has too many parts, as one that is a part of
-/// itself twice. The order of the parts does not matter.
+/// A schema with its references and `allOf` resolved, one level deep. `None`: it has too many parts, as one that is
+/// a part of itself twice. The order of the parts does not matter.
 pub(super) fn flat(schemas: &Map<String, Value>, schema: &Value) -> Option<Map<String, Value>> {
     let (mut made, mut left) = (Map::new(), MAX_PARTS);
     merge(schemas, schema, &mut made, (0, &mut left));
@@ -159,8 +159,8 @@ fn narrower_type(one: &Value, other: &Value) -> Option<Value> {
     covers(Some(&others), Some(&some)).then(|| one.clone())
 }
 
-/// A schema without words for people at any depth, its words in the order of the alphabet: two that are written alike mean
-/// the same.
+/// A schema without words for people at any depth, its words in the order of the alphabet: two that are
+/// written alike mean the same.
 pub(super) fn bare(schema: &Value) -> Value {
     match schema {
         Value::Array(items) => items.iter().map(bare).collect(),

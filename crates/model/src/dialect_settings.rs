@@ -129,16 +129,16 @@ mod tests {
             serde_json::from_value(json!({ "weir": 1, "dialect_settings": settings })).expect("a model")
         };
         let real_ip = |header: &str| json!({"header": header, "trusted": ["10.0.0.0/8"]});
-        let own = json!({"dialect": "kong", "answer_expect": true, "charset": {"name": "UTF-8", "media_types": []}});
-        let ours = json!({"dialect": "kong", "real_ip": real_ip("X-A"), "charset": {"name": "b", "media_types": []}});
+        let own = json!({"dialect": "another", "answer_expect": true, "charset": {"name": "UTF-8", "media_types": []}});
+        let ours = json!({"dialect": "another", "real_ip": real_ip("X-A"), "charset": {"name": "b", "media_types": []}});
         for (first, second, charset) in [(&own, &ours, "UTF-8"), (&ours, &own, "b")] {
             let mut merged = model(json!([first]));
             let native = json!({"dialect": "native", "real_ip": real_ip("X-B")});
             merged.merge(model(json!([second, native])));
-            let kong = &merged.dialect_settings[0];
-            assert_eq!(kong.real_ip.as_ref().map(|it| it.header.as_str()), Some("X-A"));
-            assert_eq!(kong.charset.as_ref().map(|it| it.name.as_str()), Some(charset));
-            assert!(kong.answer_expect && !kong.keys_may_repeat);
+            let known = &merged.dialect_settings[0];
+            assert_eq!(known.real_ip.as_ref().map(|it| it.header.as_str()), Some("X-A"));
+            assert_eq!(known.charset.as_ref().map(|it| it.name.as_str()), Some(charset));
+            assert!(known.answer_expect && !known.keys_may_repeat);
             assert_eq!(merged.dialect_settings.len(), 2);
         }
     }

@@ -150,17 +150,17 @@ pub async fn serve(
     }
     control.announce_ready(&addresses)?;
     attend(control, watched, &inputs, &texts).await;
-    let end = control.drain().await;
-    give_back(&outbox).await;
-    end
+    drain_and_release(control, &outbox).await
 }
 
-/// Lets the next process, or another control plane, do at once what this one did alone.
-async fn give_back(outbox: &Outbox) {
+/// Ends, and lets the next process or another control plane do at once what this one did alone.
+async fn drain_and_release(control: &mut Control, outbox: &Outbox) -> anyhow::Result<ServeEnd> {
+    let end = control.drain().await;
     let released = tokio::time::timeout(RELEASE_TIMEOUT, outbox.release(SystemTime::now())).await;
     if !matches!(released, Ok(Ok(()))) {
         tracing::warn!("what is due by time waits for some seconds: the store did not take the leases back");
     }
+    end
 }
 
 /// Waits until the Admin APIs are open and the first state is known: a client that waits for the `ready` line may write

@@ -137,8 +137,12 @@ fn add(made: &mut Map<String, Value>, word: &str, value: &Value) {
         }
         None if is_condition || ["oneOf", "anyOf", "type", "pattern", "multipleOf"].contains(&word) => {
             // Which of both comes first does not depend on the order of the parts.
-            let is_first = value.to_string() < was.to_string();
-            let (first, second) = if is_first { (value, was) } else { (was, value) };
+            let texts = (value.to_string(), was.to_string());
+            let (first, second) = if texts.0 < texts.1 {
+                (value, was)
+            } else {
+                (was, value)
+            };
             let (first, second) = (first.clone(), json!({ word: second }));
             made.insert(word.to_owned(), first);
             if let Value::Array(apart) = made.entry("allOf").or_insert_with(|| Value::Array(Vec::new())) {

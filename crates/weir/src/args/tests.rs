@@ -224,7 +224,7 @@ fn values_that_are_refused_say_what_is_expected() {
         ),
     ] {
         let words = ["weir"].into_iter().chain(flags.split_whitespace());
-        let refused = Cli::try_parse_from(words).err().expect("refused").to_string();
+        let refused = Cli::try_parse_from(words).expect_err("refused").to_string();
         assert!(refused.contains(expected), "{flags}: {refused}");
     }
 }

@@ -24,13 +24,9 @@ const KNOWN: &[(&str, &str)] = &[
         "nothing is kept in files, so large bodies are sent too",
     ),
     ("gateway: a route with an expression", PATTERN),
-    ("gateway: a route without an expression", PATTERN),
-    ("gateway: a body without a type", PATTERN),
-    ("gateway: a body of JSON", PATTERN),
-    ("gateway: a body of another type", PATTERN),
 ];
 /// Routes do not give plugins their patterns.
-const PATTERN: &str = "`resource` is the route's name, not its pattern";
+const PATTERN: &str = "`resource` is the part of the path that matched, not the route's pattern";
 
 /// An answer.
 #[derive(Debug)]

@@ -24,9 +24,6 @@ use weir_apis::entities::{
 const JSON: &str = "application/json";
 /// What a note is.
 const NOTE: &str = "Why, for the history.";
-/// Of steps that may take calls of others.
-const TAKES_CALLS: &str =
-    "It is refused if others take some of its calls by now; with `force` (true) it is done all the same.";
 /// What refuses a publish, of which a dry run says more.
 const REFUSED: &[StatusCode] = &[StatusCode::CONFLICT, StatusCode::UNPROCESSABLE_ENTITY];
 const DRY_RUN: &[&str] = &["Weir-Dry-Run"];
@@ -482,7 +479,6 @@ fn of_publications() -> Vec<Operation> {
             "Serves a share of the calls by another revision",
             |path, id, action| Operation::put(path, id, action, lifecycle::canary),
         )
-        .description(TAKES_CALLS)
         .body_of(JSON, Some(with_note::<Canary>)),
         step(
             "/api/v1/publications/{api}/{version}/{environment}/canary/abort",
@@ -502,7 +498,9 @@ fn of_publications() -> Vec<Operation> {
             "Serves its routes again",
             |path, id, action| Operation::post(path, id, action, lifecycle::enable),
         )
-        .description(TAKES_CALLS),
+        .description(
+            "It is refused if others take some of its calls by now; with `force` (true) it is done all the same.",
+        ),
     ]
 }
 

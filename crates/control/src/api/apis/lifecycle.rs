@@ -98,12 +98,10 @@ pub async fn retire(step: Step) -> JsonResult {
 
 pub async fn canary(mut step: Step) -> JsonResult {
     let note = step.take_note();
-    let force = step.take_force()?;
     let canary: Canary = step.parse()?;
     check_canary(&canary)?;
     step.body["note"] = note.into();
-    step.body["force"] = force.into();
-    step.change_calls("canary", |publication, _| {
+    step.change("canary", |publication, _| {
         if canary.revision == publication.revision && canary.backends.is_empty() {
             let message = format!(
                 "{} is the revision that is live: expected another one, or other 'backends' for it",

@@ -133,9 +133,9 @@ impl Step {
         let (id, note) = (self.id(), self.take_note());
         let (name, version) = (&self.name, &self.version);
         let search = |(publication, is_unchanged): &(Publication, bool)| {
-            let wanted = publication.clone();
-            let search: Search<ConflictsFound> =
-                Box::new(move |api, library| new_conflicts(wanted, api, library));
+            let publication = publication.clone();
+            let search = ConflictSearch { publication };
+            let search: Search<ConflictsFound> = Box::new(move |api, library| search.find(api, library));
             (force.is_some() && !is_unchanged).then_some(search)
         };
         let settle =
@@ -200,19 +200,4 @@ impl Step {
         }
         Ok(Json(answer))
     }
-}
-
-/// Others that take calls of a publication, but for those of before its canary, which were looked at when it was published.
-fn new_conflicts(publication: Publication, api: &Api, library: &Library) -> Result<ConflictsFound, Problem> {
-    let stable = publication.canary.is_some().then(|| Publication {
-        canary: None,
-        ..publication.clone()
-    });
-    let mut found = ConflictSearch { publication }.find(api, library)?;
-    if let Some(publication) = stable {
-        let known = ConflictSearch { publication }.find(api, library)?;
-        found.conflicts.retain(|it| !known.conflicts.contains(it));
-        found.unchecked = found.unchecked.saturating_sub(known.unchecked);
-    }
-    Ok(found)
 }

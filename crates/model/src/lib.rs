@@ -19,6 +19,7 @@ pub mod x509_version_1;
 mod acme;
 mod certificate;
 mod chain;
+mod common_path;
 mod consumer;
 mod dialect_name;
 mod dialect_settings;

@@ -146,7 +146,7 @@ impl HostPattern {
 }
 
 /// A text without its escapes (RFC 3986, 2.1). What looks like a broken one stays.
-fn decoded(text: &str) -> Cow<'_, [u8]> {
+pub(crate) fn decoded(text: &str) -> Cow<'_, [u8]> {
     if !text.contains('%') {
         return Cow::Borrowed(text.as_bytes());
     }
@@ -170,17 +170,18 @@ fn decoded(text: &str) -> Cow<'_, [u8]> {
 impl PathPattern {
     /// Whether one path may fit both.
     fn may_overlap(&self, other: &Self) -> bool {
-        let (is_exact, is_other_exact) = (self.is_exact(), other.is_exact());
-        let (one, other) = (self.begin(), other.begin());
+        let (begin, other_begin) = (self.begin(), other.begin());
         // Some dialects have paths as they are read, and others as they are sent: `/küche` and `/k%C3%BCche`.
-        let (one, other) = (decoded(&one), decoded(&other));
-        match (is_exact, is_other_exact) {
-            _ if one == other => true,
+        let (begin, other_begin) = (decoded(&begin), decoded(&other_begin));
+        let begins_fit = match (self.is_exact(), other.is_exact()) {
+            _ if begin == other_begin => true,
             (true, true) => false,
-            (true, false) => one.starts_with(&other),
-            (false, true) => other.starts_with(&one),
-            (false, false) => one.starts_with(&other) || other.starts_with(&one),
-        }
+            (true, false) => begin.starts_with(&other_begin),
+            (false, true) => other_begin.starts_with(&begin),
+            (false, false) => begin.starts_with(&other_begin) || other_begin.starts_with(&begin),
+        };
+        let has_parameters = [self, other].iter().any(|it| matches!(it, Self::Template(_)));
+        begins_fit && (!has_parameters || self.common_path(other).is_some())
     }
 
     fn is_exact(&self) -> bool {

@@ -1,9 +1,10 @@
 //! What happens to a publication and its version later: deprecation, switching off, other ids of operations, canaries,
 //! removal.
 
-use crate::support::{Call, until, upstream};
+use crate::support::{Answer, Call, until, upstream};
 use crate::{Plane, petstore, runtime};
 use serde_json::{Value, json};
+use std::net::SocketAddr;
 
 const PUBLICATION: &str = "/api/v1/publications/pets/1.0.0/test";
 
@@ -155,42 +156,117 @@ fn a_publish_does_not_switch_on_what_is_disabled() {
     until("it is served again", || is(200));
 }
 
+/// APIs of one version with these paths.
+struct Apis {
+    plane: Plane,
+    server: SocketAddr,
+}
+
+impl Apis {
+    fn start() -> Self {
+        Self {
+            plane: Plane::start(),
+            server: upstream("pets"),
+        }
+    }
+
+    fn spec(paths: &[&str]) -> Value {
+        let of = |path: &&str| {
+            let operation = json!({"get": {"responses": {"200": {"description": "ok"}}}});
+            ((*path).to_owned(), operation)
+        };
+        let paths: serde_json::Map<String, Value> = paths.iter().map(of).collect();
+        json!({"openapi": "3.1.0", "info": {"title": "A", "version": "1"}, "paths": paths})
+    }
+
+    fn make(&self, api: &str, paths: &[&str]) {
+        self.plane
+            .put(&format!("/api/v1/apis/{api}"), json!({}))
+            .expect(201);
+        let versions = format!("/api/v1/apis/{api}/versions?version=1");
+        let spec = json!({"spec": Self::spec(paths)});
+        self.plane.post(&versions, spec).expect(201);
+    }
+
+    /// Gives an API other paths in a revision of its own.
+    fn revise(&self, api: &str, paths: &[&str]) {
+        let version = format!("/api/v1/apis/{api}/versions/1");
+        let spec = json!({"spec": Self::spec(paths).to_string()});
+        self.plane.put(&version, spec).expect(200);
+        self.plane
+            .post(&format!("{version}/revisions"), json!({}))
+            .expect(201);
+    }
+
+    fn publish(&self, api: &str) -> Answer {
+        let wanted = json!({"runtime": runtime(self.server)});
+        self.plane
+            .post(&format!("/api/v1/publications/{api}/1/test"), wanted)
+    }
+}
+
+/// The step is refused for calls of another publication, unless it is forced, and then notes them.
+fn expect_conflict(step: impl Fn(Value) -> Answer, of: &str) {
+    let tells = |it: &Value| it.to_string().contains(of);
+    let refused = step(json!({})).expect(409).json();
+    assert_eq!(refused["type"], "urn:weir:problem:conflicts", "{refused:#}");
+    assert!(tells(&refused["detail"]), "{refused:#}");
+    let done = step(json!({"force": true})).expect(200).json();
+    let last = done["history"].as_array().and_then(|it| it.last()).cloned();
+    assert!(tells(&last.unwrap_or_default()["forced"]), "{done:#}");
+}
+
 /// A step that brings routes back takes no calls that another publication has taken meanwhile.
 #[test]
 fn enabling_takes_no_calls_of_others() {
-    let plane = Plane::start();
-    let server = upstream("pets");
-    let of =
-        |paths: Value| json!({"openapi": "3.1.0", "info": {"title": "A", "version": "1"}, "paths": paths});
-    let path = |id: &str| json!({"get": {"operationId": id, "responses": {"200": {"description": "ok"}}}});
-    let made = |api: &str, paths: Value| {
-        plane.put(&format!("/api/v1/apis/{api}"), json!({})).expect(201);
-        plane
-            .post(
-                &format!("/api/v1/apis/{api}/versions?version=1"),
-                json!({"spec": of(paths)}),
-            )
-            .expect(201);
+    let apis = Apis::start();
+    apis.make("old", &["/x"]);
+    apis.publish("old").expect(200);
+    let step = |name: &str, body: Value| {
+        apis.plane
+            .post(&format!("/api/v1/publications/old/1/test/{name}"), body)
     };
-    let publish = |api: &str| {
-        let wanted = json!({"runtime": runtime(server)});
-        plane.post(&format!("/api/v1/publications/{api}/1/test"), wanted)
+    step("disable", json!({})).expect(200);
+    apis.make("new", &["/x"]);
+    apis.publish("new").expect(200);
+    expect_conflict(|body| step("enable", body), "new/1/test");
+    // What it was forced for does not refuse it again.
+    step("disable", json!({})).expect(200);
+    step("enable", json!({})).expect(200);
+}
+
+/// The routes of a canary have a condition, and were not looked at.
+#[test]
+fn a_canary_takes_no_calls_of_others_and_others_take_none_of_it() {
+    let apis = Apis::start();
+    apis.make("shop", &["/shop/{item}"]);
+    apis.publish("shop").expect(200);
+    apis.make("toys", &["/toys/{item}"]);
+    apis.publish("toys").expect(200);
+    apis.revise("shop", &["/shop/{item}", "/toys/{name}"]);
+    let canary = |more: Value| {
+        let mut body = json!({"revision": 2, "share": 10, "by": "address"});
+        body.as_object_mut()
+            .expect("an object")
+            .extend(more.as_object().cloned().unwrap_or_default());
+        apis.plane.put("/api/v1/publications/shop/1/test/canary", body)
     };
-    made("old", json!({"/x": path("x")}));
-    publish("old").expect(200);
-    plane
-        .post("/api/v1/publications/old/1/test/disable", json!({}))
-        .expect(200);
-    made("new", json!({"/x": path("x")}));
-    publish("new").expect(200);
-    let enable = "/api/v1/publications/old/1/test/enable";
-    let refused = plane.post(enable, json!({})).expect(409).json();
-    assert_eq!(refused["type"], "urn:weir:problem:conflicts", "{refused:#}");
-    let tells = |it: &Value| it.to_string().contains("new/1/test");
-    assert!(tells(&refused["detail"]), "{refused:#}");
-    let done = plane.post(enable, json!({"force": true})).expect(200).json();
-    let last = done["history"].as_array().and_then(|it| it.last()).cloned();
-    assert!(tells(&last.unwrap_or_default()["forced"]), "{done:#}");
+    expect_conflict(canary, "toys/1/test");
+    // A publish sees the canary that runs, and calls of which only some are common.
+    apis.make("cars", &["/shop/cars"]);
+    let refused = apis.publish("cars").expect(409).json();
+    assert!(
+        refused["detail"].to_string().contains("GET /v1/shop/cars"),
+        "{refused:#}"
+    );
+    apis.revise("shop", &["/shop/{item}", "/bikes"]);
+    canary(json!({"revision": 3})).expect(200);
+    apis.make("bikes", &["/bikes"]);
+    let refused = apis.publish("bikes").expect(409).json();
+    assert!(
+        refused["detail"].to_string().contains("shop/1/test"),
+        "{refused:#}"
+    );
 }
 
 /// A document that is uploaded again may give an operation another id. Plans and products open it where it is published

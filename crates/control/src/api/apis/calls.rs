@@ -88,13 +88,30 @@ fn only_note(_: &mut SchemaGenerator) -> Schema {
 /// The body of a step: a value, and beside its fields why it is made.
 fn with_note<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = T::json_schema(generator);
-    if let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-        fields.insert(
-            "note".to_owned(),
-            json!({ "type": "string", "description": NOTE }),
-        );
-    }
+    add_field(
+        &mut schema,
+        ("note", json!({ "type": "string", "description": NOTE })),
+    );
     schema
+}
+
+/// The same of a step that is refused if it takes calls of others.
+fn with_force<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    let force = json!({
+        "type": "boolean",
+        "default": false,
+        "description": "Does it although others take these calls.",
+    });
+    let mut schema = with_note::<T>(generator);
+    add_field(&mut schema, ("force", force));
+    schema
+}
+
+fn add_field(schema: &mut Schema, (name, of): (&str, Value)) {
+    let fields = schema.get_mut("properties").and_then(Value::as_object_mut);
+    fields.into_iter().for_each(|it| {
+        it.insert(name.to_owned(), of.clone());
+    });
 }
 
 fn of_environments() -> Vec<Operation> {
@@ -479,7 +496,8 @@ fn of_publications() -> Vec<Operation> {
             "Serves a share of the calls by another revision",
             |path, id, action| Operation::put(path, id, action, lifecycle::canary),
         )
-        .body_of(JSON, Some(with_note::<Canary>)),
+        .body_of(JSON, Some(with_force::<Canary>))
+        .description("It is refused if the candidate takes calls of others; with `force` (true) it begins all the same."),
         step(
             "/api/v1/publications/{api}/{version}/{environment}/canary/abort",
             "abortCanary",

@@ -85,12 +85,11 @@ impl Api {
     }
 
     /// The same, with a search on a thread of its own, whose result `settle` puts into the write, and with tests that
-    /// are run by what gateways would serve; `judge` says whether what came of them refuses it. A dry run that is
-    /// refused tells as much as it can.
+    /// are run by what gateways would serve; `judge` says whether what came of them refuses it. With `is_told`, a dry run
+    /// that is refused tells as much as it can.
     pub(super) async fn manage_tested<A: Send, F: Send + 'static>(
         self: &Arc<Self>,
-        caller: &Caller,
-        headers: &HeaderMap,
+        (caller, headers, is_told): (&Caller, &HeaderMap, bool),
         work: impl FnMut(&mut Library) -> Result<WriteEffects<A>, Problem> + Send,
         searching: (
             impl Fn(&A) -> Option<Search<F>> + Send,
@@ -102,23 +101,7 @@ impl Api {
         ),
     ) -> Result<CommitResult<A>, Problem> {
         let is_dry = is_dry_run(headers);
-        let whose = (&*caller.name(), is_dry, is_dry);
-        self.manage_with(whose, now(), work, (searching, testing)).await
-    }
-
-    /// The same with a search, and without tests.
-    pub(super) async fn manage_searched<A: Send, F: Send + 'static>(
-        self: &Arc<Self>,
-        caller: &Caller,
-        headers: &HeaderMap,
-        work: impl FnMut(&mut Library) -> Result<WriteEffects<A>, Problem> + Send,
-        searching: (
-            impl Fn(&A) -> Option<Search<F>> + Send,
-            impl Fn(&mut Library, &mut WriteEffects<A>, F) -> Result<(), Problem> + Send,
-        ),
-    ) -> Result<CommitResult<A>, Problem> {
-        let testing = (|_: &A| None, |_: &TestReport| Ok(()));
-        let whose = (&*caller.name(), is_dry_run(headers), false);
+        let whose = (&*caller.name(), is_dry, is_dry && is_told);
         self.manage_with(whose, now(), work, (searching, testing)).await
     }
 

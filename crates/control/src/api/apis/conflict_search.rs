@@ -10,7 +10,6 @@ use super::{adopting, foreign_conflicts};
 use crate::api::{Api, Problem};
 use serde_json::Value;
 use weir_apis::entities::Publication;
-use weir_apis::render;
 
 /// What is to be published.
 pub struct ConflictSearch {
@@ -46,8 +45,7 @@ impl ConflictSearch {
         let documents = documents(library, publication, now())?;
         let services = documents.iter().filter(|it| it.kind == "services");
         let services: Vec<Value> = services.map(|it| it.value.clone()).collect();
-        let owner = render::owner(publication);
-        let mut conflicts = conflicts::find(library, &publication.environment, &owner, &services);
+        let mut conflicts = conflicts::find(library, publication, &services);
         let foreign = foreign_conflicts::find(api, library, publication, &documents)?;
         conflicts.extend(foreign.found);
         conflicts.extend(adopting::conflicts(library, &version, &conflicts));

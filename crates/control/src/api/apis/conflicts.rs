@@ -1,10 +1,17 @@
-//! Native routes of others that would take calls of a publication. Those of other dialects: `foreign_conflicts`.
+//! Native routes of others that have calls in common with a publication. Those of other dialects: `foreign_conflicts`.
+//!
+//! **What it is not**: a router. Two routes are compared by their hosts, paths, methods and headers; whether a call exists
+//! that meets the further conditions of both is not asked.
 
+use super::foreign_conflicts::call_of;
 use super::library::Library;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::HashMap;
-use weir_apis::{path_pattern, render};
+use std::collections::BTreeMap;
+use weir_apis::entities::Publication;
+use weir_apis::render;
+use weir_model::{HostPattern, PathPattern, RouteMatch};
 
 /// A call that two would take.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -44,106 +51,373 @@ impl Conflict {
     }
 }
 
-/// The calls of a route: hosts (none: all), the path without the names of parameters, and a method.
-type RouteClaim = (String, String);
+/// Whose routes are compared with those of a publication.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    /// Other versions of the same API: who publishes there knows both, and one may stand in front of the other.
+    Version,
+    /// Another API. Its calls are not for this publication to take.
+    Publication,
+    /// Written by hand. A route for all calls below a path stands behind publications on purpose.
+    Document,
+}
 
+impl Relation {
+    fn is_conflict(self, rank: Rank) -> bool {
+        match self {
+            Self::Version => rank.path.is_eq(),
+            Self::Publication => true,
+            Self::Document => rank.path.is_ge(),
+        }
+    }
+}
+
+/// How the other route stands to that of the publication: by hosts and paths alone, and with all conditions.
+#[derive(Clone, Copy)]
+struct Rank {
+    path: std::cmp::Ordering,
+    whole: std::cmp::Ordering,
+}
+
+impl Rank {
+    /// For the hosts that both have. If those differ, the worst for the publication counts.
+    fn of(other: &RouteMatch, own: &RouteMatch) -> Option<Self> {
+        let any = [HostPattern::Any];
+        let hosts = |it: &RouteMatch| match it.hosts.as_slice() {
+            [] => any.to_vec(),
+            some => some.to_vec(),
+        };
+        let own_hosts = hosts(own);
+        let pairs = hosts(other)
+            .into_iter()
+            .flat_map(|host| own_hosts.iter().map(move |own| (host.clone(), own.clone())));
+        let both = pairs.filter(|(host, own_host)| host.may_overlap(own_host));
+        let ranks = both.map(|(host, own_host)| Self {
+            path: precedence(&bare(other), &host).cmp(&precedence(&bare(own), &own_host)),
+            whole: precedence(other, &host).cmp(&precedence(own, &own_host)),
+        });
+        ranks.max_by_key(|it| (it.path, it.whole))
+    }
+
+    fn effect(self) -> ConflictEffect {
+        match self.whole.is_ge() {
+            true => ConflictEffect::Takes,
+            false => ConflictEffect::Loses,
+        }
+    }
+}
+
+fn precedence(of: &RouteMatch, host: &HostPattern) -> u64 {
+    of.precedence.unwrap_or_else(|| of.default_precedence(host))
+}
+
+/// The match without what only narrows it.
+fn bare(of: &RouteMatch) -> RouteMatch {
+    RouteMatch {
+        path: of.path.clone(),
+        precedence: of.precedence,
+        ..RouteMatch::default()
+    }
+}
+
+/// A route as far as it takes calls.
 struct Route {
     name: String,
-    hosts: Vec<String>,
-    taken: Vec<RouteClaim>,
+    matches: Vec<RouteMatch>,
 }
 
-fn texts(value: &Value) -> Vec<String> {
-    let list = value.as_array();
-    list.into_iter()
-        .flatten()
-        .filter_map(|it| it.as_str().map(str::to_owned))
-        .collect()
-}
-
+/// The routes of a document: its own, or those of a service. What cannot be read takes no calls.
 fn routes(document: &Value) -> Vec<Route> {
-    let own = document.get("paths").map(|_| document);
+    let is_route = ["match", "paths", "to"]
+        .iter()
+        .any(|it| document.get(it).is_some());
+    let own = is_route.then_some(document);
     let nested = document.get("routes").and_then(Value::as_array);
     let all = nested.into_iter().flatten().chain(own);
-    all.map(|route| {
-        let methods = match texts(&route["methods"]) {
-            methods if methods.is_empty() => vec!["*".to_owned()],
-            methods => methods,
-        };
-        let paths = texts(&route["paths"]);
-        let shape = |path: &str| match path.starts_with('~') {
-            true => path.to_owned(),
-            false => path_pattern::shape(path),
-        };
-        let taken = paths
-            .iter()
-            .flat_map(|path| methods.iter().map(move |method| (method.clone(), shape(path))));
-        Route {
-            name: route["name"].as_str().unwrap_or_default().to_owned(),
-            hosts: texts(&route["hosts"]),
-            taken: taken.collect(),
-        }
+    // A route behind those of all dialects takes only what nobody else takes.
+    let all = all.filter(|it| it["disabled"] != true && it["to"]["respond"]["last"] != true);
+    all.map(|route| Route {
+        name: route["name"].as_str().unwrap_or_default().to_owned(),
+        matches: matches(route).unwrap_or_default(),
     })
     .collect()
 }
 
-fn share_a_host(one: &Route, other: &Route) -> bool {
-    match (one.hosts.is_empty(), other.hosts.is_empty()) {
-        (true, true) => true,
-        // The one with a host is the more specific.
-        (true, false) | (false, true) => false,
-        (false, false) => one.hosts.iter().any(|it| other.hosts.contains(it)),
+fn matches(route: &Value) -> Option<Vec<RouteMatch>> {
+    if let Some(written) = field::<Option<Vec<RouteMatch>>>(route, "match")? {
+        return Some(written);
+    }
+    let common = RouteMatch {
+        hosts: field(route, "hosts")?,
+        methods: field(route, "methods")?,
+        headers: field(route, "headers")?,
+        ..RouteMatch::default()
+    };
+    let paths: Vec<PathPattern> = match field::<Vec<PathPattern>>(route, "paths")? {
+        paths if paths.is_empty() => vec![PathPattern::Any],
+        paths => paths,
+    };
+    let with_path = |path| RouteMatch {
+        path,
+        ..common.clone()
+    };
+    Some(paths.into_iter().map(with_path).collect())
+}
+
+/// A field; left out: its default. `None`: it cannot be read.
+fn field<T: DeserializeOwned + Default>(of: &Value, name: &str) -> Option<T> {
+    of.get(name)
+        .map_or_else(|| Some(T::default()), |it| T::deserialize(it).ok())
+}
+
+/// The matches of a publication by what their paths begin with: of many routes only few can meet another one.
+struct OwnMatches<'r> {
+    by_begin: BTreeMap<String, Vec<&'r RouteMatch>>,
+}
+
+impl<'r> OwnMatches<'r> {
+    fn of(routes: &'r [Route]) -> Self {
+        let mut by_begin: BTreeMap<String, Vec<&RouteMatch>> = BTreeMap::new();
+        for it in routes.iter().flat_map(|it| &it.matches) {
+            by_begin.entry(begin(&it.path)).or_default().push(it);
+        }
+        Self { by_begin }
+    }
+
+    /// Those that may have calls in common with another match.
+    fn near(&self, other: &RouteMatch) -> impl Iterator<Item = &'r RouteMatch> {
+        let begin = begin(&other.path);
+        let ends = (0..begin.len()).filter(|at| begin.is_char_boundary(*at));
+        let shorter = ends.filter_map(|end| self.by_begin.get(&begin[..end]));
+        let shorter: Vec<&Vec<&RouteMatch>> = shorter.collect();
+        let longer = self.by_begin.range(begin.clone()..);
+        let longer = longer.take_while(move |(it, _)| it.starts_with(&begin));
+        let all = shorter.into_iter().chain(longer.map(|(_, it)| it));
+        all.flatten().copied()
     }
 }
 
+/// The text that all paths of a pattern begin with, as far as it has no escapes: one character may be written in two ways.
+fn begin(path: &PathPattern) -> String {
+    let begin = path.begin();
+    let end = begin
+        .find(|it: char| it == '%' || !it.is_ascii())
+        .unwrap_or(begin.len());
+    begin[..end].to_owned()
+}
+
 /// Conflicts between the documents of a publication and all others that gateways of its environment serve.
-pub fn find(library: &Library, environment: &str, owner: &str, own: &[Value]) -> Vec<Conflict> {
+pub fn find(library: &Library, publication: &Publication, own: &[Value]) -> Vec<Conflict> {
     let own: Vec<Route> = own.iter().flat_map(routes).collect();
-    let mut index: HashMap<&RouteClaim, Vec<&Route>> = HashMap::new();
-    for route in &own {
-        for taken in &route.taken {
-            index.entry(taken).or_default().push(route);
-        }
-    }
-    let prefix = render::prefix(environment);
+    let own = OwnMatches::of(&own);
+    let of_environment = render::prefix(&publication.environment);
+    let places = ["services/", "routes/"];
+    let prefixes: Vec<String> = places
+        .iter()
+        .flat_map(|it| [format!("native/{it}"), format!("{of_environment}{it}")])
+        .collect();
+    let owner = render::owner(publication);
+    let same_api = format!("publications/{}/", publication.api);
     let mut conflicts = Vec::new();
     for (key, value) in library.documents() {
         let key = key.as_str();
-        let of_routes = ["native/services/", "native/routes/"]
-            .iter()
-            .any(|it| key.starts_with(it));
         // What goes in the same commit takes no calls.
-        if library.bytes(key).is_none() {
-            continue;
-        }
-        if !of_routes && !key.starts_with(&format!("{prefix}services/")) {
+        if !prefixes.iter().any(|it| key.starts_with(it)) || library.bytes(key).is_none() {
             continue;
         }
         let Ok(document) = serde_json::from_slice::<Value>(value) else {
             continue;
         };
         let with = document["owned_by"].as_str().unwrap_or(key);
-        if with == owner {
-            continue;
-        }
-        for other in routes(&document) {
-            let clash = other.taken.iter().find(|taken| {
-                let mine = index.get(taken).into_iter().flatten();
-                mine.into_iter().any(|it| share_a_host(it, &other))
-            });
-            if let Some((method, path)) = clash {
-                let host = other.hosts.first().map_or("", String::as_str);
-                conflicts.push(Conflict {
-                    with: with.to_owned(),
-                    route: other.name.clone(),
-                    effect: ConflictEffect::Takes,
-                    example: format!(
-                        "{method} {host}{}",
-                        path.trim_start_matches('=').replace("{}", "1")
-                    ),
-                });
-            }
-        }
+        let relation = match with {
+            it if it == owner => continue,
+            it if it.starts_with(&same_api) => Relation::Version,
+            it if it.starts_with("publications/") => Relation::Publication,
+            _ => Relation::Document,
+        };
+        let met = routes(&document)
+            .into_iter()
+            .filter_map(|it| conflict(&own, with, &it, relation));
+        conflicts.extend(met);
     }
     conflicts
+}
+
+/// The conflict with a route: the first call that it takes, else the first that it loses.
+fn conflict(own: &OwnMatches<'_>, with: &str, other: &Route, relation: Relation) -> Option<Conflict> {
+    let pairs = other
+        .matches
+        .iter()
+        .flat_map(|it| own.near(it).map(move |own| (it, own)));
+    let met = pairs
+        .filter(|(other, own)| own.may_overlap(other, false) && own.path.common_path(&other.path).is_some());
+    let ranked = met.filter_map(|(other, own)| Some((other, own, Rank::of(other, own)?)));
+    let (found, own, rank) = ranked
+        .filter(|(_, _, rank)| relation.is_conflict(*rank))
+        .min_by_key(|(_, _, rank)| rank.effect() == ConflictEffect::Loses)?;
+    Some(Conflict {
+        with: with.to_owned(),
+        route: other.name.clone(),
+        effect: rank.effect(),
+        example: call_of(own, found),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use weir_store::{Document, Key, Revision};
+
+    #[test]
+    fn native_routes_are_conflicts_if_they_take_calls_of_others() {
+        let none = None;
+        let cases: &[(Value, &str, Value, Option<(&str, &str)>)] = &[
+            // The same calls.
+            (
+                json!({"paths": ["/t/{id}"]}),
+                "publications/b/1/test",
+                json!({"paths": ["/t/{x}"]}),
+                Some(("takes", "GET /t/1")),
+            ),
+            (
+                json!({"paths": ["/t/{id}"]}),
+                "",
+                json!({"paths": ["/t/{x}"]}),
+                Some(("takes", "GET /t/1")),
+            ),
+            (
+                json!({"paths": ["/t/{id}"]}),
+                "publications/a/2/test",
+                json!({"paths": ["/t/{x}"]}),
+                Some(("takes", "GET /t/1")),
+            ),
+            // Some of them.
+            (
+                json!({"paths": ["/t/{id}"]}),
+                "publications/b/1/test",
+                json!({"paths": ["=/t/5"]}),
+                Some(("takes", "GET /t/5")),
+            ),
+            (
+                json!({"paths": ["/t/{id}"]}),
+                "",
+                json!({"paths": ["=/t/5"]}),
+                Some(("takes", "GET /t/5")),
+            ),
+            (
+                json!({"paths": ["/t/{id}"]}),
+                "publications/a/2/test",
+                json!({"paths": ["=/t/5"]}),
+                none,
+            ),
+            (
+                json!({"paths": ["=/t/5"]}),
+                "publications/b/1/test",
+                json!({"paths": ["/t/{id}"]}),
+                Some(("loses", "GET /t/5")),
+            ),
+            (
+                json!({"paths": ["=/t/5"]}),
+                "",
+                json!({"paths": ["/t/{id}"]}),
+                none,
+            ),
+            (
+                json!({"paths": ["=/t/5"]}),
+                "publications/a/2/test",
+                json!({"paths": ["/t/{id}"]}),
+                none,
+            ),
+            // Hosts.
+            (
+                json!({"paths": ["=/t"], "hosts": ["a.test"]}),
+                "publications/b/1/test",
+                json!({"paths": ["=/t"]}),
+                Some(("loses", "GET http://a.test/t")),
+            ),
+            (
+                json!({"paths": ["=/t"], "hosts": ["a.test"]}),
+                "publications/b/1/test",
+                json!({"paths": ["=/t"], "hosts": ["b.test"]}),
+                none,
+            ),
+            (
+                json!({"paths": ["=/t"]}),
+                "",
+                json!({"paths": ["=/t"], "hosts": ["b.test"]}),
+                Some(("takes", "GET http://b.test/t")),
+            ),
+            // Methods, and what is behind all.
+            (
+                json!({"paths": ["=/t"], "methods": ["GET"]}),
+                "",
+                json!({"paths": ["=/t"], "methods": ["PUT"]}),
+                none,
+            ),
+            (
+                json!({"paths": ["=/t"], "methods": ["GET", "PUT"]}),
+                "",
+                json!({"paths": ["=/t"], "methods": ["PUT"]}),
+                Some(("takes", "PUT /t")),
+            ),
+            (
+                json!({"paths": ["=/t"]}),
+                "",
+                json!({"match": [{"path": "/t"}], "to": {"respond": {"status": 404, "last": true}}}),
+                none,
+            ),
+            (
+                json!({"paths": ["=/t"]}),
+                "",
+                json!({"paths": ["=/t"], "disabled": true}),
+                none,
+            ),
+            // The long form, conditions and precedences.
+            (
+                json!({"paths": ["=/t"]}),
+                "",
+                json!({"match": [{"path": "=/t", "headers": [{"name": "x-beta", "values": ["1"]}]}]}),
+                Some(("takes", "GET /t with x-beta")),
+            ),
+            (
+                json!({"match": [{"path": "=/t", "when": ["share_remote_addr", "<", 10]}]}),
+                "",
+                json!({"paths": ["=/t"]}),
+                Some(("loses", "GET /t")),
+            ),
+            (
+                json!({"paths": ["=/t"]}),
+                "",
+                json!({"match": [{"path": "*", "precedence": u64::MAX}]}),
+                Some(("takes", "GET /t")),
+            ),
+            (json!({"paths": ["=/t"]}), "", json!({"paths": ["*"]}), none),
+        ];
+        let publication = Publication {
+            api: "a".to_owned(),
+            version: "1".to_owned(),
+            environment: "test".to_owned(),
+            ..Publication::default()
+        };
+        for (own, owner, other, expected) in cases {
+            let mut document = json!({"name": "s", "routes": [other]});
+            if !owner.is_empty() {
+                document["owned_by"] = (*owner).into();
+            }
+            let library = Library::new(vec![Document {
+                key: Key::new("native/services/s").expect("a key"),
+                value: document.to_string().into_bytes().into(),
+                created: Revision(1),
+                modified: Revision(1),
+            }]);
+            let found = find(&library, &publication, &[json!({"name": "own", "routes": [own]})]);
+            let told: Vec<(Value, &str)> = found
+                .iter()
+                .map(|it| (json!(it.effect), it.example.as_str()))
+                .collect();
+            let expected: Vec<(Value, &str)> = expected.iter().map(|it| (json!(it.0), it.1)).collect();
+            assert_eq!(told, expected, "{own} {owner} {other}");
+        }
+    }
 }

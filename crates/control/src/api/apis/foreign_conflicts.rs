@@ -12,6 +12,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use weir_apis::entities::Publication;
 use weir_apis::naming;
+use weir_apis::path_pattern::encoded;
 use weir_apis::render::Document;
 use weir_dialect::DialectSet;
 use weir_model::{DialectName, HostPattern, Model, Route, RouteMatch, RouteTarget};
@@ -193,6 +194,11 @@ fn text_of(call: &ExplainedCall) -> String {
     }
 }
 
+/// A call that both may take, in a line.
+pub fn call_of(one: &RouteMatch, other: &RouteMatch) -> String {
+    calls_of(one, other).first().map(text_of).unwrap_or_default()
+}
+
 /// Calls that both may take: made of what the one asks for and what the other does.
 fn calls(own: &[&Arc<Route>], other: &Route) -> Vec<ExplainedCall> {
     let own = own.iter().flat_map(|it| &it.matches);
@@ -216,8 +222,11 @@ fn calls_of(one: &RouteMatch, other: &RouteMatch) -> Vec<ExplainedCall> {
         .first()
         .or(one.snis.first())
         .map(|it| it.replace('*', "a"));
-    let mut targets = examples::paths(&one.path);
-    for target in examples::paths(&other.path) {
+    let common = one.path.common_path(&other.path).map(|it| encoded(&it));
+    let own = examples::paths(&one.path).into_iter();
+    let more = own.chain(examples::paths(&other.path));
+    let mut targets: Vec<String> = Vec::new();
+    for target in common.into_iter().chain(more) {
         if !targets.contains(&target) {
             targets.push(target);
         }

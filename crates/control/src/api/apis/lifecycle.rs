@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use weir_apis::entities::{
     Canary, CanaryKey, Deprecation, LineState, Product, Publication, PublicationState, Subscription,
-    SubscriptionState,
+    SubscriptionState, Version,
 };
 use weir_apis::states;
 
@@ -97,11 +97,11 @@ pub async fn retire(step: Step) -> JsonResult {
 }
 
 pub async fn canary(mut step: Step) -> JsonResult {
-    let note = step.take_note();
+    let (note, force) = (step.take_note(), step.take_force()?);
     let canary: Canary = step.parse()?;
     check_canary(&canary)?;
     step.body["note"] = note.into();
-    step.change("canary", |publication, _| {
+    let work = |publication: &mut Publication, _: &mut Version| {
         if canary.revision == publication.revision && canary.backends.is_empty() {
             let message = format!(
                 "{} is the revision that is live: expected another one, or other 'backends' for it",
@@ -119,8 +119,8 @@ pub async fn canary(mut step: Step) -> JsonResult {
             ..canary.clone()
         });
         Ok(())
-    })
-    .await
+    };
+    step.change_calls("canary", work, force).await
 }
 
 /// Checks shares and guards.
@@ -192,12 +192,13 @@ pub async fn disable(step: Step) -> JsonResult {
     .await
 }
 
-pub async fn enable(step: Step) -> JsonResult {
-    step.change_calls("enable", |publication, _| {
+pub async fn enable(mut step: Step) -> JsonResult {
+    let force = step.take_force()?;
+    let work = |publication: &mut Publication, _: &mut Version| {
         publication.state = PublicationState::Live;
         Ok(())
-    })
-    .await
+    };
+    step.change_calls("enable", work, force).await
 }
 
 /// The removal of a publication.

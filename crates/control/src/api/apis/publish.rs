@@ -279,8 +279,7 @@ async fn run(
     let written = step
         .api
         .manage_tested(
-            &step.caller,
-            &step.headers,
+            (&step.caller, &step.headers, true),
             |library| {
                 before = library.version_of(key.as_str());
                 // Of two who publish at once, the one who was first has won.

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use weir_apis::call_tests::TestReport;
 use weir_apis::entities::{HistoryItem, Publication, Version};
 
 /// A call that changes a publication.
@@ -113,13 +114,14 @@ impl Step {
         self.change_unless(action, work, None).await
     }
 
-    /// The same for a step that may take calls of others, which refuses it, unless it is forced.
+    /// The same for a step that may take calls of others, which refuses it, unless it is forced, or an earlier step was
+    /// forced for the same reasons.
     pub async fn change_calls(
-        mut self,
+        self,
         action: &'static str,
         work: impl Fn(&mut Publication, &mut Version) -> Result<(), Problem> + Send + Sync,
+        force: bool,
     ) -> Result<Json<Value>, Problem> {
-        let force = self.take_force()?;
         self.change_unless(action, work, Some(force)).await
     }
 
@@ -140,11 +142,14 @@ impl Step {
         };
         let settle =
             |library: &mut Library, done: &mut WriteEffects<(Publication, bool)>, found: ConflictsFound| {
-                let told = found.told();
+                let publication = &mut done.answer.0;
+                let mut told = found.told();
+                let known = publication.history.iter().flat_map(|it| &it.forced);
+                let known: BTreeSet<&String> = known.collect();
+                told.retain(|it| !known.contains(it));
                 match (told.is_empty(), force) {
                     (true, _) => Ok(()),
                     (false, Some(true)) => {
-                        let publication = &mut done.answer.0;
                         publication
                             .history
                             .iter_mut()
@@ -158,9 +163,8 @@ impl Step {
             };
         let written = self
             .api
-            .manage_searched(
-                &self.caller,
-                &self.headers,
+            .manage_tested(
+                (&self.caller, &self.headers, false),
                 |library| {
                     self.permit(library, action)?;
                     let mut publication = library.publication(&id)?;
@@ -191,6 +195,7 @@ impl Step {
                     })
                 },
                 (search, settle),
+                (|_: &(Publication, bool)| None, |_: &TestReport| Ok(())),
             )
             .await?;
         let (publication, is_unchanged) = written.answer;

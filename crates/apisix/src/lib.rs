@@ -35,6 +35,7 @@ pub use errors::ApisixErrorRenderer;
 pub use expiry::end_of;
 pub use incremental::IncrementalModel;
 pub use name::NAME;
+pub use plugins::mqtt_proxy::NAME as MQTT_PROXY;
 pub use plugins::{NAMES as PLUGIN_NAMES, is_known as is_known_plugin, spellings};
 pub use prepare::{prepare, prepare_for_look};
 pub use settings::{

@@ -57,9 +57,14 @@ fn a_document_becomes_stream_routes() {
 fn what_is_not_available_is_refused_by_name() {
     for (fields, place, part) in [
         (
-            "plugins: {mqtt-proxy: {protocol_name: MQTT, protocol_level: 4}}",
+            "plugins: {mqtt-proxy: {protocol_name: MQTT}}",
             "stream_routes[0].plugins.mqtt-proxy",
-            "not available on stream routes",
+            "property \"protocol_level\" is required",
+        ),
+        (
+            "plugins: {mqtt-proxy: {protocol_level: 400}}",
+            "stream_routes[0].plugins.mqtt-proxy",
+            "expected 0 to 255",
         ),
         (
             "plugins: {limit-count: {}}",
@@ -99,6 +104,23 @@ fn what_is_not_available_is_refused_by_name() {
 }
 
 #[test]
+fn sessions_of_mqtt_begin_with_a_connect_and_choose_by_its_id() {
+    let model = model(
+        "
+stream_routes:
+- id: cars
+  plugins: {mqtt-proxy: {protocol_level: 4}}
+  upstream: {type: chash, key: mqtt_client_id, nodes: {'10.0.0.1:1883': 1, '10.0.0.2:1883': 1}}
+- {id: off, plugins: {mqtt-proxy: {_meta: {disable: true}}}, upstream: {nodes: {'10.0.0.1:1': 1}}}
+",
+    );
+    let expected = json!({"protocol_name": "MQTT", "protocol_level": 4});
+    assert_eq!(json!(model.stream_routes[0].mqtt), expected);
+    assert_eq!(model.stream_routes[1].mqtt, None);
+    assert_eq!(json!(model.upstreams[0].hash_on), json!(["mqtt-client-id", "ip"]));
+}
+
+#[test]
 fn any_server_name_needs_tls() {
     let model = model(
         "
@@ -129,7 +151,7 @@ fn a_store_is_served_likewise() {
     );
     stored.apply(
         "stream_routes/b",
-        Some(br#"{"id":"b","upstream_id":"1","plugins":{"mqtt-proxy":{}}}"#),
+        Some(br#"{"id":"b","upstream_id":"1","plugins":{"traffic-split":{}}}"#),
     );
     let (model, broken) = stored.model();
     let names: Vec<_> = model.stream_routes.iter().map(|it| it.name.as_str()).collect();

@@ -46,6 +46,8 @@ mod http3_stream;
 mod kafka_answer;
 #[path = "../../../fuzz/fuzz_targets/matcher.rs"]
 mod matcher;
+#[path = "../../../fuzz/fuzz_targets/mqtt_connect.rs"]
+mod mqtt_connect;
 #[path = "../../../fuzz/fuzz_targets/ocsp_answer.rs"]
 mod ocsp_answer;
 #[path = "../../../fuzz/fuzz_targets/openapi.rs"]
@@ -212,6 +214,7 @@ tests! {
     http3_stream 1;
     kafka_answer 1;
     matcher 1;
+    mqtt_connect 1;
     openapi 1;
     proxy_header 1;
     redis_reply 1;

@@ -57,7 +57,7 @@ pub use route::{
     RouteMatch, RouteTarget, UpstreamHost,
 };
 pub use service::{Service, Timeouts};
-pub use stream::{Endpoint, ProxyProtocol, StreamProtocol, StreamRoute};
+pub use stream::{Endpoint, MqttConnect, ProxyProtocol, StreamProtocol, StreamRoute};
 pub use traffic::{
     AdaptiveConcurrency, Bandwidth, Hedge, Priority, SlowStart, StickySessions, ZoneAwareness,
 };

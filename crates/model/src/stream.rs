@@ -48,9 +48,28 @@ pub struct StreamRoute {
     /// The PROXY protocol, which sends the client's address to targets; absent: off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy_protocol: Option<ProxyProtocol>,
+    /// Sessions are of MQTT, and begin with this CONNECT; others are closed. Their client's id may choose the target
+    /// (`hash_on: [mqtt-client-id]`). Absent: sessions may be anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mqtt: Option<MqttConnect>,
     /// The plugins, in the order in which they work when a session begins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plugins: Vec<ChainStep>,
+}
+
+/// The version of MQTT that a CONNECT has to name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MqttConnect {
+    /// The protocol's name.
+    #[serde(default = "mqtt")]
+    pub protocol_name: String,
+    /// Its level: 4 is version 3.1.1, and 5 version 5.
+    pub protocol_level: u8,
+}
+
+fn mqtt() -> String {
+    "MQTT".to_owned()
 }
 
 /// The protocol of a session.

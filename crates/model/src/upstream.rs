@@ -168,6 +168,8 @@ pub enum HashOn {
     },
     /// Any variable, or a text with `$variables`.
     Template(String),
+    /// The client's id in a session of MQTT (`mqtt` of a stream route).
+    MqttClientId,
 }
 
 /// A server of an upstream.

@@ -1,7 +1,7 @@
 //! Checks that need the whole model: names are unique and every reference leads somewhere.
 
 use crate::stream::is_server_name;
-use crate::{ChainStep, Diagnostic, DialectName, DocPath, Model, PluginRef, RouteTarget};
+use crate::{ChainStep, Diagnostic, DialectName, DocPath, Model, PluginRef, RouteTarget, StreamProtocol};
 use std::collections::HashSet;
 use std::hash::Hash;
 
@@ -118,6 +118,12 @@ impl Model {
                         format!("expected a server name, or '*.' and the rest of one, found '{name}'");
                     found.push(Diagnostic::error(place().field("snis").index(at), message));
                 }
+            }
+            let has = |protocol| route.protocols.contains(&protocol);
+            if route.mqtt.is_some() && (has(StreamProtocol::Udp) || has(StreamProtocol::TlsPassthrough)) {
+                let message =
+                    "expected tcp and tls alone: nothing else shows the CONNECT of a session of MQTT";
+                found.push(Diagnostic::error(place().field("protocols"), message));
             }
             if route.udp_responses == Some(0) {
                 let message = "expected a number of datagrams from 1 on, found 0";

@@ -87,5 +87,5 @@ pub use log_sinks::{GatewayLogLines, kafka_fuzzing};
 pub use proxy_protocol::{ProxyProtocolTrust, fuzzing as proxy_protocol_fuzzing};
 pub use redis::fuzzing as redis_fuzzing;
 pub use shared::{ErrorRenderers, PublishedSnapshot};
-pub use stream::StreamListen;
+pub use stream::{StreamListen, mqtt_fuzzing};
 pub use websocket::fuzzing as websocket_fuzzing;

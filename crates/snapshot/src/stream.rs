@@ -5,7 +5,7 @@ use crate::route::Forward;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use weir_model::{Endpoint, ProxyProtocol, StreamProtocol};
+use weir_model::{Endpoint, MqttConnect, ProxyProtocol, StreamProtocol};
 use weir_plugin::RouteInfo;
 
 /// A stream route: what happens to the sessions that it takes.
@@ -20,6 +20,8 @@ pub struct StreamRoute {
     pub udp_responses: Option<u32>,
     /// How the client's address is sent to targets.
     pub proxy_protocol: Option<ProxyProtocol>,
+    /// What its sessions begin with.
+    pub mqtt: Option<MqttConnect>,
     /// Its plugins, which are asked once when a session begins.
     pub chain: Chain,
     pub(crate) conditions: Conditions,

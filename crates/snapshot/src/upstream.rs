@@ -155,6 +155,8 @@ pub enum HashSource {
     },
     /// A text with variables; a call has it when at least one variable has a value.
     Template(Template),
+    /// The client's id in a session of MQTT.
+    MqttClientId,
 }
 
 impl Upstream {
@@ -222,9 +224,14 @@ impl Upstream {
 }
 
 impl HashSource {
-    /// The hash of this part of a session below HTTP, which has nothing but its client's address.
-    pub fn hash_of_client(&self, client: IpAddr) -> Option<u32> {
-        (*self == Self::Ip).then(|| hash_address(client))
+    /// The hash of this part of a session below HTTP, which has nothing but its client's address, and with MQTT its
+    /// client's id.
+    pub fn hash_of_client(&self, client: IpAddr, mqtt_client_id: Option<&[u8]>) -> Option<u32> {
+        match self {
+            Self::Ip => Some(hash_address(client)),
+            Self::MqttClientId => mqtt_client_id.map(hash_key),
+            _ => None,
+        }
     }
 
     /// The hash of this part of the call; `None` if the call does not have it.
@@ -250,6 +257,8 @@ impl HashSource {
                 let found = template.render(exchange, &mut text);
                 (found > 0).then(|| hash_key(&text))
             }
+            // Calls are no sessions of MQTT.
+            Self::MqttClientId => None,
         }
     }
 }

@@ -51,6 +51,7 @@ mod limit_req;
 pub mod loggers;
 mod meta;
 mod mocking;
+pub mod mqtt_proxy;
 mod multi_auth;
 pub mod names;
 mod oas_validator;

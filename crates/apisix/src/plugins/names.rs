@@ -211,7 +211,10 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs("loki-logger", &[LOGS]),
     PluginName::checked("mcp-bridge", OF_MODELS),
     PluginName::served("mocking"),
-    PluginName::refused("mqtt-proxy", "the protocol MQTT is not built yet"),
+    PluginName::differs(
+        "mqtt-proxy",
+        &["a CONNECT whose id stands behind more than 128 KiB is refused ([Streams](streams.md#mqtt))"],
+    ),
     PluginName::served("multi-auth"),
     PluginName::idle(
         "node-status",

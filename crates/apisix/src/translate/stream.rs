@@ -3,12 +3,12 @@
 use super::instances::{ConfiguredPlugin, PluginOwner, chain_step};
 use super::{Translation, matching, upstream};
 use crate::document::{Item, StreamRoute};
-use crate::plugins::{Checker, Meta, PluginLocation, mapping};
+use crate::plugins::{Checker, Meta, PluginLocation, mapping, mqtt_proxy};
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::Arc;
-use weir_model::{ChainStep, Diagnostic, DocPath, Endpoint, StreamProtocol};
+use weir_model::{ChainStep, Diagnostic, DocPath, Endpoint, MqttConnect, StreamProtocol};
 
 /// The plugins that work on stream routes here.
 const SERVED: [&str; 2] = ["ip-restriction", "limit-conn"];
@@ -53,7 +53,8 @@ impl Translation<'_> {
             return None;
         }
         let plugins = self.stream_plugins(item);
-        let is_lacking = plugins.is_none();
+        let mqtt = self.mqtt(item);
+        let is_lacking = plugins.is_none() || mqtt.is_err();
         let ends = |address: &Option<String>, port: Option<u16>| -> Vec<Endpoint> {
             let networks = matching::networks(address.as_deref().into_iter());
             match (networks.first().copied(), port) {
@@ -76,6 +77,7 @@ impl Translation<'_> {
             service,
             idle_timeout_ms: (has_timeout != Some(true)).then_some(IDLE_MS),
             plugins: plugins.unwrap_or_default(),
+            mqtt: mqtt.unwrap_or_default(),
             ..weir_model::StreamRoute::default()
         };
         if is_lacking {
@@ -142,6 +144,18 @@ impl Translation<'_> {
         Some((name, used.timeout.is_some()))
     }
 
+    /// What sessions of a route begin with. An error: the plugin is given and cannot be read, which has been told.
+    fn mqtt(&mut self, item: &Item<StreamRoute>) -> Result<Option<MqttConnect>, ()> {
+        let config = item.value.plugins.get(mqtt_proxy::NAME);
+        let Some(config) = config.filter(|it| !Meta::of(it).disable) else {
+            return Ok(None);
+        };
+        mqtt_proxy::translate(config).map(Some).map_err(|message| {
+            let place = item.path.field("plugins").field(mqtt_proxy::NAME);
+            self.diagnostics.push(Diagnostic::dropped(place, message));
+        })
+    }
+
     /// The chain of a route: its own plugins and, unless it has the same, its service's. `None`: the route needs
     /// something without which it cannot be served.
     fn stream_plugins(&mut self, item: &Item<StreamRoute>) -> Option<Vec<ChainStep>> {
@@ -161,7 +175,7 @@ impl Translation<'_> {
         }
         let mut steps = Vec::new();
         for (name, config, path) in found {
-            if Meta::of(config).disable || SKIPPABLE.contains(&name) {
+            if Meta::of(config).disable || SKIPPABLE.contains(&name) || name == mqtt_proxy::NAME {
                 continue;
             }
             let place = path.field("plugins").field(name);

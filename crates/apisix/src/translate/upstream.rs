@@ -207,6 +207,7 @@ fn hash_on(upstream: &Upstream) -> Vec<HashOn> {
         }),
         "vars_combinations" => Some(HashOn::Template(key)),
         _ if key == "remote_addr" => None,
+        _ if key == "mqtt_client_id" => Some(HashOn::MqttClientId),
         _ => Some(HashOn::Template(format!("${{{key}}}"))),
     };
     first.into_iter().chain([HashOn::Ip]).collect()

@@ -57,6 +57,8 @@ pub struct TargetRequest<'a> {
     pub client: IpAddr,
     /// The server name that the client has asked for.
     pub server_name: Option<&'a str>,
+    /// Its id, with MQTT.
+    pub mqtt_client_id: Option<&'a [u8]>,
 }
 
 /// A connection to a target.
@@ -174,7 +176,7 @@ impl TargetRequest<'_> {
         let hash = upstream
             .hash_on
             .iter()
-            .find_map(|source| source.hash_of_client(self.client));
+            .find_map(|source| source.hash_of_client(self.client, self.mqtt_client_id));
         let started = Instant::now();
         let mut tried: Vec<usize> = Vec::new();
         loop {

@@ -233,6 +233,7 @@ impl Listener {
             forward,
             client: addresses.peer.ip(),
             server_name: None,
+            mqtt_client_id: None,
         };
         let reached = asker.socket(report).await?;
         let (idle, responses) = (Duration::from_millis(route.idle_timeout_ms), route.udp_responses);

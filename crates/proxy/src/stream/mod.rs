@@ -6,18 +6,21 @@
 //! both sides have ended or nothing moves any more. A session holds its own route's values and no snapshot, so a
 //! reload neither ends it nor is kept in memory by it.
 //!
-//! **What it is not**: it reads nothing of what is carried but the first message of a TLS handshake.
+//! **What it is not**: it reads nothing of what is carried but the first message of a TLS handshake, and the first packet of
+//! MQTT on routes that ask for it.
 
 mod admission;
 mod any_address;
 mod connect;
 mod datagram;
+mod mqtt;
 mod relay;
 mod report;
 mod session;
 mod splice;
 
 pub use datagram::listen as listen_datagrams;
+pub use mqtt::fuzzing as mqtt_fuzzing;
 pub use session::serve;
 
 use std::net::SocketAddr;

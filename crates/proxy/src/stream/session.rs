@@ -2,9 +2,9 @@
 
 use super::admission::ask;
 use super::connect::TargetRequest;
-use super::kind;
 use super::relay::{self, RelaySide};
 use super::report::SessionRecord;
+use super::{kind, mqtt};
 use crate::client::Addresses;
 use crate::proxy_protocol;
 use crate::transport::{self, ClientHello};
@@ -69,13 +69,25 @@ impl Session<'_> {
         let asked = ask(self.worker, route, self.addresses, name.as_deref(), is_tls).await;
         let _kept = asked.map_err(|_| StreamResult::Refused)?;
         let forward = route.forward.as_ref().ok_or(StreamResult::NoRoute)?;
-        let (client, first) = self.client_side(arrived, protocol, &serving).await?;
+        let (mut client, mut first) = self.client_side(arrived, protocol, &serving).await?;
+        let mut mqtt_client_id = None;
+        if let Some(expected) = &route.mqtt {
+            let timeout = self.worker.shared.limits.header_timeout;
+            let read = tokio::time::timeout(timeout, mqtt::read(&mut client.read, expected)).await;
+            let read = read.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+            let read = read.map_err(|error| {
+                tracing::debug!(%error, client = %self.addresses.peer, "a session is not of MQTT as expected");
+                StreamResult::Refused
+            })?;
+            (first, mqtt_client_id) = (read.said, read.id);
+        }
         let asker = TargetRequest {
             worker: self.worker,
             serving: &serving,
             forward,
             client: self.addresses.peer.ip(),
             server_name: name.as_deref(),
+            mqtt_client_id: mqtt_client_id.as_deref(),
         };
         let greeting = self.greeting(route);
         let target = asker.connect(&greeting, report).await?;

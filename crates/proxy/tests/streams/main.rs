@@ -8,6 +8,7 @@ const OVER_TLS: bool = false;
 mod datagrams;
 mod ends;
 mod lifecycle;
+mod mqtt;
 mod plain;
 mod proxied;
 mod secure;

@@ -78,6 +78,7 @@ impl<'m> Compiler<'_, 'm> {
             idle_timeout_ms: route.idle_timeout_ms.unwrap_or(idle_ms),
             udp_responses: route.udp_responses,
             proxy_protocol: route.proxy_protocol,
+            mqtt: route.mqtt.clone(),
             chain,
             conditions: conditions(route),
         }
@@ -122,7 +123,10 @@ impl<'m> Compiler<'_, 'm> {
 
 fn conditions(route: &model::StreamRoute) -> Conditions {
     let mut conditions = Conditions {
-        protocols: route.protocols.clone(),
+        protocols: match (&route.mqtt, route.protocols.is_empty()) {
+            (Some(_), true) => vec![StreamProtocol::Tcp, StreamProtocol::Tls],
+            _ => route.protocols.clone(),
+        },
         sources: route.sources.clone(),
         destinations: route.destinations.clone(),
         ..Conditions::default()

@@ -270,5 +270,6 @@ fn hash_source(source: &HashOn) -> HashSource {
             attributes: attributes.clone().unwrap_or_else(|| "HttpOnly".to_owned()),
         },
         HashOn::Template(text) => HashSource::Template(Template::parse(text)),
+        HashOn::MqttClientId => HashSource::MqttClientId,
     }
 }

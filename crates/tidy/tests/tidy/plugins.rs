@@ -290,6 +290,8 @@ fn built(original: &str, name: &str) -> &'static str {
         };
     }
     match weir_apisix::spellings().find(|(known, _)| *known == name) {
+        // A stream route has a field for it.
+        None if name == weir_apisix::MQTT_PROXY => "served",
         Some((_, "")) => "accepted",
         Some(_) => "served",
         None if weir_apisix::is_known_plugin(name) => "checked",

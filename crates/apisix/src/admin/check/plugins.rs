@@ -3,14 +3,14 @@
 use super::CheckContext;
 use crate::admin::references::identities_of;
 use crate::plugins::loggers::NO_PATH;
-use crate::plugins::{Checker, PluginLocation, is_known, mapping, unserved};
+use crate::plugins::{Checker, PluginLocation, is_known, mapping, mqtt_proxy, unserved};
 use serde_json::{Map, Value};
 
 /// The plugins of connections.
 pub const STREAM_PLUGINS: [&str; 6] = [
     "ip-restriction",
     "limit-conn",
-    "mqtt-proxy",
+    mqtt_proxy::NAME,
     "prometheus",
     "syslog",
     "traffic-split",
@@ -103,6 +103,9 @@ pub fn check_stream(document: &Value) -> Result<(), String> {
         has_parts(name, config)?;
         if !STREAM_PLUGINS.contains(&name.as_str()) {
             return Err(format!("unknown plugin [{name}]"));
+        }
+        if name == mqtt_proxy::NAME {
+            mqtt_proxy::translate(config)?;
         }
         if CHECKED_ON_STREAMS.contains(&name.as_str())
             && let Some(mapping) = mapping(name)

@@ -7,7 +7,7 @@ use super::check::{AUTHENTICATING, STREAM_PLUGINS};
 use super::encrypted_fields::secret_fields;
 use super::kind::Kind;
 use super::response::ApiResponse;
-use crate::plugins::{is_known, mapping, meta_shape, unserved};
+use crate::plugins::{is_known, mapping, meta_shape, mqtt_proxy, unserved};
 use crate::schema::{Schema, array, boolean, integer, number, object, text};
 use axum::http::StatusCode;
 use priorities::{NOT_LOADED, PRIORITIES};
@@ -181,11 +181,7 @@ fn about_stream(name: &str) -> Map<String, Value> {
             ("key_type", text().options(["var", "var_combination"]).or("var")),
         ])
         .required(["conn", "burst", "default_conn_delay", "key"]),
-        "mqtt-proxy" => object([
-            ("protocol_name", text().or("MQTT")),
-            ("protocol_level", integer()),
-        ])
-        .required(["protocol_level"]),
+        mqtt_proxy::NAME => mqtt_proxy::shape(),
         name => return about(name),
     };
     let mut about = about(name);
@@ -217,7 +213,7 @@ fn about(name: &str) -> Map<String, Value> {
         .find(|(known, _)| *known == name)
         .map(|(_, priority)| *priority)
         // It works on connections alone.
-        .or_else(|| (name == "mqtt-proxy").then_some(1000));
+        .or_else(|| (name == mqtt_proxy::NAME).then_some(1000));
     match mapping(name) {
         Some(mapping) => {
             put("priority", Some(json!(mapping.priority())));

@@ -141,6 +141,24 @@ test('a conflict names the other route and a call', async ({ page, managed }) =>
   await expect(step).toContainText('/v1/pets')
 })
 
+test('a publication whose calls others have taken meanwhile is enabled only by force', async ({ page, managed }) => {
+  await managed.good('POST', '/api/v1/publications/pets/1.0.0/test/disable', {})
+  await managed.good('PUT', '/api/v1/apis/cats', {})
+  await managed.good('POST', '/api/v1/apis/cats/versions', { spec: PETS.replace('title: Pets', 'title: Cats') })
+  const runtime = { base_path: '/v1', backends: { main: { url: 'http://127.0.0.1:9' } } }
+  await managed.good('POST', '/api/v1/publications/cats/1.0.0/test', { runtime })
+  await open(page, managed, '/apis/pets/1.0.0/in/test')
+  await page.getByRole('button', { name: 'More' }).click()
+  await page.getByRole('menuitem', { name: 'Enable' }).click()
+  const enable = page.getByRole('dialog', { name: /Enable pets/ })
+  await enable.getByRole('button', { name: 'Enable' }).click()
+  await expect(enable.getByRole('alert')).toContainText('publications/cats/1.0.0/test')
+  await expect(enable.getByRole('button', { name: 'Enable' })).toHaveAttribute('aria-disabled', 'true')
+  await enable.getByRole('checkbox', { name: 'Do it all the same' }).check()
+  await enable.getByRole('button', { name: 'Enable' }).click()
+  await expect(page.getByRole('region', { name: 'History' }).getByText('forced')).toBeVisible()
+})
+
 test('two publishes with other addresses: the second sees three columns, and overwrites nothing', async ({ page, managed }) => {
   await open(page, managed, '/apis/pets/1.0.0/publish?to=test')
   const addresses = page.getByRole('listitem', { name: 'Addresses' })

@@ -33,7 +33,7 @@ export default function StepDialog({ step, publication, onClose, onGone }: Props
     case 'rollback':
       return <Rollback publication={publication} path={path} onClose={onClose} />
     case 'canary':
-      return <StartCanary publication={publication} onClose={onClose} onDone={(canary) => send('PUT', '/canary', canary, `${canary.share / 100} % of the callers get r${canary.revision}`)} />
+      return <StartCanary publication={publication} onClose={onClose} onDone={(canary, force) => send('PUT', '/canary', { ...canary, ...force }, `${canary.share / 100} % of the callers get r${canary.revision}`)} />
     case 'abort':
       return (
         <Act title={`Abort the canary of ${place}?`} action="Abort" onClose={onClose} run={() => send('POST', '/canary/abort', {}, `Everybody gets r${publication.revision} again`)}>
@@ -55,17 +55,47 @@ export default function StepDialog({ step, publication, onClose, onGone }: Props
         </Confirmed>
       )
     case 'disable':
-    case 'enable': {
-      const isOff = step === 'disable'
       return (
-        <Act title={isOff ? `Disable ${place}?` : `Enable ${place}?`} action={isOff ? 'Disable' : 'Enable'} look={isOff ? 'danger' : 'primary'} onClose={onClose} run={() => send('POST', `/${step}`, {}, `${place} is ${step}d`)}>
-          <p>{isOff ? 'Its routes go for the time being: calls get 404. Subscriptions and keys stay.' : 'Its routes are served again.'}</p>
+        <Act title={`Disable ${place}?`} action="Disable" look="danger" onClose={onClose} run={() => send('POST', '/disable', {}, `${place} is disabled`)}>
+          <p>Its routes go for the time being: calls get 404. Subscriptions and keys stay.</p>
         </Act>
       )
-    }
+    case 'enable':
+      return <Enable place={place} onClose={onClose} onDone={(force) => send('POST', '/enable', force, `${place} is enabled`)} />
     case 'remove':
       return <Remove publication={publication} path={path} onClose={onClose} onGone={onGone} />
   }
+}
+
+/** What a body needs to make a step although others take its calls. */
+type Force = { force?: true }
+
+/** A step that is refused if others take its calls. After that it is asked whether to make it all the same. */
+function useForce() {
+  const [isTaken, setTaken] = useState(false)
+  const [force, setForce] = useState(false)
+  return {
+    run: async (step: (force: Force) => Promise<unknown>) => {
+      try {
+        await step(force ? { force } : {})
+      } catch (error) {
+        if (error instanceof ApiError && error.kind === 'conflicts') setTaken(true)
+        throw error
+      }
+    },
+    refused: isTaken && !force ? 'Others take these calls.' : null,
+    field: isTaken && <CheckField label="Do it all the same" value={force} onChange={setForce} about="The history notes that it was forced." />,
+  }
+}
+
+function Enable({ place, onClose, onDone }: { place: string; onClose: () => void; onDone: (force: Force) => Promise<unknown> }) {
+  const { run, refused, field } = useForce()
+  return (
+    <Act title={`Enable ${place}?`} action="Enable" refused={refused} onClose={onClose} run={() => run(onDone)}>
+      <p>Its routes are served again.</p>
+      {field}
+    </Act>
+  )
 }
 
 function Remove({ publication, path, onClose, onGone }: { publication: Publication; path: string; onClose: () => void; onGone: () => void }) {
@@ -147,7 +177,8 @@ function Rollback({ publication, path, onClose }: { publication: Publication; pa
 
 const SHARES = [100, 1000, 5000, 10_000]
 
-function StartCanary({ publication, onClose, onDone }: { publication: Publication; onClose: () => void; onDone: (canary: Canary) => Promise<unknown> }) {
+function StartCanary({ publication, onClose, onDone }: { publication: Publication; onClose: () => void; onDone: (canary: Canary, force: Force) => Promise<unknown> }) {
+  const { run, refused: conflict, field } = useForce()
   const revisions = useRevisions(publication.api, publication.version)
   const others = [...(revisions.data ?? [])].reverse().filter((it) => it.number !== publication.revision)
   const known = publication.canary
@@ -171,9 +202,9 @@ function StartCanary({ publication, onClose, onDone }: { publication: Publicatio
     <Act
       title={known ? 'Change the canary' : 'Start a canary'}
       action={known ? 'Change' : 'Start'}
-      refused={revision === 0 ? 'There is no other revision: publish the draft elsewhere first, which makes one.' : kind !== 'address' && name === '' ? `Name the ${kind}.` : null}
+      refused={revision === 0 ? 'There is no other revision: publish the draft elsewhere first, which makes one.' : kind !== 'address' && name === '' ? `Name the ${kind}.` : conflict}
       onClose={onClose}
-      run={() => onDone({ ...(known ?? {}), revision, share: Number(share), by, steps, guards })}
+      run={() => run((force) => onDone({ ...(known ?? {}), revision, share: Number(share), by, steps, guards }, force))}
     >
       <SelectField label="The other revision" value={String(revision)} onChange={setChosen} options={others.map((it) => [String(it.number), `r${it.number} ${it.hash.slice(0, 8)} ${it.note ?? ''}`] as const)} />
       <ChoiceField
@@ -202,6 +233,7 @@ function StartCanary({ publication, onClose, onDone }: { publication: Publicatio
           <TextField label="For minutes" type="number" value={minutes} onChange={setMinutes} about="At least 2." />
         </div>
       )}
+      {field}
     </Act>
   )
 }

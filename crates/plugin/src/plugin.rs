@@ -195,6 +195,12 @@ pub trait Filter: Send + Sync {
         Outcome::Continue
     }
 
+    /// Whether its response work makes another response of the upstream's. A cache behind it keeps that one, so the work is
+    /// not done again on what comes out of the cache.
+    fn rewrites_responses(&self) -> bool {
+        false
+    }
+
     /// Works on the head of the response, the upstream's or the gateway's own.
     fn on_response(&self, exchange: &mut Exchange) {
         let _ = exchange;

@@ -28,6 +28,9 @@ pub struct Response {
     pub waits: bool,
     /// Whether the gateway itself answers, rather than an upstream.
     pub is_gateway: bool,
+    /// Whether it comes out of a cache, and stands where that cache has kept it: the
+    /// [rewriting](crate::Filter::rewrites_responses) filters before the cache have done their work on it already.
+    pub is_kept: bool,
 }
 
 /// How long the head of a response waits for the upstream's body.
@@ -63,6 +66,7 @@ impl Response {
         self.hold = None;
         self.waits = false;
         self.is_gateway = false;
+        self.is_kept = false;
     }
 }
 

@@ -156,7 +156,8 @@ impl RequestContext<'_> {
             let Some(instance) = step.instance(self.exchange.identity.as_ref()) else {
                 continue;
             };
-            if instance.phases.response && self.applies(instance) {
+            let is_done = self.exchange.response.is_kept && instance.filter.rewrites_responses();
+            if instance.phases.response && !is_done && self.applies(instance) {
                 instance.filter.on_response(self.exchange);
             }
         }

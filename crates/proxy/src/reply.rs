@@ -48,6 +48,7 @@ impl RequestContext<'_> {
         let shared = reply.shared.as_ref();
         if let Some(shared) = shared {
             response.headers.copy_from(&shared.headers);
+            response.is_kept = true;
         }
         let length = shared.map_or(reply.body.len(), |shared| shared.part().len());
         response.content_length = Some(length as u64);

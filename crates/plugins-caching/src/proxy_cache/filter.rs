@@ -446,7 +446,8 @@ impl Filter for CacheFilter {
     }
 
     fn on_response(&self, exchange: &mut Exchange) {
-        // An answer from the cache has been made ready already.
+        // An answer from the cache has been made ready already. What comes behind it has work to do on all answers.
+        exchange.response.is_kept = false;
         if let Some(pending) = exchange.filter_state.take::<_, Pending>(self) {
             self.finish(exchange, pending);
         }

@@ -61,6 +61,9 @@ impl CacheFilter {
                 false => matches!(response.status, 500 | 502 | 503 | 504),
             };
             if has_failed && stored.times.may_be_stale(stored.times.if_error, now_ms) {
+                // What filters before this one wanted with the failed service's body does not touch the kept one.
+                exchange.response.body_filters.clear();
+                exchange.response.hold = None;
                 self.answer_with(exchange, &stored, Some(&fetch.request));
                 let age = stored.times.age_at(now_ms) / 1000;
                 let age = age.to_string();

@@ -273,6 +273,10 @@ impl Filter for TransformFilter {
         }
     }
 
+    fn rewrites_responses(&self) -> bool {
+        true
+    }
+
     fn on_response(&self, exchange: &mut Exchange) {
         let Some(work) = &self.response else { return };
         let Some(buffered) = BufferedBody::begin(&mut exchange.response, work.max_bytes, self.excess) else {

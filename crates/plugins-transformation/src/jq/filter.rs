@@ -98,6 +98,10 @@ impl Filter for JqFilter {
         }
     }
 
+    fn rewrites_responses(&self) -> bool {
+        true
+    }
+
     fn on_response(&self, exchange: &mut Exchange) {
         let Some(work) = &self.response else { return };
         let response = &mut exchange.response;

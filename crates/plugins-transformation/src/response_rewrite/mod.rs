@@ -206,6 +206,10 @@ impl Filter for RewriteFilter {
         self.headers.need_body() || self.condition.as_ref().is_some_and(Condition::needs_body)
     }
 
+    fn rewrites_responses(&self) -> bool {
+        true
+    }
+
     fn on_response(&self, exchange: &mut Exchange) {
         if self
             .condition

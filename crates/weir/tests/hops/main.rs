@@ -160,3 +160,41 @@ fn a_get_with_a_body_does_not_reach_the_cache() {
         }
     }
 }
+
+const REWRITTEN: &str = "
+_format_version: '3.0'
+services:
+- name: s
+  url: http://UPSTREAM
+  routes:
+  - {name: r, paths: [/]}
+plugins:
+- {name: jq, config: {response_jq_program: '.n |= . + 1'}}
+- {name: response-transformer, config: {append: {headers: ['X-Mark:a']}}}
+- {name: proxy-cache, config: {strategy: memory, content_type: [application/json]}}
+";
+
+/// What is kept has had the work of the plugins before the cache.
+#[test]
+fn a_hit_is_rewritten_as_often_as_the_miss() {
+    let upstream = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let (_folder, weir) = gateway(REWRITTEN, &upstream);
+    for word in ["Miss", "Hit", "Hit"] {
+        let client = ask(&weir, "GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+        if word == "Miss" {
+            let (mut server, _) = upstream.accept().expect("a call");
+            head(&server);
+            server
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 7\r\nConnection: close\r\n\r\n{\"n\":1}")
+                .expect("sent");
+        }
+        let mut answer = String::new();
+        let mut reader = BufReader::new(client);
+        reader.read_to_string(&mut answer).expect("an answer");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        let head: Vec<String> = head.lines().map(str::to_owned).collect();
+        assert_eq!(body, "{\"n\":2}", "{word}: {head:?}");
+        assert_eq!(values(&head, "X-Cache-Status"), [word]);
+        assert_eq!(values(&head, "X-Mark"), ["a"], "{word}");
+    }
+}

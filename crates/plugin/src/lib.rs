@@ -37,6 +37,7 @@ mod log;
 mod log_broker;
 mod log_receipt;
 mod matched_pattern;
+mod parse_config;
 mod path_parameters;
 mod plugin;
 mod redis;
@@ -79,9 +80,10 @@ pub use log::{
 };
 pub use log_broker::{LogBroker, LogProducer, LogProtocol, LogStep};
 pub use log_receipt::{LogDelivery, LogReceipt, log_receipt};
+pub use parse_config::parse_config;
 pub use plugin::{
     BuildContext, ConsumerCount, CountWindow, CredentialIndexes, CredentialKind, EmptyContext, Filter,
-    IndexSlot, Outcome, PersistentCounters, Phases, Plugin, Registry, WindowUsage, parse_config,
+    IndexSlot, Outcome, PersistentCounters, Phases, Plugin, Registry, WindowUsage,
 };
 pub use redis::{
     RedisAccumulator, RedisAddress, RedisCall, RedisCommand, RedisPublisher, RedisResponse, RedisScript,

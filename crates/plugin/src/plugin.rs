@@ -14,7 +14,6 @@ use crate::shared_counts::SharedCounts;
 use crate::shared_records::SharedRecords;
 use crate::subrequest::Subrequest;
 use crate::suspend::Suspend;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::any::Any;
 use std::cell::RefCell;
@@ -22,8 +21,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
-use weir_model::diagnostic::PathStep;
-use weir_model::{Diagnostic, DialectName, DocPath, UpstreamHost};
+use weir_model::{Diagnostic, DialectName, UpstreamHost};
 
 /// Counts that outlive a restart, as bytes that only their plugin can read.
 pub trait PersistentCounters: Send + Sync {
@@ -497,17 +495,4 @@ impl Registry {
     pub fn iter(&self) -> impl Iterator<Item = &dyn Plugin> {
         self.0.values().map(AsRef::as_ref)
     }
-}
-
-/// Reads a typed configuration; the diagnostic's path leads to the field that is wrong.
-pub fn parse_config<T: DeserializeOwned>(config: &Value) -> Result<T, Vec<Diagnostic>> {
-    serde_path_to_error::deserialize(config).map_err(|error| {
-        let steps = error.path().iter().filter_map(|segment| match segment {
-            serde_path_to_error::Segment::Seq { index } => Some(PathStep::Index(*index)),
-            serde_path_to_error::Segment::Map { key } => Some(PathStep::Field(key.clone())),
-            serde_path_to_error::Segment::Enum { .. } | serde_path_to_error::Segment::Unknown => None,
-        });
-        let path = DocPath(steps.collect());
-        vec![Diagnostic::error(path, error.into_inner().to_string())]
-    })
 }

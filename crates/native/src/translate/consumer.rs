@@ -10,13 +10,11 @@ impl Reader {
     /// A consumer; `name` stands for `id` and `username`.
     pub(super) fn consumer(&mut self, value: &Value, place: &DocPath) -> Option<Consumer> {
         let map = self.map(value, place)?;
-        if !self.check_fields(map, place, &FIELDS.consumer) {
-            return None;
-        }
-        let credentials = self.credentials(map, place);
-        let mut own = only(map, |key| !matches!(key, "name" | "credentials"));
+        let map = self.known(map, place, &FIELDS.consumer);
+        let credentials = self.credentials(&map, place);
+        let mut own = only(&map, |key| !matches!(key, "name" | "credentials"));
         if map.contains_key("name") {
-            let name = self.text(map, "name", place)?;
+            let name = self.text(&map, "name", place)?;
             for long in ["id", "username"] {
                 if map.contains_key(long) {
                     let message = format!("expected either 'name' or '{long}', not both");

@@ -115,26 +115,22 @@ impl Reader {
     /// A service, and its routes with it.
     fn service(&mut self, value: &Value, place: &DocPath, model: &mut Model) {
         let Some(map) = self.map(value, place) else { return };
-        if !self.check_fields(map, place, &FIELDS.service) {
-            return;
-        }
-        let own = Value::Object(only(map, |key| key != "routes"));
-        let Some(service) = self.typed::<Service>(&own, place) else {
-            return;
-        };
-        if service.url.is_none() && service.upstream.is_none() {
+        let map = self.known(map, place, &FIELDS.service);
+        let own = Value::Object(only(&map, |key| key != "routes"));
+        let service = self.typed::<Service>(&own, place);
+        let says = |field: &str| map.get(field).is_some_and(|it| !it.is_null());
+        if !says("url") && !says("upstream") {
             self.error(
                 place.clone(),
                 "expected 'url' (one target) or 'upstream' (several)",
             );
         }
+        let name = service.as_ref().map_or("", |service| &service.name);
         let routes = place.field("routes");
-        for (index, route) in self.list(map, "routes", place).iter().enumerate() {
-            model.routes.extend(
-                self.route(route, &routes.index(index), Some(&service.name))
-                    .map(Arc::new),
-            );
+        for (index, route) in self.list(&map, "routes", place).iter().enumerate() {
+            let route = self.route(route, &routes.index(index), Some(name));
+            model.routes.extend(route.map(Arc::new));
         }
-        model.services.push(Arc::new(service));
+        model.services.extend(service.map(Arc::new));
     }
 }

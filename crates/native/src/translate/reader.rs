@@ -3,6 +3,8 @@
 use crate::messages::{reword, unknown_field};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::collections::HashSet;
 use weir_model::{Diagnostic, DocPath, Severity};
 
 /// The most findings of a document that are collected: an answer with all of them would be many times as long as the document.
@@ -14,6 +16,8 @@ pub(super) struct Reader {
     found: Vec<Diagnostic>,
     /// Whether one of them refuses the document.
     is_refused: bool,
+    /// The maps with unknown fields.
+    mistyped: HashSet<DocPath>,
 }
 
 impl Reader {
@@ -26,6 +30,10 @@ impl Reader {
     }
 
     fn push(&mut self, found: Diagnostic) {
+        // What a map lacks may be what the unknown field in it is meant for.
+        if self.mistyped.contains(&found.path) {
+            return;
+        }
         let refuses = found.severity != Severity::Warning;
         // The first that refuses the document counts, however many warnings there are.
         if self.found.len() < MOST || (refuses && !self.is_refused) {
@@ -94,7 +102,23 @@ impl Reader {
             self.error(place.field(key.as_str()), unknown_field(key, &names));
             is_good = false;
         }
+        if !is_good {
+            self.mistyped.insert(place.clone());
+        }
         is_good
+    }
+
+    /// The map with the expected fields only; each other one is an error.
+    pub fn known<'v>(
+        &mut self,
+        map: &'v Map<String, Value>,
+        place: &DocPath,
+        expected: &[String],
+    ) -> Cow<'v, Map<String, Value>> {
+        match self.check_fields(map, place, expected) {
+            true => Cow::Borrowed(map),
+            false => Cow::Owned(only(map, |key| expected.iter().any(|name| name == key))),
+        }
     }
 
     /// The findings so far.

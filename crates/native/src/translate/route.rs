@@ -14,17 +14,14 @@ impl Reader {
             Some(_) => &FIELDS.nested_route,
             None => &FIELDS.route,
         };
-        let is_known = self.check_fields(map, place, fields);
+        let map = &*self.known(map, place, fields);
         let plugins = self.chain(map, place);
         let words = only(map, |key| FIELDS.route_words.iter().any(|word| word == key));
         let own = only(map, |key| key != "plugins" && !words.contains_key(key));
         let says_match = self.one_way(map, place, "match", &MATCH_WORDS);
         let words = self.typed::<RouteShorthand>(&Value::Object(words), place);
-        if !is_known {
-            return None;
-        }
-        let mut route = self.model_route(own, place)?;
-        let mut words = words?;
+        let route = self.model_route(own, place);
+        let (mut route, mut words) = (route?, words?);
         let is_disabled = words.disabled;
         route.plugins = plugins;
         match (

@@ -9,12 +9,9 @@ impl Reader {
     /// A stream route: as in the model, but for the short forms of its plugins.
     pub(super) fn stream_route(&mut self, value: &Value, place: &DocPath) -> Option<StreamRoute> {
         let map = self.map(value, place)?;
-        let is_known = self.check_fields(map, place, &FIELDS.stream_route);
-        let plugins = self.chain(map, place);
-        let own = only(map, |key| key != "plugins");
-        if !is_known {
-            return None;
-        }
+        let map = self.known(map, place, &FIELDS.stream_route);
+        let plugins = self.chain(&map, place);
+        let own = only(&map, |key| key != "plugins");
         let route: StreamRoute = self.typed(&Value::Object(own), place)?;
         Some(StreamRoute { plugins, ..route })
     }

@@ -9,14 +9,12 @@ impl Reader {
     /// An upstream; a target may be written as `host:port`.
     pub(super) fn upstream(&mut self, value: &Value, place: &DocPath) -> Option<Upstream> {
         let map = self.map(value, place)?;
-        if !self.check_fields(map, place, &FIELDS.upstream) {
-            return None;
-        }
-        let mut own = only(map, |key| key != "targets");
+        let map = self.known(map, place, &FIELDS.upstream);
+        let mut own = only(&map, |key| key != "targets");
         own.insert("targets".to_owned(), Value::Array(Vec::new()));
         let upstream = self.typed::<Upstream>(&Value::Object(own), place);
         let targets = place.field("targets");
-        let items = self.list(map, "targets", place);
+        let items = self.list(&map, "targets", place);
         if !map.contains_key("targets") {
             self.error(place.clone(), "'targets' is missing");
         }
@@ -31,8 +29,8 @@ impl Reader {
     fn target(&mut self, value: &Value, place: &DocPath) -> Option<Target> {
         let Some(text) = value.as_str() else {
             let map = self.map(value, place)?;
-            self.check_fields(map, place, &FIELDS.target).then_some(())?;
-            return self.typed(value, place);
+            let map = self.known(map, place, &FIELDS.target).into_owned();
+            return self.typed(&Value::Object(map), place);
         };
         match split_target(text) {
             Some((host, port)) => self.typed(&json!({"host": host, "port": port}), place),

@@ -89,6 +89,59 @@ fn check_reports_what_is_wrong_and_where() {
     assert_eq!(output.status.code(), Some(1));
 }
 
+/// One fault does not hide those beside it.
+#[test]
+fn check_names_all_faults_of_a_section() {
+    let text = "weir: 1
+services:
+  - name: s
+    url: 7
+    timeot: 1
+    retries: many
+    routes:
+      - name: r
+        paths: [/]
+        methdos: [GET]
+        plugins:
+          - rate-limit: {limits: [{coutn: 1, per: minute}, {count: x, per: hour}], foo: 1}
+upstreams:
+  - name: u
+    slots: 1
+    targets: [{host: a, port: 1, wieght: 1}]
+consumers:
+  - {name: c, labls: {}, credentials: [{key-atuh: {key: k}}]}
+certificates:
+  - {crt: x}
+  - {names: [a], key: y}
+";
+    let folder = folder(&[("faults.yaml", text)]);
+    let output = weir(folder.path(), &["check", "faults.yaml"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    for place in [
+        "services[0].url",
+        "services[0].timeot",
+        "services[0].retries",
+        "services[0].routes[0].methdos",
+        "upstreams[0].slots",
+        "upstreams[0].targets[0].wieght",
+        "consumers[0].labls",
+        "consumers[0].credentials[0].key-atuh",
+        "certificates[0].crt",
+        "certificates[1].key",
+    ] {
+        let found = stderr.matches(&format!(" error: {place}: ")).count();
+        assert_eq!(found, 1, "{place}: {stderr}");
+    }
+    assert_eq!(stderr.lines().count(), 10, "{stderr}");
+    let plugins = SHOP.replace("count: 5", "coutn: 5, foo: x");
+    std::fs::write(folder.path().join("plugins.yaml"), plugins).expect("a file");
+    let output = weir(folder.path(), &["check", "plugins.yaml"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    for field in ["coutn", "foo"] {
+        assert!(stderr.contains(&format!("unknown field '{field}'")), "{stderr}");
+    }
+}
+
 #[test]
 fn files_of_all_dialects_are_read_alike() {
     let bad_kong = KONG.replace("paths: [/hello]", "paths: [hello]");

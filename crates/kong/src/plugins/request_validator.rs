@@ -8,6 +8,7 @@ use crate::schema::{Check, Default, EntityCheck, Field, Fields, Kind, Record};
 use own_schema::to_json_schema;
 use serde::Deserialize;
 use serde_json::Value;
+use weir_plugins::lenient_json;
 use weir_plugins::request_validator::{Config, ParameterConfig, check_schema, is_media_type, style_fits};
 
 /// The plugin.
@@ -67,10 +68,14 @@ fn check_media_type(text: &str) -> Result<(), String> {
     }
 }
 
+/// A schema's text as the original's parser reads it, with what that says of a text that is no JSON.
+pub fn decode_schema(text: &str) -> Result<Value, String> {
+    lenient_json::parse(text.as_bytes()).map_err(|fault| format!("failed decoding schema: {fault}"))
+}
+
 /// The body's schema as JSON Schema.
 fn body_schema(text: &str, version: &str) -> Result<Value, String> {
-    let schema: Value =
-        serde_json::from_str(text).map_err(|error| format!("failed decoding schema: {error}"))?;
+    let schema = decode_schema(text)?;
     let schema = match version {
         "draft4" => schema,
         _ => to_json_schema(&schema).map_err(|message| format!("schema violation: {message}"))?,
@@ -80,8 +85,7 @@ fn body_schema(text: &str, version: &str) -> Result<Value, String> {
 }
 
 fn parameter_schema(text: &str) -> Result<Value, String> {
-    let schema: Value =
-        serde_json::from_str(text).map_err(|error| format!("failed decoding schema: {error}"))?;
+    let schema = decode_schema(text)?;
     check_schema(&schema).map_err(|message| format!("not a valid JSONSchema draft 4 schema: {message}"))?;
     Ok(schema)
 }
@@ -201,7 +205,15 @@ mod tests {
         for (text, expected) in [
             (
                 "{",
-                "failed decoding schema: EOF while parsing an object at line 1 column 1",
+                "failed decoding schema: Expected object key string but found T_END at character 2",
+            ),
+            (
+                "[}",
+                "failed decoding schema: Expected value but found T_OBJ_END at character 2",
+            ),
+            (
+                "no",
+                "failed decoding schema: Expected value but found invalid token at character 1",
             ),
             ("{}", "schema violation: expected a list of fields"),
             (

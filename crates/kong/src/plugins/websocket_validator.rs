@@ -1,5 +1,6 @@
 //! `websocket-validator` of the paid edition: closes WebSockets whose messages do not match a JSON Schema.
 
+use super::request_validator::decode_schema;
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, EntityCheck, Field, Kind, Record};
 use serde::Deserialize;
@@ -45,8 +46,7 @@ static SCHEMA: Record = Record::of(&[
 ]);
 
 fn check_text(text: &str) -> Result<(), String> {
-    let schema: Value =
-        serde_json::from_str(text).map_err(|error| format!("failed decoding schema: {error}"))?;
+    let schema = decode_schema(text)?;
     check_schema(&schema).map_err(|message| format!("not a valid JSONSchema draft 4 schema: {message}"))
 }
 
@@ -70,8 +70,7 @@ struct Rule {
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let options: Options = typed(config)?;
     // A text that is no JSON is refused when it is written.
-    let schema =
-        |rule: Option<Rule>| rule.map(|rule| serde_json::from_str(&rule.schema).unwrap_or(json!(false)));
+    let schema = |rule: Option<Rule>| rule.map(|rule| decode_schema(&rule.schema).unwrap_or(json!(false)));
     let rules = |side: Option<DirectionRules>| {
         let side = side.unwrap_or_default();
         MessageRules {

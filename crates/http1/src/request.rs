@@ -6,7 +6,7 @@ use crate::head::{self, MAX_FIELDS, MalformedHead};
 use crate::head_cache::{CachedHead, HeadCache, HeadSlot};
 use crate::target::{bad, is_same_authority, read_connect_target, read_host, read_target};
 use weir_plugin::headers::is_token;
-use weir_plugin::{Exchange, RefusalKind, Request};
+use weir_plugin::{Exchange, OWN_CALL_HEADER, RefusalKind, Request};
 
 /// What the connection must know of a request besides what filters see.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -157,6 +157,7 @@ pub struct RequestFacts {
     has_body: bool,
     expects_continue: bool,
     content_length: Option<u64>,
+    own_call: u128,
 }
 
 impl RequestFacts {
@@ -170,6 +171,7 @@ impl RequestFacts {
         self.has_body = request.has_body;
         self.expects_continue = request.expects_continue;
         self.content_length = request.content_length;
+        self.own_call = request.own_call;
     }
 
     /// Tells a request whose field lines begin at `first`.
@@ -180,6 +182,7 @@ impl RequestFacts {
         request.has_body = self.has_body;
         request.expects_continue = self.expects_continue;
         request.content_length = self.content_length;
+        request.own_call = self.own_call;
         RequestHead {
             length: first + self.head.length,
             upgrade: None,
@@ -259,6 +262,7 @@ struct Fields<'h> {
     has_forwarded: bool,
     has_forwarded_list: bool,
     has_via: bool,
+    own_call: u128,
     named_by_connection: Vec<&'h [u8]>,
 }
 
@@ -292,6 +296,11 @@ impl<'h> Fields<'h> {
             9 if is(b"Forwarded") => self.has_forwarded_list = true,
             10 if is(b"Connection") => return self.note_connection(value).map(|()| false),
             10 if is(b"Keep-Alive") => return Ok(false),
+            10 if is(OWN_CALL_HEADER.as_bytes()) => {
+                let told = std::str::from_utf8(value).ok();
+                self.own_call = told.and_then(|it| u128::from_str_radix(it, 16).ok()).unwrap_or(0);
+                return Ok(false);
+            }
             13 if is(b"Authorization") => {
                 // Who checks it might look at another one than who acts upon it.
                 if std::mem::replace(&mut self.has_authorization, true) {
@@ -378,6 +387,7 @@ impl<'h> Fields<'h> {
         request.has_body = !framing.is_empty();
         request.expects_continue = self.expects_continue;
         request.content_length = self.length;
+        request.own_call = self.own_call;
         let upgrade = self
             .upgrade
             .filter(|_| self.wants_upgrade && minor_version == 1)
@@ -415,6 +425,25 @@ fn is_end_to_end(name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn marks_of_own_calls_are_no_headers() {
+        for (line, wanted) in [
+            ("Weir-Batch: ff", 0xff),
+            ("weir-batch: 1", 1),
+            ("Weir-Batch: x", 0),
+            ("Weir-Batches: 1", 0),
+        ] {
+            let mut exchange = Exchange::new(|| 0, 1);
+            let head = format!("GET / HTTP/1.1\r\nHost: h\r\n{line}\r\n\r\n");
+            assert!(matches!(
+                parse(head.as_bytes(), &mut exchange),
+                Ok(Parsed::Head(_))
+            ));
+            assert_eq!(exchange.request.own_call, wanted, "{line}");
+            assert!(!exchange.request.headers.contains(b"weir-batch"), "{line}");
+        }
+    }
 
     #[test]
     fn heads_note_headers_of_other_hops() {

@@ -18,6 +18,9 @@ pub const CLIENT_HEADERS: [&str; 4] = [
     "x-real-ip",
 ];
 
+/// The header by which a filter knows the calls that it makes to its own gateway. It is never forwarded.
+pub const OWN_CALL_HEADER: &str = "Weir-Batch";
+
 /// The bit of a header in [`Request::decided`]; 0 for all others.
 pub fn client_header_bit(name: &str) -> u8 {
     let place = CLIENT_HEADERS
@@ -49,6 +52,9 @@ pub struct Request {
     pub headers: Headers,
     /// Of [`CLIENT_HEADERS`], those about which filters have decided, a bit each: the gateway leaves them as they are.
     pub overridden_headers: u8,
+    /// What [`OWN_CALL_HEADER`] says, in hexadecimal digits; 0: nothing. Anyone can send the header: it tells only who knows the
+    /// number.
+    pub own_call: u128,
     /// The work that the call's content may cause.
     pub work: WorkBudget,
     /// The body, if the engine has read it as a whole because a filter needs it.
@@ -107,6 +113,7 @@ impl Default for Request {
             host_port: None,
             headers: Headers::default(),
             overridden_headers: 0,
+            own_call: 0,
             work: WorkBudget::default(),
             body: None,
             max_graphql_bytes: MAX_VARIABLE_BODY,
@@ -219,6 +226,7 @@ impl Request {
         self.client_certificates = None;
         self.headers.clear();
         self.overridden_headers = 0;
+        self.own_call = 0;
         if let Some(mut body) = self.body.take()
             && body.capacity() <= MAX_SPARE_BODY
         {
@@ -258,6 +266,7 @@ mod tests {
             host_port: Some(81),
             headers: Headers::default(),
             overridden_headers: 1,
+            own_call: 1,
             work: WorkBudget::default(),
             body: Some(b"{\"a\":1}".to_vec()),
             max_graphql_bytes: 9,

@@ -1,14 +1,25 @@
 //! A batch as it is written, with the original's messages for its faults, and its calls in wire format.
 
 use serde_json::{Map, Value};
+use std::sync::LazyLock;
 use std::time::Duration;
 use weir_plugin::headers::{is_name, is_value};
-use weir_plugin::{Exchange, Subrequest, Verify, WorkBudget};
+use weir_plugin::{Exchange, OWN_CALL_HEADER, Request, Subrequest, Verify, WorkBudget};
 use weir_plugins_shared::http_request::add_form_argument;
 use weir_plugins_shared::lenient_json;
 
-/// The header that marks the calls of a batch.
-pub const MARK: &str = "Weir-Batch";
+/// What marks the calls of this process's batches: no caller can know it.
+static MARK: LazyLock<u128> = LazyLock::new(|| {
+    let mut bytes = [0; 16];
+    aws_lc_rs::rand::fill(&mut bytes).expect("invariant: the system has random bits");
+    u128::from_ne_bytes(bytes).max(1)
+});
+
+/// Whether a call is one of a batch.
+pub fn is_of_a_batch(request: &Request) -> bool {
+    request.own_call == *MARK
+}
+
 const METHODS: [&str; 10] = [
     "GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "CONNECT", "TRACE", "PURGE",
 ];
@@ -233,7 +244,7 @@ impl Item {
         if self.body.is_some() {
             message.extend_from_slice(format!("Content-Length: {}\r\n", body.len()).as_bytes());
         }
-        message.extend_from_slice(format!("{MARK}: 1\r\n\r\n{body}").as_bytes());
+        message.extend_from_slice(format!("{OWN_CALL_HEADER}: {:x}\r\n\r\n{body}", *MARK).as_bytes());
         Some(Subrequest {
             host: request.local.ip().to_string(),
             port: request.local.port(),
@@ -272,7 +283,7 @@ impl Item {
         let mut add = |name: &str, value: &[u8]| {
             let name = name.to_ascii_lowercase();
             let is_known = lines.iter().any(|(known, _)| *known == name);
-            if !is_known && !is_own(&name) && name != MARK.to_ascii_lowercase() {
+            if !is_known && !is_own(&name) && name != OWN_CALL_HEADER.to_ascii_lowercase() {
                 lines.push((name, value.to_vec()));
             }
         };

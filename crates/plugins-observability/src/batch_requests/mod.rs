@@ -15,7 +15,7 @@
 
 mod items;
 
-use items::{Batch, MARK};
+use items::{Batch, is_of_a_batch};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -169,7 +169,7 @@ impl BatchFilter {
 
     fn begin(&self, exchange: &mut Exchange) -> Result<Progress, Outcome> {
         let request = &exchange.request;
-        if request.headers.contains(MARK.as_bytes()) {
+        if is_of_a_batch(request) {
             return Err(refuse(400, "a batch cannot contain a batch"));
         }
         if !request.has_body {

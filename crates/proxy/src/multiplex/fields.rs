@@ -9,7 +9,7 @@ use weir_http1::MAX_FIELDS;
 use weir_http1::fields::parse_length;
 use weir_http2::fields::belongs;
 use weir_http2::{FieldList, PseudoHeader};
-use weir_plugin::{Exchange, Headers, RefusalKind, Response};
+use weir_plugin::{Exchange, Headers, OWN_CALL_HEADER, RefusalKind, Response};
 
 use crate::limits::Limits;
 use weir_http1::Framing;
@@ -232,6 +232,8 @@ impl Fields {
             }
             b"via" => self.has_via = true,
             b"forwarded" => self.has_forwarded_list = true,
+            // The gateway calls itself over HTTP/1.1.
+            name if name.eq_ignore_ascii_case(OWN_CALL_HEADER.as_bytes()) => return Ok(false),
             _ => {}
         }
         if !belongs(name, value) || weir_http1::fields::is_framing_with_underscore(name) {

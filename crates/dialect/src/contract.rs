@@ -83,6 +83,13 @@ pub trait Dialect: Debug + Send + Sync {
         None
     }
 
+    /// The documents of a file that describe vaults, each with the key that it would have in a store, without the dialect's
+    /// prefix.
+    fn vaults_of_file(&self, document: &Value) -> Vec<(String, Value)> {
+        let _of_no_interest = document;
+        Vec::new()
+    }
+
     /// Folders in which the original looks for definitions that others import.
     fn definition_folders(&self) -> &'static [&'static str] {
         &[]

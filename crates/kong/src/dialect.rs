@@ -93,6 +93,10 @@ impl Dialect for KongDialect {
         Some(Box::new(Vaults::default()))
     }
 
+    fn vaults_of_file(&self, document: &Value) -> Vec<(String, Value)> {
+        crate::secrets::of_file(document)
+    }
+
     fn definition_folders(&self) -> &'static [&'static str] {
         &["/usr/local/kong/include"]
     }

@@ -39,6 +39,20 @@ impl<'t> Reference<'t> {
     }
 }
 
+/// Whether a vault of this kind is asked for what a file refers to. Files are read without asking servers.
+pub fn is_used_in_files(kind: &str) -> bool {
+    kind == "env"
+}
+
+/// The vaults that a file describes, each with the key that it would have in a store.
+pub fn of_file(document: &Value) -> Vec<(String, Value)> {
+    let all = document.get("vaults").and_then(Value::as_array);
+    let all = all.into_iter().flatten().enumerate();
+    let used = all.filter(|(_, vault)| vault["name"].as_str().is_some_and(is_used_in_files));
+    used.map(|(index, vault)| (format!("{DEFAULT_WORKSPACE}/vaults/{index}"), vault.clone()))
+        .collect()
+}
+
 /// A vault that a document describes.
 #[derive(Clone)]
 struct Vault {

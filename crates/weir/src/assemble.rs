@@ -27,7 +27,7 @@ impl Assembler<'_> {
         findings: &mut Findings,
     ) -> Option<(Model, Snapshot)> {
         let written = (policy == Policy::Look).then(|| parts.clone());
-        let (resolved, unresolved) = resolve(self.dialects, parts, policy);
+        let (resolved, unresolved) = self.resolve(parts, policy);
         let mut is_refused = false;
         for (dialect, it) in &unresolved {
             // Another machine may have values that this one lacks, but no places that the files do not name.
@@ -59,7 +59,7 @@ impl Assembler<'_> {
         };
         // A secret may have to look like one. If it is missing, check the rest without the parts that need it.
         if let Some(parts) = written.filter(|_| !unresolved.is_empty()) {
-            let (rest, _) = resolve(self.dialects, parts, Policy::Serve);
+            let (rest, _) = self.resolve(parts, Policy::Serve);
             if let Ok((snapshot, _)) = weir_snapshot::compile(&rest, self.registry, self.persistent) {
                 return Some((rest, snapshot));
             }
@@ -69,23 +69,27 @@ impl Assembler<'_> {
         }
         None
     }
-}
 
-/// Puts values in the place of references, by the forms that each dialect has for them.
-fn resolve(
-    dialects: &DialectSet,
-    parts: Vec<(DialectName, Model)>,
-    policy: Policy,
-) -> (Model, Vec<(DialectName, UnresolvedReference)>) {
-    let mut resolved = Model::default();
-    let mut unresolved = Vec::new();
-    for (dialect, mut model) in parts {
-        let mut secrets = Secrets::new(dialects, Cache::default());
-        let found = secrets.resolve_by(Some(dialect), policy, &mut model);
-        unresolved.extend(found.into_iter().map(|it| (dialect, it)));
-        resolved.merge(model);
+    /// Puts values in the place of references, by the forms that each dialect has for them. They may lead into the vaults
+    /// that any of the files describes.
+    fn resolve(
+        &self,
+        parts: Vec<(DialectName, Model)>,
+        policy: Policy,
+    ) -> (Model, Vec<(DialectName, UnresolvedReference)>) {
+        let mut resolved = Model::default();
+        let mut unresolved = Vec::new();
+        let mut secrets = Secrets::new(self.dialects, Cache::default());
+        for (key, vault) in self.sources.iter().flat_map(|it| it.vaults(self.dialects)) {
+            secrets.apply(&key, Some(&vault));
+        }
+        for (dialect, mut model) in parts {
+            let found = secrets.resolve_by(Some(dialect), policy, &mut model);
+            unresolved.extend(found.into_iter().map(|it| (dialect, it)));
+            resolved.merge(model);
+        }
+        (resolved, unresolved)
     }
-    (resolved, unresolved)
 }
 
 /// How bad it is that something refers to nothing. Some originals go on without a credential or a certificate.

@@ -45,6 +45,16 @@ impl Source {
         self.extent(list).map_or(0, |(_, count)| count)
     }
 
+    /// The vaults that it describes, each with its key.
+    pub fn vaults(&self, dialects: &DialectSet) -> Vec<(String, Vec<u8>)> {
+        let dialect = dialects.get(self.dialect).into_iter();
+        let described = dialect.flat_map(|it| {
+            let all = it.vaults_of_file(&self.document).into_iter();
+            all.map(|(key, vault)| (format!("{}{key}", it.prefix()), vault.to_string().into_bytes()))
+        });
+        described.collect()
+    }
+
     fn extent(&self, list: &str) -> Option<(usize, usize)> {
         let found = self.extents.iter().find(|(name, ..)| *name == list)?;
         Some((found.1, found.2))

@@ -279,3 +279,39 @@ fn quotas_outlive_a_restart() {
     weir.signal(Signal::TERM);
     assert_eq!(weir.end(), Some(0));
 }
+
+/// Vaults of a file are those of its references, without a store.
+#[test]
+fn variables_are_found_through_the_vaults_of_a_kong_yml() {
+    let folder = folder(
+        "_format_version: '3.0'
+vaults:
+- {name: env, prefix: own, config: {prefix: own_}}
+- {name: env, prefix: bare}
+services:
+- {name: s, url: 'http://127.0.0.1:9', routes: [{name: r, paths: [/]}]}
+plugins:
+- {name: key-auth}
+- {name: request-termination, config: {status_code: 202}}
+consumers:
+- {username: a, keyauth_credentials: [{key: '{vault://own/first-key}'}]}
+- {username: b, keyauth_credentials: [{key: '{vault://bare/second-key}'}, {key: '{vault://env/third-key}'}]}
+",
+    );
+    let variables = [
+        ("OWN_FIRST_KEY", "k1"),
+        ("SECOND_KEY", "k2"),
+        ("THIRD_KEY", "k3"),
+        ("FIRST_KEY", "k4"),
+    ];
+    let weir = Weir::start_with(folder.path(), &SERVE, &variables);
+    for (key, status) in [("k1", 202), ("k2", 202), ("k3", 202), ("k4", 401)] {
+        let mut client = std::net::TcpStream::connect(weir.proxy()).expect("a connection");
+        client
+            .write_all(format!("GET / HTTP/1.1\r\nHost: a\r\napikey: {key}\r\n\r\n").as_bytes())
+            .expect("sent");
+        let mut line = String::new();
+        BufReader::new(client).read_line(&mut line).expect("an answer");
+        assert!(line.starts_with(&format!("HTTP/1.1 {status} ")), "{key}: {line}");
+    }
+}

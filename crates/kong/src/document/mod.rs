@@ -41,6 +41,7 @@ pub(crate) use plugin::read_config as read_plugin_config;
 pub(crate) use read::adapt;
 
 use crate::schema::{Fields, ItemLocation, Problems};
+use crate::secrets::is_used_in_files;
 use entity_type::{DEGRAPHQL_ROUTES, GRAPHQL_COSTS, SIGNER_KEYS};
 use read::RawEntity;
 use serde::{Deserialize, Deserializer};
@@ -140,10 +141,21 @@ impl Document {
                 .push(entity);
         }
         for (name, members) in &entity_types {
-            if let Some(first) = members.first()
-                && !first.entity_type.is_served
-            {
-                let message = format!("{name} are checked, but not used by this version of Weir");
+            let is_vault = |it: &RawEntity| it.entity_type.is("vaults");
+            let kind = |it: &RawEntity| {
+                it.fields
+                    .get("name")
+                    .and_then(Value::as_str)
+                    .map(is_used_in_files)
+            };
+            let is_used = |it: &RawEntity| it.entity_type.is_served || is_vault(it) && kind(it) == Some(true);
+            if let Some(first) = members.iter().find(|it| !is_used(it)) {
+                let message = match is_vault(first) {
+                    true => {
+                        "vaults of a file are checked, but only those of the kind 'env' are used".to_owned()
+                    }
+                    false => format!("{name} are checked, but not used by this version of Weir"),
+                };
                 problems.warning(first.place.to_path(), message);
             }
         }

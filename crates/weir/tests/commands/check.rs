@@ -327,7 +327,7 @@ fn warnings_fail_a_strict_check() {
 #[test]
 fn references_that_lead_nowhere_are_refused() {
     let with_key = |text: &str, reference: &str| text.replace("{key: a}", &format!("{{key: '{reference}'}}"));
-    let kong = with_key(KONG, "{vault://app/key}") + "vaults: [{name: env, prefix: app}]\n";
+    let kong = with_key(KONG, "{vault://app/key}") + "vaults: [{name: env, prefix: another}]\n";
     let apisix = APISIX.replace(
         "#END",
         "consumers: [{username: jack, plugins: {key-auth: {key: '$secret://vault/1/jack/key'}}}]\n#END",

@@ -30,6 +30,8 @@ pub struct Status {
     gateway: OnceLock<Gateway>,
     /// The state of the store that the process follows, if it follows one.
     followed: OnceLock<StateHandle>,
+    /// That store in words.
+    source: OnceLock<String>,
     /// Whether that store outlives the process.
     is_store_kept: AtomicBool,
     /// The state of certificates that authorities sign on demand, if this process may order them.
@@ -68,6 +70,7 @@ impl Status {
             is_control_plane,
             gateway: OnceLock::new(),
             followed: OnceLock::new(),
+            source: OnceLock::new(),
             is_store_kept: AtomicBool::new(false),
             acme: OnceLock::new(),
             revisions: Mutex::default(),
@@ -123,8 +126,9 @@ impl Status {
         let _is_first = self.gateway.set(gateway);
     }
 
-    /// A store is followed. `is_kept`: it outlives the process.
-    pub fn set_followed(&self, followed: StateHandle, is_kept: bool) {
+    /// A store is followed, which is called `source`. `is_kept`: it outlives the process.
+    pub fn set_followed(&self, followed: StateHandle, is_kept: bool, source: String) {
+        let _is_first = self.source.set(source);
         self.is_store_kept.store(is_kept, Ordering::Relaxed);
         // There is one.
         let _is_first = self.followed.set(followed);
@@ -237,6 +241,20 @@ impl Status {
         matches!(self.state(), "serving" | "managing")
     }
 
+    /// Why it is not ready.
+    fn unready(&self) -> Value {
+        let mut answer = json!({ "ready": false, "reason": self.state() });
+        let followed = self.followed.get().map(StateHandle::state);
+        let awaited = followed.filter(|it| it.served_at.is_none() && it.refusal.is_none());
+        if let (Some(state), Some(source)) = (awaited, self.source.get()) {
+            answer["waits_for"] = source.as_str().into();
+            if let Contact::Away { reason, .. } = &state.contact {
+                answer["because"] = reason.as_str().into();
+            }
+        }
+        answer
+    }
+
     fn facts(&self) -> ReadinessFacts {
         let followed = self.followed.get().map(StateHandle::state);
         ReadinessFacts {
@@ -347,12 +365,7 @@ async fn ready(State(status): State<Arc<Status>>) -> Response {
     if status.is_ready() {
         return Json(json!({ "ready": true })).into_response();
     }
-    let reason = status.state();
-    (
-        StatusCode::SERVICE_UNAVAILABLE,
-        Json(json!({ "ready": false, "reason": reason })),
-    )
-        .into_response()
+    (StatusCode::SERVICE_UNAVAILABLE, Json(status.unready())).into_response()
 }
 
 async fn metrics(State(status): State<Arc<Status>>) -> Response {

@@ -4,6 +4,7 @@ mod opening;
 mod reporting;
 mod resources;
 mod serving;
+mod startup_notice;
 
 use super::admin::{self, Shared};
 use super::declared::Declareds;
@@ -18,6 +19,7 @@ use opening::open_admin_apis;
 use reporting::{drain, limit_target, report_target, reporter, settle};
 use resources::{ManagedResources, source, taken_out};
 use serving::Serving;
+use startup_notice::report_wait;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use weir_control::acme::{AcmeConfigs, Issuer};
@@ -69,9 +71,7 @@ pub async fn serve(
         control.status.await_admin();
     }
     let store = opened.store;
-    let followed = StateHandle::default();
-    let is_kept = !management.is_forgotten();
-    control.status.set_followed(followed.clone(), is_kept);
+    let followed = followed_state(control, management);
     let is_gateway = management.role != RoleArg::Control;
     let serving = Arc::new(Serving::new(&control.status));
     let (wanted, gateways, caches) = (AcmeConfigs::default(), Gateways::default(), Caches::default());
@@ -151,6 +151,15 @@ pub async fn serve(
     control.announce_ready(&addresses)?;
     attend(control, watched, &inputs, &texts).await;
     drain_and_release(control, &outbox).await
+}
+
+/// The state of what is followed, which the status tells from now on.
+fn followed_state(control: &Control, management: &Management) -> StateHandle {
+    let followed = StateHandle::default();
+    let (is_kept, source) = (!management.is_forgotten(), management.origin.named());
+    tokio::spawn(report_wait(source.clone(), followed.clone()));
+    control.status.set_followed(followed.clone(), is_kept, source);
+    followed
 }
 
 /// Ends, and lets the next process or another control plane do at once what this one did alone.

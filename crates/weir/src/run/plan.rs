@@ -68,6 +68,18 @@ pub enum Origin {
     Control { url: String, token: Option<String> },
 }
 
+impl Origin {
+    /// The source in words, without a password.
+    pub fn named(&self) -> String {
+        let (what, place) = match self {
+            Self::Store(location) => ("store", location),
+            Self::Control { url, .. } => ("control plane", url),
+        };
+        let place = place.split_once('?').map_or(place.as_str(), |(place, _)| place);
+        format!("the {what} {}", weir_model::overview::without_user(place))
+    }
+}
+
 /// Locations may hold passwords.
 impl std::fmt::Debug for Origin {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -74,3 +74,33 @@ fn a_process_is_ready_when_its_console_and_its_portal_answer() {
         assert_eq!(of_portal.status, 200, "{case}: {of_portal:?}");
     }
 }
+
+/// What is waited for is named at once, without its password.
+#[test]
+fn a_store_that_is_away_at_the_start_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (status, away) = (format!("127.0.0.1:{}", free_port()), free_port());
+    let store = format!("etcd://u:secret@127.0.0.1:{away}/w");
+    let mut command = Weir::command(folder.path(), &["--store", &store]);
+    command
+        .env("WEIR_STATUS", &status)
+        .stderr(std::process::Stdio::piped());
+    let mut started = Started(command.spawn().expect("the binary runs"));
+    let begun = Instant::now();
+    let log = started.0.stderr.take().expect("piped");
+    let named = format!("the store etcd://127.0.0.1:{away}/w");
+    let mut told = std::io::BufRead::lines(std::io::BufReader::new(log)).map(|line| line.expect("readable"));
+    let line = told.find(|line| line.contains("waiting for")).expect("a line");
+    assert!(line.contains(&named) && !line.contains("secret"), "{line}");
+    // Within a second on a machine that has time.
+    assert!(begun.elapsed() < Duration::from_secs(10), "{line}");
+    let answer = Call::get(&status, "/status/ready").make().expect(503).json();
+    assert_eq!(
+        (&answer["ready"], &answer["reason"], &answer["waits_for"]),
+        (&false.into(), &"starting".into(), &named.as_str().into())
+    );
+    let line = told
+        .find(|line| line.contains("still waiting for"))
+        .expect("a line");
+    assert!(line.contains(&named) && !line.contains("secret"), "{line}");
+}

@@ -2,7 +2,7 @@
 
 use super::precondition::{Precondition, tag_of};
 use super::problem::Problem;
-use super::resources::{key_of, note_or};
+use super::resources::{key_of, name_it, note_or};
 use super::writing::tried;
 use super::{Api, demand, is_dry_run};
 use crate::access::{Caller, Role};
@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -38,7 +38,7 @@ pub struct ResourceChange {
     kind: String,
     /// Its name.
     name: String,
-    /// Its new value; `null`: it is to be removed.
+    /// Its new value; `null`: it is to be removed. Its own name may be left out; another one than that above is refused.
     value: Option<super::shapes::Resource>,
     /// The version that it has to have, as `If-Match` says it.
     #[serde(default)]
@@ -81,11 +81,7 @@ pub async fn change(
     for it in &wanted.changes {
         super::apis::refuse_owned(&api, &it.kind, &it.name).await?;
     }
-    let values: Vec<Option<Value>> = wanted
-        .changes
-        .iter()
-        .map(|it| it.value.as_ref().map(|it| Value::Object(it.0.clone())))
-        .collect();
+    let values = values_of(&wanted.changes);
     let standard = format!("{} resources", keys.len());
     let mut turn = api.resources.turn().await;
     loop {
@@ -111,7 +107,7 @@ pub async fn change(
             .map(|(key, it)| (key, it.as_ref()))
             .collect();
         api.resources.check_all(&checked).await?;
-        let told = changed_resources(&wanted.changes, &before);
+        let told = changed_resources(&wanted.changes, &before, &values);
         if is_dry_run(&headers) {
             return Ok(tried(Json(answer(None, told))));
         }
@@ -153,6 +149,16 @@ fn keys_of(changes: &[ResourceChange]) -> Result<Vec<Key>, Problem> {
     }
 }
 
+/// The new values. The name of each is known already; one that says another is refused.
+fn values_of(changes: &[ResourceChange]) -> Vec<Option<Value>> {
+    let value = |it: &ResourceChange| {
+        let mut fields = it.value.as_ref()?.0.clone();
+        name_it(&mut fields, &it.kind, &it.name);
+        Some(Value::Object(fields))
+    };
+    changes.iter().map(value).collect()
+}
+
 fn as_change((key, value): (&Key, &Option<Value>)) -> Change {
     match value {
         Some(value) => Change::put(key.clone(), value.to_string().into_bytes()),
@@ -163,15 +169,17 @@ fn as_change((key, value): (&Key, &Option<Value>)) -> Change {
 fn changed_resources(
     changes: &[ResourceChange],
     before: &[Option<weir_store::Document>],
+    after: &[Option<Value>],
 ) -> Vec<ChangedResource> {
     let read = |document: &weir_store::Document| serde_json::from_slice(&document.value).unwrap_or_default();
-    let one = |(it, before): (&ResourceChange, &Option<weir_store::Document>)| ChangedResource {
+    let all = changes.iter().zip(before).zip(after);
+    all.map(|((it, before), after)| ChangedResource {
         kind: it.kind.clone(),
         name: it.name.clone(),
         before: before.as_ref().map_or(Value::Null, read),
-        after: it.value.as_ref().map_or(Value::Null, |it| json!(it)),
-    };
-    changes.iter().zip(before).map(one).collect()
+        after: after.clone().unwrap_or_default(),
+    })
+    .collect()
 }
 
 fn answer(revision: Option<Revision>, changes: Vec<ChangedResource>) -> ChangesResponse {
@@ -185,6 +193,7 @@ fn answer(revision: Option<Revision>, changes: Vec<ChangedResource>) -> ChangesR
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn wanted(text: Value) -> Vec<ResourceChange> {
         serde_json::from_value::<ChangesRequest>(json!({ "changes": text }))

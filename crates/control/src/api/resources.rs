@@ -262,8 +262,9 @@ pub async fn dependents(
     Ok(Json(List { items }))
 }
 
-/// The name stands in the path already.
-fn name_it(fields: &mut Map<String, Value>, kind: &str, name: &str) {
+/// Gives a resource the name that it is called by, unless it says one itself.
+pub fn name_it(fields: &mut Map<String, Value>, kind: &str, name: &str) {
+    let kind = current_kind(kind);
     let field = KINDS
         .iter()
         .find(|(known, _)| *known == kind)

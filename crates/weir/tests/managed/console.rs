@@ -18,7 +18,7 @@ fn commits(weir: &Weir) -> usize {
 fn route(number: usize, is_disabled: bool) -> Value {
     json!({
         "kind": "routes", "name": format!("r{number}"),
-        "value": {"name": format!("r{number}"), "service": "s", "paths": [format!("/p{number}")], "disabled": is_disabled}
+        "value": {"service": "s", "paths": [format!("/p{number}")], "disabled": is_disabled}
     })
 }
 
@@ -69,6 +69,19 @@ fn several_resources_change_in_one_commit() {
         .make()
         .json();
     assert_eq!(listed["total"], 50);
+    // A value may say its name, but no other one.
+    for (name, status) in [("r0", 200), ("r1", 422)] {
+        let value = json!({"name": name, "service": "s", "paths": ["/p0"], "disabled": true});
+        let said = json!({"changes": [{"kind": "routes", "name": "r0", "value": value}]});
+        let answer = change(&weir, &said)
+            .header("Weir-Dry-Run", "true")
+            .make()
+            .expect(status);
+        assert!(
+            status == 200 || answer.body.contains("expected 'r0'"),
+            "{answer:?}"
+        );
+    }
     // The versions are others now.
     change(&weir, &off).make().expect(412);
     // All of them, or none.

@@ -99,6 +99,7 @@ fn refusal(id: String) -> PluginInstance {
         on_refusal: None,
         workspace: None,
         state: None,
+        stands_for: None,
     }
 }
 

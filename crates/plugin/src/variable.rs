@@ -265,9 +265,10 @@ impl Variable {
                 .read(exchange)
                 .and_then(|value| text(share(&value).to_string())),
             Self::Arg(name) => request.query_arg(name),
-            Self::Header(name) => {
-                joined(&request.headers, name).or_else(|| underscored(&request.headers, name))
-            }
+            Self::Header(name) => request
+                .headers
+                .joined(name)
+                .or_else(|| underscored(&request.headers, name)),
             Self::Cookie(name) => request.cookie(name).map(Cow::Borrowed),
             Self::Capture(name) => {
                 let (_, value) = exchange
@@ -299,7 +300,7 @@ impl Variable {
             Self::RequestId => bytes(exchange.request_id().as_bytes()),
             // 0 while there is no response, as NGINX has it.
             Self::Status => text(exchange.response.status.to_string()),
-            Self::ResponseHeader(name) => joined(&exchange.response.headers, name),
+            Self::ResponseHeader(name) => exchange.response.headers.joined(name),
             Self::UpstreamAddr => text(exchange.upstream?.to_string()),
             Self::UpstreamIp => text(exchange.upstream?.ip().to_string()),
             Self::UpstreamPort => text(exchange.upstream?.port().to_string()),
@@ -375,15 +376,6 @@ fn route_label<'x>(
     let route = exchange.route.as_deref()?;
     let told = route.labels.get(label).unwrap_or_else(|| name(route));
     Some(Cow::Borrowed(told.as_bytes()))
-}
-
-fn joined<'h>(headers: &'h Headers, name: &[u8]) -> Option<Cow<'h, [u8]>> {
-    let first = headers.get(name)?;
-    if headers.get_all(name).nth(1).is_none() {
-        return Some(Cow::Borrowed(first));
-    }
-    let all: Vec<&[u8]> = headers.get_all(name).collect();
-    Some(Cow::Owned(all.join(&b", "[..])))
 }
 
 /// The first header of this name that has `_` in the places of the name's `-`.

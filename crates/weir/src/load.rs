@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use weir_control::secrets::Policy;
-use weir_dialect::{DialectName, DialectSet, Support};
+use weir_dialect::{DialectName, DialectSet};
 use weir_model::diagnostic::PathStep;
 use weir_model::{Diagnostic, DocPath, Model, Severity};
 use weir_plugin::Registry;
@@ -136,8 +136,7 @@ impl Loaded {
         report
     }
 
-    /// The location of a resource of the merged model: the file and, if it can be found out, the line. Of a plugin
-    /// that is not served another one stands in the model, so its own name is added.
+    /// The location of a resource of the merged model: the file and, if it can be found out, the line.
     pub fn place_of(&self, path: &DocPath) -> Option<String> {
         let located = locate(
             &self.dialects,
@@ -148,31 +147,10 @@ impl Loaded {
             .is_in_document
             .then(|| weir_model::document::line_of(&located.source.text, &located.diagnostic.path))
             .flatten();
-        let place = match line {
+        Some(match line {
             Some(line) => format!("{}:{line}", located.source.file),
             None => located.source.file.clone(),
-        };
-        Some(match self.unserved_plugin(&located) {
-            Some(name) => format!("{place}: {name} there is not served, so calls are refused"),
-            None => place,
         })
-    }
-
-    /// The name of the plugin at a place, if calls that it would decide about are refused.
-    fn unserved_plugin(&self, located: &Located<'_>) -> Option<&'static str> {
-        let steps = located
-            .diagnostic
-            .path
-            .0
-            .iter()
-            .filter(|_| located.is_in_document);
-        let written = steps.fold(&located.source.document, |value, step| match step {
-            PathStep::Field(field) => &value[field],
-            PathStep::Index(index) => &value[index],
-        });
-        let table = self.dialects.get(located.source.dialect)?.plugin_table();
-        let known = table.iter().find(|it| written["name"] == it.name)?;
-        matches!(known.support, Support::Checked(_)).then_some(known.name)
     }
 }
 

@@ -208,6 +208,7 @@ impl<'d> Instances<'d> {
             }),
             workspace: None,
             state: None,
+            stands_for: None,
         })
     }
 

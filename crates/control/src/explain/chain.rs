@@ -38,6 +38,9 @@ pub struct Instance {
     pub is_shared: bool,
     /// Its location: a file, and a line if that is known.
     pub at: Option<String>,
+    /// The name, in its dialect, of the plugin that is written there and is not served: this one refuses calls in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stands_for: Option<String>,
 }
 
 /// The plugin that runs for one consumer.
@@ -103,6 +106,7 @@ impl Explainer<'_> {
             when: instance.when.as_ref().map(weir_model::Predicate::to_value),
             is_shared,
             at: (self.place)(place),
+            stands_for: instance.stands_for.clone(),
         }
     }
 

@@ -163,7 +163,11 @@ impl Chains {
             instances.tell_documents |= tells("route") || tells("service");
         }
         // Instances for more than one route are shared, so that they have one state.
-        let made = instance(plugin, made);
+        let is_stand_in = !is_served(instances.definition) || self.refusing.contains(&plugin.id.to_string());
+        let made = PluginInstance {
+            stands_for: is_stand_in.then(|| plugin.name.clone()),
+            ..instance(plugin, made)
+        };
         if plugin.consumer.is_some() || plugin.route.is_none() {
             self.shared.push(made);
         } else {
@@ -324,6 +328,7 @@ fn instance(plugin: &Plugin, made: CataloguePlugin) -> PluginInstance {
         when: None,
         on_refusal: None,
         workspace: None,
+        stands_for: None,
     }
 }
 

@@ -12,6 +12,8 @@ pub use named::FieldName;
 pub use owned::OwnedNames;
 pub use syntax::{is_name, is_token, is_value, name_len, token_len, value_len};
 
+use std::borrow::Cow;
+
 /// Headers of one request or response.
 #[derive(Debug, Clone, Default)]
 pub struct Headers {
@@ -381,6 +383,20 @@ impl Headers {
                 entry.tag == tag && is_same_name(Self::header(&self.arena, entry).name, name)
             })
             .map(|entry| Self::header(&self.arena, entry).value)
+    }
+
+    /// The values of this name as one (RFC 9110, 5.3); cookies are joined in a way of their own (RFC 9113, 8.2.3).
+    pub fn joined(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
+        let first = self.get(name)?;
+        if self.get_all(name).nth(1).is_none() {
+            return Some(Cow::Borrowed(first));
+        }
+        let all: Vec<&[u8]> = self.get_all(name).collect();
+        let between = match name.eq_ignore_ascii_case(b"cookie") {
+            true => &b"; "[..],
+            false => b", ",
+        };
+        Some(Cow::Owned(all.join(between)))
     }
 
     /// Whether there is a header of this name.

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use weir_control::explain::{ExplainedCall, Explanation};
 use weir_control::http::{ClientRequest, Method, StatusCode};
+use weir_plugin::Headers;
 
 /// The answer of its call for explanations, as far as the command shows it.
 #[derive(Deserialize)]
@@ -68,17 +69,18 @@ pub fn ask(
 fn body(call: &ExplainedCall, environment: Option<&str>) -> Value {
     let text = call.to_string();
     let url = text.split_once(' ').map_or(text.as_str(), |(_, url)| url);
-    let mut headers: Map<String, Value> = Map::new();
+    let mut all = Headers::default();
     for (name, value) in &call.headers {
-        let name = name.to_ascii_lowercase();
-        // Lines of one header count as one list (RFC 9110, 5.2); those of cookies are joined in another way.
-        let between = if name == "cookie" { "; " } else { ", " };
-        let whole = match headers.get(&name).and_then(Value::as_str) {
-            Some(before) => format!("{before}{between}{value}"),
-            None => value.clone(),
-        };
-        headers.insert(name, whole.into());
+        all.append(name.as_bytes(), value.as_bytes());
     }
+    let headers: Map<String, Value> = call
+        .headers
+        .iter()
+        .filter_map(|(name, _)| {
+            let whole = all.joined(name.as_bytes())?;
+            Some((name.to_ascii_lowercase(), String::from_utf8_lossy(&whole).into()))
+        })
+        .collect();
     json!({
         "method": call.method,
         "url": url,

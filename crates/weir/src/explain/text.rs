@@ -135,6 +135,9 @@ fn described(instance: &Instance) -> String {
         text.push_str(&format!(" when {when}"));
     }
     text.push_str(&at(&instance.at));
+    if let Some(name) = &instance.stands_for {
+        text.push_str(&format!(": {name} there is not served, so calls are refused"));
+    }
     text
 }
 

@@ -260,6 +260,29 @@ fn what_is_served_from_files_is_explained() {
     }
 }
 
+/// The same of a running Weir as of the file alone: the plugin that is written is named, not only what stands for it.
+#[test]
+fn plugins_that_are_not_served_are_named_by_a_running_weir() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file =
+        kong_yml(upstream("a"), "/a") + "plugins: [{name: pre-function, config: {access: [return]}}]\n";
+    write(folder.path(), "kong.yml", &file);
+    let flags = ["-c", "kong.yml", "--console", "127.0.0.1:0", "--data", "data"];
+    let weir = Weir::start(folder.path(), &flags);
+    let url = format!("http://{}", weir.console());
+    let file = folder.path().join("kong.yml");
+    for source in [["--control", &url], ["-c", file.to_str().expect("text")]] {
+        let output = weir.ask(None, &["explain", "http://h.test/a", source[0], source[1]]);
+        let said = String::from_utf8_lossy(&output.stdout);
+        for part in [
+            ": pre-function there is not served, so calls are refused\n",
+            "answers this call with 503",
+        ] {
+            assert!(said.contains(part), "{source:?}: {said}");
+        }
+    }
+}
+
 /// The page for beginners of APISIX shows calls without a key, to a server whose configuration asks for none.
 #[test]
 fn apisix_keys_are_those_of_its_configuration() {

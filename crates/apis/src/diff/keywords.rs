@@ -56,8 +56,8 @@ impl Condition {
         notes: &mut ChangeCollector,
     ) {
         let (breaking, what) = match (old, new) {
-            (None, _) => (direction == Direction::Request, "new"),
-            (_, None) => (direction == Direction::Response, "gone"),
+            (None, _) => (direction.breaks(true, false), "new"),
+            (_, None) => (direction.breaks(false, true), "gone"),
             _ => (true, "another one"),
         };
         let word = self.words[0];
@@ -117,12 +117,8 @@ pub(super) fn types(
     if !is_narrower && !is_wider {
         return;
     }
-    let breaking = match direction {
-        Direction::Request => is_narrower,
-        Direction::Response => is_wider,
-    };
     notes.add(
-        breaking,
+        direction.breaks(is_narrower, is_wider),
         place,
         format!("is {}, was {}", kinds_text(after), kinds_text(before)),
     );
@@ -139,14 +135,10 @@ pub(super) fn enumerations(
     let list = |schema: &Map<String, Value>| schema.get("enum").and_then(Value::as_array).cloned();
     match (list(old), list(new)) {
         (None, None) => {}
-        (Some(_), None) => notes.add(
-            direction == Direction::Response,
-            place,
-            "any value is possible now",
-        ),
+        (Some(_), None) => notes.add(direction.breaks(false, true), place, "any value is possible now"),
         (None, Some(values)) => {
             let message = format!("only {} are possible now", Value::Array(values));
-            notes.add(direction == Direction::Request, place, message);
+            notes.add(direction.breaks(true, false), place, message);
         }
         (Some(before), Some(after)) => {
             let gone: Vec<&Value> = before.iter().filter(|it| !after.contains(it)).collect();
@@ -155,11 +147,8 @@ pub(super) fn enumerations(
                 notes.add(true, place, format!("the value {value} is no longer possible"));
             }
             for value in fresh {
-                notes.add(
-                    direction == Direction::Response,
-                    place,
-                    format!("the value {value} is new"),
-                );
+                let message = format!("the value {value} is new");
+                notes.add(direction.breaks(false, true), place, message);
             }
         }
     }
@@ -187,6 +176,13 @@ pub(super) fn bounds(
     notes: &mut ChangeCollector,
 ) {
     let is_request = direction == Direction::Request;
+    let note = |notes: &mut ChangeCollector, breaking: bool, word: &str, (now, before): (String, String)| {
+        notes.add(
+            is_request && breaking,
+            place,
+            format!("'{word}' is {now}, was {before}"),
+        );
+    };
     for (word, greater_is_narrower) in BOUNDS {
         let of = |schema: &Map<String, Value>| schema.get(word).and_then(Value::as_f64);
         let is_narrower = match (of(old), of(new)) {
@@ -197,21 +193,17 @@ pub(super) fn bounds(
             (Some(before), Some(after)) => (after > before) == greater_is_narrower,
         };
         let shown = |value: Option<f64>| value.map_or_else(|| "none".to_owned(), |it| it.to_string());
-        let message = format!("'{word}' is {}, was {}", shown(of(new)), shown(of(old)));
-        notes.add(is_request && is_narrower, place, message);
+        note(notes, is_narrower, word, (shown(of(new)), shown(of(old))));
     }
     for word in ["pattern", "format", "multipleOf", "uniqueItems"] {
         if old.get(word) != new.get(word) {
             let shown = |value: Option<&Value>| value.map_or_else(|| "none".to_owned(), Value::to_string);
-            let message = format!(
-                "'{word}' is {}, was {}",
-                shown(new.get(word)),
-                shown(old.get(word))
-            );
-            notes.add(
-                is_request && new.contains_key(word) && word != "format",
-                place,
-                message,
+            let breaking = new.contains_key(word) && word != "format";
+            note(
+                notes,
+                breaking,
+                word,
+                (shown(new.get(word)), shown(old.get(word))),
             );
         }
     }

@@ -97,6 +97,16 @@ pub(crate) enum Direction {
     Response,
 }
 
+impl Direction {
+    /// Whether a change breaks callers that makes what is possible narrower, or wider, or both.
+    fn breaks(self, is_narrower: bool, is_wider: bool) -> bool {
+        match self {
+            Self::Request => is_narrower,
+            Self::Response => is_wider,
+        }
+    }
+}
+
 /// Notes changes of an operation.
 pub(crate) struct ChangeCollector {
     changes: Vec<Change>,
@@ -252,7 +262,7 @@ fn compare(
         };
         notes.add(false, "deprecated", format!("is {now}"));
     }
-    parameters(&old.value, &new.value, comparison, notes);
+    parameters(old, new, comparison, notes);
     body(&old.value, &new.value, comparison, notes);
     responses(&old.value, &new.value, comparison, notes);
     security(&old.value, &new.value, changed, notes);
@@ -283,21 +293,36 @@ fn body(old: &Value, new: &Value, comparison: &mut schema::Comparison<'_>, notes
             notes.add(is_required, "body", what);
         }
         (Some(was), Some(body)) => {
-            if is_true(body, "required") != is_true(was, "required") {
-                let is_required = is_true(body, "required");
-                notes.add(
-                    is_required,
-                    "body",
-                    if is_required {
-                        "is required now"
-                    } else {
-                        "is optional now"
-                    },
-                );
-            }
+            requirement(was, body, "body", notes);
             content(was, body, Direction::Request, "body", comparison, notes);
         }
     }
+}
+
+/// Whether what a caller sends has become required, or optional.
+fn requirement(old: &Value, new: &Value, place: &str, notes: &mut ChangeCollector) {
+    match (is_true(old, "required"), is_true(new, "required")) {
+        (false, true) => notes.add(true, place, "is required now"),
+        (true, false) => notes.add(false, place, "is optional now"),
+        _ => {}
+    }
+}
+
+/// The schemas of two parameters, headers or media types.
+fn schemas(
+    old: &Value,
+    new: &Value,
+    direction: Direction,
+    place: &str,
+    comparison: &mut schema::Comparison<'_>,
+    notes: &mut ChangeCollector,
+) {
+    let any = Value::Bool(true);
+    let (was, now) = (
+        old.get("schema").unwrap_or(&any),
+        new.get("schema").unwrap_or(&any),
+    );
+    comparison.compare(was, now, direction, place, notes);
 }
 
 fn entries<'v>(value: &'v Value, field: &str) -> Option<&'v Map<String, Value>> {
@@ -322,16 +347,11 @@ fn content(
             notes.add(true, place, format!("{kind} is gone"));
             continue;
         };
-        let any = Value::Bool(true);
-        let (was, now) = (
-            media.get("schema").unwrap_or(&any),
-            now.get("schema").unwrap_or(&any),
-        );
         let place = match before.len() {
             1 => place.to_owned(),
             _ => format!("{place}.{kind}"),
         };
-        comparison.compare(was, now, direction, &place, notes);
+        schemas(media, now, direction, &place, comparison, notes);
     }
     for kind in after.keys().filter(|kind| !before.contains_key(*kind)) {
         notes.add(false, place, format!("{kind} is new"));

@@ -1,6 +1,8 @@
 //! Parameters and headers: whether they are there, how they are written, and their schemas.
 
-use super::{ChangeCollector, Direction, content, is_true, schema, text};
+use super::{ChangeCollector, Direction, content, is_true, requirement, schema, schemas, text};
+use crate::openapi::Operation;
+use crate::path_pattern;
 use serde_json::Value;
 
 fn parameter_key(parameter: &Value) -> (String, String) {
@@ -11,15 +13,13 @@ fn parameter_key(parameter: &Value) -> (String, String) {
 }
 
 pub(super) fn parameters(
-    old: &Value,
-    new: &Value,
+    old: &Operation,
+    new: &Operation,
     comparison: &mut schema::Comparison<'_>,
     notes: &mut ChangeCollector,
 ) {
-    let all = |value: &Value| -> Vec<((String, String), Value)> {
-        let list = value.get("parameters").and_then(Value::as_array);
-        // A parameter of the path is found by its position, and callers do not see its name.
-        let outside = list.into_iter().flatten().filter(|it| text(it, "in") != "path");
+    let all = |operation: &Operation| -> Vec<((String, String), Value)> {
+        let outside = listed(&operation.value).filter(|it| text(it, "in") != "path");
         outside.map(|it| (parameter_key(it), it.clone())).collect()
     };
     let (before, after) = (all(old), all(new));
@@ -41,17 +41,8 @@ pub(super) fn parameters(
                 notes.add(is_required, &place, what);
             }
             Some(was) => {
-                if is_true(parameter, "required") != is_true(&was, "required") {
-                    let is_required = is_true(parameter, "required");
-                    let what = if is_required {
-                        "is required now"
-                    } else {
-                        "is optional now"
-                    };
-                    notes.add(is_required, &place, what);
-                }
-                style(&was, parameter, &place, comparison, notes);
-                described_value(&was, parameter, Direction::Request, &place, comparison, notes);
+                requirement(&was, parameter, &place, notes);
+                sent_value(&was, parameter, &place, comparison, notes);
             }
         }
     }
@@ -62,6 +53,50 @@ pub(super) fn parameters(
             "the parameter is gone",
         );
     }
+    in_path(old, new, comparison, notes);
+}
+
+fn listed(operation: &Value) -> impl Iterator<Item = &Value> {
+    let list = operation.get("parameters").and_then(Value::as_array);
+    list.into_iter().flatten()
+}
+
+/// Parameters of the path, which are found by their positions: callers do not see their names.
+fn in_path(
+    old: &Operation,
+    new: &Operation,
+    comparison: &mut schema::Comparison<'_>,
+    notes: &mut ChangeCollector,
+) {
+    let (before, after) = (
+        path_pattern::parameters(&old.path),
+        path_pattern::parameters(&new.path),
+    );
+    if before.len() != after.len() {
+        return;
+    }
+    for (was, is) in before.into_iter().zip(after) {
+        let find = |operation: &Operation, name: &str| {
+            let is_it = |it: &&Value| text(it, "in") == "path" && text(it, "name") == name;
+            listed(&operation.value).find(is_it).cloned()
+        };
+        if let (Some(was), Some(parameter)) = (find(old, was), find(new, is)) {
+            let place = format!("parameters.path.{is}");
+            sent_value(&was, &parameter, &place, comparison, notes);
+        }
+    }
+}
+
+/// The value of a parameter, and how it is written.
+fn sent_value(
+    old: &Value,
+    new: &Value,
+    place: &str,
+    comparison: &mut schema::Comparison<'_>,
+    notes: &mut ChangeCollector,
+) {
+    style(old, new, place, comparison, notes);
+    described_value(old, new, Direction::Request, place, comparison, notes);
 }
 
 /// How lists and maps are written: the style, and whether each entry stands for itself.
@@ -108,15 +143,8 @@ pub(super) fn described_value(
     comparison: &mut schema::Comparison<'_>,
     notes: &mut ChangeCollector,
 ) {
-    let any = Value::Bool(true);
     match (old.get("content"), new.get("content")) {
-        (None, None) => {
-            let (was, now) = (
-                old.get("schema").unwrap_or(&any),
-                new.get("schema").unwrap_or(&any),
-            );
-            comparison.compare(was, now, direction, place, notes);
-        }
+        (None, None) => schemas(old, new, direction, place, comparison, notes),
         (Some(_), Some(_)) => content(old, new, direction, place, comparison, notes),
         (was, _) => {
             let (now, before) = match was {

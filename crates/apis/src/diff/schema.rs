@@ -11,6 +11,9 @@ const MAX_PAIRS: usize = 20_000;
 /// Pairs of schemas that are compared for two descriptions.
 const MAX_ALL_PAIRS: usize = 2_000_000;
 
+/// Pairs of alternatives that are looked at for what they have in common.
+const MAX_ALTERNATIVE_PAIRS: usize = 2_500;
+
 /// Two schemas by their names, and whether they are of a request.
 type NamedPair = (String, String, bool);
 
@@ -141,14 +144,11 @@ impl<'d> Comparison<'d> {
                 notes.add(breaking, &place, what);
                 continue;
             };
-            match (
+            let is_there = (
                 was_required.contains(name.as_str()),
                 is_required.contains(name.as_str()),
-            ) {
-                (false, true) => notes.add(is_request, &place, "is required now"),
-                (true, false) => notes.add(!is_request, &place, "is no longer always there"),
-                _ => {}
-            }
+            );
+            requirement(is_there, direction, &place, notes);
             self.pair(schema, now, direction, &place, depth + 1, notes);
         }
         for name in after.keys().filter(|name| !before.contains_key(*name)) {
@@ -165,14 +165,10 @@ impl<'d> Comparison<'d> {
         if allows(old, "object") && allows(new, "object") {
             // Fields that are required without being described.
             for name in new_names(&was_required, &is_required, &after) {
-                notes.add(is_request, &format!("{place}.{name}"), "is required now");
+                requirement((false, true), direction, &format!("{place}.{name}"), notes);
             }
             for name in new_names(&is_required, &was_required, &before) {
-                notes.add(
-                    !is_request,
-                    &format!("{place}.{name}"),
-                    "is no longer always there",
-                );
+                requirement((true, false), direction, &format!("{place}.{name}"), notes);
             }
         }
     }
@@ -317,7 +313,7 @@ impl<'d> Comparison<'d> {
                     .unwrap_or_default()
             };
             let (before, after) = (list(old), list(new));
-            for (index, other) in partners(&before, &after) {
+            for (index, other) in self.partners(&before, &after) {
                 let place = format!("{place}.{word}[{index}]");
                 self.pair(&before[index], &after[other], direction, &place, depth + 1, notes);
             }
@@ -330,6 +326,55 @@ impl<'d> Comparison<'d> {
             let message = format!("'{word}' has {} alternatives, had {}", after.len(), before.len());
             notes.add(breaking, place, message);
         }
+    }
+
+    /// Which alternative was which: those that are written alike wherever they stand, then those of the same name or with
+    /// most in common, and what is left in its order. Where there are more on one side, some have no partner.
+    fn partners(&self, before: &[Value], after: &[Value]) -> Vec<(usize, usize)> {
+        let mut found = written_alike(before, after);
+        let mut taken: HashSet<usize> = found.iter().copied().flatten().collect();
+        let open: Vec<usize> = (0..before.len())
+            .filter(|index| found[*index].is_none())
+            .collect();
+        let others: Vec<usize> = (0..after.len()).filter(|index| !taken.contains(index)).collect();
+        let mut pairs = Vec::new();
+        if open.len() * others.len() <= MAX_ALTERNATIVE_PAIRS {
+            let merged = |schemas, schema| flat(schemas, schema).unwrap_or_default();
+            let new: Vec<_> = others
+                .iter()
+                .map(|index| merged(self.new, &after[*index]))
+                .collect();
+            for one in &open {
+                let old = merged(self.old, &before[*one]);
+                for (other, new) in others.iter().zip(&new) {
+                    let has_same_name =
+                        name_of(&before[*one]).is_some_and(|name| name_of(&after[*other]) == Some(name));
+                    pairs.push((has_same_name, likeness(&old, new), *one, *other));
+                }
+            }
+            // The most alike first; among equals, in their order.
+            pairs.sort_by_key(|(has_same_name, likeness, one, other)| {
+                std::cmp::Reverse((*has_same_name, *likeness, std::cmp::Reverse((*one, *other))))
+            });
+        }
+        for (_, _, one, other) in pairs {
+            if found[one].is_none() && taken.insert(other) {
+                found[one] = Some(other);
+            }
+        }
+        let mut left = others.into_iter().filter(|index| !taken.contains(index));
+        let all = found.into_iter().enumerate();
+        all.filter_map(|(index, partner)| Some((index, partner.or_else(|| left.next())?)))
+            .collect()
+    }
+}
+
+/// Whether a field that was required is required still.
+fn requirement(is_there: (bool, bool), direction: Direction, place: &str, notes: &mut ChangeCollector) {
+    match is_there {
+        (false, true) => notes.add(direction.breaks(true, false), place, "is required now"),
+        (true, false) => notes.add(direction.breaks(false, true), place, "is no longer always there"),
+        _ => {}
     }
 }
 
@@ -345,18 +390,26 @@ fn new_names<'n>(
     names
 }
 
-/// Which alternative was which: those that are written alike wherever they stand, then the others in their order.
-fn partners(before: &[Value], after: &[Value]) -> Vec<(usize, usize)> {
+/// Which alternatives are written alike, wherever they stand: for each of those before, one of those after.
+fn written_alike(before: &[Value], after: &[Value]) -> Vec<Option<usize>> {
     let mut places: HashMap<String, Vec<usize>> = HashMap::new();
     for (index, schema) in after.iter().enumerate().rev() {
         places.entry(bare(schema).to_string()).or_default().push(index);
     }
     let mut alike = |schema: &Value| places.get_mut(&bare(schema).to_string())?.pop();
-    let found: Vec<Option<usize>> = before.iter().map(&mut alike).collect();
-    let taken: HashSet<usize> = found.iter().copied().flatten().collect();
-    let mut others = (0..after.len()).filter(|index| !taken.contains(index));
-    let pairs = found.into_iter().enumerate();
-    pairs
-        .filter_map(|(index, partner)| Some((index, partner.or_else(|| others.next())?)))
-        .collect()
+    before.iter().map(&mut alike).collect()
+}
+
+/// How much two alternatives have in common that are not written alike.
+fn likeness(old: &Map<String, Value>, new: &Map<String, Value>) -> usize {
+    let fields = |schema: &Map<String, Value>| schema.get("properties").and_then(Value::as_object).cloned();
+    let (before, after) = (fields(old).unwrap_or_default(), fields(new).unwrap_or_default());
+    let same_fields = before.keys().filter(|name| after.contains_key(*name));
+    // A field of one value, such as the name of a kind, tells alternatives apart.
+    let same_values = before.iter().filter(|(name, was)| {
+        let one = |schema: &Value| schema.get("const").or_else(|| schema.get("enum")).cloned();
+        one(was).is_some() && one(was) == after.get(*name).and_then(one)
+    });
+    let same_type = usize::from(old.get("type") == new.get("type"));
+    same_type + 2 * same_fields.count() + 100 * same_values.count()
 }

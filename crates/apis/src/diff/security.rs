@@ -1,20 +1,79 @@
 //! What callers must show to be allowed in.
 
-use super::{ChangeCollector, text};
+use super::{Change, ChangeCollector, entries, text};
 use crate::openapi::Description;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Security schemes by their names that ask for something else now: what it was, and what it is.
-pub(super) type ChangedSchemes = BTreeMap<String, (String, String)>;
+/// What is different about security schemes, by their names.
+pub(super) type ChangedSchemes = BTreeMap<String, Vec<Change>>;
 
 /// The security schemes that two descriptions have, and that callers meet in another way.
 pub(super) fn changed_schemes(old: &Description, new: &Description) -> ChangedSchemes {
     let both = old.security_schemes.iter().filter_map(|(name, was)| {
-        let (was, now) = (credential(was), credential(new.security_schemes.get(name)?));
-        (was != now).then(|| (name.clone(), (was, now)))
+        let changes = scheme_changes(&format!("security.{name}"), was, new.security_schemes.get(name)?);
+        (!changes.is_empty()).then(|| (name.clone(), changes))
     });
     both.collect()
+}
+
+fn scheme_changes(place: &str, old: &Value, new: &Value) -> Vec<Change> {
+    let (was, now) = (credential(old), credential(new));
+    if was != now {
+        return vec![change(true, place, format!("is {now}, was {was}"))];
+    }
+    let mut changes = Vec::new();
+    let (before, after) = (entries(old, "flows"), entries(new, "flows"));
+    for (name, flow) in before.into_iter().flatten() {
+        let place = format!("{place}.flows.{name}");
+        match after.and_then(|it| it.get(name)) {
+            Some(now) => flow_changes(&place, flow, now, &mut changes),
+            None => changes.push(change(true, &place, "the flow is gone")),
+        }
+    }
+    let is_new = |name: &&String| before.is_none_or(|it| !it.contains_key(*name));
+    for name in after.into_iter().flat_map(Map::keys).filter(is_new) {
+        changes.push(change(false, &format!("{place}.flows.{name}"), "a new flow"));
+    }
+    changes
+}
+
+/// Callers get their tokens at the addresses of a flow, and ask for its scopes.
+fn flow_changes(place: &str, old: &Value, new: &Value, changes: &mut Vec<Change>) {
+    for address in [
+        "authorizationUrl",
+        "deviceAuthorizationUrl",
+        "tokenUrl",
+        "refreshUrl",
+    ] {
+        let (was, now) = (text(old, address), text(new, address));
+        if was == now {
+            continue;
+        }
+        let (breaking, message) = match (was, now) {
+            ("", now) => (false, format!("'{address}' is '{now}', was none")),
+            (was, "") => (true, format!("'{address}' is none, was '{was}'")),
+            (was, now) => (true, format!("'{address}' is '{now}', was '{was}'")),
+        };
+        changes.push(change(breaking, place, message));
+    }
+    let scopes =
+        |flow| -> BTreeSet<&String> { entries(flow, "scopes").into_iter().flat_map(Map::keys).collect() };
+    let (before, after) = (scopes(old), scopes(new));
+    for scope in before.difference(&after) {
+        changes.push(change(true, place, format!("the scope '{scope}' is gone")));
+    }
+    for scope in after.difference(&before) {
+        changes.push(change(false, place, format!("the scope '{scope}' is new")));
+    }
+}
+
+fn change(breaking: bool, place: &str, message: impl Into<String>) -> Change {
+    Change {
+        place: place.to_owned(),
+        message: message.into(),
+        breaking,
+    }
 }
 
 /// What a scheme asks callers to send.
@@ -74,9 +133,8 @@ pub(super) fn security(old: &Value, new: &Value, changed: &ChangedSchemes, notes
         maps.flat_map(|it| it.keys().cloned()).collect()
     };
     for name in names(old).intersection(&names(new)) {
-        if let Some((before, after)) = changed.get(name) {
-            let message = format!("is {after}, was {before}");
-            notes.add(true, &format!("security.{name}"), message);
+        for it in changed.get(name).into_iter().flatten() {
+            notes.add(it.breaking, &it.place, it.message.as_str());
         }
     }
 }

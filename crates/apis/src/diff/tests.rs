@@ -1,5 +1,8 @@
 //! Changes between two descriptions, one by one: named, and breaking or not.
 
+mod alternatives;
+mod oauth;
+
 use super::*;
 use crate::openapi::from_value;
 use serde_json::json;
@@ -678,4 +681,52 @@ fn a_change_that_is_in_all_operations_stays_bounded() {
             .iter()
             .all(|it| it.changes.iter().any(|it| it.breaking))
     );
+}
+
+/// Callers see the values of a path's parameters, and not their names.
+#[test]
+fn values_of_a_path_are_compared_by_their_places() {
+    let of = |name: &str, schema: Value| {
+        let path = format!("/orders/{{{name}}}/lines/{{line}}");
+        let parameter = |name: &str, schema: &Value| json!({"name": name, "in": "path", "required": true, "schema": schema});
+        let parameters = [parameter("line", &json!({})), parameter(name, &schema)];
+        let operation = json!({"operationId": "get", "parameters": parameters, "responses": {}});
+        from_value(json!({"openapi": "3.1.0", "info": {}, "paths": {path: {"get": operation}}}))
+            .expect("a description")
+    };
+    let (text, number) = (json!({"type": "string"}), json!({"type": "integer"}));
+    for (old, new, breaking, expected) in [
+        (
+            of("id", text.clone()),
+            of("order", number.clone()),
+            true,
+            "parameters.path.order: is integer, was string",
+        ),
+        (
+            of("id", json!({})),
+            of("id", text.clone()),
+            true,
+            "parameters.path.id: is string, was any type",
+        ),
+        (
+            of("id", json!({"maxLength": 5})),
+            of("id", json!({"maxLength": 9})),
+            false,
+            "parameters.path.id: 'maxLength' is 9, was 5",
+        ),
+        (
+            of("id", text.clone()),
+            of("order", text),
+            false,
+            ": differs in what callers do not notice",
+        ),
+    ] {
+        let found = diff(&old, &new);
+        let told: Vec<_> = found.operations[0]
+            .changes
+            .iter()
+            .map(|it| (it.breaking, format!("{}: {}", it.place, it.message)))
+            .collect();
+        assert_eq!(told, [(breaking, expected.to_owned())]);
+    }
 }

@@ -214,6 +214,10 @@ fn convert_parameter(parameter: &Value) -> Value {
         Some("ssv") => made.insert("style".to_owned(), "spaceDelimited".into()),
         Some("pipes") => made.insert("style".to_owned(), "pipeDelimited".into()),
         Some(_) => made.insert("explode".to_owned(), false.into()),
+        // Lists are separated by commas unless they say otherwise.
+        None if schema.get("type").is_some_and(|it| it == "array") => {
+            made.insert("explode".to_owned(), false.into())
+        }
         None => None,
     };
     if !schema.is_empty() {

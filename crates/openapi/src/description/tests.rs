@@ -246,3 +246,31 @@ fn positions_are_those_of_the_text() {
     assert_eq!(found(json), [(2, 3), (2, 24), (2, 25), (3, 10), (2, 3)]);
     assert_eq!(found(yaml), [(1, 1), (4, 7), (4, 8), (6, 1), (1, 1)]);
 }
+
+/// As Swagger 2.0 says: separated by commas, unless there is a `collectionFormat`.
+#[test]
+fn lists_of_swagger_are_separated_by_commas() {
+    for (more, expected) in [
+        (json!({}), json!({"explode": false})),
+        (json!({"collectionFormat": "csv"}), json!({"explode": false})),
+        (json!({"collectionFormat": "multi"}), json!({"explode": true})),
+        (
+            json!({"collectionFormat": "pipes"}),
+            json!({"style": "pipeDelimited"}),
+        ),
+        (json!({"type": "string"}), json!({})),
+    ] {
+        let mut parameter =
+            json!({"name": "ids", "in": "query", "type": "array", "items": {"type": "integer"}});
+        let fields = parameter.as_object_mut().expect("a map");
+        fields.extend(more.as_object().expect("a map").clone());
+        let found = read_value(&json!({
+            "swagger": "2.0", "info": {"title": "a", "version": "1"},
+            "paths": {"/a": {"get": {"operationId": "a", "parameters": [parameter], "responses": {}}}},
+        }));
+        let made = &found.operations[0].value["parameters"][0];
+        for field in ["explode", "style"] {
+            assert_eq!(made.get(field), expected.get(field), "{more}: {made}");
+        }
+    }
+}

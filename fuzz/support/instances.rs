@@ -299,6 +299,7 @@ fn build() -> Vec<(&'static str, Arc<dyn Filter>)> {
                     consumer: Arc::clone(&consumer),
                     credential_id: None,
                 },
+                expires: None,
                 dialect: DialectName::NATIVE,
                 workspace: None,
             };

@@ -60,6 +60,10 @@ pub struct Credential {
     pub plugin: String,
     /// The data that the plugin needs: a key, a secret, a public key. Its schema is the plugin's.
     pub config: serde_json::Value,
+    /// When it ends, in seconds since 1970: from then on calls with it are answered as those with an unknown one. Absent:
+    /// never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<u64>,
 }
 
 impl std::fmt::Debug for Credential {

@@ -174,6 +174,9 @@ fn credential(credential: &Credential) -> Value {
     }
     let mut map = Map::new();
     map.insert(credential.plugin.clone(), credential.config.clone());
+    if let Some(end) = credential.expires {
+        map.insert("expires".to_owned(), json!(end));
+    }
     if let Some(id) = &credential.id {
         map.insert("id".to_owned(), json!(id));
     }

@@ -348,10 +348,12 @@ fn upstream() -> impl Strategy<Value = Upstream> {
 
 fn consumer() -> impl Strategy<Value = Consumer> {
     let plugin = Just("key-auth");
-    let credential = (plugin, option::of(name()), config()).prop_map(|(plugin, id, config)| Credential {
+    let credential = (plugin, option::of(name()), config(), option::of(0..9_u64));
+    let credential = credential.prop_map(|(plugin, id, config, expires)| Credential {
         id,
         plugin: plugin.to_owned(),
         config,
+        expires,
     });
     (
         name(),

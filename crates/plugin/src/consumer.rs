@@ -43,7 +43,12 @@ pub struct CredentialEntry<T> {
     pub secret: T,
     /// Who it belongs to.
     pub identity: Identity,
+    /// When it ends, in milliseconds since 1970; [`NO_END`]: never.
+    pub ends_ms: u64,
 }
+
+/// The end of what has none.
+pub const NO_END: u64 = u64::MAX;
 
 /// Credentials of one plugin and dialect by the key that calls carry. They are found by a hash that is keyed with a secret
 /// of the process: keys are secrets, and callers choose what is looked up.
@@ -67,10 +72,12 @@ impl<T> CredentialIndex<T> {
         self.0.is_empty()
     }
 
-    /// The credential with this key.
+    /// The credential with this key. One that has ended is as one that is not there. The time is asked for only if the
+    /// credential has an end.
     #[inline]
-    pub fn get(&self, key: &[u8]) -> Option<&CredentialEntry<T>> {
-        self.0.get(key)
+    pub fn get(&self, key: &[u8], now_ms: impl FnOnce() -> u64) -> Option<&CredentialEntry<T>> {
+        let found = self.0.get(key)?;
+        (found.ends_ms == NO_END || now_ms() < found.ends_ms).then_some(found)
     }
 }
 
@@ -82,8 +89,45 @@ pub struct CredentialSource<'m> {
     pub place: DocPath,
     /// Who it belongs to.
     pub identity: Identity,
+    /// When it ends, in seconds since 1970.
+    pub expires: Option<u64>,
     /// The dialect in which it is good.
     pub dialect: DialectName,
     /// The workspace in which it is good.
     pub workspace: Option<&'m Arc<str>>,
+}
+
+impl CredentialSource<'_> {
+    /// Its end as in an index.
+    pub(crate) fn ends_ms(&self) -> u64 {
+        self.expires.map_or(NO_END, |end| end.saturating_mul(1_000))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_found_until_their_end() {
+        let mut index = CredentialIndex::default();
+        for (key, ends_ms) in [("endless", NO_END), ("short", 5_000)] {
+            let identity = Identity {
+                consumer: Arc::default(),
+                credential_id: None,
+            };
+            let entry = CredentialEntry {
+                secret: (),
+                identity,
+                ends_ms,
+            };
+            index.insert(key.as_bytes(), entry);
+        }
+        for (now_ms, is_found) in [(0, true), (4_999, true), (5_000, false), (9_000, false)] {
+            assert_eq!(index.get(b"short", || now_ms).is_some(), is_found, "{now_ms}");
+        }
+        let no_clock = || panic!("the time is not needed");
+        assert!(index.get(b"endless", no_clock).is_some());
+        assert!(index.get(b"none", no_clock).is_none());
+    }
 }

@@ -398,7 +398,12 @@ impl BuildContext<'_> {
                 && let Some((key, secret)) = read(credential.config)
             {
                 let identity = credential.identity.clone();
-                let ousted = index.insert(&key, CredentialEntry { secret, identity });
+                let entry = CredentialEntry {
+                    secret,
+                    identity,
+                    ends_ms: credential.ends_ms(),
+                };
+                let ousted = index.insert(&key, entry);
                 if let Some(ousted) = ousted {
                     let found = self.same_key(plugin, credential, &ousted.identity);
                     self.credential_diagnostics.borrow_mut().push(found);

@@ -125,6 +125,7 @@ pub fn build_in(
                 consumer: Arc::clone(&consumers[&(dialect, (*consumer).to_owned())]),
                 credential_id: id.map(Arc::from),
             },
+            expires: None,
             dialect,
             workspace: None,
         })

@@ -18,7 +18,7 @@ const CLOSED: [(&str, &str, &str); 5] = [
         "subscription-stopped",
         "The subscription is stopped. Its application can start it again.",
     ),
-    ("expired", "subscription-ended", "The subscription has ended."),
+    ENDED,
     (
         "early",
         "subscription-not-begun",
@@ -31,6 +31,12 @@ const CLOSED: [(&str, &str, &str); 5] = [
     ),
 ];
 
+/// The refusal of those whose subscriptions have ended.
+const ENDED: (&str, &str, &str) = ("expired", "subscription-ended", "The subscription has ended.");
+
+/// The label of consumers that holds the end of their subscriptions.
+const ENDS_LABEL: &str = "ends";
+
 /// The plugins in front of every route's own.
 #[derive(Debug, Default)]
 pub struct Head {
@@ -38,6 +44,8 @@ pub struct Head {
     pub first: Vec<Value>,
     /// Steps that recognise callers.
     pub identify: Vec<Value>,
+    /// The table of subscribers whose subscriptions end.
+    pub ends: Option<String>,
     /// The table of who may call what, if there are plans: its id for each operation that not all plans open.
     pub access: BTreeMap<String, String>,
     /// The table for all other operations.
@@ -57,6 +65,7 @@ impl Head {
     pub fn steps(&self, operation: Option<&str>) -> Vec<Value> {
         let mut steps = self.first.clone();
         steps.extend(self.identify.iter().cloned());
+        steps.extend(self.ends.iter().map(|id| json!({ "overrides": [id] })));
         let table = operation
             .and_then(|id| self.access.get(id))
             .or(self.access_to_all.as_ref());
@@ -259,6 +268,7 @@ impl Renderer<'_> {
             &of_plan,
             closed.get("not-in-plan").map(String::as_str),
         );
+        self.ends(head, &limiting);
         head.access_to_all = Some(self.table("access", all));
         head.refusal = Some(none);
         if !limits.is_empty() {
@@ -267,6 +277,25 @@ impl Renderer<'_> {
         }
         let all: Vec<&Plan> = keyed.iter().copied().chain(keyless).collect();
         self.limits_of_operations(head, &all, anonymous.as_deref());
+    }
+
+    /// The table of subscribers whose subscriptions end: gateways refuse them from then on by themselves, whether they
+    /// reach their control plane or not.
+    fn ends(&mut self, head: &mut Head, plans: &BTreeMap<&str, Option<String>>) {
+        let input = self.input;
+        let ending = input.subscriptions.iter();
+        let ending =
+            ending.filter(|it| plans.contains_key(it.plan.as_str()) && end_of(it, input.now).is_some());
+        let consumers: Vec<String> = ending.map(consumer_of).collect();
+        if consumers.is_empty() {
+            return;
+        }
+        let config = json!({
+            "status": 403, "message": ENDED.2, "reason": ENDED.1, "from_label": ENDS_LABEL,
+        });
+        let id = self.plugin("ends", "request-termination", config);
+        let instances = consumers.into_iter().map(|it| (it, id.as_str().into())).collect();
+        head.ends = Some(self.table("ends", instances));
     }
 
     /// Tables for operations that not all plans open: subscribers of the others are refused.
@@ -354,6 +383,9 @@ pub(super) fn consumer(subscription: &Subscription, credentials: &[Credential], 
             labels[name] = value.as_str().into();
         }
     }
+    if let Some(end) = end_of(subscription, now) {
+        labels[ENDS_LABEL] = end.to_string().into();
+    }
     let consumer = json!({
         "id": id,
         "username": subscription.application,
@@ -361,6 +393,12 @@ pub(super) fn consumer(subscription: &Subscription, credentials: &[Credential], 
         "credentials": credentials,
     });
     (id, consumer)
+}
+
+/// The end of a subscription that is still to come.
+fn end_of(subscription: &Subscription, now: u64) -> Option<u64> {
+    let known = outcome(subscription, now)?;
+    subscription.ends.filter(|_| known != Some(ENDED.0))
 }
 
 /// The outcome of a subscriber's calls: they pass (`Some(None)`), they are refused for a reason, or the subscriber is

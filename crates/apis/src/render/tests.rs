@@ -42,6 +42,15 @@ impl Case {
         render(self.input()).expect("documents")
     }
 
+    /// The configuration of a request termination.
+    fn plugin(&self, name: &str) -> Value {
+        let documents = self.documents();
+        let found = documents
+            .iter()
+            .find(|it| it.kind == "plugins" && it.name == name);
+        found.expect("a plugin").value["request-termination"].clone()
+    }
+
     fn value(&self, name: &str) -> Value {
         let documents = self.documents();
         documents
@@ -250,6 +259,11 @@ fn who_may_call_stands_in_tables() {
         starts: Some(u64::MAX),
         ..subscribed("early", SubscriptionState::Accepted)
     };
+    let end = case.now + 1;
+    let ending = |id: &str, state| Subscription {
+        ends: Some(end),
+        ..subscribed(id, state)
+    };
     case.subscriptions = vec![
         subscribed("ok", SubscriptionState::Accepted),
         subscribed("paused", SubscriptionState::Paused),
@@ -258,6 +272,10 @@ fn who_may_call_stands_in_tables() {
         subscribed("closed", SubscriptionState::Closed),
         ended,
         early,
+        ending("ending", SubscriptionState::Accepted),
+        ending("ending-paused", SubscriptionState::Paused),
+        ending("ending-over", SubscriptionState::Expired),
+        ending("ending-closed", SubscriptionState::Closed),
     ];
     let name = "test.orders.1.2.0";
     assert_eq!(
@@ -268,7 +286,28 @@ fn who_may_call_stands_in_tables() {
             "sub.stopped": format!("{name}.stopped"),
             "sub.ended": format!("{name}.expired"),
             "sub.early": format!("{name}.early"),
+            "sub.ending": null,
+            "sub.ending-paused": format!("{name}.paused"),
+            "sub.ending-over": format!("{name}.expired"),
         })
+    );
+    // Gateways carry ends that are still to come out by themselves, in the same words.
+    let ends = format!("{name}.ends");
+    let table = case.documents();
+    let table = table
+        .iter()
+        .find(|it| it.kind == "consumer_tables" && it.name == ends);
+    assert_eq!(
+        table.expect("a table").value["instances"],
+        json!({"sub.ending": ends, "sub.ending-paused": ends})
+    );
+    let mut refusal = case.plugin(&format!("{name}.expired"));
+    refusal["from_label"] = "ends".into();
+    assert_eq!(case.plugin(&ends), refusal);
+    let labels = |id: &str| case.value(&format!("sub.{id}"))["labels"]["ends"].clone();
+    assert_eq!(
+        (labels("ending"), labels("ending-over"), labels("ok")),
+        (json!(end.to_string()), Value::Null, Value::Null)
     );
     assert_eq!(
         case.value(&format!("{name}.limits"))["instances"]["sub.ok"],
@@ -282,7 +321,16 @@ fn who_may_call_stands_in_tables() {
         .collect();
     assert_eq!(
         consumers,
-        ["sub.early", "sub.ended", "sub.ok", "sub.paused", "sub.stopped"]
+        [
+            "sub.early",
+            "sub.ended",
+            "sub.ending",
+            "sub.ending-over",
+            "sub.ending-paused",
+            "sub.ok",
+            "sub.paused",
+            "sub.stopped"
+        ]
     );
 }
 
@@ -429,6 +477,11 @@ fn only_good_credentials_are_served() {
         .filter_map(|it| it["id"].as_str())
         .collect();
     assert_eq!(ids, ["good", "overlapping"]);
+    assert_eq!(
+        (&credentials[0]["expires"], &credentials[1]["expires"]),
+        (&Value::Null, &json!(case.now + 1)),
+        "gateways carry the end out by themselves"
+    );
 }
 
 #[test]

@@ -130,7 +130,12 @@ pub(super) fn credential(known: &Credential, scope: &str) -> Value {
         ),
         CredentialKind::Mtls => ("mtls-auth", json!({ "scope": scope, "fingerprint": known.name })),
     };
-    json!({ "id": known.id, plugin: config })
+    let mut credential = json!({ "id": known.id, plugin: config });
+    // Gateways carry the end out by themselves, whether they reach their control plane or not.
+    if let Some(end) = known.expires {
+        credential["expires"] = end.into();
+    }
+    credential
 }
 
 #[cfg(test)]

@@ -200,6 +200,7 @@ fn credentials_of(
                 id: id.map(str::to_owned),
                 plugin: mapping.plugin().to_owned(),
                 config,
+                expires: None,
             }),
             // What the error says could hold a part of a secret.
             Err(_) => diagnostics.push(Diagnostic::error(place, "not a credential of this plugin")),

@@ -201,6 +201,7 @@ fn push(
         id: Some(name),
         plugin: plugin.to_owned(),
         config: serde_json::to_value(config).unwrap_or_default(),
+        expires: None,
     });
 }
 

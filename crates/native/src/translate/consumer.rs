@@ -90,10 +90,13 @@ impl Reader {
             Some(_) => Some(self.text(map, "id", place)?.to_owned()),
             None => None,
         };
+        let expires = map.get("expires");
+        let expires = expires.and_then(|end| self.typed::<Option<u64>>(end, &place.field("expires")));
         Some(Credential {
             id,
             plugin: plugin.to_owned(),
             config,
+            expires: expires.flatten(),
         })
     }
 }

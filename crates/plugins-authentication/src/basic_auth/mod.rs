@@ -236,7 +236,7 @@ impl PasswordFilter {
                 continue;
             };
             failure = AuthFailure::Invalid;
-            if let Some(entry) = self.index.get(username) {
+            if let Some(entry) = self.index.get(username, || exchange.now_ms()) {
                 return match entry.secret.accepts(password) {
                     true => (Ok(entry), count),
                     false => (Err(failure), count),

@@ -79,7 +79,7 @@ impl SignatureFilter {
         let (Some(algorithm), true) = (algorithm, self.config.required_headers.iter().all(is_signed)) else {
             return Err(AuthFailure::Invalid.into());
         };
-        let entry = self.index.get(key).ok_or(AuthFailure::Invalid)?;
+        let entry = self.index.get(key, || now * 1_000).ok_or(AuthFailure::Invalid)?;
         if self.config.form == Form::Signature && !self.is_timely(request, now) {
             return Err(AuthFailure::Stale.into());
         }

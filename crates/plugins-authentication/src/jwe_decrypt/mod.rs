@@ -199,7 +199,7 @@ struct TokenFilter {
 }
 
 impl TokenFilter {
-    fn decrypt(&self, token: &[u8]) -> Result<Vec<u8>, AuthFailure> {
+    fn decrypt(&self, token: &[u8], now_ms: impl FnOnce() -> u64) -> Result<Vec<u8>, AuthFailure> {
         let token = Jwe::parse(token).ok_or(AuthFailure::Malformed)?;
         let needed = |name: &str| {
             let lacks = || AuthFailure::Token(TokenDefect::NoKeyClaim(name.into()));
@@ -219,7 +219,7 @@ impl TokenFilter {
                 token.open(keys.get(id).ok_or_else(unknown)?)
             }
             None => {
-                let entry = self.index.get(id.as_bytes()).ok_or_else(unknown)?;
+                let entry = self.index.get(id.as_bytes(), now_ms).ok_or_else(unknown)?;
                 token.open_plain(&entry.secret, self.config.header_is_protected)
             }
         };
@@ -258,7 +258,7 @@ impl Filter for TokenFilter {
         let token = [&b"Bearer "[..], b"bearer "]
             .into_iter()
             .find_map(|scheme| value.strip_prefix(scheme));
-        match self.decrypt(token.unwrap_or(value)) {
+        match self.decrypt(token.unwrap_or(value), || exchange.now_ms()) {
             Ok(plain) => {
                 exchange.add_fingerprint(&plain);
                 let headers = &mut exchange.request.headers;

@@ -169,7 +169,7 @@ impl TokenFilter {
         }
 
         let key_parameter = key_parameter.filter(|_| config.key_in_header);
-        let entry = self.credential(values[KEY].take().or(key_parameter))?;
+        let entry = self.credential(values[KEY].take().or(key_parameter), now_ms)?;
         let verifier = &entry.secret;
         let signature = signature.ok_or(TokenDefect::Malformed("signature"))?;
         if verifier.algorithm != algorithm? {
@@ -185,18 +185,21 @@ impl TokenFilter {
         Ok(entry)
     }
 
-    fn credential(&self, key: Option<ClaimValue<'_>>) -> Result<&CredentialEntry<Verifier>, TokenDefect> {
+    fn credential(
+        &self,
+        key: Option<ClaimValue<'_>>,
+        now_ms: u64,
+    ) -> Result<&CredentialEntry<Verifier>, TokenDefect> {
         let claim = || self.config.key_claim.clone();
         match key {
             None => Err(TokenDefect::NoKeyClaim(claim())),
-            Some(ClaimValue::Text(key)) if !key.is_empty() => {
-                self.index
-                    .get(key.as_bytes())
-                    .ok_or_else(|| TokenDefect::UnknownKey {
-                        claim: claim(),
-                        value: key.into_owned(),
-                    })
-            }
+            Some(ClaimValue::Text(key)) if !key.is_empty() => self
+                .index
+                .get(key.as_bytes(), || now_ms)
+                .ok_or_else(|| TokenDefect::UnknownKey {
+                    claim: claim(),
+                    value: key.into_owned(),
+                }),
             Some(_) => Err(TokenDefect::BadKeyClaim(claim())),
         }
     }

@@ -226,9 +226,13 @@ struct KeyFilter {
 impl KeyFilter {
     /// The credential with this key. Hashes of keys are in an index of their own, so that nothing that a call carries
     /// can stand for a hash.
-    fn credential(&self, key: &[u8]) -> Option<&CredentialEntry<()>> {
-        let plain = self.index.get(key);
-        plain.or_else(|| self.hashes.as_ref()?.get(digest(&SHA256, key).as_ref()))
+    fn credential(&self, key: &[u8], exchange: &Exchange) -> Option<&CredentialEntry<()>> {
+        let now_ms = || exchange.now_ms();
+        let plain = self.index.get(key, now_ms);
+        plain.or_else(|| {
+            let hash = digest(&SHA256, key);
+            self.hashes.as_ref()?.get(hash.as_ref(), now_ms)
+        })
     }
 
     /// Takes the key out of the request. `false`: the body must be read first.
@@ -276,9 +280,10 @@ impl Filter for KeyFilter {
             Some((_, Lookup::Key(key))) if key.is_empty() && self.empty_is_missing => {
                 (None, Err(AuthFailure::Missing))
             }
-            Some((place, Lookup::Key(key))) => {
-                (Some(place), self.credential(&key).ok_or(AuthFailure::Invalid))
-            }
+            Some((place, Lookup::Key(key))) => (
+                Some(place),
+                self.credential(&key, exchange).ok_or(AuthFailure::Invalid),
+            ),
             Some((_, Lookup::Several)) => (None, Err(AuthFailure::Duplicate)),
             Some((_, Lookup::Wrong | Lookup::Absent)) => (None, Err(AuthFailure::Invalid)),
         };

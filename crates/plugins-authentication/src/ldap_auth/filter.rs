@@ -167,8 +167,8 @@ impl DirectoryFilter {
     }
 
     /// The consumer that a user is.
-    fn identity(&self, name: &str, user: &User) -> Option<Identity> {
-        if let Some(found) = self.index.get(user.entry.as_bytes()) {
+    fn identity(&self, name: &str, user: &User, now_ms: u64) -> Option<Identity> {
+        if let Some(found) = self.index.get(user.entry.as_bytes(), || now_ms) {
             return Some(found.identity.clone());
         }
         let consumer = self.names.find(name, &self.config.consumer_by)?;
@@ -189,7 +189,7 @@ impl DirectoryFilter {
         {
             return Outcome::refuse(RefusalKind::Forbidden { plugin: "ldap-auth" });
         }
-        match self.identity(name, user) {
+        match self.identity(name, user, exchange.now_ms()) {
             Some(identity) => {
                 self.gate.accept(exchange, &identity);
             }

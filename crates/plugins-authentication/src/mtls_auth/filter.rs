@@ -188,7 +188,7 @@ impl CertificateFilter {
         let config = &self.config;
         if let (Some(index), Some(scope)) = (&self.registered, &config.registered) {
             exchange.add_fingerprint(holder.fingerprint.as_bytes());
-            return match index.get(&scoped_key(scope, &holder.fingerprint)) {
+            return match index.get(&scoped_key(scope, &holder.fingerprint), || exchange.now_ms()) {
                 Some(entry) => self.gate.accept(exchange, &entry.identity),
                 None => self.gate.reject(exchange, AuthFailure::Invalid, None),
             };

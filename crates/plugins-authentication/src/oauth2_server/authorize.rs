@@ -54,7 +54,7 @@ impl Server {
                 fault: Some(fault),
                 ..Request::default()
             },
-            None => self.read_request(&parameters),
+            None => self.read_request(&parameters, now_ms),
         };
         match (&request.fault, request.client, request.redirect_uri) {
             (None, Some(client), Some(uri)) => {
@@ -99,7 +99,7 @@ impl Server {
     }
 
     /// Reads the request. If it has several faults, the last one is reported.
-    fn read_request<'s>(&'s self, parameters: &'s Parameters) -> Request<'s> {
+    fn read_request<'s>(&'s self, parameters: &'s Parameters, now_ms: u64) -> Request<'s> {
         let mut request = Request::default();
         let is_served = match parameters.text("response_type") {
             Some("code") => self.allows(Grant::AuthorizationCode),
@@ -118,7 +118,7 @@ impl Server {
         }
         let client = parameters
             .text("client_id")
-            .and_then(|name| self.clients.named(name));
+            .and_then(|name| self.clients.named(name, now_ms));
         let uris = client.and_then(|client| client.redirect_uris.as_deref());
         match uris {
             None => request.fault = Some(OauthError::invalid_client()),

@@ -148,7 +148,7 @@ impl Server {
         if token.expires_seconds > 0 && age_ms > token.expires_seconds.saturating_mul(1_000) {
             return Err(invalid());
         }
-        let client = self.clients.of_record(&token.owner).ok_or_else(invalid)?;
+        let client = self.clients.of_record(&token.owner, now_ms).ok_or_else(invalid)?;
         let identity = client.identity.clone();
         Ok((record, identity))
     }

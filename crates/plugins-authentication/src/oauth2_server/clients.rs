@@ -13,7 +13,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use weir_plugin::{BuildContext, Identity};
+use weir_plugin::{BuildContext, CredentialSource, Identity};
 
 /// Base64 with and without padding, as hashes of secrets have it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -28,6 +28,8 @@ pub(super) struct Client {
     pub(super) owner: RecordOwner,
     pub(super) identity: Identity,
     pub(super) is_public: bool,
+    /// When it ends, in seconds since 1970.
+    expires: Option<u64>,
     /// `None`: it has none, and can use only the grant for itself.
     pub(super) redirect_uris: Option<Vec<String>>,
     secret: Option<Secret>,
@@ -39,6 +41,10 @@ enum Secret {
 }
 
 impl Client {
+    fn is_good(&self, now_ms: u64) -> bool {
+        self.expires.is_none_or(|end| now_ms / 1_000 < end)
+    }
+
     /// Whether this is the client's secret. A client without one has none that is right.
     pub(super) fn check_secret(&self, attempt: SecretAttempt<'_>, checks: &SecretChecks) -> SecretCheck {
         match &self.secret {
@@ -116,7 +122,7 @@ impl Clients {
                 && source.workspace == context.workspace
                 && let Ok(credential) = Credential::deserialize(source.config)
             {
-                clients.add(&area, credential, source.identity.clone());
+                clients.add(&area, credential, source);
             }
         }
         let clients = Arc::new(clients);
@@ -125,7 +131,7 @@ impl Clients {
         clients
     }
 
-    fn add(&mut self, area: &Arc<str>, credential: Credential, identity: Identity) {
+    fn add(&mut self, area: &Arc<str>, credential: Credential, source: &CredentialSource<'_>) {
         let id: Arc<str> = credential.id.as_deref().unwrap_or(&credential.client_id).into();
         let owner = RecordOwner {
             area: Arc::clone(area),
@@ -136,7 +142,8 @@ impl Clients {
         }
         let client = Arc::new(Client {
             owner,
-            identity,
+            identity: source.identity.clone(),
+            expires: source.expires,
             is_public: credential.public,
             secret: Secret::of(&credential),
             redirect_uris: credential.redirect_uris,
@@ -168,15 +175,15 @@ impl Clients {
         self.tokens.insert(hash, Arc::new(record));
     }
 
-    /// The client of this name.
-    pub(super) fn named(&self, client_id: &str) -> Option<&Arc<Client>> {
-        self.by_name.get(client_id)
+    /// The client of this name, unless it has ended.
+    pub(super) fn named(&self, client_id: &str, now_ms: u64) -> Option<&Arc<Client>> {
+        self.by_name.get(client_id).filter(|it| it.is_good(now_ms))
     }
 
-    /// The client that a record belongs to, if it is still there.
-    pub(super) fn of_record(&self, owner: &RecordOwner) -> Option<&Arc<Client>> {
+    /// The client that a record belongs to, if it is still there and has not ended.
+    pub(super) fn of_record(&self, owner: &RecordOwner, now_ms: u64) -> Option<&Arc<Client>> {
         let client = self.by_id.get(&owner.client)?;
-        (client.owner == *owner).then_some(client)
+        (client.owner == *owner && client.is_good(now_ms)).then_some(client)
     }
 
     /// The token of the configuration with this hash.

@@ -99,7 +99,7 @@ impl Server {
         let client = proof
             .client_id
             .as_deref()
-            .and_then(|name| self.clients.named(name));
+            .and_then(|name| self.clients.named(name, now_ms));
         if grant != Some("client_credentials") {
             match client.and_then(|client| client.redirect_uris.as_deref()) {
                 None => fault = Some(invalid()),

@@ -197,7 +197,7 @@ impl OpenIdFilter {
         if let Some((rules, index)) = &self.clients {
             let mut claims = rules.claims.iter();
             let client = claims.find_map(|claim| recognised.text(std::slice::from_ref(claim)));
-            match client.and_then(|it| index.get(&scoped_key(&rules.scope, &it))) {
+            match client.and_then(|it| index.get(&scoped_key(&rules.scope, &it), || exchange.now_ms())) {
                 Some(entry) => {
                     self.gate.accept(exchange, &entry.identity);
                 }

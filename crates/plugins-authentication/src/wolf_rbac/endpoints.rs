@@ -99,7 +99,7 @@ impl Endpoints {
         if self.apps.is_empty() {
             return Err(refused(NAME, 500, ""));
         }
-        let entry = self.apps.get(app_id.as_bytes());
+        let entry = self.apps.get(app_id.as_bytes(), || exchange.now_ms());
         let app = &entry.ok_or_else(|| refused(NAME, 400, "appid not found"))?.secret;
         match answered {
             Some(answer) => outcome_of(kind, app_id, answer),

@@ -285,7 +285,7 @@ impl Filter for RbacFilter {
         if self.apps.is_empty() {
             return refused(NAME, 401, "Missing related consumer");
         }
-        let Some(entry) = self.apps.get(app_id.as_bytes()) else {
+        let Some(entry) = self.apps.get(app_id.as_bytes(), || exchange.now_ms()) else {
             return refused(NAME, 401, "Invalid appid in rbac token");
         };
         let app = &entry.secret;

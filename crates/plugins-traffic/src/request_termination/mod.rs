@@ -44,6 +44,10 @@ pub struct Config {
     /// Name of a request header or query argument: only calls that have one of them are answered, whatever its value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger: Option<String>,
+    /// Name of a label of the consumer that holds a time, in seconds since 1970: only calls from then on are answered, and
+    /// none of consumers without the label. Publications set it, for subscriptions that end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_label: Option<String>,
     /// Answers with an account of the request in JSON, with `message` in it, for debugging.
     pub echo: bool,
 }
@@ -57,6 +61,7 @@ impl Default for Config {
             body: None,
             content_type: None,
             trigger: None,
+            from_label: None,
             echo: false,
         }
     }
@@ -116,6 +121,7 @@ impl Plugin for RequestTermination {
         }
         Ok(Arc::new(TerminationFilter {
             trigger: config.trigger.clone(),
+            from_label: config.from_label.clone(),
             answer: answer_of(config),
         }))
     }
@@ -166,6 +172,7 @@ fn answer_of(config: Config) -> Answer {
 struct TerminationFilter {
     answer: Answer,
     trigger: Option<String>,
+    from_label: Option<String>,
 }
 
 impl TerminationFilter {
@@ -179,13 +186,24 @@ impl TerminationFilter {
     }
 }
 
+/// Whether the time in a label of the caller has come. One that cannot be read has: what was to end is not to go on.
+fn has_come(label: &str, exchange: &Exchange) -> bool {
+    let labels = exchange.identity.iter().flat_map(|it| &it.consumer.labels);
+    let from = labels.into_iter().find(|(name, _)| name == label);
+    from.is_some_and(|(_, text)| {
+        let from = text.parse::<u64>();
+        from.map_or(true, |from| exchange.now_ms() / 1_000 >= from)
+    })
+}
+
 impl Filter for TerminationFilter {
     fn phases(&self) -> Phases {
         Phases::REQUEST
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if !self.is_triggered(&exchange.request) {
+        let is_early = |label: &String| !has_come(label, exchange);
+        if !self.is_triggered(&exchange.request) || self.from_label.as_ref().is_some_and(is_early) {
             return Outcome::Continue;
         }
         let (status, message) = match &self.answer {

@@ -96,6 +96,37 @@ fn errors_with_a_message_are_refusals() {
     }
 }
 
+/// What ends at a time is refused from that second on.
+#[test]
+fn calls_are_answered_from_the_time_in_a_label_on() {
+    let label = |text: Option<&str>| {
+        let labels = text.map(|text| ("ends".to_owned(), text.to_owned()));
+        let consumer = weir_plugin::ConsumerIdentity {
+            labels: labels.into_iter().collect(),
+            ..Default::default()
+        };
+        weir_plugin::Identity {
+            consumer: Arc::new(consumer),
+            credential_id: None,
+        }
+    };
+    let config = json!({"status": 403, "message": "over", "from_label": "ends"});
+    let filter = build(&RequestTermination, &config).expect("valid");
+    for (caller, now_ms, expected) in [
+        (Some(label(Some("100"))), 99_999, "continue"),
+        (Some(label(Some("100"))), 100_000, "answered 403"),
+        (Some(label(Some("soon"))), 1, "answered 403"),
+        (Some(label(None)), 100_000, "continue"),
+        (None, 100_000, "continue"),
+    ] {
+        let mut exchange = exchange();
+        prepare(&mut exchange, "GET /", &[]);
+        exchange.set_unix_ms(now_ms);
+        exchange.identity = caller;
+        assert_eq!(word(&filter.on_request(&mut exchange)), expected, "{now_ms}");
+    }
+}
+
 /// Programs tell refusals of plans apart by their kinds.
 #[test]
 fn a_reason_is_the_kind_of_the_refusal() {

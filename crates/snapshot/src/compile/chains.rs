@@ -117,6 +117,7 @@ impl<'m> Chains<'m> {
                         consumer: Arc::clone(&identity),
                         credential_id: ids[position].clone(),
                     },
+                    expires: credential.expires,
                     dialect: consumer.dialect,
                     workspace: consumer.workspace.as_ref(),
                 });

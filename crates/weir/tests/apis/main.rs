@@ -9,6 +9,7 @@ mod changing;
 mod commands;
 mod conditional;
 mod dry_runs;
+mod ends;
 mod erasing;
 mod events;
 mod explaining;

@@ -112,19 +112,25 @@ fn one(input: &Input<'_>, plan: &Plan) -> PlanDiagnosis {
 }
 
 fn judge<'i>(input: &Input<'i>, plan: &Plan) -> (PlanVerdict, String, Option<&'i Subscription>) {
-    use PlanVerdict::{Good, InvalidToken, KeyExpired, NoSubscription, NoToken, NotInPlan, Revoked};
+    use PlanVerdict::{Good, InvalidToken, KeyExpired, NoToken, Revoked};
     if plan.security == PlanSecurity::Keyless {
         return (Good, "it takes calls without a key".to_owned(), None);
     }
     let caller = input.caller;
+    let is = |wanted: &Option<String>, it: &Subscription| {
+        let wanted = wanted.as_ref();
+        wanted.is_some_and(|wanted| *wanted == it.id || *wanted == consumer_of(it))
+    };
+    // Of several credentials, the gateway has chosen the one that counts.
+    let mut subscriptions = input.subscriptions.iter();
+    if let Some(subscription) = subscriptions.find(|it| is(&caller.recognised, it)) {
+        let (verdict, because) = of_subscription(input, plan, subscription);
+        return (verdict, because, Some(subscription));
+    }
     let mut credentials = input.credentials.iter();
     let by_hash = credentials.clone().find(|it| caller.hashes.contains(&it.hash));
     let credential = by_hash.or_else(|| credentials.find(|it| caller.names.contains(&it.name)));
-    let named = |it: &&Subscription| {
-        let consumers = [&caller.consumer, &caller.recognised];
-        let mut consumers = consumers.into_iter().flatten();
-        consumers.any(|wanted| *wanted == it.id || *wanted == consumer_of(it))
-    };
+    let named = |it: &&Subscription| is(&caller.consumer, it);
     let by_key = |it: &&Subscription| credential.is_some_and(|key| key.subscription == it.id);
     let subscription = match credential {
         Some(_) => input.subscriptions.iter().find(by_key),
@@ -145,26 +151,32 @@ fn judge<'i>(input: &Input<'i>, plan: &Plan) -> (PlanVerdict, String, Option<&'i
             InvalidToken,
             format!("the password or the signature of {} is wrong", key.name),
         ),
-        _ if subscription.publication != input.publication => (
-            NoSubscription,
-            format!("no subscription: the key is for {}", subscription.target()),
-        ),
-        _ if subscription.plan != plan.name => (
-            NoSubscription,
-            format!(
-                "no subscription: the subscription is to the plan '{}'",
-                subscription.plan
-            ),
-        ),
-        _ => match of_state(subscription, input.now) {
-            (Good, _) if !opens(plan, &caller.operation) => (
-                NotInPlan,
-                format!("the plan does not contain the operation '{}'", caller.operation),
-            ),
-            judged => judged,
-        },
+        _ => of_subscription(input, plan, subscription),
     };
     (verdict, because, Some(subscription))
+}
+
+/// How a plan stands to the subscription that a call counts for.
+fn of_subscription(input: &Input<'_>, plan: &Plan, subscription: &Subscription) -> (PlanVerdict, String) {
+    let operation = &input.caller.operation;
+    if subscription.publication != input.publication {
+        let because = format!("no subscription: the key is for {}", subscription.target());
+        return (PlanVerdict::NoSubscription, because);
+    }
+    if subscription.plan != plan.name {
+        let because = format!(
+            "no subscription: the call counts for the subscription to the plan '{}'",
+            subscription.plan
+        );
+        return (PlanVerdict::NoSubscription, because);
+    }
+    match of_state(subscription, input.now) {
+        (PlanVerdict::Good, _) if !opens(plan, operation) => (
+            PlanVerdict::NotInPlan,
+            format!("the plan does not contain the operation '{operation}'"),
+        ),
+        judged => judged,
+    }
 }
 
 fn opens(plan: &Plan, operation: &str) -> bool {
@@ -373,6 +385,39 @@ mod tests {
             };
             let found = diagnosed((&plans, &subscriptions, credential), &caller);
             assert_eq!(found[0].verdict, expected, "{found:?}");
+        }
+    }
+
+    /// The defect: a call with a key and a token was said to count for the key's plan, though the gateway had taken the token.
+    #[test]
+    fn of_several_credentials_the_one_that_the_gateway_has_taken_counts() {
+        let plan = |name: &str| Plan {
+            name: name.into(),
+            state: PlanState::Published,
+            ..Plan::default()
+        };
+        let plans = [plan("by-key"), plan("by-token")];
+        let of = |id: &str, plan: &str| Subscription {
+            plan: plan.into(),
+            ..subscription(id, "pets/1/test", SubscriptionState::Accepted)
+        };
+        let subscriptions = [of("k", "by-key"), of("t", "by-token")];
+        let (good, none) = (PlanVerdict::Good, PlanVerdict::NoSubscription);
+        for (recognised, revoked, expected) in [
+            (Some("sub.k"), None, [good, none]),
+            (Some("sub.t"), None, [none, good]),
+            (Some("sub.t"), Some(1), [none, good]),
+            (None, Some(1), [PlanVerdict::Revoked; 2]),
+        ] {
+            let caller = CallerInfo {
+                has_key: true,
+                hashes: vec!["h-k".into()],
+                recognised: recognised.map(str::to_owned),
+                ..CallerInfo::default()
+            };
+            let found = diagnosed((&plans, &subscriptions, key("k", None, revoked)), &caller);
+            let verdicts: Vec<PlanVerdict> = found.iter().map(|it| it.verdict).collect();
+            assert_eq!(verdicts, expected, "{recognised:?} {found:?}");
         }
     }
 

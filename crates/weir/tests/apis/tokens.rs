@@ -56,6 +56,22 @@ fn give_public_key(plane: &Plane, by_key: &Value, by_token: &Value) -> String {
     path
 }
 
+/// What an explanation of a call with a key and the token says of the plans.
+fn explained(plane: &Plane, key: &str) -> Vec<(String, String)> {
+    let headers = json!({"X-API-Key": key, "Authorization": format!("Bearer {TOKEN}")});
+    let call = json!({"url": "http://localhost/v1/pets", "headers": headers});
+    let explained = plane.post("/api/v1/explain", call).expect(200).json();
+    let plans = explained["plans"].as_array().expect("a list").iter();
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    plans
+        .map(|it| (text(&it["plan"]), text(&it["verdict"])))
+        .collect()
+}
+
+fn owned((plan, verdict): (&str, &str)) -> (String, String) {
+    (plan.to_owned(), verdict.to_owned())
+}
+
 /// 26
 #[test]
 fn keys_and_tokens_have_their_own_limits_and_the_first_plan_takes_a_call_with_both() {
@@ -92,6 +108,10 @@ fn keys_and_tokens_have_their_own_limits_and_the_first_plan_takes_a_call_with_bo
         "the first plan in order"
     );
     assert_eq!(
+        explained(&plane, &key),
+        [("by-key", "good"), ("by-token", "no-subscription")].map(owned)
+    );
+    assert_eq!(
         limit(Some("wrong"), Some(TOKEN)),
         good("2000"),
         "the second one knows the caller"
@@ -119,6 +139,10 @@ fn keys_and_tokens_have_their_own_limits_and_the_first_plan_takes_a_call_with_bo
     until("tokens go first", || {
         limit(Some(&key), Some(TOKEN)) == good("2000")
     });
+    assert_eq!(
+        explained(&plane, &key),
+        [("by-token", "good"), ("by-key", "no-subscription")].map(owned)
+    );
     plane
         .post(
             &format!("{}/state", path.trim_end_matches("/credentials")),

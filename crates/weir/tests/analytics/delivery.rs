@@ -254,3 +254,45 @@ fn lines_of_the_request_log_are_taken_as_gateways_write_them() {
         .collect();
     assert_eq!(found, [(json!("edge"), json!("/good"))]);
 }
+
+/// The defect: calls that no route takes were of no environment, so those of a gateway whose token is good for one
+/// environment were missing in the request log.
+#[test]
+fn unmatched_calls_of_a_gateway_belong_to_the_environment_that_it_serves() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let control = Weir::start(
+        folder.path(),
+        &["--role", "control", "--data", "data", "--console", "127.0.0.1:0"],
+    );
+    let made = control.ask(None, &["user", "add", "root", "--role", "admin"]);
+    let root = String::from_utf8_lossy(&made.stdout).trim().to_owned();
+    let call = |method: &str, path: &str| {
+        let call = Call::new(method, &control.console(), path);
+        call.header("Authorization", &format!("Bearer {root}"))
+    };
+    call("PUT", "/api/v1/environments/test")
+        .body("{}")
+        .make()
+        .expect(201);
+    let rights = json!({ "rights": [{ "role": "gateway", "environment": "test" }] });
+    let edge = call("POST", "/api/v1/users/edge").body(&rights.to_string());
+    let edge = edge.make().expect(201).json();
+    let token = edge["token"].as_str().expect("a token");
+    let url = format!("http://{}", control.console());
+    let role = ["--role", "gateway", "--control", &url, "--name", "edge"];
+    let place = ["--environment", "test", "--analytics", "edge"];
+    let gateway = Weir::start_with(
+        folder.path(),
+        &[&role[..], &place[..]].concat(),
+        &[("WEIR_TOKEN", token)],
+    );
+    repeat(&gateway.proxy(), "/nothing", "", 1, 404);
+    until("the line is there", || {
+        let path = "/api/v1/analytics/calls?refusal=no_route";
+        let found = call("GET", path).make().expect(200).json();
+        let calls = found["calls"].as_array().expect("a list");
+        calls
+            .iter()
+            .any(|it| it["gateway"] == "edge" && it["environment"] == "test")
+    });
+}

@@ -273,6 +273,11 @@ impl Clients {
             aggregator.target_names(groups.target),
             aggregator.kind_names(groups.kind),
         );
+        // What no route takes belongs to the environment that the gateway serves, as the counts do.
+        let environment = match record.route {
+            Some(_) => route.environment,
+            None => aggregator.environment(),
+        };
         let text = |name| Arc::clone(aggregator.text(name));
         CallLine {
             time: ended_us / 1_000,
@@ -285,7 +290,7 @@ impl Clients {
             retries: record.retries,
             request_id: request_id.into(),
             gateway: Arc::clone(aggregator.gateway()),
-            environment: text(route.environment),
+            environment: text(environment),
             service: text(route.service),
             route: text(route.route),
             consumer: text(aggregator.caller_names(groups.caller).consumer),

@@ -3,8 +3,9 @@
 use super::state::ServerNames;
 use crate::acme;
 use std::borrow::Cow;
-use weir_dialect::{DialectName, DialectSet, IncrementalModel, PURGES, SkippedDocument};
-use weir_model::Model;
+use std::collections::HashMap;
+use weir_dialect::{DialectName, DialectSet, ENVIRONMENTS, IncrementalModel, PURGES, SkippedDocument};
+use weir_model::{Consumer, Model, PluginInstance};
 use weir_store::Key;
 
 struct DialectState {
@@ -164,23 +165,43 @@ impl DialectModels {
         }
         let all = || self.files.iter().chain(&self.dialects);
         let broken = all().flat_map(|dialect| dialect.broken.iter().cloned()).collect();
-        let mut parts = all().map(|dialect| &dialect.model).filter(|part| !is_empty(part));
+        let mut parts = all().filter(|part| !is_empty(&part.model));
         let mut model = match (parts.next(), parts.next()) {
             (None, _) => Cow::Owned(Model {
                 dialect: self.dialect,
                 ..Model::default()
             }),
-            (Some(only), None) => Cow::Borrowed(only),
+            (Some(only), None) => Cow::Borrowed(&only.model),
             (Some(first), Some(second)) => {
-                let mut whole = first.clone();
-                whole.merge(second.clone());
-                parts.for_each(|part| whole.merge(part.clone()));
+                let mut whole = first.model.clone();
+                for part in std::iter::once(second).chain(parts) {
+                    match part.prefix().starts_with(ENVIRONMENTS) {
+                        true => merge_environment(&mut whole, part.model.clone()),
+                        false => whole.merge(part.model.clone()),
+                    }
+                }
                 Cow::Owned(whole)
             }
         };
         self.acme.finish(&mut model);
         (model, broken)
     }
+}
+
+/// Puts what an environment says behind the rest. A product gives the same consumers and limits to all of its
+/// environments: they are there once.
+fn merge_environment(whole: &mut Model, mut part: Model) {
+    let consumers = whole
+        .consumers
+        .iter()
+        .map(|it| ((it.dialect, it.id.as_str()), it));
+    let consumers: HashMap<(DialectName, &str), &Consumer> = consumers.collect();
+    part.consumers
+        .retain(|it| consumers.get(&(it.dialect, it.id.as_str())) != Some(&it));
+    let plugins = whole.plugins.iter().map(|it| (it.id.as_str(), it));
+    let plugins: HashMap<&str, &PluginInstance> = plugins.collect();
+    part.plugins.retain(|it| plugins.get(it.id.as_str()) != Some(&it));
+    whole.merge(part);
 }
 
 /// Whether a model says nothing.

@@ -1,6 +1,7 @@
 //! Products: one key for chosen operations of several publications.
 
-use crate::support::{until, upstream};
+use crate::support::{Call, until, upstream};
+use crate::weir::Weir;
 use crate::{Plane, petstore, runtime};
 use serde_json::{Value, json};
 
@@ -93,4 +94,55 @@ fn a_product_opens_chosen_operations_of_two_apis_with_one_key_and_one_limit() {
     until("nothing asks for a key", || {
         plane.status("/v1/pets", None) == Some(200)
     });
+}
+
+/// The defect: what a product gives to both of its environments was there twice for a process that serves both. It
+/// reported the consumers and the limits of one of them as left out, and refused the calls of the other one.
+#[test]
+fn a_product_of_two_environments_is_served_whole_by_a_process_that_serves_both() {
+    let plane = Plane::with(&["--environment", "test", "--environment", "prod"]);
+    plane.version(&petstore());
+    for (environment, base_path) in [("test", "/test"), ("prod", "/prod")] {
+        let mut there = runtime(upstream("pets"));
+        there["base_path"] = base_path.into();
+        plane
+            .post(
+                &format!("/api/v1/publications/pets/1.0.0/{environment}"),
+                json!({"runtime": there}),
+            )
+            .expect(200);
+    }
+    let product =
+        json!({"state": "published", "publications": {"pets/1.0.0/test": [], "pets/1.0.0/prod": []}});
+    plane.put("/api/v1/products/bundle", product).expect(201);
+    let plan = json!({"state": "published", "limits": [{"count": 1000, "per": "month"}]});
+    plane.put("/api/v1/products/bundle/plans/gold", plan).expect(201);
+    plane.put("/api/v1/applications/shop", json!({})).expect(201);
+    let wanted = json!({"application": "shop", "product": "bundle", "plan": "gold"});
+    let made = plane.post("/api/v1/subscriptions", wanted).expect(201).json();
+    let key = made["credential"]["key"].as_str().expect("a key").to_owned();
+    for path in ["/test/pets", "/prod/pets"] {
+        until("a key is asked for", || plane.status(path, None) == Some(401));
+        until("the key opens it", || plane.status(path, Some(&key)) == Some(200));
+    }
+    // Nor does a gateway of one of them hear of the other one.
+    let control = format!("http://{}", plane.weir.console());
+    let folder = tempfile::tempdir().expect("a folder");
+    let role = ["--role", "gateway", "--control", &control];
+    let gateway = Weir::start(folder.path(), &[&role[..], &["--environment", "test"]].concat());
+    until("the gateway knows the key", || {
+        let call = Call::get(&gateway.proxy(), "/test/pets").header("X-API-Key", &key);
+        call.attempt().is_some_and(|it| it.status == 200)
+    });
+    for weir in [&plane.weir, &gateway] {
+        let status = Call::get(&weir.status(), "/status").make().json();
+        assert_eq!(status["store"]["left_out"], json!([]), "{status:#}");
+    }
+    // The limit is one for both.
+    let left = |path: &str| {
+        let answer = plane.through(path, Some(&key)).expect("an answer");
+        let left = answer.header("ratelimit-remaining").expect("a limit");
+        left.parse::<u64>().expect("a number")
+    };
+    assert_eq!(left("/test/pets"), left("/prod/pets") + 1);
 }

@@ -24,6 +24,12 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         false
     }
 
+    /// How many bytes a document may have, with its key; `None`: as many as it likes. A commit may have any number of
+    /// documents: a store that takes few at once divides it.
+    fn largest_document(&self) -> Option<usize> {
+        None
+    }
+
     /// Follows the changes below a prefix that come after a revision.
     ///
     /// # Errors
@@ -122,6 +128,16 @@ pub enum StoreError {
     /// It has no room left.
     #[error("the store is full: {0}")]
     Full(String),
+    /// A document is larger than it takes.
+    #[error("{document} has {bytes} bytes, and the store takes {most} at most")]
+    TooLarge {
+        /// The document's key.
+        document: String,
+        /// How many it has, with its key.
+        bytes: usize,
+        /// How many it may have.
+        most: usize,
+    },
     /// It holds what it cannot hold, or cannot be decrypted with the key at hand.
     #[error("the store is damaged: {0}")]
     Damaged(String),

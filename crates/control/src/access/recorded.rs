@@ -54,6 +54,10 @@ impl Store for Recording {
         self.0.is_sealed()
     }
 
+    fn largest_document(&self) -> Option<usize> {
+        self.0.largest_document()
+    }
+
     async fn read(&self, prefix: &str) -> Result<(Vec<Document>, Revision), StoreError> {
         self.0.read(prefix).await
     }

@@ -244,15 +244,20 @@ impl std::fmt::Display for Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+        let status = match error {
+            StoreError::TooLarge { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+            _ => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, error.to_string())
     }
 }
 
 impl From<CommitError> for Problem {
     fn from(error: CommitError) -> Self {
         let status = match error {
+            CommitError::Store(error) => return error.into(),
             CommitError::Conflict { .. } => StatusCode::CONFLICT,
-            CommitError::Unknown(_) | CommitError::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+            CommitError::Unknown(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::new(status, error.to_string())
     }

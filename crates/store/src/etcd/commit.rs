@@ -20,7 +20,7 @@ pub const DOCUMENTS_AT_ONCE: usize = 100;
 /// How many bytes one transaction of etcd writes. Its limit is 1.5 MiB for the message.
 pub const BYTES_AT_ONCE: usize = 1 << 20;
 /// The largest document. One that etcd did not take would be found only after its commit was made.
-const LARGEST_DOCUMENT: usize = 1_400_000;
+pub const LARGEST_DOCUMENT: usize = 1_400_000;
 /// How often to begin again because another program wrote what is changed.
 const ATTEMPTS: usize = 8;
 
@@ -152,9 +152,12 @@ impl Shared {
         expected: Revision,
     ) -> Result<TransactionResult, CommitError> {
         if let Some(large) = record.changes.iter().find(|it| it.length() > LARGEST_DOCUMENT) {
-            let (key, length) = (&large.key, large.length());
-            let text = format!("{key} has {length} bytes, and etcd takes {LARGEST_DOCUMENT} at most");
-            return Err(StoreError::Failed(text).into());
+            let refusal = StoreError::TooLarge {
+                document: large.key.clone(),
+                bytes: large.length(),
+                most: LARGEST_DOCUMENT,
+            };
+            return Err(refusal.into());
         }
         let chunks: Vec<&[u8]> = bytes.chunks(BYTES_AT_ONCE).collect();
         for (number, chunk) in chunks.iter().enumerate() {

@@ -82,6 +82,10 @@ impl Store for EtcdStore {
         Ok((state.documents.into_values().collect(), state.revision))
     }
 
+    fn largest_document(&self) -> Option<usize> {
+        Some(commit::LARGEST_DOCUMENT)
+    }
+
     async fn watch(&self, prefix: &str, after: Revision) -> Result<Box<dyn Watch>, WatchError> {
         Ok(Box::new(watch::EtcdWatch::open(&self.0, prefix, after).await?))
     }

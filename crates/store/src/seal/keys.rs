@@ -19,6 +19,10 @@ use std::time::SystemTime;
 /// The length of a key.
 const KEY_LENGTH: usize = 32;
 const NAME_LENGTH: usize = 4;
+/// The length of the tag of AES-256-GCM.
+const TAG_LENGTH: usize = 16;
+/// How many bytes a sealed value has more than the value.
+pub(super) const OVERHEAD: usize = MAGIC.len() + NAME_LENGTH + NONCE_LEN + TAG_LENGTH;
 
 /// The keys that open values; the last of them seals new ones. Cheap to share.
 #[derive(Clone)]
@@ -260,6 +264,7 @@ mod tests {
         let value: Arc<[u8]> = Arc::from(&b"{\"secret\": 1}"[..]);
         let sealed = keys(&[&one]).seal(&here, &value).unwrap();
         assert!(sealed.starts_with(MAGIC) && !sealed.windows(6).any(|it| it == b"secret"));
+        assert_eq!(sealed.len(), value.len() + OVERHEAD);
         let mut changed = sealed.to_vec();
         *changed.last_mut().unwrap() ^= 1;
         let short: Arc<[u8]> = sealed[..MAGIC.len() + 7].into();

@@ -57,6 +57,11 @@ impl Store for Sealed {
         true
     }
 
+    fn largest_document(&self) -> Option<usize> {
+        let most = self.store.largest_document()?;
+        Some(most.saturating_sub(keys::OVERHEAD))
+    }
+
     async fn read(&self, prefix: &str) -> Result<(Vec<Document>, Revision), StoreError> {
         let (mut documents, revision) = self.store.read(prefix).await?;
         for document in &mut documents {

@@ -70,7 +70,8 @@ cases! {
         nothing_to_do_is_no_commit what_is_no_transaction_is_refused values_are_bytes documents_end
         what_is_committed_stays;
     changes: every_change_is_recorded the_history_comes_in_pages old_changes_are_forgotten;
-    many: many_documents_are_one_commit many_documents_go_at_once a_commit_that_is_given_up_is_whole large_documents_are_one_commit;
+    many: many_documents_are_one_commit many_documents_go_at_once a_commit_that_is_given_up_is_whole large_documents_are_one_commit
+        the_largest_document_is_taken;
     watching: every_commit_is_reported_in_order a_watch_begins_in_the_past another_process_gets_the_commit
         a_dropped_wait_loses_nothing a_slow_watch_misses_nothing_unseen a_revision_to_come_cannot_be_watched;
     follow: it_follows it_resumes;

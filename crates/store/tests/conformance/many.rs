@@ -4,7 +4,7 @@ use crate::fixture::{Fixture, commit, delete, key, next, put, text, transaction}
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
-use weir_store::{Change, CommitError, Revision, Store};
+use weir_store::{Change, CommitError, Revision, Store, StoreError};
 
 const MANY: usize = 5_000;
 
@@ -185,4 +185,24 @@ pub async fn large_documents_are_one_commit(it: Fixture) {
             .iter()
             .all(|it| it.before.as_deref() == Some(&value[..]))
     );
+}
+
+/// The largest document that a store names is taken, also by a store that is sealed, and a larger one is refused as such.
+pub async fn the_largest_document_is_taken(it: Fixture) {
+    let name = "large/document";
+    let Some(most) = it.store.largest_document() else {
+        return;
+    };
+    let change = |length: usize| vec![Change::put(key(name), vec![b'x'; length - name.len()])];
+    let head = it.commit(change(most)).await;
+    let refused = it.store.commit(transaction(change(most + 1)), head).await;
+    let Err(CommitError::Store(StoreError::TooLarge {
+        document,
+        bytes,
+        most,
+    })) = refused
+    else {
+        panic!("{refused:?}");
+    };
+    assert!(document == name && bytes == most + 1, "{document} {bytes} {most}");
 }

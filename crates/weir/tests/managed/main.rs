@@ -21,6 +21,7 @@ mod rights;
 mod roles;
 mod secrets;
 mod signer_keys;
+mod sizes;
 mod support;
 mod taken_out;
 mod tokens;

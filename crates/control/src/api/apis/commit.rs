@@ -174,6 +174,11 @@ impl Api {
             if let Some(report) = &report {
                 refusal = told(is_told, judge(report))?;
             }
+            let entities = library.changes().iter().filter(|(key, _)| is_entity(key));
+            let changes: Vec<Change> = entities.chain(&rendered).map(change).collect();
+            if refusal.is_none() {
+                refusal = told(is_told, check_sizes(&changes, self.store.largest_document()))?;
+            }
             let documents = changes_json(&library, &rendered);
             let written = |revision: u64, answer| CommitResult {
                 answer,
@@ -183,8 +188,6 @@ impl Api {
                 revision,
                 is_dry,
             };
-            let entities = library.changes().iter().filter(|(key, _)| is_entity(key));
-            let changes: Vec<Change> = entities.chain(&rendered).map(change).collect();
             if is_dry || changes.is_empty() {
                 return Ok(written(head.0, done.answer));
             }
@@ -274,6 +277,36 @@ fn told(is_told: bool, outcome: Result<(), Problem>) -> Result<Option<Problem>, 
         Err(problem) if is_told && problem.is_refusal() => Ok(Some(problem)),
         Err(problem) => Err(problem),
     }
+}
+
+/// Refuses documents that are larger than the store takes.
+fn check_sizes(changes: &[Change], most: Option<usize>) -> Result<(), Problem> {
+    let Some(most) = most else { return Ok(()) };
+    let too_large = changes.iter().filter_map(|it| match it {
+        Change::Put { key, value, .. } => {
+            let bytes = key.as_str().len() + value.len();
+            (bytes > most).then(|| (key.as_str().to_owned(), too_large(key, bytes, most)))
+        }
+        Change::Delete { .. } => None,
+    });
+    let too_large: Vec<_> = too_large.collect();
+    match too_large.is_empty() {
+        true => Ok(()),
+        false => Err(Problem::step("store", too_large)),
+    }
+}
+
+/// What is wrong with a document that is too large, and what helps.
+fn too_large(key: &Key, bytes: usize, most: usize) -> String {
+    let is_service = key.as_str().starts_with(ENVIRONMENTS) && key.as_str().contains("/services/");
+    let remedy = match is_service {
+        true => "give some of its operations to another component",
+        false => "make it smaller",
+    };
+    format!(
+        "the document has {bytes} bytes, and the store takes {most} at most: {remedy}, or use a store in SQLite, which \
+         takes larger ones"
+    )
 }
 
 fn change((key, value): (&Key, &Option<Arc<[u8]>>)) -> Change {
@@ -434,6 +467,42 @@ fn changes_json(library: &Library, rendered: &Changes) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The defect: a dry run knew nothing of the store's limits.
+    #[test]
+    fn documents_that_the_store_does_not_take_are_refused_with_their_sizes() {
+        let document = |key: &str, length: usize| {
+            Change::put(
+                Key::new(key).expect("a key"),
+                Arc::<[u8]>::from(vec![b'x'; length]),
+            )
+        };
+        let (service, draft) = ("env/test/native/services/test.pets.1.main", "apis/drafts/a");
+        let changes = [
+            document(service, 100 - service.len()),
+            document(draft, 100 - draft.len()),
+        ];
+        for (most, found) in [
+            (None, &[][..]),
+            (Some(100), &[]),
+            (
+                Some(99),
+                &[(service, "another component"), (draft, "make it smaller")],
+            ),
+        ] {
+            let refused = check_sizes(&changes, most);
+            let errors = refused.map_or_else(|it| it.body()["errors"].clone(), |()| json!([]));
+            let errors = errors.as_array().expect("a list");
+            assert_eq!(errors.len(), found.len(), "{most:?}: {errors:?}");
+            for (error, (path, text)) in errors.iter().zip(found) {
+                let said = error["message"].as_str().expect("a text");
+                assert!(
+                    error["path"] == *path && said.contains("has 100 bytes") && said.contains(text),
+                    "{error}"
+                );
+            }
+        }
+    }
 
     #[test]
     fn a_field_is_that_of_the_version_whose_name_it_has() {

@@ -244,8 +244,16 @@ fn operations_that_no_gateway_serves_are_findings_and_no_routes() {
         "{published}"
     );
     until("it is served", || plane.status("/v1/pets", None) == Some(200));
-    let answer = Call::new("TRACE", &plane.weir.proxy(), "/v1/pets").make();
-    assert_eq!(answer.status, 405);
+    plane
+        .put(&format!("{PUBLICATION}/deprecation"), json!({"since": 1}))
+        .expect(200);
+    let call = |method: &str| Call::new(method, &plane.weir.proxy(), "/v1/pets").make();
+    until("it says that it ends", || {
+        call("GET").header("deprecation").is_some()
+    });
+    // Before a route is looked for: what a route would say is not there.
+    let answer = call("TRACE").expect(405);
+    assert_eq!(answer.header("deprecation"), None, "{answer:?}");
 }
 
 /// What stands twice in a document is not lost without a word.

@@ -269,141 +269,54 @@ mod tests {
     use serde_json::json;
     use weir_store::{Document, Key, Revision};
 
+    /// A route of the publication `a/1`, whose the other route is (`-`: written by hand), that route, and what is told.
+    const CASES: &str = r#"
+The same calls
+{"paths": ["/t/{id}"]} | publications/b/1/test | {"paths": ["/t/{x}"]} | takes GET /t/1
+{"paths": ["/t/{id}"]} | -                     | {"paths": ["/t/{x}"]} | takes GET /t/1
+{"paths": ["/t/{id}"]} | publications/a/2/test | {"paths": ["/t/{x}"]} | takes GET /t/1
+Some of them
+{"paths": ["/t/{id}"]} | publications/b/1/test | {"paths": ["=/t/5"]}   | takes GET /t/5
+{"paths": ["/t/{id}"]} | -                     | {"paths": ["=/t/5"]}   | takes GET /t/5
+{"paths": ["/t/{id}"]} | publications/a/2/test | {"paths": ["=/t/5"]}   |
+{"paths": ["=/t/5"]}   | publications/b/1/test | {"paths": ["/t/{id}"]} | loses GET /t/5
+{"paths": ["=/t/5"]}   | -                     | {"paths": ["/t/{id}"]} |
+{"paths": ["=/t/5"]}   | publications/a/2/test | {"paths": ["/t/{id}"]} |
+Hosts
+{"paths": ["=/t"], "hosts": ["a.test"]} | publications/b/1/test | {"paths": ["=/t"]} | loses GET http://a.test/t
+{"paths": ["=/t"], "hosts": ["a.test"]} | publications/b/1/test | {"paths": ["=/t"], "hosts": ["b.test"]} |
+{"paths": ["=/t"]} | - | {"paths": ["=/t"], "hosts": ["b.test"]} | takes GET http://b.test/t
+Methods, and routes that take nothing from others
+{"paths": ["=/t"], "methods": ["GET"]} | - | {"paths": ["=/t"], "methods": ["PUT"]} |
+{"paths": ["=/t"], "methods": ["GET", "PUT"]} | - | {"paths": ["=/t"], "methods": ["PUT"]} | takes PUT /t
+{"paths": ["=/t"]} | - | {"match": [{"path": "/t"}], "to": {"respond": {"status": 404, "last": true}}} |
+{"paths": ["=/t"]} | - | {"paths": ["=/t"], "disabled": true} |
+The long form, conditions and precedences
+{"paths": ["=/t"]} | - | {"match": [{"path": "=/t", "headers": [{"name": "x-beta", "values": ["1"]}]}]} | takes GET /t with x-beta
+{"match": [{"path": "=/t", "when": ["share_remote_addr", "<", 10]}]} | - | {"paths": ["=/t"]} | loses GET /t
+{"paths": ["=/t"]} | - | {"match": [{"path": "*", "precedence": 18446744073709551615}]} | takes GET /t
+{"paths": ["=/t"]} | - | {"paths": ["*"]} |
+"#;
+
     #[test]
     fn native_routes_are_conflicts_if_they_take_calls_of_others() {
-        let none = None;
-        let cases: &[(Value, &str, Value, Option<(&str, &str)>)] = &[
-            // The same calls.
-            (
-                json!({"paths": ["/t/{id}"]}),
-                "publications/b/1/test",
-                json!({"paths": ["/t/{x}"]}),
-                Some(("takes", "GET /t/1")),
-            ),
-            (
-                json!({"paths": ["/t/{id}"]}),
-                "",
-                json!({"paths": ["/t/{x}"]}),
-                Some(("takes", "GET /t/1")),
-            ),
-            (
-                json!({"paths": ["/t/{id}"]}),
-                "publications/a/2/test",
-                json!({"paths": ["/t/{x}"]}),
-                Some(("takes", "GET /t/1")),
-            ),
-            // Some of them.
-            (
-                json!({"paths": ["/t/{id}"]}),
-                "publications/b/1/test",
-                json!({"paths": ["=/t/5"]}),
-                Some(("takes", "GET /t/5")),
-            ),
-            (
-                json!({"paths": ["/t/{id}"]}),
-                "",
-                json!({"paths": ["=/t/5"]}),
-                Some(("takes", "GET /t/5")),
-            ),
-            (
-                json!({"paths": ["/t/{id}"]}),
-                "publications/a/2/test",
-                json!({"paths": ["=/t/5"]}),
-                none,
-            ),
-            (
-                json!({"paths": ["=/t/5"]}),
-                "publications/b/1/test",
-                json!({"paths": ["/t/{id}"]}),
-                Some(("loses", "GET /t/5")),
-            ),
-            (
-                json!({"paths": ["=/t/5"]}),
-                "",
-                json!({"paths": ["/t/{id}"]}),
-                none,
-            ),
-            (
-                json!({"paths": ["=/t/5"]}),
-                "publications/a/2/test",
-                json!({"paths": ["/t/{id}"]}),
-                none,
-            ),
-            // Hosts.
-            (
-                json!({"paths": ["=/t"], "hosts": ["a.test"]}),
-                "publications/b/1/test",
-                json!({"paths": ["=/t"]}),
-                Some(("loses", "GET http://a.test/t")),
-            ),
-            (
-                json!({"paths": ["=/t"], "hosts": ["a.test"]}),
-                "publications/b/1/test",
-                json!({"paths": ["=/t"], "hosts": ["b.test"]}),
-                none,
-            ),
-            (
-                json!({"paths": ["=/t"]}),
-                "",
-                json!({"paths": ["=/t"], "hosts": ["b.test"]}),
-                Some(("takes", "GET http://b.test/t")),
-            ),
-            // Methods, and what is behind all.
-            (
-                json!({"paths": ["=/t"], "methods": ["GET"]}),
-                "",
-                json!({"paths": ["=/t"], "methods": ["PUT"]}),
-                none,
-            ),
-            (
-                json!({"paths": ["=/t"], "methods": ["GET", "PUT"]}),
-                "",
-                json!({"paths": ["=/t"], "methods": ["PUT"]}),
-                Some(("takes", "PUT /t")),
-            ),
-            (
-                json!({"paths": ["=/t"]}),
-                "",
-                json!({"match": [{"path": "/t"}], "to": {"respond": {"status": 404, "last": true}}}),
-                none,
-            ),
-            (
-                json!({"paths": ["=/t"]}),
-                "",
-                json!({"paths": ["=/t"], "disabled": true}),
-                none,
-            ),
-            // The long form, conditions and precedences.
-            (
-                json!({"paths": ["=/t"]}),
-                "",
-                json!({"match": [{"path": "=/t", "headers": [{"name": "x-beta", "values": ["1"]}]}]}),
-                Some(("takes", "GET /t with x-beta")),
-            ),
-            (
-                json!({"match": [{"path": "=/t", "when": ["share_remote_addr", "<", 10]}]}),
-                "",
-                json!({"paths": ["=/t"]}),
-                Some(("loses", "GET /t")),
-            ),
-            (
-                json!({"paths": ["=/t"]}),
-                "",
-                json!({"match": [{"path": "*", "precedence": u64::MAX}]}),
-                Some(("takes", "GET /t")),
-            ),
-            (json!({"paths": ["=/t"]}), "", json!({"paths": ["*"]}), none),
-        ];
         let publication = Publication {
             api: "a".to_owned(),
             version: "1".to_owned(),
             environment: "test".to_owned(),
             ..Publication::default()
         };
-        for (own, owner, other, expected) in cases {
-            let mut document = json!({"name": "s", "routes": [other]});
-            if !owner.is_empty() {
-                document["owned_by"] = (*owner).into();
+        for line in CASES.lines() {
+            let mut fields = line.split('|').map(str::trim);
+            let mut next = || fields.next().unwrap_or_default();
+            let (own, owner, other, expected) = (next(), next(), next(), next());
+            if owner.is_empty() {
+                continue;
+            }
+            let route = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
+            let mut document = json!({"name": "s", "routes": [route(other)]});
+            if owner != "-" {
+                document["owned_by"] = owner.into();
             }
             let library = Library::new(vec![Document {
                 key: Key::new("native/services/s").expect("a key"),
@@ -411,13 +324,13 @@ mod tests {
                 created: Revision(1),
                 modified: Revision(1),
             }]);
-            let found = find(&library, &publication, &[json!({"name": "own", "routes": [own]})]);
-            let told: Vec<(Value, &str)> = found
-                .iter()
-                .map(|it| (json!(it.effect), it.example.as_str()))
-                .collect();
-            let expected: Vec<(Value, &str)> = expected.iter().map(|it| (json!(it.0), it.1)).collect();
-            assert_eq!(told, expected, "{own} {owner} {other}");
+            let own = json!({"name": "own", "routes": [route(own)]});
+            let found = find(&library, &publication, &[own]);
+            let told = found.iter().map(|it| {
+                let effect = json!(it.effect);
+                format!("{} {}", effect.as_str().unwrap_or_default(), it.example)
+            });
+            assert_eq!(told.collect::<Vec<_>>().join(", "), expected, "{line}");
         }
     }
 }

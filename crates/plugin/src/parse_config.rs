@@ -34,17 +34,22 @@ fn all_findings<T: DeserializeOwned>(config: &Value, first: Diagnostic) -> Vec<D
     let mut rest = Rest {
         config: config.clone(),
         gone: Vec::new(),
+        unknown: Vec::new(),
     };
     let mut findings = vec![first.clone()];
     let mut last = first;
     for _ in 1..MOST {
         // The place of an unknown field is the field itself.
-        let path = match quoted_after(&last.message, "unknown field `") {
+        let unknown = quoted_after(&last.message, "unknown field `");
+        let path = match unknown {
             Some(name) if last.path.0.last() != Some(&PathStep::Field(name.to_owned())) => {
                 last.path.field(name)
             }
-            _ => last.path,
+            _ => last.path.clone(),
         };
+        if unknown.is_some() {
+            rest.unknown.push(rest.original(&path));
+        }
         if !rest.take(&path) {
             break;
         }
@@ -69,6 +74,8 @@ struct Rest {
     config: Value,
     /// The original places of what was taken out.
     gone: Vec<DocPath>,
+    /// Those of fields that are unknown: each may have been meant for one that is missing.
+    unknown: Vec<DocPath>,
 }
 
 impl Rest {
@@ -114,10 +121,14 @@ impl Rest {
 
     /// Whether a finding may only be that something was taken out.
     fn lacks_a_part(&self, path: &DocPath, message: &str) -> bool {
-        let is_missing = message.starts_with("missing field `");
-        let is_part = |gone: &DocPath| gone.0.starts_with(&path.0);
-        let is_near = |gone: &DocPath| !is_missing || gone.0.len() == path.0.len() + 1;
-        self.gone.iter().any(|gone| is_part(gone) && is_near(gone))
+        let is_part = |it: &DocPath| it.0.starts_with(&path.0);
+        match quoted_after(message, "missing field `") {
+            None => self.gone.iter().any(is_part),
+            Some(name) => {
+                let is_beside = |it: &DocPath| is_part(it) && it.0.len() == path.0.len() + 1;
+                self.gone.contains(&path.field(name)) || self.unknown.iter().any(is_beside)
+            }
+        }
     }
 }
 

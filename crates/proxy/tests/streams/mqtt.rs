@@ -80,7 +80,7 @@ fn a_client_goes_always_to_the_same_target() {
         "services": [{"name": "brokers", "upstream": "brokers"}],
         "upstreams": [{
             "name": "brokers", "scheme": "tcp", "algorithm": "consistent-hashing", "hash_on": ["mqtt-client-id"],
-            "targets": addresses.map(|it| it.to_string()),
+            "targets": addresses.map(|it| json!({"host": it.ip().to_string(), "port": it.port()})),
         }],
         "stream_routes": [{"name": "cars", "service": "brokers", "mqtt": {"protocol_level": 4}}],
     });

@@ -106,7 +106,7 @@ async fn a_document_that_etcd_does_not_take_is_refused() {
     let changes = vec![put("a", "2"), put("b", &"x".repeat(1_500_000))];
     let refused = store.commit(transaction(changes), first).await;
     assert!(
-        matches!(refused, Err(CommitError::Store(StoreError::Failed(_)))),
+        matches!(refused, Err(CommitError::Store(StoreError::TooLarge { .. }))),
         "{refused:?}"
     );
     let second = store.commit(transaction(vec![put("a", "2")]), first).await;

@@ -83,14 +83,21 @@ fn every_name_of_kong_does_what_its_row_says() {
 fn every_name_of_apisix_does_what_its_row_says() {
     for row in weir_apisix::PLUGIN_NAMES {
         let name = row.name;
+        let mut route = json!({
+            "id": "r",
+            "upstream": {"type": "roundrobin", "nodes": {"127.0.0.1:1": 1}},
+            "plugins": {name: of_apisix(name)},
+        });
+        let section = match name == weir_apisix::MQTT_PROXY {
+            true => "stream_routes",
+            false => {
+                route["uri"] = "/x".into();
+                "routes"
+            }
+        };
         let document = json!({
             "protos": [{"id": "1", "content": "syntax = \"proto3\"; message A {} service S { rpc M(A) returns (A); }"}],
-            "routes": [{
-                "id": "r",
-                "uri": "/x",
-                "upstream": {"type": "roundrobin", "nodes": {"127.0.0.1:1": 1}},
-                "plugins": {name: of_apisix(name)},
-            }],
+            section: [route],
         });
         let made = weir_apisix::translate(&document, &weir_apisix::Options::default());
         let (model, found) = made.unwrap_or_else(|found| panic!("{name}: {found:?}"));

@@ -134,7 +134,7 @@ fn routes(document: &Value) -> Vec<Route> {
     let own = is_route.then_some(document);
     let nested = document.get("routes").and_then(Value::as_array);
     let all = nested.into_iter().flatten().chain(own);
-    // A route behind those of all dialects takes only what nobody else takes.
+    // A route behind those of all dialects takes only what no other route takes.
     let all = all.filter(|it| it["disabled"] != true && it["to"]["respond"]["last"] != true);
     all.map(|route| Route {
         name: route["name"].as_str().unwrap_or_default().to_owned(),

@@ -85,8 +85,20 @@ fn many(bytes: Bytes) -> PathStep {
 }
 
 fn literal(text: &str) -> Vec<PathStep> {
-    let bytes = decoded(text);
-    bytes.iter().map(|byte| one(Bytes::One(*byte))).collect()
+    let mut steps = Vec::with_capacity(text.len());
+    for part in text
+        .split_inclusive("%2F")
+        .flat_map(|it| it.split_inclusive("%2f"))
+    {
+        let plain = part.strip_suffix("%2F").or_else(|| part.strip_suffix("%2f"));
+        let bytes = decoded(plain.unwrap_or(part));
+        steps.extend(bytes.iter().map(|byte| one(Bytes::One(*byte))));
+        // Some dialects take an escaped slash for a slash, and others for a part of its segment.
+        if plain.is_some() {
+            steps.push(one(Bytes::All));
+        }
+    }
+    steps
 }
 
 fn of_part(part: &TemplatePart) -> Vec<PathStep> {
@@ -97,6 +109,18 @@ fn of_part(part: &TemplatePart) -> Vec<PathStep> {
     }
 }
 
+/// How a place was reached: from which one, and with which byte. Both are small, as there are many.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Origin {
+    place: u32,
+    byte: Option<u8>,
+}
+
+const UNSEEN: Origin = Origin {
+    place: u32::MAX,
+    byte: None,
+};
+
 /// The shortest text that goes through both, by a search in breadth over pairs of places.
 fn common(ones: &[PathStep], others: &[PathStep]) -> Option<Vec<u8>> {
     let (width, height) = (ones.len() + 1, others.len() + 1);
@@ -105,10 +129,9 @@ fn common(ones: &[PathStep], others: &[PathStep]) -> Option<Vec<u8>> {
     }
     let place = |at: usize, other_at: usize| at * height + other_at;
     let end = place(ones.len(), others.len());
-    // The place before each one, with the byte that was taken on the way.
-    let mut from: Vec<Option<(usize, Option<u8>)>> = vec![None; width * height];
+    let mut from = vec![UNSEEN; width * height];
     let mut next = VecDeque::from([0]);
-    from[0] = Some((0, None));
+    from[0] = Origin { place: 0, byte: None };
     while let Some(here) = next.pop_front() {
         if here == end {
             return Some(taken(&from, end));
@@ -130,8 +153,9 @@ fn common(ones: &[PathStep], others: &[PathStep]) -> Option<Vec<u8>> {
             ways.push((place(at, other_at + 1), None));
         }
         for (there, byte) in ways {
-            if from[there].is_none() {
-                from[there] = Some((here, byte));
+            if from[there] == UNSEEN {
+                let place = here as u32;
+                from[there] = Origin { place, byte };
                 next.push_back(there);
             }
         }
@@ -140,12 +164,11 @@ fn common(ones: &[PathStep], others: &[PathStep]) -> Option<Vec<u8>> {
 }
 
 /// The bytes on the way to a place.
-fn taken(from: &[Option<(usize, Option<u8>)>], end: usize) -> Vec<u8> {
+fn taken(from: &[Origin], end: usize) -> Vec<u8> {
     let (mut bytes, mut here) = (Vec::new(), end);
     while here != 0 {
-        let Some((before, byte)) = from[here] else { break };
-        bytes.extend(byte);
-        here = before;
+        bytes.extend(from[here].byte);
+        here = from[here].place as usize;
     }
     bytes.reverse();
     bytes
@@ -186,6 +209,8 @@ mod tests {
             ("~/pay/\\d+$", "=/paid", None),
             ("=/k%C3%BCche", "/{room}", Some("/küche")),
             ("=/caf%65", "=/cafe", Some("/cafe")),
+            ("=/a%2Fb", "=/a/b", Some("/a/b")),
+            ("=/a%2fb", "/{x}", Some("/a1b")),
         ] {
             let pattern = |text: &str| PathPattern::parse(text).expect("a pattern");
             let (first, second) = (pattern(one), pattern(other));

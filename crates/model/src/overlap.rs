@@ -9,7 +9,7 @@ use std::borrow::Cow;
 impl RouteMatch {
     /// Whether both may hold for one call. `tls_only`: only calls over TLS count, to which server names apply.
     pub fn may_overlap(&self, other: &Self, tls_only: bool) -> bool {
-        self.path.may_overlap(&other.path)
+        self.path.begins_overlap(&other.path)
             && any_or_common(&self.hosts, &other.hosts, HostPattern::may_overlap)
             && any_or_common(&self.methods, &other.methods, |one, other| {
                 one.eq_ignore_ascii_case(other)
@@ -19,6 +19,8 @@ impl RouteMatch {
                 .iter()
                 .any(|one| other.headers.iter().any(|other| one.excludes(other)))
             && (!tls_only || server_names_may_overlap(&self.snis, &other.snis))
+            // The most work, so it comes last.
+            && self.path.fits_with(&other.path)
     }
 }
 
@@ -168,20 +170,24 @@ pub(crate) fn decoded(text: &str) -> Cow<'_, [u8]> {
 }
 
 impl PathPattern {
-    /// Whether one path may fit both.
-    fn may_overlap(&self, other: &Self) -> bool {
+    /// Whether one path may fit both, by what their paths begin with.
+    fn begins_overlap(&self, other: &Self) -> bool {
         let (begin, other_begin) = (self.begin(), other.begin());
         // Some dialects have paths as they are read, and others as they are sent: `/küche` and `/k%C3%BCche`.
         let (begin, other_begin) = (decoded(&begin), decoded(&other_begin));
-        let begins_fit = match (self.is_exact(), other.is_exact()) {
+        match (self.is_exact(), other.is_exact()) {
             _ if begin == other_begin => true,
             (true, true) => false,
             (true, false) => begin.starts_with(&other_begin),
             (false, true) => other_begin.starts_with(&begin),
             (false, false) => begin.starts_with(&other_begin) || other_begin.starts_with(&begin),
-        };
-        let has_parameters = [self, other].iter().any(|it| matches!(it, Self::Template(_)));
-        begins_fit && (!has_parameters || self.common_path(other).is_some())
+        }
+    }
+
+    /// Whether one path may fit both, if their begins do: segments and parameters say more than begins.
+    fn fits_with(&self, other: &Self) -> bool {
+        let has_segments = |it: &Self| matches!(it, Self::Segments(_) | Self::Template(_));
+        !(has_segments(self) || has_segments(other)) || self.common_path(other).is_some()
     }
 
     fn is_exact(&self) -> bool {
@@ -250,6 +256,10 @@ mod tests {
             ("~/a\\.b", "/a.b*", true),
             ("/users/{id}", "/users/7", true),
             ("/users/{id}", "/orders", false),
+            ("/users/{id}", "/users/{id}/posts", false),
+            ("/users/{id}", "=/users/a%2Fb", true),
+            ("/users", "/user", false),
+            ("/users", "/user*", true),
             ("=/küche", "=/k%C3%BCche", true),
             ("=/küche", "=/k%c3%bcche", true),
             ("/a b*", "=/a%20bc", true),
@@ -257,10 +267,13 @@ mod tests {
             ("=/a%2", "=/a%2", true),
             ("=/a%2", "=/a", false),
         ] {
-            let pattern = |text: &str| PathPattern::parse(text).expect("a pattern");
-            let (one, other) = (pattern(one), pattern(other));
-            assert_eq!(one.may_overlap(&other), expected, "{one:?} {other:?}");
-            assert_eq!(other.may_overlap(&one), expected, "{other:?} {one:?}");
+            let of = |text: &str| RouteMatch {
+                path: PathPattern::parse(text).expect("a pattern"),
+                ..RouteMatch::default()
+            };
+            let (one, other) = (of(one), of(other));
+            assert_eq!(one.may_overlap(&other, false), expected, "{one:?} {other:?}");
+            assert_eq!(other.may_overlap(&one, false), expected, "{other:?} {one:?}");
         }
     }
 

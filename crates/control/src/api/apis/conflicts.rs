@@ -82,19 +82,14 @@ struct Rank {
 impl Rank {
     /// For the hosts that both have. If those differ, the worst for the publication counts.
     fn of(other: &RouteMatch, own: &RouteMatch) -> Option<Self> {
-        let any = [HostPattern::Any];
-        let hosts = |it: &RouteMatch| match it.hosts.as_slice() {
-            [] => any.to_vec(),
-            some => some.to_vec(),
-        };
-        let own_hosts = hosts(own);
         let pairs = hosts(other)
-            .into_iter()
-            .flat_map(|host| own_hosts.iter().map(move |own| (host.clone(), own.clone())));
+            .iter()
+            .flat_map(|host| hosts(own).iter().map(move |own| (host, own)));
         let both = pairs.filter(|(host, own_host)| host.may_overlap(own_host));
+        let (other_bare, own_bare) = (bare(other), bare(own));
         let ranks = both.map(|(host, own_host)| Self {
-            path: precedence(&bare(other), &host).cmp(&precedence(&bare(own), &own_host)),
-            whole: precedence(other, &host).cmp(&precedence(own, &own_host)),
+            path: precedence(&other_bare, host).cmp(&precedence(&own_bare, own_host)),
+            whole: precedence(other, host).cmp(&precedence(own, own_host)),
         });
         ranks.max_by_key(|it| (it.path, it.whole))
     }
@@ -104,6 +99,15 @@ impl Rank {
             true => ConflictEffect::Takes,
             false => ConflictEffect::Loses,
         }
+    }
+}
+
+/// The hosts of a match. One that names none is for all of them.
+fn hosts(of: &RouteMatch) -> &[HostPattern] {
+    const EVERY: &[HostPattern] = &[HostPattern::Any];
+    match of.hosts.as_slice() {
+        [] => EVERY,
+        some => some,
     }
 }
 
@@ -249,8 +253,7 @@ fn conflict(own: &OwnMatches<'_>, with: &str, other: &Route, relation: Relation)
         .matches
         .iter()
         .flat_map(|it| own.near(it).map(move |own| (it, own)));
-    let met = pairs
-        .filter(|(other, own)| own.may_overlap(other, false) && own.path.common_path(&other.path).is_some());
+    let met = pairs.filter(|(other, own)| own.may_overlap(other, false));
     let ranked = met.filter_map(|(other, own)| Some((other, own, Rank::of(other, own)?)));
     let (found, own, rank) = ranked
         .filter(|(_, _, rank)| relation.is_conflict(*rank))

@@ -54,6 +54,7 @@ mod openapi;
 mod openid_login;
 mod operation;
 mod people;
+mod plain_handler;
 mod plugins;
 mod precondition;
 mod problem;
@@ -81,6 +82,7 @@ pub use fleet::{DRAINS, GatewayReport, Gateways, PREFIX as REPORTS, ReportRespon
 pub(crate) use history::redact as redact_difference;
 pub use json_body::as_problem;
 pub use operation::KnownQuery;
+pub use plain_handler::PlainHandler;
 pub use precondition::{names, tag_of};
 pub use problem::Problem;
 pub use sending::ListenerOf;

@@ -3,6 +3,7 @@
 
 use super::Api;
 use super::describe;
+use super::plain_handler::PlainHandler;
 use super::problem::Problem;
 use super::writing::tried;
 use crate::access::{Action, Caller, NotAllowed, Scope};
@@ -107,7 +108,12 @@ impl Operation {
         action: Action,
         handler: H,
     ) -> Self {
-        Self::new(Method::GET, (path, id), action, routing::get(handler))
+        Self::new(
+            Method::GET,
+            (path, id),
+            action,
+            routing::get(PlainHandler::new(handler)),
+        )
     }
 
     /// A call that makes or does something.
@@ -117,7 +123,12 @@ impl Operation {
         action: Action,
         handler: H,
     ) -> Self {
-        Self::new(Method::POST, (path, id), action, routing::post(handler))
+        Self::new(
+            Method::POST,
+            (path, id),
+            action,
+            routing::post(PlainHandler::new(handler)),
+        )
     }
 
     /// A call that writes a whole resource.
@@ -127,7 +138,12 @@ impl Operation {
         action: Action,
         handler: H,
     ) -> Self {
-        Self::new(Method::PUT, (path, id), action, routing::put(handler))
+        Self::new(
+            Method::PUT,
+            (path, id),
+            action,
+            routing::put(PlainHandler::new(handler)),
+        )
     }
 
     /// A call that removes something. Its good answer is 204, without a body.
@@ -137,7 +153,13 @@ impl Operation {
         action: Action,
         handler: H,
     ) -> Self {
-        Self::new(Method::DELETE, (path, id), action, routing::delete(handler)).status(StatusCode::NO_CONTENT)
+        Self::new(
+            Method::DELETE,
+            (path, id),
+            action,
+            routing::delete(PlainHandler::new(handler)),
+        )
+        .status(StatusCode::NO_CONTENT)
     }
 
     /// Its purpose: the group in the documentation, and one line.

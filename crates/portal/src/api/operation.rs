@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{self, MethodRouter};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use std::sync::Arc;
-use weir_control::api::{KnownQuery, Problem};
+use weir_control::api::{KnownQuery, PlainHandler, Problem};
 
 /// Makes a schema.
 pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
@@ -73,7 +73,7 @@ impl Operation {
         about: (&'static str, &'static str),
         handler: H,
     ) -> Self {
-        Self::new(Method::GET, path, about, routing::get(handler))
+        Self::new(Method::GET, path, about, routing::get(PlainHandler::new(handler)))
     }
 
     /// A call that makes or does something.
@@ -82,7 +82,12 @@ impl Operation {
         about: (&'static str, &'static str),
         handler: H,
     ) -> Self {
-        Self::new(Method::POST, path, about, routing::post(handler))
+        Self::new(
+            Method::POST,
+            path,
+            about,
+            routing::post(PlainHandler::new(handler)),
+        )
     }
 
     /// A call that writes a whole thing.
@@ -91,7 +96,7 @@ impl Operation {
         about: (&'static str, &'static str),
         handler: H,
     ) -> Self {
-        Self::new(Method::PUT, path, about, routing::put(handler))
+        Self::new(Method::PUT, path, about, routing::put(PlainHandler::new(handler)))
     }
 
     /// A call that removes something. Its good answer is 204, without a body.
@@ -100,7 +105,13 @@ impl Operation {
         about: (&'static str, &'static str),
         handler: H,
     ) -> Self {
-        Self::new(Method::DELETE, path, about, routing::delete(handler)).status(StatusCode::NO_CONTENT)
+        Self::new(
+            Method::DELETE,
+            path,
+            about,
+            routing::delete(PlainHandler::new(handler)),
+        )
+        .status(StatusCode::NO_CONTENT)
     }
 
     /// The same calls in a group of the documentation.

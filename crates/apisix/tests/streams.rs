@@ -42,7 +42,7 @@ fn a_document_becomes_stream_routes() {
             json!(["any", "upstreams/1 for streams", 3, 600_000, 0]),
             json!(["below", "upstreams/1 for streams", 4, 600_000, 0]),
             json!(["full", "stream_routes/full for streams", 5, null, 0]),
-            json!(["port", "upstreams/1 for streams", 2, 600_000, 2]),
+            json!(["port", "upstreams/1 for streams", 2, 600_000, 3]),
             json!(["nowhere", null, 1, 600_000, 0]),
         ]
     );
@@ -101,6 +101,61 @@ fn what_is_not_available_is_refused_by_name() {
             .any(|it| it.path.to_string() == place && it.message.contains(part));
         assert!(is_told, "{fields}: {found:?}");
     }
+}
+
+#[test]
+fn sessions_are_split_counted_and_logged() {
+    let model = model(
+        "
+stream_routes:
+- id: split
+  plugins:
+    traffic-split: {rules: [{weighted_upstreams: [
+      {upstream: {nodes: {'10.0.0.1:1': 1}}, weight: 9}, {upstream_id: 1, weight: 1}, {weight: 1}]}]}
+    prometheus: {}
+    syslog: {host: 127.0.0.1, port: 5044}
+  upstream: {scheme: tls, nodes: {'10.0.0.9:1': 1}}
+- {id: nowhere, plugins: {traffic-split: {rules: [{weighted_upstreams: [{upstream_id: 9}]}]}}, upstream_id: 1}
+upstreams: [{id: 1, scheme: udp, nodes: {'10.0.0.2:1': 1}}]
+",
+    );
+    let configs: Vec<(&str, &serde_json::Value)> = model.stream_routes[0]
+        .plugins
+        .iter()
+        .filter_map(|step| match &step.plugin {
+            Some(weir_model::PluginRef::Inline(instance)) => Some((instance.name.as_str(), &instance.config)),
+            _ => None,
+        })
+        .collect();
+    let names: Vec<&str> = configs.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, ["traffic-split", "prometheus", "logger"]);
+    let services: Vec<&str> = model.services.iter().map(|it| it.name.as_str()).collect();
+    let choices = configs[0].1["rules"][0]["choices"].as_array().expect("choices");
+    let chosen: Vec<_> = choices.iter().map(|it| it["service"].as_str()).collect();
+    assert!(
+        chosen[..2].iter().flatten().all(|it| services.contains(it)),
+        "{chosen:?} {services:?}"
+    );
+    assert_eq!(chosen[2], None, "the route's own");
+    let schemes: Vec<_> = model.upstreams.iter().map(|it| it.scheme.as_str()).collect();
+    assert_eq!(
+        schemes,
+        ["tcp", "udp", "tls"],
+        "each has the scheme that is written there"
+    );
+    let families = configs[1].1["families"].as_array().expect("families");
+    let families: Vec<_> = families.iter().map(|it| it["name"].as_str()).collect();
+    assert_eq!(
+        families,
+        [
+            Some("apisix_stream_connection_total"),
+            Some("apisix_stream_status")
+        ]
+    );
+    assert_eq!(
+        model.stream_routes[1].service, None,
+        "sessions that would go elsewhere are closed"
+    );
 }
 
 #[test]

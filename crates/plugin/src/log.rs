@@ -45,6 +45,9 @@ pub struct CallRecord<'c> {
     pub upstream_host: Option<&'c str>,
     /// The gateway's host name.
     pub hostname: &'c str,
+    /// The protocol of a session of a stream route (`tcp`, `udp`, …), of which there is no request and no response;
+    /// `None`: a call.
+    pub session: Option<&'static str>,
 }
 
 /// A try without a response.

@@ -97,9 +97,10 @@ pub trait Plugin: Send + Sync {
         Vec::new()
     }
 
-    /// Whether it works on stream routes too: its request work then gets an exchange that knows the client, the
-    /// gateway's address and the server name, and nothing of HTTP. What it answers only says whether the session goes
-    /// on.
+    /// Whether it works on stream routes too: its request work, when a session begins, then gets an exchange that knows
+    /// the client, the gateway's address and the server name, and nothing of HTTP. What it answers only says whether the
+    /// session goes on; [`Exchange::destination`](crate::Exchange::destination) says where to. Its log work gets the
+    /// same exchange when the session is over.
     fn works_on_streams(&self) -> bool {
         false
     }

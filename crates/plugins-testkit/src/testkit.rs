@@ -48,6 +48,7 @@ pub fn record() -> CallRecord<'static> {
         upstream: "10.0.0.9:80".parse().ok(),
         upstream_host: Some("shop.example"),
         hostname: "gw-1",
+        session: None,
     }
 }
 

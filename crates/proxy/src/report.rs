@@ -11,7 +11,7 @@ use weir_telemetry::calls::{CallRecord as NumberedCall, CallTexts, method_number
 use weir_telemetry::metrics::{Observation, ProtocolError, SeriesId};
 
 /// Microseconds since the Unix epoch.
-fn unix_us() -> u64 {
+pub(crate) fn unix_us() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |since| u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
 }
@@ -170,6 +170,7 @@ impl RequestContext<'_> {
                     .as_str()
             }),
             hostname: log_sinks.hostname(),
+            session: None,
         };
         let mut entries = Vec::new();
         for (place, index) in chain.log_steps.iter().enumerate() {

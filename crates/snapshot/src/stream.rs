@@ -22,8 +22,8 @@ pub struct StreamRoute {
     pub proxy_protocol: Option<ProxyProtocol>,
     /// What its sessions begin with.
     pub mqtt: Option<MqttConnect>,
-    /// Its plugins, which are asked once when a session begins.
-    pub chain: Chain,
+    /// Its plugins, which are asked once when a session begins, and log it when it is over. Shared with open sessions.
+    pub chain: Arc<Chain>,
     pub(crate) conditions: Conditions,
 }
 

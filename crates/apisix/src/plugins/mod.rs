@@ -55,6 +55,7 @@ pub mod mqtt_proxy;
 mod multi_auth;
 pub mod names;
 mod oas_validator;
+mod on_streams;
 mod opa;
 mod openid_connect;
 mod opentelemetry;
@@ -95,6 +96,7 @@ pub use catalogue::{is_known, mapping, spellings};
 pub use check::Checker;
 pub use meta::{Meta, shape as meta_shape};
 pub use names::NAMES;
+pub use on_streams::{stream_mapping, stream_service};
 pub use regexes::check_regex;
 pub use unserved::unserved;
 

@@ -195,7 +195,8 @@ impl PluginAdapter for Prometheus {
     }
 }
 
-fn text_label(name: &str, value: &str) -> Label {
+/// A label with a text.
+pub fn text_label(name: &str, value: &str) -> Label {
     Label {
         name: name.to_owned(),
         value: LabelValue::Text(value.to_owned()),

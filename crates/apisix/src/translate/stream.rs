@@ -2,18 +2,17 @@
 
 use super::instances::{ConfiguredPlugin, PluginOwner, chain_step};
 use super::{Translation, matching, upstream};
-use crate::document::{Item, StreamRoute};
-use crate::plugins::{Checker, Meta, PluginLocation, mapping, mqtt_proxy};
+use crate::document::{self, Item, StreamRoute};
+use crate::plugins::{
+    Checker, Meta, PluginAdapter, PluginLocation, PluginUpstreamRef, mqtt_proxy, stream_mapping,
+    stream_service,
+};
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::Arc;
 use weir_model::{ChainStep, Diagnostic, DocPath, Endpoint, MqttConnect, StreamProtocol};
 
-/// The plugins that work on stream routes here.
-const SERVED: [&str; 2] = ["ip-restriction", "limit-conn"];
-/// Those without which sessions are served as their owner means it: what they do is seen elsewhere.
-const SKIPPABLE: [&str; 2] = ["prometheus", "syslog"];
 /// The default of the milliseconds in which nothing may move, as in the original's server.
 const IDLE_MS: u64 = 600_000;
 
@@ -52,7 +51,7 @@ impl Translation<'_> {
                 .push(Diagnostic::error(item.path.field("protocol"), message));
             return None;
         }
-        let plugins = self.stream_plugins(item);
+        let plugins = self.stream_plugins(item, upstreams);
         let mqtt = self.mqtt(item);
         let is_lacking = plugins.is_none() || mqtt.is_err();
         let ends = |address: &Option<String>, port: Option<u16>| -> Vec<Endpoint> {
@@ -128,20 +127,58 @@ impl Translation<'_> {
             (None, Some(inline)) => (owner, inline, place.field("upstream")),
             (None, None) => return None,
         };
-        let name = format!("{name} for streams");
-        if upstreams.insert(name.clone()) {
-            let made = upstream::translate_for_streams(&name, used, &|| place.clone(), self.diagnostics);
-            let Some(mut made) = made else {
-                upstreams.remove(&name);
-                return None;
-            };
-            if self.options.settings.has_no_health_checks {
-                Arc::make_mut(&mut made.upstream).checks = None;
-            }
-            self.model.upstreams.push(made.upstream);
-            self.model.services.push(made.service);
+        let name = stream_service(&name);
+        self.stream_upstream(&name, used, &place, upstreams)
+            .then(|| (name, used.timeout.is_some()))
+    }
+
+    /// Adds an upstream for sessions to the model, unless it is there. False: it has no targets.
+    fn stream_upstream(
+        &mut self,
+        name: &str,
+        used: &document::Upstream,
+        place: &DocPath,
+        upstreams: &mut HashSet<String>,
+    ) -> bool {
+        if upstreams.contains(name) {
+            return true;
         }
-        Some((name, used.timeout.is_some()))
+        let made = upstream::translate_for_streams(name, used, &|| place.clone(), self.diagnostics);
+        let Some(mut made) = made else {
+            return false;
+        };
+        upstreams.insert(name.to_owned());
+        if self.options.settings.has_no_health_checks {
+            Arc::make_mut(&mut made.upstream).checks = None;
+        }
+        self.model.upstreams.push(made.upstream);
+        self.model.services.push(made.service);
+        true
+    }
+
+    /// Adds the upstreams that a plugin brings or names. False: one has no targets, or does not exist, which has been
+    /// told.
+    fn stream_plugin_upstreams(
+        &mut self,
+        mapping: &dyn PluginAdapter,
+        config: &Value,
+        place: &DocPath,
+        upstreams: &mut HashSet<String>,
+    ) -> bool {
+        mapping.upstreams(config).into_iter().all(|(name, upstream)| {
+            let is_there = match upstream {
+                PluginUpstreamRef::Own(own) => self.stream_upstream(&name, &own, place, upstreams),
+                PluginUpstreamRef::Known(id) => {
+                    let known = self.upstreams.get(id.as_str()).copied();
+                    known.is_some_and(|it| self.stream_upstream(&name, &it.value, &it.path, upstreams))
+                }
+            };
+            if !is_there {
+                let message = format!("there is no upstream '{name}' with nodes, to which sessions are sent");
+                self.diagnostics.push(Diagnostic::dropped(place.clone(), message));
+            }
+            is_there
+        })
     }
 
     /// What sessions of a route begin with. An error: the plugin is given and cannot be read, which has been told.
@@ -158,7 +195,11 @@ impl Translation<'_> {
 
     /// The chain of a route: its own plugins and, unless it has the same, its service's. `None`: the route needs
     /// something without which it cannot be served.
-    fn stream_plugins(&mut self, item: &Item<StreamRoute>) -> Option<Vec<ChainStep>> {
+    fn stream_plugins(
+        &mut self,
+        item: &Item<StreamRoute>,
+        upstreams: &mut HashSet<String>,
+    ) -> Option<Vec<ChainStep>> {
         let service = item.value.service_id.as_ref();
         let service = service.and_then(|id| self.services.get(id.0.as_str()).copied());
         let own = item.value.plugins.iter();
@@ -169,17 +210,17 @@ impl Translation<'_> {
             // A service's plugins that are for calls do nothing on sessions.
             let theirs = service.value.plugins.iter();
             let theirs = theirs.filter(|(name, _)| {
-                SERVED.contains(&name.as_str()) && !item.value.plugins.contains_key(*name)
+                stream_mapping(name).is_some() && !item.value.plugins.contains_key(*name)
             });
             found.extend(theirs.map(|(name, config)| (name.as_str(), config, &service.path)));
         }
         let mut steps = Vec::new();
         for (name, config, path) in found {
-            if Meta::of(config).disable || SKIPPABLE.contains(&name) || name == mqtt_proxy::NAME {
+            if Meta::of(config).disable || name == mqtt_proxy::NAME {
                 continue;
             }
             let place = path.field("plugins").field(name);
-            let Some(mapping) = mapping(name).filter(|_| SERVED.contains(&name)) else {
+            let Some(mapping) = stream_mapping(name) else {
                 let message =
                     format!("plugin \"{name}\" is not available on stream routes in this version of Weir");
                 self.diagnostics.push(Diagnostic::error(place, message));
@@ -190,6 +231,9 @@ impl Translation<'_> {
                 Checker::new(self.options.settings).check(name, &mut config, PluginLocation::Request)
             {
                 self.diagnostics.push(Diagnostic::dropped(place, message));
+                return None;
+            }
+            if !self.stream_plugin_upstreams(mapping, &config, &place, upstreams) {
                 return None;
             }
             let owner = PluginOwner {

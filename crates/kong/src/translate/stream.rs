@@ -9,7 +9,16 @@ use std::cmp::Reverse;
 use weir_model::{Diagnostic, Endpoint, StreamProtocol, StreamRoute};
 
 /// The plugins that work on these routes.
-pub const PLUGINS: &[&str] = &["ip-restriction"];
+pub const PLUGINS: &[&str] = &[
+    "file-log",
+    "http-log",
+    "ip-restriction",
+    "kafka-log",
+    "loggly",
+    "syslog",
+    "tcp-log",
+    "udp-log",
+];
 
 /// Why a route is left out whose service is for the other kind of routes.
 pub const UNFIT_SERVICE: &str = "left out: the protocols of the route and of its service do not go together";

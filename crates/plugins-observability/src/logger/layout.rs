@@ -39,6 +39,8 @@ impl Layout {
     /// Appends the entry's fields, without the braces around them.
     pub fn write(self, out: &mut Vec<u8>, account: &LogRecord<'_>) {
         match self {
+            Self::Full | Self::Event if account.record.session.is_some() => account.session(out),
+            Self::Plain if account.record.session.is_some() => account.plain_session(out),
             Self::Full => account.full(out),
             Self::Plain => account.plain(out),
             Self::Event => account.event(out),
@@ -74,16 +76,7 @@ impl LogRecord<'_> {
         number_field(out, "proxy", upstream_us / 1000);
         number_field(out, "receive", 0);
         out.push(b'}');
-        json::name(out, "tries");
-        out.push(b'[');
-        if let Some(upstream) = record.upstream {
-            out.push(b'{');
-            json::name(out, "ip");
-            json::address(out, upstream.ip());
-            number_field(out, "port", upstream.port().into());
-            out.push(b'}');
-        }
-        out.push(b']');
+        self.tries(out);
         self.names(out);
         json::name(out, "client_ip");
         json::address(out, exchange.request.client);
@@ -93,6 +86,78 @@ impl LogRecord<'_> {
             false => "upstream",
         };
         text_field(out, "source", source.as_bytes());
+    }
+
+    fn tries(&self, out: &mut Vec<u8>) {
+        json::name(out, "tries");
+        out.push(b'[');
+        if let Some(upstream) = self.record.upstream {
+            out.push(b'{');
+            json::name(out, "ip");
+            json::address(out, upstream.ip());
+            number_field(out, "port", upstream.port().into());
+            out.push(b'}');
+        }
+        out.push(b']');
+    }
+
+    /// A session of a stream route: no request, no response, and no time of an upstream.
+    fn session(&self, out: &mut Vec<u8>) {
+        let (request, record) = (&self.exchange.request, self.record);
+        json::name(out, "session");
+        self.session_facts(out);
+        json::name(out, "latencies");
+        out.push(b'{');
+        number_field(out, "session", record.total_us / 1000);
+        json::key(out, self.own_name);
+        json::number(out, 0);
+        out.push(b'}');
+        self.tries(out);
+        self.names(out);
+        json::name(out, "client_ip");
+        json::address(out, request.client);
+        number_field(out, "started_at", record.started_ms);
+    }
+
+    fn session_facts(&self, out: &mut Vec<u8>) {
+        let (request, record) = (&self.exchange.request, self.record);
+        out.push(b'{');
+        text_field(out, "protocol", record.session.unwrap_or_default().as_bytes());
+        number_field(out, "status", record.status.into());
+        number_field(out, "received", record.bytes_in);
+        number_field(out, "sent", record.bytes_out);
+        number_field(out, "server_port", request.local.port().into());
+        if let Some(name) = &request.sni {
+            text_field(out, "server_name", name.as_bytes());
+        }
+        out.push(b'}');
+    }
+
+    fn plain_session(&self, out: &mut Vec<u8>) {
+        let (exchange, record) = (self.exchange, self.record);
+        json::name(out, "session");
+        self.session_facts(out);
+        self.server(out);
+        if let Some(upstream) = record.upstream {
+            text_field(out, "upstream", upstream.to_string().as_bytes());
+        }
+        let service = Variable::ServiceId.read(exchange).unwrap_or_default();
+        text_field(out, "service_id", &service);
+        let route = exchange.route.as_ref().map_or("", |facts| &facts.name);
+        text_field(out, "route_id", route.as_bytes());
+        json::name(out, "client_ip");
+        json::address(out, exchange.request.client);
+        number_field(out, "start_time", record.started_ms);
+        json::name(out, "latency");
+        json::millis(out, record.total_us);
+    }
+
+    fn server(&self, out: &mut Vec<u8>) {
+        json::name(out, "server");
+        out.push(b'{');
+        text_field(out, "hostname", self.record.hostname.as_bytes());
+        text_field(out, "version", env!("CARGO_PKG_VERSION").as_bytes());
+        out.push(b'}');
     }
 
     /// Route, service, consumer and credential, each as an object.
@@ -133,11 +198,7 @@ impl LogRecord<'_> {
         self.request(out);
         json::name(out, "response");
         self.response(out);
-        json::name(out, "server");
-        out.push(b'{');
-        text_field(out, "hostname", record.hostname.as_bytes());
-        text_field(out, "version", env!("CARGO_PKG_VERSION").as_bytes());
-        out.push(b'}');
+        self.server(out);
         if let Some(upstream) = record.upstream {
             text_field(out, "upstream", upstream.to_string().as_bytes());
         }

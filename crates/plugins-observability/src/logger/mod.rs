@@ -244,6 +244,10 @@ impl Plugin for Logger {
         "logger"
     }
 
+    fn works_on_streams(&self) -> bool {
+        true
+    }
+
     fn config_schema(&self) -> schemars::Schema {
         schemars::schema_for!(Config)
     }

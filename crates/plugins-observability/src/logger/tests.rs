@@ -341,3 +341,51 @@ fn configurations_are_checked() {
         assert_eq!(refused_at(&Logger::default(), &config), places, "{config}");
     }
 }
+
+#[test]
+fn layouts_describe_sessions_without_requests() {
+    let described = |layout: &str| -> Value {
+        let config = json!({
+            "layout": layout, "own_name": "gw", "target": {"file": {"path": "/x"}},
+            "extra_fields": {"via": "$remote_addr"},
+        });
+        let filter = build(&Logger::default(), &config).expect("valid");
+        let mut exchange = exchange();
+        exchange.request.client = "192.0.2.7".parse().expect("an address");
+        exchange.request.local = "127.0.0.1:5432".parse().expect("an address");
+        exchange.request.sni = Some("db.example".into());
+        exchange.route = call().route;
+        let session = CallRecord {
+            session: Some("tls"),
+            status: 200,
+            upstream_us: None,
+            upstream_status: None,
+            ..record()
+        };
+        let mut out = Vec::new();
+        filter.on_log(&mut exchange, &session, &mut out);
+        serde_json::from_slice(&out.pop().expect("an entry").bytes).expect("JSON")
+    };
+    let session = json!({
+        "protocol": "tls", "status": 200, "received": 77, "sent": 300, "server_port": 5432, "server_name": "db.example",
+    });
+    let full = json!({
+        "session": session, "latencies": {"session": 12, "gw": 0}, "tries": [{"ip": "10.0.0.9", "port": 80}],
+        "route": {"name": "r1"}, "service": {"name": "s1"}, "client_ip": "192.0.2.7", "started_at": record().started_ms,
+        "via": "192.0.2.7",
+    });
+    assert_eq!(described("full"), full);
+    assert_eq!(described("event"), full, "there is no request to describe");
+    let plain = described("plain");
+    for (name, expected) in [
+        ("session", session),
+        ("upstream", json!("10.0.0.9:80")),
+        ("route_id", json!("r1")),
+        ("client_ip", json!("192.0.2.7")),
+        ("latency", json!(12.345)),
+        ("request", Value::Null),
+        ("response", Value::Null),
+    ] {
+        assert_eq!(plain[name], expected, "{name}");
+    }
+}

@@ -182,6 +182,10 @@ impl Plugin for Prometheus {
         "prometheus"
     }
 
+    fn works_on_streams(&self) -> bool {
+        true
+    }
+
     fn config_schema(&self) -> schemars::Schema {
         schemars::schema_for!(Config)
     }

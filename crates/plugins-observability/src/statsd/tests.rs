@@ -9,6 +9,7 @@ fn record() -> CallRecord<'static> {
     CallRecord {
         upstream_us: Some(10_045),
         hostname: "gw.example",
+        session: None,
         ..weir_plugins_testkit::record()
     }
 }

@@ -63,6 +63,10 @@ impl Plugin for TrafficSplit {
         "traffic-split"
     }
 
+    fn works_on_streams(&self) -> bool {
+        true
+    }
+
     fn config_schema(&self) -> schemars::Schema {
         schemars::schema_for!(Config)
     }

@@ -1,29 +1,32 @@
 //! Asking a route's plugins whether a session may go on.
 
+use super::report::SessionRecord;
 use crate::client::Addresses;
 use crate::worker::Worker;
 use std::sync::Arc;
 use weir_plugin::{Exchange, Outcome, RedisCommand, Suspend};
-use weir_snapshot::StreamRoute;
+use weir_snapshot::{Chain, Forward, Snapshot, StreamRoute};
 
-/// The values that plugins keep of a session for as long as it lives, such as its place among those that may be open.
-pub struct SessionState(
-    #[expect(dead_code, reason = "held, and let go of when the session is over")] Box<Exchange>,
-);
+/// The plugins of a session, with the values that they keep for as long as it lives, such as its place among those that
+/// may be open.
+pub struct SessionPlugins {
+    pub exchange: Box<Exchange>,
+    pub chain: Arc<Chain>,
+}
 
 /// That a plugin has refused the session.
 pub struct SessionRefused;
 
-/// Asks the plugins of a route in order; `Ok(None)`: the route has none.
+/// Asks the plugins of a route in order. The report keeps them, as those that log are needed when the session is over.
 pub async fn ask(
     worker: &Worker,
     route: &StreamRoute,
     addresses: Addresses,
-    server_name: Option<&str>,
     is_tls: bool,
-) -> Result<Option<SessionState>, SessionRefused> {
-    if !route.chain.has_request_work {
-        return Ok(None);
+    report: &mut SessionRecord,
+) -> Result<(), SessionRefused> {
+    if !route.chain.has_request_work && route.chain.log_steps.is_empty() {
+        return Ok(());
     }
     let mut exchange = worker.take_exchange();
     let request = &mut exchange.request;
@@ -31,18 +34,21 @@ pub async fn ask(
     request.client = addresses.peer.ip();
     request.local = addresses.local;
     request.is_tls = is_tls;
-    request.sni = server_name.map(Arc::from);
+    request.sni.clone_from(&report.server_name);
     exchange.route = Some(Arc::clone(&route.facts));
+    let chain = Arc::clone(&route.chain);
+    let plugins = report.plugins.insert(SessionPlugins { exchange, chain });
+    let exchange = &mut *plugins.exchange;
     for step in route.chain.steps.iter().filter(|step| !step.response_only) {
         let Some(instance) = step.instance(None) else {
             continue;
         };
-        let applies = instance.when.as_ref().is_none_or(|when| when.holds(&exchange));
+        let applies = instance.when.as_ref().is_none_or(|when| when.holds(exchange));
         if !applies || !instance.phases.request {
             continue;
         }
         loop {
-            match instance.filter.on_request(&mut exchange) {
+            match instance.filter.on_request(exchange) {
                 Outcome::Continue => break,
                 Outcome::Delay(time) => {
                     tokio::time::sleep(time).await;
@@ -74,7 +80,20 @@ pub async fn ask(
             }
         }
     }
-    Ok(Some(SessionState(exchange)))
+    Ok(())
+}
+
+/// Where a session goes: where a plugin has sent it, or else to its route's own service; `None`: nowhere.
+pub fn forward_of<'s>(
+    snapshot: &'s Snapshot,
+    route: &'s StreamRoute,
+    report: &SessionRecord,
+) -> Option<&'s Forward> {
+    let chosen = report.plugins.as_ref().and_then(|it| it.exchange.destination);
+    match chosen {
+        Some(destination) => snapshot.destinations.get(destination.0 as usize),
+        None => route.forward.as_ref(),
+    }
 }
 
 async fn wait_for(wait: Suspend) {

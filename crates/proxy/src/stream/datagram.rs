@@ -6,6 +6,7 @@
 //! the idle time-out, or when as many answers came as the route says that there are.
 
 use super::admission::ask;
+use super::admission::{ask, forward_of};
 use super::any_address::AnyAddress;
 use super::connect::{HealthHandle, TargetRequest};
 use super::report::SessionRecord;
@@ -224,9 +225,9 @@ impl Listener {
         let (position, _) = found.ok_or(StreamResult::NoRoute)?;
         let route = &streams.routes[position];
         report.facts = Some(Arc::clone(&route.facts));
-        let asked = ask(worker, route, addresses, None, false).await;
-        let _kept = asked.map_err(|_| StreamResult::Refused)?;
-        let forward = route.forward.as_ref().ok_or(StreamResult::NoRoute)?;
+        let asked = ask(worker, route, addresses, false, report).await;
+        asked.map_err(|_| StreamResult::Refused)?;
+        let forward = forward_of(&serving.published.snapshot, route, report).ok_or(StreamResult::NoRoute)?;
         let asker = TargetRequest {
             worker,
             serving: &serving,

@@ -1,12 +1,14 @@
-//! Reports of a session: to metrics while it lives, and to the access log when it is over.
+//! Reports of a session: to metrics while it lives; to the access log, and to the plugins that log, when it is over.
 
+use super::admission::SessionPlugins;
 use crate::client::Addresses;
+use crate::report::unix_us;
 use crate::worker::Worker;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
-use weir_plugin::RouteInfo;
+use std::time::{Duration, Instant};
+use weir_plugin::{CallRecord, RouteInfo};
 use weir_telemetry::access_log::AccessEntry;
 use weir_telemetry::metrics::{KindCounters, StreamKind, StreamResult};
 
@@ -18,6 +20,8 @@ pub struct SessionRecord {
     pub server_name: Option<Arc<str>>,
     /// The route that has taken it.
     pub facts: Option<Arc<RouteInfo>>,
+    /// That route's plugins; `None`: it has none, or no route has taken it.
+    pub plugins: Option<SessionPlugins>,
     /// The target that was tried last.
     pub upstream: Option<SocketAddr>,
     /// Tries beyond the first.
@@ -37,6 +41,7 @@ impl SessionRecord {
             client: addresses.peer,
             server_name: None,
             facts: None,
+            plugins: None,
             upstream: None,
             retries: 0,
             bytes_in: 0,
@@ -68,12 +73,17 @@ impl SessionRecord {
     }
 
     /// Reports how the session has ended.
-    pub fn end(self, result: StreamResult) {
+    pub fn end(mut self, result: StreamResult) {
         self.counters().ended(result);
+        let total = self.started.elapsed();
+        self.access_log(result, total);
+        self.log_by_plugins(result, total);
+    }
+
+    fn access_log(&self, result: StreamResult, total: Duration) {
         let Some(log) = &self.worker.access_log else {
             return;
         };
-        let total = self.started.elapsed();
         let total_ms = u64::try_from(total.as_millis()).unwrap_or(u64::MAX);
         log.borrow_mut().log(&AccessEntry {
             time_ms: weir_plugin::system_clock().saturating_sub(total_ms),
@@ -94,6 +104,62 @@ impl SessionRecord {
             error: (result != StreamResult::Done).then_some(result.label()),
             ..AccessEntry::default()
         });
+    }
+
+    /// Runs the log phase of the route's chain, and hands its entries over.
+    fn log_by_plugins(&mut self, result: StreamResult, total: Duration) {
+        let Some(SessionPlugins { exchange, chain }) = &mut self.plugins else {
+            return;
+        };
+        if chain.log_steps.is_empty() {
+            return;
+        }
+        exchange.upstream = self.upstream;
+        exchange.response.status = status(result);
+        let total_us = u64::try_from(total.as_micros()).unwrap_or(u64::MAX);
+        let started_us = unix_us().saturating_sub(total_us);
+        let log_sinks = &self.worker.shared.log_sinks;
+        let record = CallRecord {
+            started_ms: started_us / 1_000,
+            started_us,
+            status: status(result),
+            bytes_in: self.bytes_in,
+            bytes_out: self.bytes_out,
+            total_us,
+            upstream_us: None,
+            upstream_status: None,
+            forwarded_us: None,
+            failed_tries: &[],
+            failures: &[],
+            upstream: self.upstream,
+            upstream_host: None,
+            hostname: log_sinks.hostname(),
+            session: Some(self.kind.label()),
+        };
+        let mut entries = Vec::new();
+        for index in &chain.log_steps {
+            let Some(instance) = chain.steps[usize::from(*index)].instance(None) else {
+                continue;
+            };
+            let applies = instance.when.as_ref().is_none_or(|when| when.holds(exchange));
+            if applies && instance.phases.log && instance.filter.wants_log(exchange) {
+                instance.filter.on_log(exchange, &record, &mut entries);
+            }
+        }
+        for entry in entries {
+            log_sinks.offer(entry);
+        }
+    }
+}
+
+/// What an end stands for, as one of the statuses that NGINX gives to sessions.
+fn status(result: StreamResult) -> u16 {
+    match result {
+        StreamResult::Done | StreamResult::Idle | StreamResult::Broken => 200,
+        StreamResult::Handshake | StreamResult::NoRoute => 400,
+        StreamResult::Refused => 403,
+        StreamResult::NoTarget | StreamResult::Connect | StreamResult::Timeout => 502,
+        StreamResult::Overload => 503,
     }
 }
 

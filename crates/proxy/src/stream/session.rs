@@ -1,6 +1,6 @@
 //! A session over TCP, from the client's connection to its end.
 
-use super::admission::ask;
+use super::admission::{ask, forward_of};
 use super::connect::TargetRequest;
 use super::relay::{self, RelaySide};
 use super::report::SessionRecord;
@@ -66,9 +66,9 @@ impl Session<'_> {
         let serving = self.worker.serving();
         let (route, protocol) = self.find(&serving, report, is_tls)?;
         let name = report.server_name.clone();
-        let asked = ask(self.worker, route, self.addresses, name.as_deref(), is_tls).await;
-        let _kept = asked.map_err(|_| StreamResult::Refused)?;
-        let forward = route.forward.as_ref().ok_or(StreamResult::NoRoute)?;
+        let asked = ask(self.worker, route, self.addresses, is_tls, report).await;
+        asked.map_err(|_| StreamResult::Refused)?;
+        let forward = forward_of(&serving.published.snapshot, route, report).ok_or(StreamResult::NoRoute)?;
         let (mut client, mut first) = self.client_side(arrived, protocol, &serving).await?;
         let mut mqtt_client_id = None;
         if let Some(expected) = &route.mqtt {

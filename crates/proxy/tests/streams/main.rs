@@ -10,6 +10,7 @@ mod ends;
 mod lifecycle;
 mod mqtt;
 mod plain;
+mod plugins;
 mod proxied;
 mod secure;
 

@@ -79,7 +79,7 @@ impl<'m> Compiler<'_, 'm> {
             udp_responses: route.udp_responses,
             proxy_protocol: route.proxy_protocol,
             mqtt: route.mqtt.clone(),
-            chain,
+            chain: Arc::new(chain),
             conditions: conditions(route),
         }
     }

@@ -17,7 +17,13 @@ pub const STREAM_PLUGINS: [&str; 6] = [
 ];
 
 /// Of them those whose configuration is the same as that of the plugin of calls.
-const CHECKED_ON_STREAMS: [&str; 2] = ["ip-restriction", "limit-conn"];
+const CHECKED_ON_STREAMS: [&str; 5] = [
+    "ip-restriction",
+    "limit-conn",
+    "prometheus",
+    "syslog",
+    "traffic-split",
+];
 
 /// The plugins by which consumers are recognised.
 pub const AUTHENTICATING: [&str; 9] = [

@@ -11,9 +11,8 @@ impl RouteMatch {
     pub fn may_overlap(&self, other: &Self, tls_only: bool) -> bool {
         self.path.begins_overlap(&other.path)
             && any_or_common(&self.hosts, &other.hosts, HostPattern::may_overlap)
-            && any_or_common(&self.methods, &other.methods, |one, other| {
-                one.eq_ignore_ascii_case(other)
-            })
+            // Gateways compare methods by case, as HTTP says.
+            && any_or_common(&self.methods, &other.methods, PartialEq::eq)
             && !self
                 .headers
                 .iter()
@@ -316,6 +315,10 @@ mod tests {
             methods: texts("POST"),
             ..RouteMatch::default()
         };
+        let lower = RouteMatch {
+            methods: texts("get"),
+            ..RouteMatch::default()
+        };
         let blue = RouteMatch {
             headers: vec![header("blue")],
             ..RouteMatch::default()
@@ -335,6 +338,7 @@ mod tests {
         for (one, other, tls_only, expected) in [
             (&plain, &get, false, true),
             (&get, &post, false, false),
+            (&get, &lower, false, false),
             (&get, &blue, false, true),
             (&blue, &red, false, false),
             (&blue, &blue, false, true),

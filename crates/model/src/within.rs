@@ -8,9 +8,8 @@ impl RouteMatch {
     pub fn is_within(&self, other: &Self) -> bool {
         self.path.is_within(&other.path)
             && all_within(&self.hosts, &other.hosts, HostPattern::is_within)
-            && all_within(&self.methods, &other.methods, |one, other| {
-                one.eq_ignore_ascii_case(other)
-            })
+            // Gateways compare methods by case, as HTTP says.
+            && all_within(&self.methods, &other.methods, PartialEq::eq)
             && all_within(&self.remote_addrs, &other.remote_addrs, |one, other| {
                 other.contains(one)
             })
@@ -103,9 +102,14 @@ mod tests {
             ),
             (json!({"hosts": ["*.a.test"]}), json!({"hosts": ["a.*"]}), false),
             (
-                json!({"methods": ["get"]}),
+                json!({"methods": ["GET"]}),
                 json!({"methods": ["GET", "PUT"]}),
                 true,
+            ),
+            (
+                json!({"methods": ["get"]}),
+                json!({"methods": ["GET", "PUT"]}),
+                false,
             ),
             (json!({"methods": []}), json!({"methods": ["GET"]}), false),
             (

@@ -246,11 +246,8 @@ fn calls_of(one: &RouteMatch, other: &RouteMatch) -> Vec<ExplainedCall> {
 }
 
 fn common_method(one: &[String], other: &[String]) -> String {
-    let shared = one
-        .iter()
-        .find(|it| other.is_empty() || other.iter().any(|other| other.eq_ignore_ascii_case(it)));
-    let method = shared.or(other.first()).map_or("GET", String::as_str);
-    method.to_ascii_uppercase()
+    let shared = one.iter().find(|it| other.is_empty() || other.contains(it));
+    shared.or(other.first()).map_or("GET", String::as_str).to_owned()
 }
 
 /// A host that fits both lists, if there is one to be seen.

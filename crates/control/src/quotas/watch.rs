@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use weir_analytics::StoreError as AnalyticsError;
+use weir_analytics::retention::MINUTE;
 use weir_apis::entities::{Limit, Period, Plan, Product, Subscription, SubscriptionState};
 use weir_apis::quota::{self, QuotaLevel, QuotaScope};
 use weir_store::{BadKey, Document, Key, Store};
@@ -150,6 +151,18 @@ fn quotas(documents: &[Document]) -> Vec<Quota> {
     found
 }
 
+/// Quotas by the times in which their calls count: analytics are asked for those of one time at once. Minutes are the
+/// finest that analytics keep, so that all that a closed plan has moved is asked for together.
+fn by_time(quotas: Vec<Quota>, now: u64) -> BTreeMap<(u64, u64), Vec<Quota>> {
+    let mut times: BTreeMap<(u64, u64), Vec<Quota>> = BTreeMap::new();
+    for quota in quotas {
+        let (begin, end) = quota::counted_in(&quota.subscription, quota.limit.per, now);
+        let time = (begin - begin % MINUTE, end);
+        times.entry(time).or_default().push(quota);
+    }
+    times
+}
+
 impl QuotaWatcher {
     /// Over a store, with what knows how limits stand.
     pub fn new(store: Arc<dyn Store>, outbox: Outbox, meter: Meter) -> Self {
@@ -249,18 +262,15 @@ impl QuotaWatcher {
     /// How quotas stand. Those of which nothing is known are left out.
     async fn used(&self, quotas: Vec<Quota>, now: u64) -> Result<Vec<(Quota, QuotaUsage)>, AnalyticsError> {
         let mut known = Vec::new();
-        let mut unknown: BTreeMap<(u64, u64), Vec<Quota>> = BTreeMap::new();
+        let mut unknown = Vec::new();
         for quota in quotas {
             let per = quota.limit.per;
             match self.meter.counted(&quota.place, (&quota.subscription, per), now) {
                 Some(used) => known.push((quota, used)),
-                None => {
-                    let time = quota::counted_in(&quota.subscription, per, now);
-                    unknown.entry(time).or_default().push(quota);
-                }
+                None => unknown.push(quota),
             }
         }
-        for ((begin, end), quotas) in unknown {
+        for ((begin, end), quotas) in by_time(unknown, now) {
             let of = quotas.iter().map(|it| &it.subscription);
             let Some(reported) = self.meter.reported(of, (begin, now)).await? else {
                 return Ok(known);

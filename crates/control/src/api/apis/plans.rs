@@ -512,13 +512,14 @@ fn close(library: &mut Library, key: &str, plan: &mut Plan, to: Option<&str>) ->
             .collect(),
         None => BTreeSet::new(),
     };
+    let moved = now();
     for mut subscription in open(library, plan)? {
         let place = (subscription.application.clone(), subscription.target());
         match &to {
             // What an application has leads to one subscription of a plan: the one that is there goes on.
             Some(to) if !(to.is_of_application() && taken.contains(&place)) => {
                 subscription.plan.clone_from(&to.name);
-                subscription.moved = Some(now());
+                subscription.moved = Some(moved);
             }
             _ => {
                 subscription.state = SubscriptionState::Closed;

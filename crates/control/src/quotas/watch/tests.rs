@@ -304,3 +304,33 @@ async fn two_control_planes_send_one_notice() {
     // It takes over later, and knows what was sent.
     assert_eq!(other.round(at(DAY + 3_600)).await.expect("a round"), 0);
 }
+
+/// A plan that closes moves all its subscriptions within seconds.
+#[test]
+fn subscriptions_that_were_moved_in_one_minute_are_asked_for_at_once() {
+    let quota = |moved: Option<u64>| Quota {
+        subscription: Subscription {
+            moved,
+            ..Subscription::default()
+        },
+        place: QuotaScope {
+            environment: "test".to_owned(),
+            limit: String::new(),
+        },
+        limit: Limit {
+            count: 10,
+            per: Period::Day,
+        },
+    };
+    let moved = [
+        None,
+        Some(DAY - 5),
+        Some(DAY + 120),
+        Some(DAY + 121),
+        Some(DAY + 179),
+        Some(DAY + 180),
+    ];
+    let times = by_time(moved.map(quota).into(), DAY + 600);
+    let found: Vec<(u64, usize)> = times.iter().map(|((begin, _), it)| (*begin, it.len())).collect();
+    assert_eq!(found, [(DAY, 2), (DAY + 120, 3), (DAY + 180, 1)]);
+}

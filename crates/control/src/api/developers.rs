@@ -555,7 +555,7 @@ async fn delete(
     }
     portal_context
         .people()
-        .remove_from_all(&portal, &developer, now)
+        .remove_from_all(&portal, &developer, |it| demand_version(&headers, it), now)
         .await?;
     let notices = portal_context.notices();
     let text = format!(

@@ -1,6 +1,6 @@
 //! Teams: developers who own applications together.
 
-use super::store::{Developer, People, failed, hash, key, seconds};
+use super::store::{Developer, DeveloperState, People, failed, hash, key, seconds};
 use crate::api::Problem;
 use axum::http::StatusCode;
 use schemars::JsonSchema;
@@ -132,14 +132,16 @@ impl People {
         Ok(all.into_iter().map(|it| it.value).collect())
     }
 
-    /// Removes a developer, who leaves all teams before.
+    /// Removes a developer, who leaves all teams before. `check` is asked about the developer as it is when the removal
+    /// begins, in the step that suspends the account: what others change meanwhile does not go unseen.
     ///
     /// # Errors
-    /// A team with further members would have no owner.
+    /// A team with further members would have no owner, or `check` refuses.
     pub async fn remove_from_all(
         &self,
         portal: &str,
         developer: &Developer,
+        check: impl Fn(&Developer) -> Result<(), Problem>,
         now: SystemTime,
     ) -> Result<(), Problem> {
         let memberships = self.memberships(portal, &developer.id, now).await?;
@@ -154,6 +156,12 @@ impl People {
             );
             return Err(Problem::new(StatusCode::CONFLICT, detail));
         }
+        let suspend = |it: &mut Developer| {
+            check(it)?;
+            it.state = DeveloperState::Suspended;
+            Ok(Vec::new())
+        };
+        self.change(portal, &developer.id, now, suspend).await?;
         for membership in memberships {
             let leave = |team: &mut Team| team.members.remove(&developer.id).is_some();
             self.change_team(portal, &membership.team.id, now, leave).await?;
@@ -189,5 +197,49 @@ impl People {
             is_changed.then_some((team, None))
         });
         changed.await.map_err(failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::password::Passwords;
+    use crate::operational::OperationalStore;
+    use std::time::{Duration, UNIX_EPOCH};
+
+    const ANN: &str = "0123456789abcdef";
+
+    /// Somebody approves Ann between the moment in which she is read and the one in which she goes.
+    #[tokio::test]
+    async fn a_developer_who_was_changed_meanwhile_stays_with_all_teams() {
+        let now = UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+        let people = People::new(OperationalStore::in_memory(), Passwords::default());
+        let ann = serde_json::json!({"id": ANN, "mail": "a@b.test", "name": "Ann", "state": "confirmed", "created": 1});
+        let read: Developer = serde_json::from_value(ann).expect("a developer");
+        people.put("main", &read, now).await.expect("written");
+        let team = Team {
+            id: "t".to_owned(),
+            name: "Team".to_owned(),
+            members: [(ANN.to_owned(), TeamRole::Owner)].into(),
+            created: 1,
+        };
+        people.add_team("main", &team, now).await.expect("written");
+        let approve = |it: &mut Developer| {
+            it.state = DeveloperState::Active;
+            Ok(Vec::new())
+        };
+        let approved = people.change("main", ANN, now, approve).await.expect("written");
+        for (expected, is_gone) in [(&read, false), (&approved, true)] {
+            let check = |it: &Developer| match it == expected {
+                true => Ok(()),
+                false => Err(Problem::bad("changed")),
+            };
+            let removed = people.remove_from_all("main", &read, check, now).await;
+            assert_eq!(removed.is_ok(), is_gone);
+            let left = people.developer("main", ANN, now).await.expect("read");
+            let teams = people.memberships("main", ANN, now).await.expect("read");
+            let known = (!is_gone).then_some(&approved);
+            assert_eq!((left.as_ref(), teams.len()), (known, usize::from(!is_gone)));
+        }
     }
 }

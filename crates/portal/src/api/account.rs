@@ -135,7 +135,10 @@ async fn delete(State(portals): Shared, Extension(visit): Extension<Visit>) -> R
             "you have applications: give them to a team, or remove them first",
         ));
     }
-    portals.people.remove_from_all(portal, &developer, now).await?;
+    let removing = portals
+        .people
+        .remove_from_all(portal, &developer, |_| Ok(()), now);
+    removing.await?;
     portals
         .queue_webhooks(&visit, "developer.removed", &developer, now)
         .await?;

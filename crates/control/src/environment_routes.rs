@@ -6,11 +6,12 @@
 use crate::at_length::at_length;
 use crate::follow::StateHandle;
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use weir_dialect::{
-    Dialect, DialectName, DialectSet, ENVIRONMENTS, OtherRoutes, Replica, ReplicaState, RouteOwner,
+    Dialect, DialectName, DialectSet, ENVIRONMENTS, IncrementalModel, OtherRoutes, Replica, ReplicaState,
+    RouteOwner,
 };
-use weir_model::{RouteMatch, StreamRoute};
+use weir_model::{Model, RouteMatch, StreamRoute};
 use weir_store::{Document, Key, Revision, Store, StoreError};
 
 /// The routes and server names of all dialects: those that this process serves, and those of all other environments.
@@ -112,12 +113,40 @@ impl std::fmt::Debug for OtherEnvironments {
     }
 }
 
-/// The documents of an environment, by the rests of their keys. Their texts are those that the store gave.
+/// Texts by the rests of their keys, as the store gave them.
+type Texts = BTreeMap<String, Arc<[u8]>>;
+
+/// The documents of an environment.
 #[derive(Clone, Default)]
 struct EnvironmentDocuments {
-    documents: Arc<BTreeMap<String, Arc<[u8]>>>,
+    documents: Arc<Texts>,
     /// Made when they are asked for. A change brings a new one.
     routes: Arc<OnceLock<EnvironmentRoutes>>,
+    /// Stays over changes, so that only what has changed is read.
+    reader: Arc<Mutex<Option<DocumentReader>>>,
+}
+
+/// Documents as they were read last.
+struct DocumentReader {
+    model: Box<dyn IncrementalModel>,
+    known: Arc<Texts>,
+}
+
+impl DocumentReader {
+    /// The model of these documents. Reads those that are not the ones that it knows.
+    fn read(&mut self, documents: &Arc<Texts>) -> Model {
+        for (key, value) in &**documents {
+            let is_known = self.known.get(key).is_some_and(|it| Arc::ptr_eq(it, value));
+            if !is_known {
+                self.model.apply(key, Some(value));
+            }
+        }
+        for key in self.known.keys().filter(|it| !documents.contains_key(*it)) {
+            self.model.apply(key, None);
+        }
+        self.known = Arc::clone(documents);
+        self.model.model().0
+    }
 }
 
 /// Which calls the routes of an environment take, without what becomes of those calls.
@@ -130,11 +159,12 @@ struct EnvironmentRoutes {
 impl EnvironmentDocuments {
     fn routes(&self, dialect: &dyn Dialect) -> &EnvironmentRoutes {
         self.routes.get_or_init(|| {
-            let mut documents = dialect.incremental_model();
-            for (key, value) in &*self.documents {
-                documents.apply(key, Some(value));
-            }
-            let (model, _) = documents.model();
+            let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+            let reader = reader.get_or_insert_with(|| DocumentReader {
+                model: dialect.incremental_model(),
+                known: Arc::default(),
+            });
+            let model = reader.read(&self.documents);
             EnvironmentRoutes {
                 matches: model.routes.iter().map(|it| it.matches.clone()).collect(),
                 streams: model.stream_routes.clone(),
@@ -225,6 +255,51 @@ mod tests {
         assert_eq!(second[0].routes(&*dialect).matches.len(), 2);
         put("env/prod/native/routes/r", None);
         assert!(put("env/prod/native/routes/s", None).is_empty());
+    }
+
+    /// What a reader was told: a document with its text, or without one.
+    #[derive(Default)]
+    struct Told(Arc<Mutex<Vec<String>>>);
+
+    impl IncrementalModel for Told {
+        fn apply(&mut self, key: &str, value: Option<&[u8]>) {
+            let text = value.map(String::from_utf8_lossy);
+            let told = format!("{key}={}", text.as_deref().unwrap_or("-"));
+            self.0.lock().expect("whole").push(told);
+        }
+
+        fn model(&mut self) -> (Model, Vec<weir_dialect::SkippedDocument>) {
+            (Model::default(), Vec::new())
+        }
+    }
+
+    #[test]
+    fn only_changed_documents_are_read_again() {
+        let told = Arc::default();
+        let mut reader = DocumentReader {
+            model: Box::new(Told(Arc::clone(&told))),
+            known: Arc::default(),
+        };
+        let mut documents = Texts::new();
+        for (key, text, expected) in [
+            ("a", Some("1"), vec!["a=1"]),
+            ("b", Some("1"), vec!["b=1"]),
+            ("a", Some("2"), vec!["a=2"]),
+            ("b", None, vec!["b=-"]),
+        ] {
+            match text {
+                Some(text) => documents.insert(key.to_owned(), text.as_bytes().into()),
+                None => documents.remove(key),
+            };
+            let now = Arc::new(documents.clone());
+            reader.read(&now);
+            reader.read(&now);
+            assert_eq!(
+                std::mem::take(&mut *told.lock().expect("whole")),
+                expected,
+                "{key}"
+            );
+        }
     }
 
     #[test]

@@ -9,6 +9,44 @@ use weir_apis::entities::{
 use weir_apis::renames;
 use weir_apis::render::{self, Document, Offer};
 
+/// All products, subscriptions and credentials. Rendering several publications reads them once.
+pub struct AllAccess {
+    products: Vec<Product>,
+    subscriptions: Vec<Subscription>,
+    credentials: Vec<Credential>,
+}
+
+impl AllAccess {
+    pub fn read(library: &Library) -> Result<Self, Problem> {
+        Ok(Self {
+            products: library.list(&library::product_key(""))?,
+            subscriptions: library.list(&format!("{PREFIX}subscriptions/"))?,
+            credentials: library.list(&format!("{PREFIX}credentials/"))?,
+        })
+    }
+
+    /// A product.
+    pub fn product(&self, name: &str) -> Option<&Product> {
+        self.products.iter().find(|it| it.name == name)
+    }
+
+    /// The subscriptions for which something holds, with their credentials.
+    fn of_subscriptions(&self, holds: impl Fn(&Subscription) -> bool) -> Access {
+        let own = self.subscriptions.iter().filter(|it| holds(it));
+        let subscriptions: Vec<Subscription> = own.cloned().collect();
+        let ids: HashSet<&str> = subscriptions.iter().map(|it| it.id.as_str()).collect();
+        let own = self
+            .credentials
+            .iter()
+            .filter(|it| ids.contains(it.subscription.as_str()));
+        Access {
+            plans: Vec::new(),
+            credentials: own.cloned().collect(),
+            subscriptions,
+        }
+    }
+}
+
 /// Plans, subscriptions and credentials.
 #[derive(Default)]
 pub struct Access {
@@ -32,18 +70,15 @@ impl Access {
     }
 
     /// Of a publication, with those of products as if they were its own.
-    pub fn of_publication(library: &Library, publication: &str) -> Result<Self, Problem> {
+    pub fn of_publication(library: &Library, all: &AllAccess, publication: &str) -> Result<Self, Problem> {
         let mut parts = publication.split('/');
         let (api, version) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-        let mut access = Self::of_subscriptions(library, |it| it.publication == publication)?;
+        let mut access = all.of_subscriptions(|it| it.publication == publication);
         access.plans = library.plans(api, version)?;
         access.add_of_applications(library)?;
-        let products: Vec<Product> = library.list(&library::product_key(""))?;
-        for product in products
-            .iter()
-            .filter(|it| it.publications.contains_key(publication))
-        {
-            let own = Self::of_product(library, product)?;
+        let products = all.products.iter();
+        for product in products.filter(|it| it.publications.contains_key(publication)) {
+            let own = Self::of_product(library, all, product)?;
             let (plans, subscriptions) = render::as_of_publication(&own.offer(product), publication);
             access.plans.extend(plans);
             access.subscriptions.extend(subscriptions);
@@ -54,8 +89,8 @@ impl Access {
     }
 
     /// Of a product.
-    fn of_product(library: &Library, product: &Product) -> Result<Self, Problem> {
-        let mut access = Self::of_subscriptions(library, |it| it.product == product.name)?;
+    fn of_product(library: &Library, all: &AllAccess, product: &Product) -> Result<Self, Problem> {
+        let mut access = all.of_subscriptions(|it| it.product == product.name);
         access.plans = library.list(&library::product_plan_key(&product.name, ""))?;
         access.add_of_applications(library)?;
         Ok(access)
@@ -76,19 +111,6 @@ impl Access {
             }
         }
         Ok(())
-    }
-
-    fn of_subscriptions(library: &Library, holds: impl Fn(&Subscription) -> bool) -> Result<Self, Problem> {
-        let mut subscriptions: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
-        subscriptions.retain(holds);
-        let ids: HashSet<&str> = subscriptions.iter().map(|it| it.id.as_str()).collect();
-        let mut credentials: Vec<Credential> = library.list(&format!("{PREFIX}credentials/"))?;
-        credentials.retain(|it| ids.contains(it.subscription.as_str()));
-        Ok(Self {
-            plans: Vec::new(),
-            subscriptions,
-            credentials,
-        })
     }
 
     fn offer<'o>(&'o self, product: &'o Product) -> Offer<'o> {
@@ -130,10 +152,11 @@ fn name_as_published(library: &Library, publication: &str, plans: &mut [Plan]) -
 /// The documents of a product, which are the same in each of its environments.
 pub fn documents_of_product(
     library: &Library,
+    all: &AllAccess,
     product: &Product,
     now: u64,
 ) -> Result<Vec<Document>, Problem> {
-    let access = Access::of_product(library, product)?;
+    let access = Access::of_product(library, all, product)?;
     Ok(render::product(&access.offer(product), now))
 }
 
@@ -147,6 +170,19 @@ pub fn affected(library: &Library, target: &str) -> Result<BTreeSet<String>, Pro
         targets.extend(product.publications.into_keys());
     }
     Ok(targets)
+}
+
+/// The publications to render when something of these subscriptions changes. Each product of theirs is read once.
+pub fn affected_by<'s>(
+    library: &Library,
+    subscriptions: impl Iterator<Item = &'s Subscription>,
+) -> Result<BTreeSet<String>, Problem> {
+    let targets: BTreeSet<String> = subscriptions.map(Subscription::target).collect();
+    let mut all = BTreeSet::new();
+    for target in targets {
+        all.extend(affected(library, &target)?);
+    }
+    Ok(all)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A write: what it changes among entities, what gateways get of it, whether that can be served, and the commit. All of
 //! it at one revision of the store; if something else was committed meanwhile, all of it again.
 
-use super::access::{Access, documents_of_product};
+use super::access::{Access, AllAccess, documents_of_product};
 use super::library::{Changes, Library, PREFIX};
 use super::trial::Trial;
 use super::{specs, unrendered};
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use weir_apis::call_tests::TestReport;
-use weir_apis::entities::{PRODUCTS, Product, Publication};
+use weir_apis::entities::{PRODUCTS, Publication};
 use weir_apis::render::{self, Content, Input};
 use weir_dialect::{DialectSet, ENVIRONMENTS};
 use weir_snapshot::{CompileCache, PersistentState};
@@ -319,6 +319,7 @@ fn change((key, value): (&Key, &Option<Arc<[u8]>>)) -> Change {
 /// The changes of gateways' documents when these publications and products are rendered.
 pub fn rendered(library: &Library, targets: &BTreeSet<String>, now: u64) -> Result<Changes, Problem> {
     let mut changes = Changes::new();
+    let all = AllAccess::read(library)?;
     for id in targets {
         let mut wanted: BTreeMap<Key, Arc<[u8]>> = BTreeMap::new();
         let mut put = |environment: &str, document: &render::Document| -> Result<(), Problem> {
@@ -329,8 +330,8 @@ pub fn rendered(library: &Library, targets: &BTreeSet<String>, now: u64) -> Resu
         };
         let (prefix, owner) = match id.strip_prefix(PRODUCTS) {
             Some(name) => {
-                if let Some(product) = library.find::<Product>(&super::library::product_key(name))? {
-                    let documents = documents_of_product(library, &product, now)?;
+                if let Some(product) = all.product(name) {
+                    let documents = documents_of_product(library, &all, product, now)?;
                     for environment in product.environments() {
                         documents.iter().try_for_each(|it| put(&environment, it))?;
                     }
@@ -342,7 +343,7 @@ pub fn rendered(library: &Library, targets: &BTreeSet<String>, now: u64) -> Resu
                 if let Some(publication) =
                     library.find::<Publication>(&super::library::publication_key(id))?
                 {
-                    let documents = documents(library, &publication, now)?;
+                    let documents = documents(library, &all, &publication, now)?;
                     documents.iter().try_for_each(|it| put(environment, it))?;
                 }
                 (render::prefix(environment), format!("publications/{id}"))
@@ -375,6 +376,7 @@ pub(super) fn memmem(text: &[u8], part: &[u8]) -> bool {
 /// The documents of a publication.
 pub fn documents(
     library: &Library,
+    all: &AllAccess,
     publication: &Publication,
     now: u64,
 ) -> Result<Vec<render::Document>, Problem> {
@@ -390,7 +392,7 @@ pub fn documents(
             Some((revision, description))
         }
     };
-    let access = Access::of_publication(library, &publication.id())?;
+    let access = Access::of_publication(library, all, &publication.id())?;
     let input = Input {
         environment: &environment,
         publication,

@@ -3,6 +3,7 @@
 //! **What it is not**: the kinds of conflicts are found in [`super::conflicts`], [`super::foreign_conflicts`] and
 //! [`super::adopting`].
 
+use super::access::AllAccess;
 use super::commit::{documents, now};
 use super::conflicts::{self, Conflict};
 use super::library::Library;
@@ -42,7 +43,7 @@ impl ConflictSearch {
     pub fn find(&self, api: &Api, library: &Library) -> Result<ConflictsFound, Problem> {
         let publication = &self.publication;
         let version = library.version(&publication.api, &publication.version)?;
-        let documents = documents(library, publication, now())?;
+        let documents = documents(library, &AllAccess::read(library)?, publication, now())?;
         let services = documents.iter().filter(|it| it.kind == "services");
         let services: Vec<Value> = services.map(|it| it.value.clone()).collect();
         let mut conflicts = conflicts::find(library, publication, &services);

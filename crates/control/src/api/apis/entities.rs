@@ -1,6 +1,6 @@
 //! Environments, APIs and applications as documents: read, written, removed.
 
-use super::access::affected;
+use super::access::affected_by;
 use super::commit::WriteEffects;
 use super::environment_check;
 use super::library;
@@ -286,11 +286,8 @@ fn applications_of(library: &Library, entity: &Application) -> Result<BTreeSet<S
         return Err(Problem::step("check", wrong));
     }
     let subscriptions: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
-    let mut targets = BTreeSet::new();
-    for subscription in subscriptions.iter().filter(|it| it.application == entity.name) {
-        targets.extend(affected(library, &subscription.target())?);
-    }
-    Ok(targets)
+    let own = subscriptions.iter().filter(|it| it.application == entity.name);
+    affected_by(library, own)
 }
 
 documents!(

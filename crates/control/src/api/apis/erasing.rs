@@ -7,7 +7,7 @@
 //!
 //! **What it is not**: former revisions of the configuration and the audit log stay as they are, with who wrote them.
 
-use super::access::affected;
+use super::access::affected_by;
 use super::commit::WriteEffects;
 use super::erasing_messages::DeveloperMessages;
 use super::erasing_names::{RenameTable, note_names};
@@ -81,10 +81,7 @@ impl DeveloperData {
 
     /// Removes it. Returns the publications that change.
     fn remove(&self, library: &mut Library) -> Result<BTreeSet<String>, Problem> {
-        let mut publications = BTreeSet::new();
-        for it in &self.subscriptions {
-            publications.extend(affected(library, &it.target())?);
-        }
+        let publications = affected_by(library, self.subscriptions.iter())?;
         for application in &self.applications {
             for key in library.keys(&webhooks_of(application)) {
                 library.remove(key.as_str());

@@ -1,7 +1,7 @@
 //! Explanations of calls with API management: a draft's changes of gateways' documents, and the plans of a
 //! publication for a caller.
 
-use super::access::Access;
+use super::access::{Access, AllAccess};
 use super::commit::{now, rendered};
 use super::entities::parse;
 use super::library::{self, Library, PREFIX};
@@ -57,7 +57,7 @@ pub fn diagnose_plans(
     caller: &CallerInfo,
 ) -> Result<Vec<PlanDiagnosis>, Problem> {
     let library = Library::new(documents);
-    let access = Access::of_publication(&library, publication)?;
+    let access = Access::of_publication(&library, &AllAccess::read(&library)?, publication)?;
     // A key of another publication is known, too: it has no subscription here.
     let all: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
     let is_other = |it: &Subscription| !access.subscriptions.iter().any(|own| own.id == it.id);

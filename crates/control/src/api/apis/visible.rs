@@ -8,10 +8,11 @@ use crate::access::{Action, Caller, Scope};
 use crate::api::Problem;
 use crate::api::operation::refusal;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use weir_apis::entities::{Application, Product, Subscription};
 
 /// The scopes that an entity lies in. A caller needs a right in one scope of each group.
+#[derive(Clone)]
 pub struct EntityScopes(Vec<Vec<Scope>>);
 
 impl EntityScopes {
@@ -110,6 +111,8 @@ pub struct Sight<'s> {
     caller: &'s Caller,
     /// The applications with a subscription that the caller sees; read once they are asked for.
     applications: Option<BTreeSet<String>>,
+    /// Where the publications of products are, which many subscriptions may be to; read once they are asked for.
+    products: BTreeMap<String, EntityScopes>,
 }
 
 impl<'s> Sight<'s> {
@@ -118,6 +121,7 @@ impl<'s> Sight<'s> {
             library,
             caller,
             applications: None,
+            products: BTreeMap::new(),
         }
     }
 
@@ -159,7 +163,7 @@ impl<'s> Sight<'s> {
                 text("environment")
             )),
             "products" => EntityScopes::of_product(&entity(item)?),
-            "subscriptions" => EntityScopes::of_subscription(self.library, &entity(item)?)?,
+            "subscriptions" => self.of_subscription(&entity(item)?)?,
             "applications" if self.applications(action)?.contains(text("name")) => return Ok(Ok(())),
             // Who may change one may read it.
             "applications" => return Ok(permit_application(self.library, self.caller, &entity(item)?)),
@@ -170,13 +174,25 @@ impl<'s> Sight<'s> {
         Ok(places.permit(self.caller, action))
     }
 
+    /// What a subscription is to.
+    fn of_subscription(&mut self, subscription: &Subscription) -> Result<EntityScopes, Problem> {
+        if let Some(known) = self.products.get(&subscription.product) {
+            return Ok(known.clone());
+        }
+        let places = EntityScopes::of_subscription(self.library, subscription)?;
+        if !subscription.product.is_empty() {
+            self.products.insert(subscription.product.clone(), places.clone());
+        }
+        Ok(places)
+    }
+
     /// The applications that have asked for something that the caller sees.
     fn applications(&mut self, action: Action) -> Result<&BTreeSet<String>, Problem> {
         if self.applications.is_none() {
             let all: Vec<Subscription> = self.library.list(&format!("{PREFIX}subscriptions/"))?;
             let mut seen = BTreeSet::new();
             for it in all {
-                let places = EntityScopes::of_subscription(self.library, &it)?;
+                let places = self.of_subscription(&it)?;
                 if places.permit(self.caller, action).is_ok() {
                     seen.insert(it.application);
                 }

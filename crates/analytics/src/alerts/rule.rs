@@ -1,8 +1,10 @@
 //! A rule: what is watched, when it fires, and who is notified.
 
 use crate::query::{
-    Length, Metric, OneOrMany, Query, QueryError, QueryResponse, TimePoint, check_values, dimension, time,
+    Length, Metric, OneOrMany, Query, QueryError, QueryPlan, QueryResponse, TimePoint, WORKSPACE,
+    check_values, dimension, time,
 };
+use crate::retention::Retention;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -169,7 +171,7 @@ impl Rule {
         for name in &self.group_by {
             dimension("group_by", name)?;
         }
-        for (name, values) in &self.filter {
+        for (name, values) in self.filter.iter().filter(|(name, _)| *name != WORKSPACE) {
             check_values(dimension("filter", name)?, values.values())?;
         }
         let ways = usize::from(self.over.is_some())
@@ -216,7 +218,7 @@ impl Rule {
         }
         // Whether all of it is kept, the query's plan finds out.
         for query in self.queries(1_000_000) {
-            crate::query::QueryPlan::of(&query, &crate::retention::Retention::default(), 1_000_000)?;
+            QueryPlan::check(&query, &Retention::default(), 1_000_000)?;
         }
         Ok(())
     }

@@ -463,6 +463,22 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_may_be_about_workspaces() {
+        for (filter, expected) in [
+            (json!({ "workspace": ["a", "b"] }), None),
+            (json!({ "workspace": "a", "service": "a/x" }), None),
+            (json!({ "workspaces": "a" }), Some("filter")),
+        ] {
+            let found = Rule {
+                filter: serde_json::from_value(filter.clone()).expect("a filter"),
+                ..rule(json!({}))
+            };
+            let error = found.check().err().map(|it| it.field);
+            assert_eq!(error.as_deref(), expected, "{filter}");
+        }
+    }
+
+    #[test]
     fn wrong_rules_are_refused_with_the_field() {
         for (fields, field) in [
             (json!({ "metric": "hits" }), "metric"),

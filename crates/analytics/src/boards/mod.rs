@@ -126,7 +126,7 @@ impl Board {
                 field: format!("panels.{place}.query.{}", error.field),
                 message: error.message,
             };
-            QueryPlan::of(&self.query_of(panel), &Retention::default(), now).map_err(field)?;
+            QueryPlan::check(&self.query_of(panel), &Retention::default(), now).map_err(field)?;
         }
         Ok(())
     }
@@ -222,6 +222,7 @@ mod tests {
         let panel = |fields: Value| json!([{ "title": "P", "kind": "table", "query": fields }]);
         for (fields, expected) in [
             (json!({}), None),
+            (json!({ "filter": { "workspace": ["a", "b"] } }), None),
             (json!({ "title": " " }), Some("title: it is empty")),
             (json!({ "title": "a".repeat(201) }), Some("title: it is longer")),
             (json!({ "description": "a".repeat(2_001) }), Some("description: ")),

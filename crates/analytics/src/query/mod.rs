@@ -27,6 +27,10 @@ pub const MAX_LIMIT: usize = 1_000;
 /// Groups that are shown separately, at most; the rest is `_other`.
 pub const MAX_GROUPS: usize = 100_000;
 
+/// A name in filters that is no dimension: it stands for the services of workspaces. They are put in its place before a
+/// store is asked.
+pub const WORKSPACE: &str = "workspace";
+
 /// Why a query has no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {message}")]

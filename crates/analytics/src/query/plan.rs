@@ -1,8 +1,8 @@
 //! Which cube answers a query, in which steps; or why none does.
 
 use super::{
-    Length, MAX_GROUPS, MAX_LIMIT, MAX_POINTS, Metric, Query, QueryError, USUAL_POINTS, check_values,
-    dimension, time,
+    Length, MAX_GROUPS, MAX_LIMIT, MAX_POINTS, Metric, Query, QueryError, USUAL_POINTS, WORKSPACE,
+    check_values, dimension, time,
 };
 use crate::cell::{Field, Parts};
 use crate::cube::{Cube, Dimension, Position};
@@ -140,6 +140,19 @@ impl QueryPlan {
             compare,
             notes,
         })
+    }
+
+    /// Whether a query can be answered once services are in the place of workspaces.
+    ///
+    /// # Errors
+    /// As [`Self::of`].
+    pub fn check(query: &Query, retention: &Retention, now: u64) -> Result<(), QueryError> {
+        let mut query = query.clone();
+        if let Some(workspaces) = query.filter.remove(WORKSPACE) {
+            let service = Dimension::Service.as_str().to_owned();
+            query.filter.entry(service).or_insert(workspaces);
+        }
+        Self::of(&query, retention, now).map(drop)
     }
 
     /// The same plan for the time that is compared with.

@@ -78,7 +78,7 @@ impl ScheduledReport {
                 field: format!("panels.{place}.query.{}", error.field),
                 message: error.message,
             };
-            QueryPlan::of(&query(&panel.query, period), &Retention::default(), now).map_err(field)?;
+            QueryPlan::check(&query(&panel.query, period), &Retention::default(), now).map_err(field)?;
         }
         Ok(())
     }

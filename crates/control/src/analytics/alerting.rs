@@ -77,7 +77,7 @@ impl AnalyticsStorage {
             let answers: Result<Vec<_>, _> = rule
                 .queries(now)
                 .iter()
-                .map(|query| self.store.query(query, now))
+                .map(|query| self.answer(query, now))
                 .collect();
             match answers {
                 Ok(answers) => {

@@ -11,10 +11,12 @@ pub mod delivery;
 pub mod marks;
 pub mod reporting;
 pub mod sampler;
+pub mod workspaces;
 
 pub use backlog::Backlog;
 pub use call_delivery::CallDelivery;
 pub use delivery::Delivery;
+pub use workspaces::ServiceLookup;
 
 use crate::outbox::Outbox;
 use clickhouse::ClickhouseServer;
@@ -107,6 +109,8 @@ pub struct AnalyticsStorage {
     console_url: Option<String>,
     /// Sends alerts and reports.
     outbox: OnceLock<Outbox>,
+    /// The services that workspaces have.
+    services: OnceLock<ServiceLookup>,
 }
 
 impl Analytics {
@@ -143,7 +147,13 @@ impl Analytics {
             kept_states: Mutex::default(),
             states: Mutex::new(states),
             outbox: OnceLock::new(),
+            services: OnceLock::new(),
         })))
+    }
+
+    /// From now on the services of workspaces are found by this. Until then no query about a workspace is answered.
+    pub fn find_services_by(&self, services: ServiceLookup) {
+        let _is_first = self.0.services.set(services);
     }
 
     /// From now on alerts are sent by this. Until then they are only logged.

@@ -93,7 +93,7 @@ impl AnalyticsStorage {
         let mut sections = Vec::new();
         for panel in report.panels(board.as_ref()) {
             let query = report.query_of(board.as_ref(), panel, period);
-            let answer = match self.store.query(&query, now) {
+            let answer = match self.answer(&query, now) {
                 Ok(answer) => Ok(answer),
                 Err(StoreError::Query(error)) => Err(error.to_string()),
                 Err(error) => return Err(error),

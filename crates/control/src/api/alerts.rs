@@ -62,11 +62,6 @@ impl RuleState {
         Self { rule, alerts, etag }
     }
 
-    /// Whether the caller may see the numbers that the rule is about.
-    fn is_seen(&self, caller: &Caller) -> bool {
-        statistics::permit(caller, &self.rule.filter).is_ok()
-    }
-
     /// As a caller may see it: URLs of channels are secrets of those who may change rules, and so are addresses of mail.
     fn shown_to(mut self, caller: &Caller) -> Self {
         if !caller.can(Action::AlertsWrite, &Scope::Everything) {
@@ -80,6 +75,11 @@ impl RuleState {
         }
         self
     }
+}
+
+/// Whether the caller may see the numbers that a rule is about.
+pub fn is_seen(rule: &Rule, caller: &Caller) -> bool {
+    statistics::permit(caller, Action::AnalyticsRead, &rule.filter).is_ok()
 }
 
 /// The alerts of canaries that were taken back, as rules that fire.
@@ -106,7 +106,7 @@ pub async fn list(
     let listed = listed.await.map_err(failed)?.into_iter();
     let mut items: Vec<RuleState> = listed.collect();
     items.extend(of_canaries(&api).await?);
-    let seen = items.into_iter().filter(|it| it.is_seen(&caller));
+    let seen = items.into_iter().filter(|it| is_seen(&it.rule, &caller));
     Ok(Json(List {
         items: seen.map(|it| it.shown_to(&caller)).collect(),
     }))
@@ -128,7 +128,7 @@ pub async fn show(
             found.await.map_err(failed)?
         }
     };
-    let found = found.filter(|it| it.is_seen(&caller));
+    let found = found.filter(|it| is_seen(&it.rule, &caller));
     let found = found.ok_or_else(|| KIND.missing(&id))?;
     let tag = found.etag.clone();
     let answer = Json(found.shown_to(&caller)).into_response();

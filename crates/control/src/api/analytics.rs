@@ -89,15 +89,15 @@ pub async fn query(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Problem> {
-    let query = super::statistics::within_rights(&api, &caller, read(&body)?).await?;
+    let query: weir_analytics::query::Query = read(&body)?;
     let wants_csv = headers
         .get(header::ACCEPT)
         .and_then(|accept| accept.to_str().ok())
         .is_some_and(|accept| accept.contains("text/csv"));
-    if wants_csv && !caller.can(Action::AnalyticsExport, &Scope::Everything) {
-        let detail = format!("{} may not export analytics", caller.name());
-        return Err(Problem::forbidden(detail));
+    if wants_csv {
+        super::statistics::permit(&caller, Action::AnalyticsExport, &query.filter)?;
     }
+    let query = super::statistics::within_rights(&api, &caller, query).await?;
     let environments = query.filter.get("environment");
     let environments = environments.map_or(Vec::new(), |it| it.values().to_vec());
     let wants_marks = query.wants_marks() && !wants_csv;
@@ -207,7 +207,7 @@ impl CallsQuery {
 }
 
 /// The parts whose calls a caller may see; `None`: all calls.
-fn parts_of(caller: &Caller) -> Option<Vec<CallOwner>> {
+pub(super) fn parts_of(caller: &Caller) -> Option<Vec<CallOwner>> {
     let scopes = caller.scopes(Action::AnalyticsRead);
     let part = |scope: &Scope| match scope {
         Scope::Workspace(name) => Some(CallOwner::Workspace(name.clone())),

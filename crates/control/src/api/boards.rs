@@ -7,7 +7,7 @@ use super::precondition::{Precondition, tag_of_content, with_tag};
 use super::problem::Problem;
 use super::shapes::List;
 use super::{is_dry_run, statistics};
-use crate::access::Caller;
+use crate::access::{Action, Caller};
 use crate::analytics::{Analytics, AnalyticsStorage, now};
 use axum::body::Bytes;
 use axum::extract::{Path, State};
@@ -115,7 +115,7 @@ pub fn is_seen(board: &Board, caller: &Caller) -> bool {
     board.panels.iter().all(|panel| {
         let mut filter = panel.query.filter.clone();
         filter.extend(board.filter.clone());
-        statistics::permit(caller, &filter).is_ok()
+        statistics::permit(caller, Action::AnalyticsRead, &filter).is_ok()
     })
 }
 

@@ -239,6 +239,11 @@ impl Api {
             events: Events::new(epoch()),
             marks: Marks::default(),
         });
+        if let Some(analytics) = &api.options.analytics {
+            let known = Arc::downgrade(&api);
+            let services = move || known.upgrade().map(|it| statistics::services(&it));
+            analytics.find_services_by(Arc::new(services));
+        }
         tokio::spawn(events::watch(Arc::downgrade(&api), waiting));
         Ok(api)
     }

@@ -37,7 +37,7 @@ pub(super) fn of_analytics() -> Vec<Operation> {
         )
         .about("Analytics", "Answers a query about calls")
         .description(
-            "With `Accept: text/csv` the answer is CSV; this asks for the right to export. `workspace` in the filter stands \
+            "With `Accept: text/csv` the answer is CSV; this asks for the right to export, everywhere or in the parts that the filter names. `workspace` in the filter stands \
              for the services of a workspace, and `api` for those of an API where calls are not counted by APIs. A caller with the right in parts only names some of these in the filter: \
              workspaces, APIs (`api`) or environments (`environment`).",
         )

@@ -46,7 +46,7 @@ impl ConflictSearch {
         let documents = documents(library, &AllAccess::read(library)?, publication, now())?;
         let services = documents.iter().filter(|it| it.kind == "services");
         let services: Vec<Value> = services.map(|it| it.value.clone()).collect();
-        let mut conflicts = conflicts::find(library, publication, &services);
+        let mut conflicts = conflicts::find(library, &api.options.files.get().1, publication, &services);
         let foreign = foreign_conflicts::find(api, library, publication, &documents)?;
         conflicts.extend(foreign.found);
         conflicts.extend(adopting::conflicts(library, &version, &conflicts));

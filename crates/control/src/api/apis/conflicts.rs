@@ -5,13 +5,14 @@
 
 use super::foreign_conflicts::call_of;
 use super::library::Library;
+use crate::api::view::FileText;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use weir_apis::entities::Publication;
 use weir_apis::render;
-use weir_model::{HostPattern, PathPattern, RouteMatch};
+use weir_model::{DialectName, HostPattern, PathPattern, RouteMatch, document};
 
 /// A call that two would take.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -211,7 +212,12 @@ fn begin(path: &PathPattern) -> String {
 }
 
 /// Conflicts between the documents of a publication and all others that gateways of its environment serve.
-pub fn find(library: &Library, publication: &Publication, own: &[Value]) -> Vec<Conflict> {
+pub fn find(
+    library: &Library,
+    files: &[FileText],
+    publication: &Publication,
+    own: &[Value],
+) -> Vec<Conflict> {
     let own: Vec<Route> = own.iter().flat_map(routes).collect();
     let own = OwnMatches::of(&own);
     let of_environment = render::prefix(&publication.environment);
@@ -244,7 +250,24 @@ pub fn find(library: &Library, publication: &Publication, own: &[Value]) -> Vec<
             .filter_map(|it| conflict(&own, with, &it, relation));
         conflicts.extend(met);
     }
+    for file in files.iter().filter(|it| it.dialect == DialectName::NATIVE) {
+        let met = routes_of_file(file)
+            .into_iter()
+            .filter_map(|it| conflict(&own, &file.file, &it, Relation::Document));
+        conflicts.extend(met);
+    }
     conflicts
+}
+
+/// The routes of a native file that is served beside the store: those of its services, and its own.
+fn routes_of_file(file: &FileText) -> Vec<Route> {
+    // What is no document is not served.
+    let Ok(document) = document::parse(&file.text) else {
+        return Vec::new();
+    };
+    let services = document.get("services").and_then(Value::as_array);
+    let services = services.into_iter().flatten();
+    services.chain([&document]).flat_map(routes).collect()
 }
 
 /// The conflict with a route: the first call that it takes, else the first that it loses.
@@ -328,12 +351,47 @@ The long form, conditions and precedences
                 modified: Revision(1),
             }]);
             let own = json!({"name": "own", "routes": [route(own)]});
-            let found = find(&library, &publication, &[own]);
+            let found = find(&library, &[], &publication, &[own]);
             let told = found.iter().map(|it| {
                 let effect = json!(it.effect);
                 format!("{} {}", effect.as_str().unwrap_or_default(), it.example)
             });
             assert_eq!(told.collect::<Vec<_>>().join(", "), expected, "{line}");
+        }
+    }
+    /// A file of a dialect, and the route whose conflict with `=/t/5` is found.
+    #[test]
+    fn native_files_beside_a_store_take_calls_too() {
+        const IN_SERVICE: &str =
+            "services: [{name: s, url: 'http://a.test', routes: [{name: r, paths: ['=/t/5']}]}]";
+        const ALONE: &str = "routes: [{name: r, paths: ['/t/5'], to: {respond: {status: 204}}}]";
+        const ELSEWHERE: &str = "routes: [{name: r, paths: ['/u'], to: {respond: {status: 204}}}]";
+        let publication = Publication::default();
+        let own = json!({"name": "own", "routes": [{"name": "own", "paths": ["=/t/5"]}]});
+        for (dialect, text, expected) in [
+            (
+                DialectName::NATIVE,
+                IN_SERVICE,
+                Some("weir.yaml has the route r, which takes GET /t/5"),
+            ),
+            (DialectName::NATIVE, ALONE, None),
+            (
+                DialectName::NATIVE,
+                &ALONE.replace("'/t/5'", "'=/t/5'"),
+                Some("weir.yaml has the route r, which takes GET /t/5"),
+            ),
+            (DialectName::NATIVE, ELSEWHERE, None),
+            (DialectName::NATIVE, "{", None),
+            (DialectName::new("other"), IN_SERVICE, None),
+        ] {
+            let file = FileText {
+                dialect,
+                file: "weir.yaml".to_owned(),
+                text: text.into(),
+            };
+            let found = find(&Library::new(Vec::new()), &[file], &publication, &[own.clone()]);
+            let told: Vec<String> = found.iter().map(Conflict::text).collect();
+            assert_eq!(told.first().map(String::as_str), expected, "{text}");
         }
     }
 }

@@ -122,6 +122,12 @@ impl Loaded {
         &self.dialects
     }
 
+    /// The vaults that the files describe, each under a key.
+    pub fn vaults(&self) -> Vec<(String, Vec<u8>)> {
+        let sources = self.sources.iter();
+        sources.flat_map(|it| it.vaults(&self.dialects)).collect()
+    }
+
     /// The gravest finding; `None` if nothing was found.
     pub fn severity(&self) -> Option<Severity> {
         self.findings.iter().map(|finding| finding.severity).max()

@@ -280,7 +280,7 @@ fn quotas_outlive_a_restart() {
     assert_eq!(weir.end(), Some(0));
 }
 
-/// Vaults of a file are those of its references, without a store.
+/// Vaults of a file are those of its references, without a store and beside one.
 #[test]
 fn variables_are_found_through_the_vaults_of_a_kong_yml() {
     let folder = folder(
@@ -304,14 +304,17 @@ consumers:
         ("THIRD_KEY", "k3"),
         ("FIRST_KEY", "k4"),
     ];
-    let weir = Weir::start_with(folder.path(), &SERVE, &variables);
-    for (key, status) in [("k1", 202), ("k2", 202), ("k3", 202), ("k4", 401)] {
-        let mut client = std::net::TcpStream::connect(weir.proxy()).expect("a connection");
-        client
-            .write_all(format!("GET / HTTP/1.1\r\nHost: a\r\napikey: {key}\r\n\r\n").as_bytes())
-            .expect("sent");
-        let mut line = String::new();
-        BufReader::new(client).read_line(&mut line).expect("an answer");
-        assert!(line.starts_with(&format!("HTTP/1.1 {status} ")), "{key}: {line}");
+    for arguments in [&SERVE[..], &["-c", "weir.yaml", "--data", "store"]] {
+        let weir = Weir::start_with(folder.path(), arguments, &variables);
+        for (key, status) in [("k1", 202), ("k2", 202), ("k3", 202), ("k4", 401)] {
+            let mut client = std::net::TcpStream::connect(weir.proxy()).expect("a connection");
+            client
+                .write_all(format!("GET / HTTP/1.1\r\nHost: a\r\napikey: {key}\r\n\r\n").as_bytes())
+                .expect("sent");
+            let mut line = String::new();
+            BufReader::new(client).read_line(&mut line).expect("an answer");
+            let expected = format!("HTTP/1.1 {status} ");
+            assert!(line.starts_with(&expected), "{arguments:?} {key}: {line}");
+        }
     }
 }

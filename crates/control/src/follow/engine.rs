@@ -34,8 +34,8 @@ pub enum EngineEvent {
     Over(Vec<Key>),
     /// The documents that were served before this process began, because the source is away.
     LastKnownGood(Vec<(Key, Arc<[u8]>)>, Revision),
-    /// The content of the files.
-    Files(Box<Model>),
+    /// The content of the files, and the vaults that they describe, each under a key.
+    Files(Box<Model>, Vec<(String, Vec<u8>)>),
     /// Secrets that documents refer to have changed.
     Secrets,
     /// Keep what is served on disk.
@@ -78,6 +78,8 @@ pub(super) struct Work {
     documents: Documents,
     /// Hash of what the files say.
     files_hash: u64,
+    /// The vaults that the files describe, each under a key.
+    vaults_of_files: Vec<(String, Vec<u8>)>,
     /// The parts that were compiled before.
     cache: CompileCache,
     revision: Revision,
@@ -143,6 +145,7 @@ impl Work {
             set: dialects,
             documents: Documents::default(),
             files_hash: 0,
+            vaults_of_files: Vec::new(),
             cache: CompileCache::default(),
             revision: Revision(0),
             is_due: false,
@@ -183,7 +186,14 @@ impl Work {
                     self.is_due = true;
                 }
             }
-            EngineEvent::Files(model) => {
+            EngineEvent::Files(model, vaults) => {
+                for (key, _) in std::mem::take(&mut self.vaults_of_files) {
+                    self.engine.secrets.apply(&key, None);
+                }
+                for (key, vault) in &vaults {
+                    self.engine.secrets.apply(key, Some(vault));
+                }
+                self.vaults_of_files = vaults;
                 self.files_hash = weir_snapshot::hash(&model);
                 self.dialects.set_files(*model);
                 // Before anything was heard, there would be less to serve than there is.

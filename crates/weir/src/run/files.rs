@@ -42,6 +42,8 @@ pub struct Loader {
 pub struct LoadedConfig {
     /// Its model.
     pub model: Model,
+    /// The vaults that the files describe, each under a key.
+    pub vaults: Vec<(String, Vec<u8>)>,
     /// Its compiled form.
     pub snapshot: Snapshot,
     /// The notes about it.
@@ -122,6 +124,7 @@ impl Loader {
             return Err("error: acme: there is no place to keep accounts and certificates: give --data DIR or --store URL\n".to_owned());
         }
         let report = loaded.report();
+        let vaults = loaded.vaults();
         match loaded {
             Loaded {
                 good: Some((model, snapshot)),
@@ -129,6 +132,7 @@ impl Loader {
                 ..
             } if !is_refused => Ok(LoadedConfig {
                 snapshot,
+                vaults,
                 texts: (self.files.iter().zip(sources))
                     .map(|(file, source)| Text {
                         file: file.clone(),

@@ -44,6 +44,8 @@ const RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct Files {
     pub watched: WatchedFiles,
     pub model: Model,
+    /// The vaults that they describe, each under a key.
+    pub vaults: Vec<(String, Vec<u8>)>,
     /// The notes about them.
     pub notes: Vec<String>,
     /// The dialects of the files.
@@ -99,7 +101,8 @@ pub async fn serve(
         declared = files.declared;
         texts = files.texts;
         control.status.set_notes(files.notes);
-        inputs.send(EngineEvent::Files(Box::new(files.model))).await;
+        let event = EngineEvent::Files(Box::new(files.model), files.vaults);
+        inputs.send(event).await;
         watched = Some(files.watched);
     }
     let source = source(&management.origin, opened.keys, &store, &dialects);
@@ -317,7 +320,8 @@ async fn attend(
                 }
                 texts.set(super::files::for_lists(&good.texts));
                 status.set_notes(good.notes);
-                inputs.send(EngineEvent::Files(Box::new(good.model))).await;
+                let event = EngineEvent::Files(Box::new(good.model), good.vaults);
+                inputs.send(event).await;
                 good.after.done();
             }
             Err(report) => {

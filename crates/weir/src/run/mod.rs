@@ -130,6 +130,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
                     texts,
                     watched: WatchedFiles::new(loader, fingerprints, declarations),
                     model: good.model,
+                    vaults: good.vaults,
                     notes: good.notes,
                     in_files: good.texts.iter().map(|text| text.dialect).collect(),
                     declared,

@@ -257,11 +257,10 @@ mod tests {
         assert!(put("env/prod/native/routes/s", None).is_empty());
     }
 
-    /// What a reader was told: a document with its text, or without one.
-    #[derive(Default)]
-    struct Told(Arc<Mutex<Vec<String>>>);
+    /// Records what a reader is given: documents with their texts, or without one.
+    struct ModelRecorder(Arc<Mutex<Vec<String>>>);
 
-    impl IncrementalModel for Told {
+    impl IncrementalModel for ModelRecorder {
         fn apply(&mut self, key: &str, value: Option<&[u8]>) {
             let text = value.map(String::from_utf8_lossy);
             let told = format!("{key}={}", text.as_deref().unwrap_or("-"));
@@ -277,7 +276,7 @@ mod tests {
     fn only_changed_documents_are_read_again() {
         let told = Arc::default();
         let mut reader = DocumentReader {
-            model: Box::new(Told(Arc::clone(&told))),
+            model: Box::new(ModelRecorder(Arc::clone(&told))),
             known: Arc::default(),
         };
         let mut documents = Texts::new();

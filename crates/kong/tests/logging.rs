@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use weir_kong::{Options, translate};
 use weir_model::{Diagnostic, Model, PluginRef};
+use weir_plugins::kafka_consume;
 use weir_plugins::kafka_upstream;
 use weir_plugins::logger::{Config, LogFolder};
 use weir_plugins::statsd;
@@ -38,6 +39,11 @@ fn catalogue(plugin: &str, config: &Value) -> Value {
             let typed: kafka_upstream::Config =
                 serde_json::from_value(instance.config.clone()).expect("typed");
             assert!(typed.kafka.sink().is_ok(), "{plugin}");
+        }
+        "kafka-consume" => {
+            let typed: kafka_consume::Config =
+                serde_json::from_value(instance.config.clone()).expect("typed");
+            assert!(!typed.topics.is_empty(), "{plugin}");
         }
         name => {
             assert_eq!(name, "logger");
@@ -260,5 +266,96 @@ fn calls_as_records_of_kafka() {
         let found = read(name, &config).expect_err("is refused");
         let paths: Vec<String> = found.iter().map(|it| it.path.to_string()).collect();
         assert!(paths.iter().any(|path| path.contains(place)), "{name} {paths:?}");
+    }
+}
+
+/// A configuration of one of the plugins that read records.
+fn consuming(more: &Value) -> Value {
+    let mut config = json!({
+        "bootstrap_servers": [{"host": "k", "port": 9092}], "topics": [{"name": "t"}]
+    });
+    for (name, value) in more.as_object().expect("an object") {
+        config[name] = value.clone();
+    }
+    config
+}
+
+#[test]
+fn records_of_kafka_as_answers() {
+    for (more, field, expected) in [
+        (json!({}), "topics", json!(["t"])),
+        (json!({}), "mode", json!("once")),
+        (json!({"mode": "server-sent-events"}), "mode", json!("events")),
+        (json!({"message_deserializer": "json"}), "values", json!("json")),
+        // `latest` means what it says only with the other option.
+        (json!({"auto_offset_reset": "latest"}), "start", json!("earliest")),
+        (
+            json!({"auto_offset_reset": "latest", "enforce_latest_offset_reset": true}),
+            "start",
+            json!("latest"),
+        ),
+        (json!({"commit_strategy": "off"}), "store_offsets", json!(false)),
+        (
+            json!({"consumer_group": {"mode": "manual", "consumer_group_id": "g"}}),
+            "group",
+            json!("g"),
+        ),
+        (json!({"security": {"ssl": true}}), "verify_tls", json!(false)),
+        (
+            json!({"security": {"ssl": true, "ssl_verify": true}}),
+            "verify_tls",
+            json!(true),
+        ),
+        (
+            json!({"authentication": {
+                "strategy": "sasl", "mechanism": "SCRAM-SHA-512", "user": "u", "password": "p"
+            }}),
+            "sasl",
+            json!({"mechanism": "SCRAM-SHA-512", "user": "u", "password": "p"}),
+        ),
+    ] {
+        let made = catalogue("kafka-consume", &consuming(&more));
+        assert_eq!(made[field], expected, "{more}");
+    }
+    let key = json!({"cluster_api_key": "k", "cluster_api_secret": "s", "timeout": 5});
+    let made = catalogue("confluent-consume", &consuming(&key));
+    let told = ["tls", "verify_tls", "timeout_ms", "sasl"].map(|field| made[field].clone());
+    let user = json!({"mechanism": "PLAIN", "user": "k", "password": "s"});
+    assert_eq!(told, [json!(true), json!(true), json!(5), user]);
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_by_its_name() {
+    let certificate = "fdac360e-7b19-4ade-a553-6dd22937c82f";
+    for (more, place) in [
+        (json!({"mode": "websocket"}), "mode"),
+        (json!({"enable_dlq": true, "dlq_topic": "d"}), "enable_dlq"),
+        (
+            json!({"message_by_lua_functions": ["return 1"]}),
+            "message_by_lua_functions",
+        ),
+        (
+            json!({"schema_registry": {"confluent": {"url": "http://r"}}}),
+            "schema_registry",
+        ),
+        (
+            json!({"topics": [{"name": "t", "schema_registry": {"confluent": {"url": "http://r"}}}]}),
+            "topics",
+        ),
+        (
+            json!({"consumer_group": {"mode": "kong_consumer"}}),
+            "consumer_group",
+        ),
+        (json!({"consumer_group": {"mode": "manual"}}), "consumer_group"),
+        (json!({"security": {"certificate_id": certificate}}), "security"),
+        (json!({"authentication": {"tokenauth": true}}), "authentication"),
+        (json!({"bootstrap_servers": null}), "bootstrap_servers"),
+        (json!({"bootstrap_servers": []}), "bootstrap_servers"),
+        (json!({"topics": null}), "topics"),
+        (json!({"commit_strategy": "sometimes"}), "commit_strategy"),
+    ] {
+        let found = read("kafka-consume", &consuming(&more)).expect_err("is refused");
+        let paths: Vec<String> = found.iter().map(|it| it.path.to_string()).collect();
+        assert!(paths.iter().any(|path| path.contains(place)), "{more} {paths:?}");
     }
 }

@@ -31,6 +31,7 @@ mod filter_state;
 mod gateway_log;
 mod indeterminate;
 mod json_path;
+mod kafka;
 pub mod last_use;
 mod line_end;
 mod log;
@@ -72,6 +73,10 @@ pub use gateway_log::{GatewayLog, GatewayLogLevel};
 pub use headers::{Header, Headers};
 pub use indeterminate::Indeterminate;
 pub use json_path::JsonPath;
+pub use kafka::{
+    KafkaAnswer, KafkaCluster, KafkaEvents, KafkaFailure, KafkaForm, KafkaPartition, KafkaRead, KafkaRecord,
+    KafkaSource, KafkaStart, KafkaWork,
+};
 pub use line_end::newline_tolerant;
 pub use log::{
     CallRecord, FailedAttempt, LogAuthorization, LogAuthorizer, LogBatching, LogEntry, LogFile, LogFraming,

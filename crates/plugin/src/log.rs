@@ -4,6 +4,7 @@
 //! batches and sends them off the request path. If a target is slow or unavailable, entries are lost, never calls.
 
 use crate::exchange::RouteInfo;
+use crate::kafka::KafkaCluster;
 use crate::log_broker::LogBroker;
 use crate::log_receipt::LogReceipt;
 use std::borrow::Cow;
@@ -271,18 +272,14 @@ impl fmt::Debug for LogGrpc {
 /// A topic of a Kafka cluster.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct LogKafka {
-    /// Brokers that know where the topic is: names or addresses, and ports. They are asked in order.
-    pub brokers: Vec<(String, u16)>,
+    /// The cluster.
+    pub cluster: KafkaCluster,
     /// The topic.
     pub topic: String,
     /// The key of the records, which all go to one partition then.
     pub key: Option<Vec<u8>>,
     /// Who must have stored records: 1 the leader, -1 all replicas in step; 0: none is waited for.
     pub acks: i16,
-    /// Whether brokers are met over TLS, and then whether their certificates must be good.
-    pub tls: Option<bool>,
-    /// Who the gateway is to the brokers.
-    pub sasl: Option<LogSasl>,
     /// Each line of a message is a record; else all of it is one.
     pub each_line: bool,
     /// The longest that sending a message may take.
@@ -294,7 +291,7 @@ impl fmt::Debug for LogKafka {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("LogKafka")
-            .field("brokers", &self.brokers)
+            .field("cluster", &self.cluster)
             .field("topic", &self.topic)
             .finish_non_exhaustive()
     }

@@ -6,6 +6,7 @@ use crate::destination::{DestinationId, Destinations};
 use crate::exchange::Exchange;
 use crate::gateway_log::GatewayLog;
 use crate::indeterminate::Indeterminate;
+use crate::kafka::KafkaWork;
 use crate::log::{CallRecord, LogEntry};
 use crate::redis::RedisCommand;
 use crate::refusal::{Refusal, RefusalKind};
@@ -292,6 +293,8 @@ pub enum Outcome {
     /// The engine hands an entry over to its target, as it does with those of finished calls, and calls the filter again.
     /// By the [receipt](crate::LogReceipt) the filter knows what has become of it.
     Publish(Box<LogEntry>),
+    /// The engine reads records of Kafka.
+    Kafka(KafkaWork),
     /// The engine reads the body (of at most so many bytes) and calls this filter again. Then
     /// `request.body` is set, or was too large and is `None`; asking once more is a refusal.
     NeedBody {

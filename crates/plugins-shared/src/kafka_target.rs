@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-use weir_plugin::{LogKafka, LogSasl, LogSink, SaslMechanism};
+use weir_plugin::{KafkaCluster, LogKafka, LogSasl, LogSink, SaslMechanism};
 
 /// A topic of a Kafka cluster (0.11 or newer).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -105,45 +105,68 @@ impl KafkaTarget {
     /// # Errors
     /// Says which field is wrong, and what was expected.
     pub fn sink(&self) -> Result<LogSink, (&'static str, &'static str)> {
-        if self.brokers.is_empty() {
-            return Err(("brokers", "expected at least one"));
-        }
-        let is_good = |host: &str| !host.is_empty() && !host.contains(['/', '@', ' ']);
-        if !self.brokers.iter().all(|broker| is_good(&broker.host)) {
-            return Err(("brokers", "expected names or addresses"));
-        }
-        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
-        if self.topic.is_empty() || self.topic.len() > 249 || !self.topic.chars().all(is_plain) {
-            return Err(("topic", "expected 1 to 249 letters, digits and '._-'"));
+        let tls = self.tls.then_some(self.verify_tls);
+        let cluster = cluster(&self.brokers, tls, self.sasl.as_ref())?;
+        if !is_topic(&self.topic) {
+            return Err(("topic", TOPIC_EXPECTED));
         }
         if !(-1..=1).contains(&self.acks) {
             return Err(("acks", "expected -1, 0 or 1"));
         }
-        let is_told = |sasl: &Sasl| !sasl.user.contains('\0') && !sasl.password.contains('\0');
-        if !self.sasl.as_ref().is_none_or(is_told) {
-            return Err(("sasl", "expected a user and a password"));
-        }
         Ok(LogSink::Kafka(LogKafka {
-            brokers: self
-                .brokers
-                .iter()
-                .map(|broker| (broker.host.clone(), broker.port))
-                .collect(),
+            cluster,
             topic: self.topic.clone(),
             key: self.key.clone().map(String::into_bytes),
             acks: self.acks,
-            tls: self.tls.then_some(self.verify_tls),
-            sasl: self.sasl.as_ref().map(|sasl| LogSasl {
-                mechanism: match sasl.mechanism {
-                    Mechanism::Plain => SaslMechanism::Plain,
-                    Mechanism::ScramSha256 => SaslMechanism::ScramSha256,
-                    Mechanism::ScramSha512 => SaslMechanism::ScramSha512,
-                },
-                user: sasl.user.clone(),
-                password: sasl.password.clone(),
-            }),
             each_line: self.record_each,
             timeout: Duration::from_millis(self.timeout_ms.max(1)),
         }))
     }
+}
+
+/// What a topic's name is.
+pub const TOPIC_EXPECTED: &str = "expected 1 to 249 letters, digits and '._-'";
+
+/// Whether this can be the name of a topic.
+pub fn is_topic(name: &str) -> bool {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
+    (1..=249).contains(&name.len()) && name.chars().all(is_plain)
+}
+
+/// The description of a cluster for the engine; `tls`: whether certificates are verified, if there is TLS.
+///
+/// # Errors
+/// Says which field is wrong, and what was expected.
+pub fn cluster(
+    brokers: &[Broker],
+    tls: Option<bool>,
+    sasl: Option<&Sasl>,
+) -> Result<KafkaCluster, (&'static str, &'static str)> {
+    if brokers.is_empty() {
+        return Err(("brokers", "expected at least one"));
+    }
+    let is_good = |host: &str| !host.is_empty() && !host.contains(['/', '@', ' ']);
+    if !brokers.iter().all(|broker| is_good(&broker.host)) {
+        return Err(("brokers", "expected names or addresses"));
+    }
+    let is_told = |sasl: &Sasl| !sasl.user.contains('\0') && !sasl.password.contains('\0');
+    if !sasl.is_none_or(is_told) {
+        return Err(("sasl", "expected a user and a password"));
+    }
+    Ok(KafkaCluster {
+        brokers: brokers
+            .iter()
+            .map(|broker| (broker.host.clone(), broker.port))
+            .collect(),
+        tls,
+        sasl: sasl.map(|sasl| LogSasl {
+            mechanism: match sasl.mechanism {
+                Mechanism::Plain => SaslMechanism::Plain,
+                Mechanism::ScramSha256 => SaslMechanism::ScramSha256,
+                Mechanism::ScramSha512 => SaslMechanism::ScramSha512,
+            },
+            user: sasl.user.clone(),
+            password: sasl.password.clone(),
+        }),
+    })
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use weir_model::{Diagnostic, DialectName, DocPath};
 use weir_plugin::{
     AuthFailure, BuildContext, CallRecord, ConsumerIdentity, CredentialSource, Exchange, Filter, Headers,
-    Identity, Outcome, Plugin, RefusalKind,
+    Identity, KafkaWork, Outcome, Plugin, RefusalKind,
 };
 
 /// 2026-11-20 15:31:00 UTC.
@@ -217,6 +217,8 @@ pub fn word(outcome: &Outcome) -> String {
         Outcome::Converse(_) => "converse".into(),
         Outcome::Redis(_) => "redis".into(),
         Outcome::Publish(_) => "publish".into(),
+        Outcome::Kafka(KafkaWork::Read(_)) => "read Kafka".into(),
+        Outcome::Kafka(KafkaWork::Events(_)) => "events of Kafka".into(),
         Outcome::Reply(reply) => format!("reply {}", reply.status),
         Outcome::Delay(time) => format!("delay {}", time.as_millis()),
         Outcome::Refuse(refusal) => match &refusal.kind {

@@ -14,6 +14,7 @@ mod grpc_status;
 pub mod grpc_transcode;
 pub mod grpc_web;
 pub mod jq;
+pub mod kafka_consume;
 pub mod kafka_upstream;
 pub mod mocking;
 pub mod protobuf;

@@ -27,6 +27,12 @@ pub fn registry_on(
     catalogue(ProxyCache::on(disks, caches), files, metrics)
 }
 
+/// The plugins that answer calls in place of an upstream by what they do with Kafka.
+fn add_kafka(registry: &mut Registry) {
+    registry.add(crate::kafka_consume::KafkaConsume);
+    registry.add(crate::kafka_upstream::KafkaUpstream);
+}
+
 fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegistry>) -> Registry {
     let mut registry = Registry::default();
     let caches = proxy_cache.caches();
@@ -109,7 +115,7 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(crate::key_auth::KeyAuth);
     registry.add(crate::gateway_log::GatewayLog::writing_to(files.clone()));
     registry.add(crate::logger::Logger::writing_to(files));
-    registry.add(crate::kafka_upstream::KafkaUpstream);
+    add_kafka(&mut registry);
     registry.add(crate::statsd::Statsd);
     registry.add(crate::workflow::Workflow::new(
         &rate_limit,
@@ -247,6 +253,7 @@ mod tests {
         survives(graphql_limit::Config::default());
         survives(fault_injection::Config::default());
         survives(logger::Config::default());
+        survives(kafka_consume::Config::default());
         survives(kafka_upstream::Config::default());
         survives(mirror::Config::default());
         survives(mocking::Config::default());

@@ -3,7 +3,9 @@
 use crate::outcome::ShortCircuit;
 use crate::serve::RequestContext;
 use std::task::Poll;
-use weir_plugin::{Exchange, Filter, Outcome, RedisCommand, Refusal, RefusalKind, Response, Suspend};
+use weir_plugin::{
+    Exchange, Filter, KafkaAnswer, KafkaWork, Outcome, RedisCommand, Refusal, RefusalKind, Response, Suspend,
+};
 use weir_snapshot::{Chain, Charset, Instance};
 
 impl RequestContext<'_> {
@@ -112,6 +114,19 @@ impl RequestContext<'_> {
                     }
                 },
                 Outcome::Publish(entry) => self.worker.shared.log_sinks.offer(*entry),
+                Outcome::Kafka(KafkaWork::Read(read)) => {
+                    let answer: KafkaAnswer = Box::pin(self.read_kafka(&read)).await?;
+                    self.exchange.filter_state.put_answer(Some(Box::new(answer)));
+                }
+                Outcome::Kafka(KafkaWork::Events(events)) => {
+                    match Box::pin(self.open_events(events)).await? {
+                        Ok(open) => return Err(ShortCircuit::Events(Box::new(open))),
+                        Err(failure) => {
+                            let answer: KafkaAnswer = Err(failure);
+                            self.exchange.filter_state.put_answer(Some(Box::new(answer)));
+                        }
+                    }
+                }
                 Outcome::Refuse(refusal) => break refusal,
                 Outcome::NeedBody { max_bytes } if !has_asked => {
                     has_asked = true;
@@ -216,8 +231,8 @@ impl RequestContext<'_> {
     ) -> Result<(), ShortCircuit> {
         loop {
             match work(&*instance.filter, self.exchange) {
-                // The request's body is no longer to be had.
-                Outcome::Continue | Outcome::NeedBody { .. } => return Ok(()),
+                // The request's body is no longer to be had, and records are read in place of an upstream.
+                Outcome::Continue | Outcome::NeedBody { .. } | Outcome::Kafka(_) => return Ok(()),
                 Outcome::Reply(reply) => return Err(ShortCircuit::Reply(reply)),
                 Outcome::Refuse(refusal) => return Err(ShortCircuit::Refuse(refusal)),
                 Outcome::Delay(time) => return self.wait_for(Suspend::time(time)).await,

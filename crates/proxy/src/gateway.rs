@@ -5,6 +5,7 @@ use crate::calls::Calls;
 use crate::dns::NameServers;
 use crate::h3::config::{Common, Http3};
 use crate::health::{self, HealthNotifier};
+use crate::kafka::turns::Turns;
 use crate::limits::Limits;
 use crate::log_sinks::{self, GatewayLogLines, LogSinks};
 use crate::panics::{AbortOnPanic, WORKER_THREADS};
@@ -104,6 +105,7 @@ impl Gateway {
             http3,
             health: HealthNotifier::new(options.passive_ejection),
             log_sinks: LogSinks::default(),
+            kafka_turns: Turns::default(),
             gateway_log_levels: Arc::default(),
             calls: options.calls,
             redis: Arc::default(),

@@ -7,7 +7,8 @@
 //! alive, `serve` finds the route and runs the chain, `forward` chooses a target and carries request and
 //! response; `multiplex` makes of every stream of HTTP/2 (`h2`) and HTTP/3 (`h3`) a client
 //! of its own, and of every stream to an upstream a connection. What is no HTTP goes through `stream`. Beside calls
-//! work `health` and `dns`, and for filters that ask for it `subrequest`, `conversation`, `redis`, `disk_cache` and `log_sinks`.
+//! work `health` and `dns`, and for filters that ask for it `subrequest`, `conversation`, `redis`, `disk_cache`,
+//! `kafka` and `log_sinks`.
 //!
 //! **What it is not**: it names no plugin, no dialect  and no store; it interprets no documents.
 
@@ -23,6 +24,7 @@ mod client;
 mod connection;
 mod conversation;
 mod date;
+mod dialer;
 mod disk_cache;
 mod dns;
 mod forward;
@@ -42,6 +44,8 @@ mod http1_checks;
 #[allow(dead_code, reason = "only what clients hear is checked here")]
 #[path = "../../http2/tests/checks/mod.rs"]
 mod http2_checks;
+mod kafka;
+mod kafka_calls;
 mod limits;
 mod log_sinks;
 mod multiplex;
@@ -82,8 +86,9 @@ pub use dns::NameServers;
 pub use gateway::{Gateway, GatewayOptions};
 pub use h3::config::Http3;
 pub use h3::fuzzing as http3_fuzzing;
+pub use kafka::fuzzing as kafka_fuzzing;
 pub use limits::Limits;
-pub use log_sinks::{GatewayLogLines, kafka_fuzzing};
+pub use log_sinks::GatewayLogLines;
 pub use proxy_protocol::{ProxyProtocolTrust, fuzzing as proxy_protocol_fuzzing};
 pub use redis::fuzzing as redis_fuzzing;
 pub use shared::{ErrorRenderers, PublishedSnapshot};

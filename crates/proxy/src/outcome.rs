@@ -1,5 +1,6 @@
 //! How a call goes on or ends: an answer in place of what would come next, and what becomes of the connection.
 
+use crate::kafka::consumer::OpenEvents;
 use weir_plugin::{Refusal, RefusalKind, Reply};
 
 /// The fate of the connection after a call.
@@ -21,6 +22,8 @@ pub enum ShortCircuit {
     Refuse(Box<Refusal>),
     /// As it is.
     Reply(Box<Reply>),
+    /// With a stream of records.
+    Events(Box<OpenEvents>),
     /// The client has gone.
     Gone,
 }

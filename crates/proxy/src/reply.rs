@@ -41,29 +41,9 @@ impl RequestContext<'_> {
 
     /// Sends an answer of the gateway's own, after the chain's response work.
     pub async fn send_reply(&mut self, reply: Reply, chain: &Chain, route: Option<&Route>) -> ConnectionFate {
-        let response = &mut self.exchange.response;
-        response.clear();
-        response.status = reply.status;
-        response.is_gateway = true;
         let shared = reply.shared.as_ref();
-        if let Some(shared) = shared {
-            response.headers.copy_from(&shared.headers);
-            response.is_kept = true;
-        }
         let length = shared.map_or(reply.body.len(), |shared| shared.part().len());
-        response.content_length = Some(length as u64);
-        if !reply.content_type.is_empty() {
-            response
-                .headers
-                .append(b"Content-Type", reply.content_type.as_bytes());
-        }
-        for (name, value) in &reply.headers {
-            // There is one, and what was named as a header counts.
-            match name.eq_ignore_ascii_case("content-type") {
-                true => response.headers.set(name.as_bytes(), value),
-                false => response.headers.append(name.as_bytes(), value),
-            }
-        }
+        self.begin_reply(&reply, Some(length as u64));
         self.exchange.merge_response_headers();
         self.run_response_work(chain);
         if self.exchange.response.waits
@@ -91,21 +71,42 @@ impl RequestContext<'_> {
         }
     }
 
-    async fn write_reply(&mut self, body: &[u8], route: Option<&Route>) -> ConnectionFate {
-        let after = self.after_reply();
-        let status = self.exchange.response.status;
-        let ends_grpc = self.ends_grpc(status);
-        let is_bodyless = status == 204 || status == 304 || status < 200 || ends_grpc;
-        let mut out = self.worker.runtime.buffers.take_output();
-        self.start_head(&mut out);
+    /// Begins a response with the head of an answer.
+    pub fn begin_reply(&mut self, reply: &Reply, length: Option<u64>) {
+        let response = &mut self.exchange.response;
+        response.clear();
+        response.status = reply.status;
+        response.is_gateway = true;
+        if let Some(shared) = &reply.shared {
+            response.headers.copy_from(&shared.headers);
+            response.is_kept = true;
+        }
+        response.content_length = length;
+        if !reply.content_type.is_empty() {
+            response
+                .headers
+                .append(b"Content-Type", reply.content_type.as_bytes());
+        }
+        for (name, value) in &reply.headers {
+            // There is one, and what was named as a header counts.
+            match name.eq_ignore_ascii_case("content-type") {
+                true => response.headers.set(name.as_bytes(), value),
+                false => response.headers.append(name.as_bytes(), value),
+            }
+        }
+    }
+
+    /// Writes the response's head, up to how its body ends.
+    pub fn write_reply_head(&mut self, route: Option<&Route>, out: &mut Vec<u8>) {
+        self.start_head(out);
         // What was made by another server, and kept, has that one's date (RFC 9110, 6.6.1).
         if !self.exchange.response.headers.contains(b"date") {
             let date = self.worker.date.at(SystemTime::now());
-            push_header(&mut out, b"Date", &date);
+            push_header(out, b"Date", &date);
         }
-        self.exchange.response.headers.write_lines(&mut out);
+        self.exchange.response.headers.write_lines(out);
         if let Some(route) = route {
-            self.write_gateway_headers(&route.rules.response_headers, &mut out);
+            self.write_gateway_headers(&route.rules.response_headers, out);
             if let Some(via) = route
                 .rules
                 .forwarded
@@ -113,9 +114,19 @@ impl RequestContext<'_> {
                 .as_ref()
                 .filter(|_| self.report.upstream_time.is_some())
             {
-                push_via((1, 1), via, &mut out);
+                push_via((1, 1), via, out);
             }
         }
+    }
+
+    /// Writes the response's head and this body.
+    pub async fn write_reply(&mut self, body: &[u8], route: Option<&Route>) -> ConnectionFate {
+        let after = self.after_reply();
+        let status = self.exchange.response.status;
+        let ends_grpc = self.ends_grpc(status);
+        let is_bodyless = status == 204 || status == 304 || status < 200 || ends_grpc;
+        let mut out = self.worker.runtime.buffers.take_output();
+        self.write_reply_head(route, &mut out);
         if !is_bodyless {
             push_header(
                 &mut out,

@@ -413,6 +413,7 @@ impl<'c> RequestContext<'c> {
             }
             ShortCircuit::Refuse(refusal) => self.render(&refusal),
             ShortCircuit::Reply(reply) => *reply,
+            ShortCircuit::Events(open) => return Box::pin(self.send_events(*open, chain, route)).await,
         };
         self.send_reply(reply, chain, route).await
     }

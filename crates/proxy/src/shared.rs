@@ -5,6 +5,7 @@ use crate::calls::Calls;
 use crate::dns::NameServers;
 use crate::h3::config::{Common, Http3};
 use crate::health::HealthNotifier;
+use crate::kafka::turns::Turns;
 use crate::limits::Limits;
 use crate::log_sinks::{GatewayLogLevels, LogSinks};
 use crate::proxy_protocol::ProxyProtocolTrust;
@@ -65,6 +66,8 @@ pub struct Shared {
     /// How it stands with servers that hold counts.
     pub redis: Arc<RedisStats>,
     pub log_sinks: LogSinks,
+    /// Who reads for which group of Kafka.
+    pub kafka_turns: Turns,
     /// Which lines of the gateway's own log anything of the snapshot takes.
     pub gateway_log_levels: Arc<GatewayLogLevels>,
     pub calls: Option<Arc<Calls<PublishedSnapshot>>>,

@@ -6,6 +6,7 @@ use crate::date::Date;
 use crate::dns::Resolver;
 use crate::h2::pool::Http2Pool;
 use crate::h3::alt_svc::Alternatives;
+use crate::kafka::consumer::KeptConsumers;
 use crate::object_pool::ObjectPool;
 use crate::pool::{IdleList, Pool, PoolKey, TaggedPoolKey};
 use crate::redis::Redis;
@@ -51,6 +52,8 @@ pub struct Worker {
     pub resolver: Rc<Resolver>,
     /// Servers that hold counts for filters.
     pub redis: Redis,
+    /// Readers of Kafka that are kept for the next call.
+    pub kafka: KeptConsumers,
     /// Held once by the worker, and once for each background request under way.
     pub background_requests: Rc<()>,
     pub metrics: Arc<WorkerMetrics>,
@@ -208,6 +211,7 @@ impl Worker {
             runtime: Rc::new(Runtime::new(&shared, &metrics)),
             date: Date::default(),
             wall_clock: WallClock::default(),
+            kafka: KeptConsumers::default(),
             background_requests: Rc::default(),
             redis: Redis::new(&shared, &resolver),
             resolver,
@@ -305,11 +309,12 @@ impl Worker {
         !self.connections.borrow().is_empty()
     }
 
-    /// Frees exchanges and heads that were not needed for a while.
+    /// Frees exchanges, heads and readers of Kafka that were not needed for a while.
     pub fn trim(&self) {
         drop(self.exchanges.trim());
         self.request_heads.borrow_mut().trim();
         self.response_heads.borrow_mut().trim();
+        self.kafka.prune();
     }
 
     /// Has connections end with their current call.

@@ -181,6 +181,7 @@ impl Work<'_> {
                 Outcome::Subrequest(_) => unknown("it asks another server"),
                 Outcome::Redis(_) => unknown("it asks a Redis"),
                 Outcome::Publish(_) => unknown("it hands the call over to a message broker"),
+                Outcome::Kafka(_) => unknown("it reads from a message broker"),
                 Outcome::Converse(_) => unknown("it speaks with another server"),
                 Outcome::Suspend(_) => unknown("it waits for something outside of the call"),
             };

@@ -19,7 +19,8 @@ pub const DEFINITION: Definition = Definition {
     translate,
 };
 
-const KEYS: &[Field] = &[
+/// The keys.
+pub const KEYS: &[Field] = &[
     Field::new("cluster_api_key", Kind::String).required(),
     Field::new("cluster_api_secret", Kind::String).required(),
     Field::new("confluent_cloud_api_key", Kind::String),
@@ -40,18 +41,23 @@ struct ClusterKey {
     cluster_api_secret: String,
 }
 
+/// The user that the cluster's key stands for. The cloud takes its keys by PLAIN.
+pub fn user(config: &Value) -> Result<Sasl, UnsupportedOption> {
+    let key: ClusterKey = typed(config)?;
+    Ok(Sasl {
+        mechanism: Mechanism::Plain,
+        user: key.cluster_api_key,
+        password: key.cluster_api_secret,
+    })
+}
+
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let producer = Producer::read(config)?;
     let parts: Parts = typed(config)?;
-    let key: ClusterKey = typed(config)?;
-    // The cloud takes its keys by PLAIN, and only over TLS.
+    // It takes them only over TLS.
     let target = KafkaTarget {
         tls: true,
-        sasl: Some(Sasl {
-            mechanism: Mechanism::Plain,
-            user: key.cluster_api_key,
-            password: key.cluster_api_secret,
-        }),
+        sasl: Some(user(config)?),
         ..producer.target()?
     };
     Ok(untyped(producer.upstream(target, &parts)))

@@ -1,4 +1,5 @@
-//! The common part of the plugins that send records to Kafka: `kafka-log`, `kafka-upstream` and `confluent`.
+//! The common part of the plugins that send records to Kafka, `kafka-log`, `kafka-upstream` and `confluent`, and in
+//! part of those that read them.
 
 use super::enterprise_fields::flag;
 use super::unserved::shared::PORT;
@@ -12,10 +13,17 @@ use weir_plugins::logger::target::{Broker, KafkaTarget, Mechanism, Sasl};
 
 /// Where the brokers are, and how connections to them are kept.
 pub const CONNECTION: &[Field] = &[
-    // Brokers that know where the topic is.
-    Field::new("bootstrap_servers", Kind::Set(&ONE_SERVER)),
+    SERVERS,
     // The topic.
     Field::new("topic", Kind::String).required(),
+    TIMES[0],
+    TIMES[1],
+    TIMES[2],
+];
+/// Brokers that know where the topic is.
+pub const SERVERS: Field = Field::new("bootstrap_servers", Kind::Set(&ONE_SERVER));
+/// How long connections may take, and how they are kept.
+pub const TIMES: &[Field] = &[
     // Milliseconds that a connection may take.
     Field::new("timeout", Kind::Integer).or(Default::Integer(10_000)),
     // Milliseconds that an idle connection is kept.
@@ -25,11 +33,13 @@ pub const CONNECTION: &[Field] = &[
 ];
 /// Who the gateway is to the brokers, and whether they are met over TLS.
 pub const USER: &[Field] = &[
-    // Who the gateway is to the brokers.
-    Field::new("authentication", Kind::Record(&AUTHENTICATION_FIELDS)).required(),
+    AUTHENTICATION,
     // Whether brokers are met over TLS.
     Field::new("security", Kind::Record(&SECURITY_FIELDS)).required(),
 ];
+/// Who the gateway is to the brokers.
+pub const AUTHENTICATION: Field =
+    Field::new("authentication", Kind::Record(&AUTHENTICATION_FIELDS)).required();
 /// Which parts of calls records have.
 pub const FORWARDED: &[Field] = &[
     // Whether records have the method.
@@ -96,6 +106,13 @@ static SECURITY_FIELDS: Record = Record::of(&[
     Field::new("ssl", Kind::Boolean),
 ]);
 
+/// The same for plugins that can verify brokers.
+pub static VERIFIED_SECURITY: Record = Record::of(&[
+    Field::new("certificate_id", Kind::Uuid),
+    Field::new("ssl", Kind::Boolean),
+    flag("ssl_verify", false),
+]);
+
 /// Whether a user is complete.
 pub fn check_user(instance: &Fields) -> Result<(), String> {
     let Some(config) = instance.get("config") else {
@@ -134,10 +151,8 @@ pub struct Producer {
     bootstrap_servers: Option<Vec<Server>>,
     topic: String,
     timeout: u64,
-    #[serde(default)]
-    authentication: Authentication,
-    #[serde(default)]
-    security: Security,
+    #[serde(flatten)]
+    user: User,
     producer_request_acks: i16,
     producer_request_limits_messages_per_request: usize,
     producer_request_limits_bytes_per_request: usize,
@@ -148,14 +163,42 @@ pub struct Producer {
     producer_async_buffering_limits_messages_in_memory: usize,
 }
 
+/// Who the gateway is to the brokers, and how they are met.
 #[derive(Deserialize)]
-struct Server {
+pub struct User {
+    #[serde(default)]
+    pub authentication: Authentication,
+    #[serde(default)]
+    pub security: Security,
+}
+
+impl User {
+    /// Whether it can be served.
+    pub fn check(&self) -> Result<(), UnsupportedOption> {
+        let unfit = |field: &'static str, what: &str| UnsupportedOption {
+            field,
+            what: what.to_owned(),
+        };
+        if self.security.certificate_id.is_some() {
+            return Err(unfit("security", "a client certificate for Kafka"));
+        }
+        match self.authentication.tokenauth {
+            Some(true) => Err(unfit("authentication", "delegation tokens of Kafka")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A broker.
+#[derive(Deserialize)]
+pub struct Server {
     host: String,
     port: u16,
 }
 
+/// Who the gateway is to the brokers.
 #[derive(Default, Deserialize)]
-struct Authentication {
+pub struct Authentication {
     strategy: Option<String>,
     mechanism: Option<String>,
     tokenauth: Option<bool>,
@@ -163,10 +206,44 @@ struct Authentication {
     password: Option<String>,
 }
 
+impl Authentication {
+    /// The user, if there is one.
+    pub fn sasl(&self) -> Option<Sasl> {
+        let user = self.user.clone().zip(self.password.clone());
+        let (user, password) = self.strategy.as_ref().and(user)?;
+        Some(Sasl {
+            mechanism: match self.mechanism.as_deref() {
+                Some("SCRAM-SHA-256") => Mechanism::ScramSha256,
+                Some("SCRAM-SHA-512") => Mechanism::ScramSha512,
+                _ => Mechanism::Plain,
+            },
+            user,
+            password,
+        })
+    }
+}
+
+/// How brokers are met.
 #[derive(Default, Deserialize)]
-struct Security {
+pub struct Security {
     certificate_id: Option<String>,
-    ssl: Option<bool>,
+    pub ssl: Option<bool>,
+    pub ssl_verify: Option<bool>,
+}
+
+/// The brokers.
+pub fn brokers(servers: &[Server]) -> Result<Vec<Broker>, UnsupportedOption> {
+    if servers.is_empty() {
+        return Err(UnsupportedOption {
+            field: "bootstrap_servers",
+            what: "a topic without servers".to_owned(),
+        });
+    }
+    let broker = |server: &Server| Broker {
+        host: server.host.clone(),
+        port: server.port,
+    };
+    Ok(servers.iter().map(broker).collect())
 }
 
 /// What records hold of a call.
@@ -186,43 +263,13 @@ impl Producer {
 
     /// The topic, and where it is.
     pub fn target(&self) -> Result<KafkaTarget, UnsupportedOption> {
-        let unfit = |field: &'static str, what: &str| UnsupportedOption {
-            field,
-            what: what.to_owned(),
-        };
-        if self.security.certificate_id.is_some() {
-            return Err(unfit("security", "a client certificate for Kafka"));
-        }
-        let authentication = &self.authentication;
-        if authentication.tokenauth == Some(true) {
-            return Err(unfit("authentication", "delegation tokens of Kafka"));
-        }
-        let servers = self.bootstrap_servers.as_deref().unwrap_or_default();
-        if servers.is_empty() {
-            return Err(unfit("bootstrap_servers", "a topic without servers"));
-        }
-        let user = authentication.user.clone().zip(authentication.password.clone());
-        let sasl = authentication.strategy.as_ref().and(user);
+        self.user.check()?;
         Ok(KafkaTarget {
-            brokers: servers
-                .iter()
-                .map(|server| Broker {
-                    host: server.host.clone(),
-                    port: server.port,
-                })
-                .collect(),
+            brokers: brokers(self.bootstrap_servers.as_deref().unwrap_or_default())?,
             topic: self.topic.clone(),
             acks: self.producer_request_acks,
-            tls: self.security.ssl == Some(true),
-            sasl: sasl.map(|(user, password)| Sasl {
-                mechanism: match authentication.mechanism.as_deref() {
-                    Some("SCRAM-SHA-256") => Mechanism::ScramSha256,
-                    Some("SCRAM-SHA-512") => Mechanism::ScramSha512,
-                    _ => Mechanism::Plain,
-                },
-                user,
-                password,
-            }),
+            tls: self.user.security.ssl == Some(true),
+            sasl: self.user.authentication.sasl(),
             timeout_ms: self.timeout.max(1),
             ..KafkaTarget::default()
         })

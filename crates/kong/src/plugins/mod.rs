@@ -12,6 +12,8 @@ mod basic_auth;
 mod bot_detection;
 mod canary;
 mod confluent;
+mod confluent_consume;
+mod consume_fields;
 mod correlation_id;
 mod cors;
 mod datadog;
@@ -35,6 +37,7 @@ mod json_types;
 mod jwe_decrypt;
 mod jwt;
 pub mod jwt_signer;
+mod kafka_consume;
 mod kafka_fields;
 mod kafka_log;
 mod kafka_upstream;
@@ -243,6 +246,7 @@ pub static DEFINITIONS: &[Definition] = &[
     bot_detection::DEFINITION,
     canary::DEFINITION,
     confluent::DEFINITION,
+    confluent_consume::DEFINITION,
     correlation_id::DEFINITION,
     cors::DEFINITION,
     datadog::DEFINITION,
@@ -263,6 +267,7 @@ pub static DEFINITIONS: &[Definition] = &[
     jwe_decrypt::DEFINITION,
     jwt::DEFINITION,
     jwt_signer::DEFINITION,
+    kafka_consume::DEFINITION,
     kafka_log::DEFINITION,
     kafka_upstream::DEFINITION,
     key_auth::DEFINITION,

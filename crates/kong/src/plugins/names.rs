@@ -72,7 +72,11 @@ pub static NAMES: &[PluginName] = &[
         &["as `kafka-upstream`; the keys of the cloud (`confluent_cloud_api_key`) are not used ([kafka-upstream](plugins/kafka-upstream.md))"],
     )
     .paid(),
-    PluginName::refused("confluent-consume", NOT_BUILT).paid(),
+    PluginName::differs(
+        "confluent-consume",
+        &["as `kafka-consume`; certificates are verified; the keys of the cloud (`confluent_cloud_api_key`) are not used ([kafka-consume](plugins/kafka-consume.md))"],
+    )
+    .paid(),
     PluginName::served("correlation-id"),
     PluginName::served("cors"),
     PluginName::differs("datadog", &[STATSD]),
@@ -145,7 +149,11 @@ pub static NAMES: &[PluginName] = &[
         &["the gateway makes keys if it has a store, and none for `HS…` algorithms; `/jwt-signer/jwks` shows no secrets and no keys that were fetched, and `rotate` fetches none; client certificates for servers of keys are refused, and their certificates are checked; a token without `exp` is refused while expiry is checked, `nbf` is checked with it; `enable_instrumentation` is not used ([jwt-signer](plugins/jwt-signer.md))"],
     )
     .paid(),
-    PluginName::refused("kafka-consume", NOT_BUILT).paid(),
+    PluginName::differs(
+        "kafka-consume",
+        &["`mode: websocket`, `enable_dlq`, `message_by_lua_functions`, `schema_registry`, `consumer_group.mode: kong_consumer`, client certificates (`security.certificate_id`) and delegation tokens (`tokenauth`) are refused; a group has no members, and its default name is another; records compressed by snappy, lz4 and zstd are not read ([kafka-consume](plugins/kafka-consume.md))"],
+    )
+    .paid(),
     PluginName::differs("kafka-log", &["client certificates (`security.certificate_id`) and delegation tokens (`tokenauth`) are refused; entries are always sent in batches", LOGS]).paid(),
     PluginName::differs(
         "kafka-upstream",

@@ -259,6 +259,7 @@ fn worker(renderer: &Arc<dyn ErrorRenderer>, snapshot: Snapshot) -> (Rc<Worker>,
         health: HealthNotifier::new(Duration::ZERO),
         redis: Arc::default(),
         log_sinks: LogSinks::default(),
+        kafka_turns: Default::default(),
         gateway_log_levels: Arc::default(),
         calls: None,
     };

@@ -8,7 +8,7 @@ use weir_plugin::Headers;
 
 impl RequestContext<'_> {
     /// Passes on what filters make of a piece.
-    pub(super) async fn send_filtered(
+    pub async fn send_filtered(
         &mut self,
         data: &[u8],
         framing: Framing,
@@ -26,7 +26,7 @@ impl RequestContext<'_> {
     }
 
     /// Takes out of the filters what can go on before more comes.
-    pub(super) fn pause_filters(&mut self, framing: Framing, out: &mut Vec<u8>) {
+    pub fn pause_filters(&mut self, framing: Framing, out: &mut Vec<u8>) {
         if !self.exchange.response.body_filters.is_empty() {
             let mut passed = Vec::new();
             self.exchange.response.body_filters.pause(&mut passed);
@@ -35,7 +35,7 @@ impl RequestContext<'_> {
     }
 
     /// Ends the filters' work with the body, and takes out of the trailers what they keep.
-    pub(super) fn end_filters(&mut self, framing: Framing, trailers: &mut Vec<u8>, out: &mut Vec<u8>) {
+    pub fn end_filters(&mut self, framing: Framing, trailers: &mut Vec<u8>, out: &mut Vec<u8>) {
         if !self.exchange.response.body_filters.is_empty() {
             self.filter_trailers(trailers);
             let mut passed = Vec::new();

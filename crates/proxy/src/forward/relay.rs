@@ -342,7 +342,7 @@ impl RequestContext<'_> {
         Ok(stream.map(Stream::take_trailers).unwrap_or_default())
     }
 
-    pub(super) async fn send_data(
+    pub async fn send_data(
         &mut self,
         data: &[u8],
         framing: Framing,
@@ -378,7 +378,7 @@ impl RequestContext<'_> {
         error
     }
 
-    pub(super) async fn flush(&mut self, out: &mut Vec<u8>, watch: &mut Background<'_>) -> io::Result<()> {
+    pub async fn flush(&mut self, out: &mut Vec<u8>, watch: &mut Background<'_>) -> io::Result<()> {
         if out.is_empty() {
             return Ok(());
         }

@@ -19,7 +19,6 @@ mod thread;
 
 pub use gateway_log::GatewayLogLines;
 pub use gateway_log_levels::GatewayLogLevels;
-pub use kafka::fuzzing as kafka_fuzzing;
 pub use thread::start;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -74,6 +74,7 @@ pub async fn ask(
                 | Outcome::Subrequest(_)
                 | Outcome::Converse(_)
                 | Outcome::Publish(_)
+                | Outcome::Kafka(_)
                 | Outcome::NeedBody { .. } => {
                     return Err(SessionRefused);
                 }

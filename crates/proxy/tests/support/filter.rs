@@ -8,9 +8,9 @@ use weir_model::Diagnostic;
 use weir_model::{UpstreamHost, UpstreamTls};
 use weir_plugin::{
     BackgroundRequest, BodyFilter, BufferResponse, BuildContext, CallRecord, Connector, Conversation,
-    ConversationTls, DestinationId, Dialogue, Exchange, Filter, Headers, HttpProxy, LogDelivery, LogEntry,
-    LogTarget, MessageFilter, MessageKind, MessageViolation, Outcome, Phases, Plugin, Received, RefusalKind,
-    Reply, Step, Subrequest, Suspend, TargetOverride, WebSocketSide, log_receipt,
+    ConversationTls, DestinationId, Dialogue, Exchange, Filter, Headers, HttpProxy, KafkaAnswer, KafkaSource,
+    LogDelivery, LogEntry, LogTarget, MessageFilter, MessageKind, MessageViolation, Outcome, Phases, Plugin,
+    Received, RefusalKind, Reply, Step, Subrequest, Suspend, TargetOverride, WebSocketSide, log_receipt,
 };
 
 /// `host`: the upstream gets this one; with `host_yields` it gives way to the route's own. `reply_headers` (name,
@@ -27,7 +27,8 @@ use weir_plugin::{
 /// header how many they have shown. `response_wait` (`time`, `ask`, `talk`, `reply`, `refuse`, `body`): what is waited for
 /// before the response goes on; the port of `ask` and `talk` is in the same object. `repeat_on` (statuses): the call is
 /// sent once more after these, with a header that says so; with `gives_up` it is refused then. `publish`: sends the path
-/// as an entry to this target (see `log_target`), waits until it is taken, and answers `taken` or `lost`.
+/// as an entry to this target (see `log_target`), waits until it is taken, and answers `taken` or `lost`. `read_kafka`:
+/// answers with records (see `kafka`), with `events` as a stream.
 pub struct Puppet;
 
 struct PuppetFilter {
@@ -52,6 +53,8 @@ struct PuppetFilter {
     talk: Option<u16>,
     log: Option<(Arc<LogTarget>, usize)>,
     publish: Option<Arc<LogTarget>>,
+    read_kafka: Option<Arc<KafkaSource>>,
+    events: bool,
     panic: Option<(String, String)>,
     ask_certificate: bool,
     response_wait: Option<(String, u16)>,
@@ -188,6 +191,8 @@ impl Plugin for Puppet {
             talk: config["talk"].as_u64().map(|port| port as u16),
             log: super::log_target(&config["log"]),
             publish: super::log_target(&config["publish"]).map(|(target, _)| target),
+            read_kafka: super::kafka::source(&config["read_kafka"]),
+            events: config["events"].as_bool().unwrap_or(false),
             panic: text("panic").map(|path| (path, text("panic_in").unwrap_or_default())),
             ask_certificate: config["ask_certificate"].as_bool().unwrap_or(false),
             response_wait: serde_json::from_value(config["response_wait"].clone()).unwrap_or_default(),
@@ -373,6 +378,12 @@ impl Filter for PuppetFilter {
         }
         if let Some(target) = &self.publish {
             return self.published(target, exchange);
+        }
+        if let Some(source) = &self.read_kafka {
+            return match exchange.filter_state.take_answer::<KafkaAnswer>().flatten() {
+                None => super::kafka::read(source, self.events),
+                Some(answer) => Outcome::Reply(Box::new(super::kafka::told(&answer))),
+            };
         }
         if let Some(port) = self.ask {
             match exchange.subrequest_response.take() {

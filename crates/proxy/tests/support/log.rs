@@ -4,8 +4,8 @@ use serde_json::Value;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use weir_plugin::{
-    LogAuthorization, LogAuthorizer, LogBatching, LogFile, LogFraming, LogGrpc, LogHttp, LogKafka, LogSasl,
-    LogSigner, LogSink, LogTarget, SaslMechanism,
+    KafkaCluster, LogAuthorization, LogAuthorizer, LogBatching, LogFile, LogFraming, LogGrpc, LogHttp,
+    LogKafka, LogSasl, LogSigner, LogSink, LogTarget, SaslMechanism,
 };
 
 /// `file` or `local` (a path), `http`, `grpc`, `tcp`, `kafka` (with a `user`) or `udp` (a port of this machine); `max_entries` of
@@ -36,16 +36,18 @@ pub fn log_target(config: &Value) -> Option<(Arc<LogTarget>, usize)> {
         }
     } else if let Some(port) = port("kafka") {
         LogSink::Kafka(LogKafka {
-            brokers: vec![(host(), port)],
+            cluster: KafkaCluster {
+                brokers: vec![(host(), port)],
+                tls: None,
+                sasl: config["user"].as_str().map(|user| LogSasl {
+                    mechanism: SaslMechanism::Plain,
+                    user: user.to_owned(),
+                    password: "secret".to_owned(),
+                }),
+            },
             topic: "calls".to_owned(),
             key: None,
             acks: 1,
-            tls: None,
-            sasl: config["user"].as_str().map(|user| LogSasl {
-                mechanism: SaslMechanism::Plain,
-                user: user.to_owned(),
-                password: "secret".to_owned(),
-            }),
             each_line: false,
             timeout,
         })

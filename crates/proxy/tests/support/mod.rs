@@ -7,6 +7,7 @@
 mod fields;
 mod filter;
 mod gateway;
+mod kafka;
 mod log;
 mod models;
 mod tls;
@@ -16,6 +17,8 @@ mod wire;
 #[allow(unused_imports, reason = "few tests ask")]
 pub use fields::{joined, list};
 pub use gateway::{TestGateway, patch, simple_model};
+#[allow(unused_imports, reason = "few tests ask")]
+pub use kafka::KafkaBroker;
 use log::log_target;
 #[allow(unused_imports, reason = "few tests ask")]
 pub use models::{balanced, dead, json_body};

@@ -1,5 +1,5 @@
 //! Traffic that no plugin names, against real upstreams: slow start, zones, sticky sessions, hedged calls, adaptive
-//! concurrency, retries on a status, the bound of a whole call, bandwidth.
+//! concurrency, retries on a status, the bound of a whole call, bandwidth, records of Kafka.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 /// How clients connect.
@@ -8,6 +8,7 @@ const OVER_TLS: bool = false;
 mod balancing;
 mod bounds;
 mod hedging;
+mod kafka;
 mod overload;
 mod sticky;
 mod target_override;

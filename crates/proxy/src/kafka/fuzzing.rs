@@ -1,5 +1,8 @@
 //! An entry point for fuzzing: what must hold of whatever brokers answer.
 
+use super::batch::crc32c;
+use super::consumer_wire::{read_commit, read_coordinator, read_fetch, read_offsets, read_stored};
+use super::records::{Room, read_records};
 use super::sasl::Scram;
 use super::wire::{read_metadata, read_produce};
 use weir_plugin::{LogSasl, SaslMechanism};
@@ -16,6 +19,19 @@ pub fn kafka_answer(bytes: &[u8]) {
         assert!(4 * (told.brokers.len() + told.partitions.len()) <= bytes.len());
     }
     let _code = read_produce(bytes);
+    let _coordinator = read_coordinator(bytes);
+    for told in [read_stored(bytes), read_offsets(bytes)].into_iter().flatten() {
+        assert!(14 * told.len() <= bytes.len());
+    }
+    let _stored = read_commit(bytes);
+    let room = Room {
+        records: 5,
+        bytes: 100,
+    };
+    let fetched = read_fetch(bytes, room, |_| Some(3)).unwrap_or_default();
+    let records = fetched.iter().map(|(.., fetched)| fetched.found.records.len());
+    assert!(records.sum::<usize>() <= room.records);
+    fetched_records(bytes, room);
     let user = LogSasl {
         mechanism: SaslMechanism::ScramSha256,
         user: "user".into(),
@@ -29,6 +45,22 @@ pub fn kafka_answer(bytes: &[u8]) {
     {
         assert!(answer.starts_with(b"c=biws,r="));
         let _is_good = expected.check(bytes);
+    }
+}
+
+/// Reads bytes as a batch whose length and checksum are right, as nearly none of the others would be.
+fn fetched_records(bytes: &[u8], mut room: Room) {
+    let mut bytes = bytes.to_vec();
+    if bytes.len() > 21 {
+        let length = (bytes.len() - 12) as i32;
+        bytes[8..12].copy_from_slice(&length.to_be_bytes());
+        bytes[16] = 2;
+        let sum = crc32c(&bytes[21..]);
+        bytes[17..21].copy_from_slice(&sum.to_be_bytes());
+    }
+    if let Ok((records, next)) = read_records(&bytes, 3, &mut room) {
+        assert!(next >= 3 && records.len() <= 5);
+        assert!(records.iter().all(|record| (3..next).contains(&record.offset)));
     }
 }
 

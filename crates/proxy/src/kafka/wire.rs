@@ -1,4 +1,4 @@
-//! Messages of Kafka's protocol, as far as a producer needs them: <https://kafka.apache.org/protocol>.
+//! Messages of Kafka's protocol, as far as producers and all clients need them: <https://kafka.apache.org/protocol>.
 //!
 //! The versions are the oldest that Kafka 4 still answers, so that brokers since 0.11 understand them.
 
@@ -87,7 +87,7 @@ pub fn length(length: usize) -> io::Result<i32> {
 pub struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {
-    fn take(&mut self, count: usize) -> io::Result<&'a [u8]> {
+    pub fn take(&mut self, count: usize) -> io::Result<&'a [u8]> {
         let (taken, rest) = self
             .0
             .split_at_checked(count)
@@ -129,6 +129,27 @@ impl<'a> Reader<'a> {
         self.take(count)
     }
 
+    /// A number in groups of seven bits, the sign in the lowest.
+    pub fn varint(&mut self) -> io::Result<i64> {
+        let mut number = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let [byte] = self.array()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok((number >> 1) as i64 ^ -((number & 1) as i64));
+            }
+        }
+        Err(broken("a number is too long"))
+    }
+
+    /// Bytes behind their length as such a number; `None`: there are none.
+    pub fn short_bytes(&mut self) -> io::Result<Option<&'a [u8]>> {
+        match usize::try_from(self.varint()?) {
+            Ok(count) => self.take(count).map(Some),
+            Err(_) => Ok(None),
+        }
+    }
+
     /// The elements of a list, each read by `read`. No more are read than there are bytes.
     pub fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> io::Result<T>) -> io::Result<Vec<T>> {
         let count = usize::try_from(self.i32()?).unwrap_or(0);
@@ -145,16 +166,19 @@ pub fn broken(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }
 
-/// That a broker has refused something, by its number in Kafka's list of errors. `InvalidInput` and `PermissionDenied`: it
-/// would refuse it again.
+/// That a broker has refused something, by its number in Kafka's list of errors. `InvalidInput` and `PermissionDenied`:
+/// it would refuse it again.
 pub fn refused(what: &str, code: i16) -> io::Error {
     let meaning = match code {
         2 => " (the message is corrupt)",
+        1 => " (there are no records at the offset)",
         3 => " (the topic or the partition is unknown)",
         5 | 6 => " (the broker does not lead the partition)",
         7 => " (it took too long)",
         10 | 18 => " (the message is too large)",
+        14..=16 => " (the group is not kept there, or not yet)",
         19 | 20 => " (too few replicas)",
+        25 => " (others are members of the group)",
         29..=31 => " (it is not allowed)",
         33 => " (the mechanism is not supported)",
         35 => " (the version is not supported)",

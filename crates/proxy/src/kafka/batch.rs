@@ -65,7 +65,7 @@ pub fn partition_of(key: &[u8], count: usize) -> usize {
 }
 
 /// The checksum of RFC 3720, by a table of what each byte adds.
-fn crc32c(bytes: &[u8]) -> u32 {
+pub fn crc32c(bytes: &[u8]) -> u32 {
     const TABLE: [u32; 256] = {
         let mut table = [0; 256];
         let mut byte = 0;

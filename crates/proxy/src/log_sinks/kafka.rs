@@ -4,43 +4,23 @@
 //! partition any more, or what fails on a connection that had been idle, is tried once more with fresh knowledge; all
 //! further retries are the queue's.
 
-mod batch;
-pub mod fuzzing;
-mod sasl;
-mod wire;
-
-use super::connect::{resolve, tls};
 use super::context::SinkContext;
-use crate::halves::{ReadHalf, WriteHalf};
-use crate::pool::dial;
-use sasl::Scram;
-use std::collections::HashMap;
+use crate::kafka::batch;
+use crate::kafka::connection::{Address, Brokers, MAX_ANSWER};
+use crate::kafka::wire::{self, Topology};
 use std::io;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use weir_plugin::{LogKafka, LogSasl, SaslMechanism};
-use wire::{Reader, Topology, Writer};
+use weir_plugin::LogKafka;
 
-/// Most bytes of an answer that are read.
-const MAX_ANSWER: usize = 4 << 20;
 /// How long it counts what brokers have said about partitions.
 const REFRESH: Duration = Duration::from_secs(60);
-/// Connections that are kept at most.
-const MAX_CONNECTIONS: usize = 32;
-
 /// The state that is kept between two messages.
 #[derive(Default)]
 pub struct Producer {
     topology: Option<(Topology, Instant)>,
-    connections: HashMap<(String, u16), BrokerConnection>,
+    brokers: Brokers,
     /// Records without a key go to one partition after another.
     turn: usize,
-}
-
-struct BrokerConnection {
-    read: ReadHalf,
-    write: WriteHalf,
-    correlation: i32,
 }
 
 /// Why a message was not taken.
@@ -94,7 +74,7 @@ impl Producer {
     /// Whatever was known may be why it went wrong.
     fn give_up(&mut self, error: io::Error) -> io::Error {
         self.topology = None;
-        self.connections.clear();
+        self.brokers.clear();
         error
     }
 
@@ -106,9 +86,10 @@ impl Producer {
     ) -> Result<(), SendError> {
         self.learn(sink_context, topic).await.map_err(SendError::For)?;
         let (partition, leader) = self.choose(topic).map_err(SendError::Stale)?;
-        let is_kept = self.connections.contains_key(&leader);
+        let is_kept = self.brokers.knows(&leader);
         let mut connection = self
-            .take(sink_context, topic, &leader)
+            .brokers
+            .take(sink_context.dialer(), &topic.cluster, &leader)
             .await
             .map_err(SendError::Stale)?;
         let timeout_ms = i32::try_from(topic.timeout.as_millis()).unwrap_or(i32::MAX);
@@ -132,17 +113,17 @@ impl Producer {
         };
         connection.write(&request).await.map_err(failed)?;
         if topic.acks != 0 {
-            let answer = connection.answer(correlation).await.map_err(failed)?;
+            let answer = connection.answer(correlation, MAX_ANSWER).await.map_err(failed)?;
             match wire::read_produce(&answer).map_err(SendError::For)? {
                 0 => {}
                 code @ (3 | 5 | 6) => return Err(SendError::Stale(wire::refused("a message", code))),
                 code => {
-                    self.keep(leader, connection);
+                    self.brokers.keep(leader, connection);
                     return Err(SendError::Refused(wire::refused("a message", code)));
                 }
             }
         }
-        self.keep(leader, connection);
+        self.brokers.keep(leader, connection);
         Ok(())
     }
 
@@ -153,7 +134,7 @@ impl Producer {
             return Ok(());
         }
         let mut last = io::Error::from(io::ErrorKind::NotConnected);
-        for broker in &topic.brokers {
+        for broker in &topic.cluster.brokers {
             match self.ask(sink_context, topic, broker).await {
                 Ok(topology) => {
                     self.topology = Some((topology, Instant::now()));
@@ -169,19 +150,17 @@ impl Producer {
         &mut self,
         sink_context: &SinkContext,
         topic: &LogKafka,
-        broker: &(String, u16),
+        broker: &Address,
     ) -> io::Result<Topology> {
-        let mut connection = self.take(sink_context, topic, broker).await?;
-        let correlation = connection.next();
-        let request = wire::ask_metadata(&topic.topic, correlation)?;
-        connection.write(&request).await?;
-        let topology = wire::read_metadata(&connection.answer(correlation).await?)?;
-        self.keep(broker.clone(), connection);
-        Ok(topology)
+        let cluster = (sink_context.dialer(), &topic.cluster);
+        let ask = |correlation| wire::ask_metadata(&topic.topic, correlation);
+        self.brokers
+            .ask(cluster, broker, MAX_ANSWER, ask, wire::read_metadata)
+            .await
     }
 
     /// The partition for the next records, and its leader.
-    fn choose(&mut self, topic: &LogKafka) -> io::Result<(i32, (String, u16))> {
+    fn choose(&mut self, topic: &LogKafka) -> io::Result<(i32, Address)> {
         let Some((topology, _)) = &self.topology else {
             return Err(io::ErrorKind::NotConnected.into());
         };
@@ -202,102 +181,5 @@ impl Producer {
             }
         };
         chosen.ok_or_else(|| io::Error::other("the partition has no leader"))
-    }
-
-    /// A connection to a broker, one that was kept if there is one.
-    async fn take(
-        &mut self,
-        sink_context: &SinkContext,
-        topic: &LogKafka,
-        broker: &(String, u16),
-    ) -> io::Result<BrokerConnection> {
-        if let Some(connection) = self.connections.remove(broker)
-            && !connection.read.is_dead()
-        {
-            return Ok(connection);
-        }
-        let (host, port) = broker;
-        let address = resolve(sink_context, host, *port).await?;
-        let rules = topic.tls.map(|verify| tls(sink_context, host, verify));
-        let (read, write) = dial(address, rules.transpose()?).await?;
-        let mut connection = BrokerConnection {
-            read,
-            write,
-            correlation: 0,
-        };
-        if let Some(user) = &topic.sasl {
-            connection.introduce(user).await?;
-        }
-        Ok(connection)
-    }
-
-    fn keep(&mut self, broker: (String, u16), connection: BrokerConnection) {
-        if self.connections.len() >= MAX_CONNECTIONS {
-            self.connections.clear();
-        }
-        self.connections.insert(broker, connection);
-    }
-}
-
-impl BrokerConnection {
-    fn next(&mut self) -> i32 {
-        self.correlation = self.correlation.wrapping_add(1);
-        self.correlation
-    }
-
-    async fn write(&mut self, request: &[u8]) -> io::Result<()> {
-        self.write.write_all(request).await?;
-        self.write.flush().await
-    }
-
-    /// The body of the answer to a request.
-    async fn answer(&mut self, correlation: i32) -> io::Result<Vec<u8>> {
-        let length = usize::try_from(self.read.read_i32().await?).unwrap_or(0);
-        if !(4..=MAX_ANSWER).contains(&length) {
-            return Err(wire::broken("an answer has no good length"));
-        }
-        let mut answer = vec![0; length];
-        self.read.read_exact(&mut answer).await?;
-        match Reader(&answer).i32()? == correlation {
-            true => Ok(answer.split_off(4)),
-            false => Err(wire::broken("an answer is for another request")),
-        }
-    }
-
-    async fn introduce(&mut self, user: &LogSasl) -> io::Result<()> {
-        let correlation = self.next();
-        let mut request = Writer::request(wire::SASL_HANDSHAKE, correlation);
-        request.text(sasl::name(user.mechanism));
-        self.write(&request.finish()?).await?;
-        let code = Reader(&self.answer(correlation).await?).i16()?;
-        if code != 0 {
-            return Err(wire::refused("the mechanism", code));
-        }
-        if user.mechanism == SaslMechanism::Plain {
-            return self.say(&sasl::plain(user)).await.map(drop);
-        }
-        let mut random = [0; 24];
-        aws_lc_rs::rand::fill(&mut random).map_err(io::Error::other)?;
-        let scram = Scram::new(user, &random);
-        let first = self.say(&scram.first()).await?;
-        let (last, expected) = scram.last(&first)?;
-        expected.check(&self.say(&last).await?)
-    }
-
-    /// Sends a message of the mechanism; gives the broker's.
-    async fn say(&mut self, message: &[u8]) -> io::Result<Vec<u8>> {
-        let correlation = self.next();
-        let mut request = Writer::request(wire::SASL_AUTHENTICATE, correlation);
-        request.bytes(message)?;
-        self.write(&request.finish()?).await?;
-        let answer = self.answer(correlation).await?;
-        let mut reader = Reader(&answer);
-        match reader.i16()? {
-            0 => {
-                reader.text()?;
-                Ok(reader.bytes()?.to_vec())
-            }
-            code => Err(wire::refused("the user", code)),
-        }
     }
 }

@@ -5,7 +5,6 @@
 //! take is dropped and counted, as anything on the way may drop a datagram. A session ends when nothing has moved for
 //! the idle time-out, or when as many answers came as the route says that there are.
 
-use super::admission::ask;
 use super::admission::{ask, forward_of};
 use super::any_address::AnyAddress;
 use super::connect::{HealthHandle, TargetRequest};

@@ -34,6 +34,10 @@ pub struct DialectSettings {
     /// that is not the last are refused. As servlet containers read paths.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub strips_path_parameters: bool,
+    /// Where the dialect matches decoded paths, an escaped slash (`%2F`) stays a part of its segment while routes are
+    /// matched, and in the values of path parameters. Plugins see the decoded path.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub keeps_escaped_slashes: bool,
     /// The longest body, in bytes, in which `graphql_…` variables look for a query, instead of 1 MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graphql_max_bytes: Option<usize>,
@@ -60,6 +64,7 @@ impl DialectSettings {
             forwarded_from,
             plain_header_names,
             strips_path_parameters,
+            keeps_escaped_slashes,
             graphql_max_bytes,
             charset,
             keys_may_repeat,
@@ -72,6 +77,7 @@ impl DialectSettings {
         self.answer_expect |= answer_expect;
         self.plain_header_names |= plain_header_names;
         self.strips_path_parameters |= strips_path_parameters;
+        self.keeps_escaped_slashes |= keeps_escaped_slashes;
         self.keys_may_repeat |= keys_may_repeat;
         self.consumers_may_be_missing |= consumers_may_be_missing;
     }

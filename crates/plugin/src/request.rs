@@ -194,6 +194,13 @@ impl Request {
         Ok(())
     }
 
+    /// Puts in the place of the decoded path one in which escaped slashes stay escaped, to find a route by it. Returns
+    /// the former, which is to be put back; `None` if both are the same, or if more than decoding was done to it.
+    pub fn keep_escaped_slashes(&mut self) -> Option<Vec<u8>> {
+        let kept = uri::decoded_but_slashes(&self.raw_path, &self.path)?;
+        Some(std::mem::replace(&mut self.path, kept))
+    }
+
     /// The path that is forwarded where nothing rewrites it.
     pub fn forwarded_path(&self) -> &[u8] {
         match self.path_with_parameters.is_empty() {

@@ -166,6 +166,40 @@ fn resolve_segments(path: &[u8], out: &mut Vec<u8>) -> Result<(), InvalidPath> {
     Ok(())
 }
 
+/// Whether a segment of `path` is `.` or `..` once its escapes are decoded. Servers differ in whether they resolve
+/// those.
+pub fn has_dot_segments(path: &[u8]) -> bool {
+    let decoded = unescape(path);
+    let mut segments = decoded.split(|byte| *byte == b'/');
+    segments.any(|segment| matches!(segment, b"." | b".."))
+}
+
+/// The form of `path` in which all escapes are decoded but those of slashes, which become `%2F`. `None` if the path
+/// has no such escape, or if more than decoding made [`NormalForm::Decoded`] of it, which is `normal`.
+pub fn decoded_but_slashes(path: &[u8], normal: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(path.len());
+    let mut slashes = Vec::new();
+    let mut rest = path;
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        let decoded = (byte == b'%').then(|| hex_pair(rest)).flatten();
+        if decoded.is_some() {
+            rest = &rest[2..];
+        }
+        if decoded == Some(b'/') {
+            slashes.push(out.len());
+        }
+        out.push(decoded.unwrap_or(byte));
+    }
+    if slashes.is_empty() || out != normal {
+        return None;
+    }
+    for at in slashes.into_iter().rev() {
+        out.splice(at..=at, *b"%2F");
+    }
+    Some(out)
+}
+
 /// Escapes a decoded path so that it can stand in a request target again: controls, space, `#`, `%`, `?`, and
 /// everything beyond ASCII.
 pub fn escape_path(path: &[u8], out: &mut Vec<u8>) {
@@ -311,6 +345,30 @@ mod tests {
                     "{path} {form:?}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn escaped_slashes_can_stay_where_decoding_is_all_that_is_done() {
+        for (path, kept, has_dots) in [
+            ("/a/b", None, false),
+            ("/a%2fb%2F%41", Some("/a%2Fb%2FA"), false),
+            ("/a%2F%2Fb", None, false),
+            ("/%252F%2F", Some("/%2F%2F"), false),
+            ("/a%2F/b", None, false),
+            ("//a%2Fb", None, false),
+            ("/a%2Fb/../c", None, true),
+            ("/a/..%2Fb", None, true),
+            ("/a%2Fb/%2E", None, true),
+            ("/a/...%2Fb", Some("/a/...%2Fb"), false),
+        ] {
+            let mut normal = Vec::new();
+            NormalForm::Decoded
+                .apply(path.as_bytes(), &mut normal)
+                .expect("a path");
+            let found = decoded_but_slashes(path.as_bytes(), &normal);
+            assert_eq!(found.as_deref(), kept.map(str::as_bytes), "{path}");
+            assert_eq!(has_dot_segments(path.as_bytes()), has_dots, "{path}");
         }
     }
 

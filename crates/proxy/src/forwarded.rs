@@ -16,7 +16,8 @@ use weir_snapshot::ForwardedHeaderPolicy;
 const MAX_KEPT_LINES: usize = 1024;
 
 /// Writes the path and query for the upstream: the route's rewrite of the matched path, escaped if the
-/// route table matches decoded paths, and the query as the client wrote it.
+/// route table matches decoded paths, and the query as the client wrote it. A decoded path that nothing changes is
+/// forwarded as it came (as by NGINX), so that an escaped slash stays one.
 pub fn write_target(
     rewrite: &PathRewrite,
     matched_len: usize,
@@ -30,8 +31,14 @@ pub fn write_target(
         false => exchange.request.forwarded_path(),
     };
     let is_untouched = !rewrite.strip_matched && rewrite.base.is_none();
+    let goes_as_it_came = exchange.upstream_path.is_none()
+        && is_untouched
+        && is_decoded
+        && can_go_as_it_came(&exchange.request);
     if let Some(path) = &exchange.upstream_path {
         push_on_one_line(path, out);
+    } else if goes_as_it_came {
+        push_on_one_line(&exchange.request.raw_path, out);
     } else if is_untouched {
         write_path(path, is_decoded, out);
     } else if is_decoded {
@@ -48,11 +55,19 @@ pub fn write_target(
         }
     } else if let Some(query) = &exchange.request.query {
         // A decoded path was taken apart; an empty query is not put back (as NGINX does it).
-        if !(query.is_empty() && is_decoded) {
+        if !query.is_empty() || goes_as_it_came || !is_decoded {
             out.push(b'?');
             out.extend_from_slice(query);
         }
     }
+}
+
+/// Whether an upstream finds the same in the path as it came as the gateway did in its normal form. Where dot segments
+/// were resolved, it may not: it could take the call for one of another route.
+fn can_go_as_it_came(request: &Request) -> bool {
+    let path = &request.raw_path;
+    request.path_with_parameters.is_empty()
+        && (uri::is_plain(path) || !(uri::has_dot_segments(path) || path.contains(&b'#')))
 }
 
 /// Writes what a filter made of parts of the call, with whatever would end the request line escaped: decoded

@@ -225,11 +225,18 @@ impl<'c> RequestContext<'c> {
             if !self.enter_dialect(table.dialect) {
                 continue;
             }
+            let keeps_slashes = snapshot.settings(table.dialect).keeps_escaped_slashes;
+            let request = &mut self.exchange.request;
+            let normal_path = keeps_slashes.then(|| request.keep_escaped_slashes()).flatten();
             let found = if table.needs_body() {
-                self.find_by_body(table).await?
+                self.find_by_body(table).await
             } else {
-                table.find(self.exchange)
+                Ok(table.find(self.exchange))
             };
+            if let Some(path) = normal_path {
+                self.exchange.request.path = path;
+            }
+            let found = found?;
             self.check_work()?;
             if found.is_some() {
                 return Ok(found);

@@ -17,6 +17,8 @@ pub struct DialectSettings {
     pub plain_header_names: bool,
     /// Path parameters are no part of what is matched.
     pub strips_path_parameters: bool,
+    /// An escaped slash stays one in the decoded path that routes match.
+    pub keeps_escaped_slashes: bool,
     /// The longest body in which `graphql_…` variables look for a query; `None`: as for other variables.
     pub graphql_max_bytes: Option<usize>,
     /// The charset of textual responses that name none.
@@ -31,6 +33,7 @@ impl DialectSettings {
         forwarded_from: None,
         plain_header_names: false,
         strips_path_parameters: false,
+        keeps_escaped_slashes: false,
         graphql_max_bytes: None,
         charset: None,
     };

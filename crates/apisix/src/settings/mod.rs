@@ -29,6 +29,8 @@ pub struct Settings {
     pub delete_uri_tail_slash: bool,
     /// `apisix.normalize_uri_like_servlet`: path parameters (`/a;x=1`) do not count for routes and plugins.
     pub strips_path_parameters: bool,
+    /// `apisix.match_uri_encoded_slash`: an escaped slash is a part of its segment when routes are matched.
+    pub keeps_escaped_slashes: bool,
     /// `apisix.show_upstream_status_in_response_header`: every answer says the upstream's status, not only of
     /// failures.
     pub shows_upstream_status: bool,
@@ -58,6 +60,8 @@ pub struct Settings {
     pub https_port: Option<u16>,
     /// `graphql.max_size`: the longest body in which plugins look for a query.
     pub graphql_max_bytes: usize,
+    /// `plugin_attr.batch-requests.uri`: the path of batches of calls, where they are public.
+    pub batches_uri: String,
     /// `apisix.id`: the gateway's name in `/apisix/status`, if it is given.
     pub id: Option<String>,
     /// `apisix.enable_server_tokens`: `Server` names the version, too.
@@ -180,6 +184,7 @@ impl Default for Settings {
             router: None,
             delete_uri_tail_slash: false,
             strips_path_parameters: false,
+            keeps_escaped_slashes: false,
             shows_upstream_status: false,
             cache: CacheSettings {
                 ttl_seconds: 10,
@@ -208,6 +213,7 @@ impl Default for Settings {
             encrypts_fields: true,
             trusted_addresses: Vec::new(),
             has_no_health_checks: false,
+            batches_uri: "/apisix/batch-requests".to_owned(),
             real_ip: RealIpSettings {
                 header: "X-Real-IP".to_owned(),
                 from: vec![IpNet::from(std::net::IpAddr::from([127, 0, 0, 1]))],

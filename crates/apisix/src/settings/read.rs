@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use weir_model::{Diagnostic, DocPath, document};
 
 /// Maps in which Weir looks for what it uses; everything else in them is reported by its own name.
-const LOOKED_INTO: [&[&str]; 15] = [
+const LOOKED_INTO: [&[&str]; 16] = [
     &["apisix"],
     &["apisix", "data_encryption"],
     &["apisix", "proxy_cache"],
@@ -23,6 +23,7 @@ const LOOKED_INTO: [&[&str]; 15] = [
     &["nginx_config"],
     &["nginx_config", "http"],
     &["plugin_attr"],
+    &["plugin_attr", "batch-requests"],
     &["plugin_attr", "prometheus"],
     &["plugin_attr", "proxy-mirror"],
     &["plugin_attr", "redirect"],
@@ -188,6 +189,7 @@ impl Reader {
             .unwrap_or(true);
         settings.delete_uri_tail_slash = self.flag(&["apisix", "delete_uri_tail_slash"])?;
         settings.strips_path_parameters = self.flag(&["apisix", "normalize_uri_like_servlet"])?;
+        settings.keeps_escaped_slashes = self.flag(&["apisix", "match_uri_encoded_slash"])?;
         settings.shows_upstream_status = self.flag(&["apisix", "show_upstream_status_in_response_header"])?;
         let keys = "a key, or a list of keys, of 16 or 32 characters";
         settings.keyring = self.take_as(&["apisix", "data_encryption", "keyring"], keys, keyring)?;
@@ -265,6 +267,10 @@ impl Reader {
         let port = ["plugin_attr", "redirect", "https_port"];
         if let Some(port) = self.take_as(&port, "a port", |port| u16::try_from(port.as_u64()?).ok())? {
             settings.https_port = Some(port);
+        }
+        let batches = ["plugin_attr", "batch-requests", "uri"];
+        if let Some(path) = self.take_as(&batches, "a path", export_uri)? {
+            settings.batches_uri = path;
         }
         let mirror = ["plugin_attr", "proxy-mirror", "timeout"];
         settings.mirror_timeout_ms = self.take_as(&mirror, "times, such as 60s", |times| {

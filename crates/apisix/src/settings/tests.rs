@@ -26,6 +26,7 @@ apisix:
   router: {http: radixtree_uri, ssl: radixtree_sni}
   delete_uri_tail_slash: true
   normalize_uri_like_servlet: true
+  match_uri_encoded_slash: true
   disable_upstream_healthcheck: true
   id: edge-1.example
   enable_server_tokens: false
@@ -51,7 +52,7 @@ graphql: {max_size: 100}
     assert!(told.is_empty(), "{told:?}");
     assert_eq!(settings.router, Some(Router::RadixtreeUri));
     assert!(settings.delete_uri_tail_slash && settings.shows_upstream_status);
-    assert!(settings.strips_path_parameters);
+    assert!(settings.strips_path_parameters && settings.keeps_escaped_slashes);
     assert_eq!(settings.trusted_addresses.len(), 2);
     assert!(settings.has_no_health_checks);
     assert_eq!(
@@ -95,6 +96,7 @@ plugin_attr:
       http_latency: {expire: 0, exptime: 5}
   opentelemetry: {collector: {address: 'otel:4318'}}
   proxy-mirror: {timeout: {connect: 2s, read: 3s, send: 500ms}}
+  batch-requests: {uri: /batches}
   zipkin: {set_ngx_var: true}
   skywalking: {endpoint_addr: 'http://s'}
 ");
@@ -256,6 +258,10 @@ fn what_is_wrong_is_refused_with_its_place() {
         (
             "plugin_attr: {prometheus: {export_uri: 'no path'}}",
             "plugin_attr.prometheus.export_uri",
+        ),
+        (
+            "plugin_attr: {batch-requests: {uri: batches}}",
+            "plugin_attr.batch-requests.uri",
         ),
         (
             "plugin_attr: {prometheus: {metric_prefix: '1-'}}",

@@ -227,6 +227,7 @@ fn dialect_settings(settings: &Settings) -> DialectSettings {
             trusted: settings.real_ip.from.clone(),
         }),
         strips_path_parameters: settings.strips_path_parameters,
+        keeps_escaped_slashes: settings.keeps_escaped_slashes,
         graphql_max_bytes: (settings.graphql_max_bytes != MAX_VARIABLE_BODY)
             .then_some(settings.graphql_max_bytes),
         charset: Some(DefaultCharset::of_texts("utf-8")),

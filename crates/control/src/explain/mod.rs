@@ -76,7 +76,9 @@ impl Explainer<'_> {
                 }
                 break;
             }
-            for explained in table.explain(&mut exchange) {
+            let explained =
+                self.with_matched_path(table.dialect, &mut exchange, |exchange| table.explain(exchange));
+            for explained in explained {
                 match (&explained.verdict, &winner) {
                     (Verdict::Wins, None) => winner = Some(explained),
                     _ => explanation.others.push(self.other(&explained, winner.as_ref())),
@@ -99,7 +101,8 @@ impl Explainer<'_> {
         call.fill(&mut exchange.request);
         for table in &self.snapshot.tables {
             self.read_path(table.dialect, &mut exchange).ok()?;
-            if let Some(found) = table.find(&mut exchange) {
+            let found = self.with_matched_path(table.dialect, &mut exchange, |exchange| table.find(exchange));
+            if let Some(found) = found {
                 return Some(found.route as usize);
             }
         }
@@ -111,6 +114,24 @@ impl Explainer<'_> {
         let form = self.renderer(dialect).normal_form();
         let strips_parameters = self.snapshot.settings(dialect).strips_path_parameters;
         exchange.request.normalize_path(form, strips_parameters)
+    }
+
+    /// Looks for routes with the path that those of the dialect match.
+    fn with_matched_path<T>(
+        &self,
+        dialect: DialectName,
+        exchange: &mut Exchange,
+        look: impl FnOnce(&mut Exchange) -> T,
+    ) -> T {
+        let keeps_slashes = self.snapshot.settings(dialect).keeps_escaped_slashes;
+        let normal_path = keeps_slashes
+            .then(|| exchange.request.keep_escaped_slashes())
+            .flatten();
+        let found = look(exchange);
+        if let Some(path) = normal_path {
+            exchange.request.path = path;
+        }
+        found
     }
 
     fn renderer(&self, dialect: DialectName) -> Arc<dyn ErrorRenderer> {

@@ -24,8 +24,10 @@ use std::sync::Arc;
 use target::{NewTarget, Rewritten};
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::headers::{is_token, is_value};
+use weir_plugin::uri::escape_path;
 use weir_plugin::{
-    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, RefusalKind, client_header_bit, parse_config,
+    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, RefusalKind, Request, client_header_bit,
+    parse_config,
 };
 use weir_plugins_shared::expression::{EvaluationError, Interpolated};
 use weir_plugins_shared::field_edits::{FieldEdit, FieldEdits, Pairs};
@@ -269,6 +271,8 @@ impl RewriteFilter {
                 }
                 exchange.upstream_query = Some(query);
             }
+        } else if self.decoded_paths && exchange.upstream_path.is_none() {
+            exchange.upstream_path = normal_path(&exchange.request);
         }
         if self.form_to_query
             && let Some(pairs) = body::form_pairs(&exchange.request).filter(|pairs| !pairs.is_empty())
@@ -292,6 +296,17 @@ impl RewriteFilter {
         }
         Ok(())
     }
+}
+
+/// The normal form of a decoded path, escaped again. `None` if the target came in that form.
+fn normal_path(request: &Request) -> Option<Vec<u8>> {
+    let path = request.forwarded_path();
+    if path == request.raw_path && request.query.as_deref() != Some(b"") {
+        return None;
+    }
+    let mut out = Vec::with_capacity(path.len());
+    escape_path(path, &mut out);
+    Some(out)
 }
 
 /// The query that the upstream would get.

@@ -101,6 +101,12 @@ fn targets_are_rewritten() {
         ),
         (decoded(regex("^/p/(.*)", "/q/$1")), "/p/a%b", None, "/q/a%25b"),
         (decoded(json!({"path": "/x/%20"})), "/p", None, "/x/%2520"),
+        // A decoded path is forwarded in its normal form, even if nothing else is said of it.
+        (decoded(json!({})), "/p/a b%", Some("c=d"), "/p/a%20b%25?c=d"),
+        (decoded(regex("^/none", "/q")), "/a b", None, "/a%20b"),
+        (decoded(json!({})), "/raw%20path", None, "-/raw%20path"),
+        (decoded(json!({})), "/raw%20path", Some(""), "/raw%2520path?"),
+        (json!({}), "/p/a%20b", None, "-/p/a%20b"),
         (
             json!({"unsafe_original_target": true}),
             "/raw path",

@@ -1,6 +1,7 @@
 //! Paths and other hops, as upstreams see them.
 
 use super::*;
+use weir_plugin::uri::NormalForm;
 
 #[test]
 fn prefixes_have_no_escapes_that_a_header_does_not_need() {
@@ -86,5 +87,35 @@ fn other_hops_come_first() {
         headers.append(b"via", b"1.1 b");
         let list = list_so_far(&forwarded, &headers, b"via").expect("there is one");
         assert_eq!(String::from_utf8_lossy(&list), wanted);
+    }
+}
+
+#[test]
+fn decoded_paths_go_as_they_came_unless_something_changes_them() {
+    for (path, query, form, upstream_path, wanted) in [
+        ("/a/b", None, NormalForm::Decoded, None, "/a/b"),
+        (
+            "/a%2Fb%2f%41",
+            Some("q"),
+            NormalForm::Decoded,
+            None,
+            "/a%2Fb%2f%41?q",
+        ),
+        ("//a//%C3%BC", Some(""), NormalForm::Decoded, None, "//a//%C3%BC?"),
+        ("/a/./b%2Fc", Some(""), NormalForm::Decoded, None, "/a/b/c"),
+        ("/x/..%2Fa", None, NormalForm::Decoded, None, "/a"),
+        ("/a#b%2Fc", None, NormalForm::Decoded, None, "/a%23b/c"),
+        ("/a%2Fb", Some(""), NormalForm::Decoded, Some("/c"), "/c"),
+        ("/a//b%2fc%41", Some(""), NormalForm::Encoded, None, "/a/b%2FcA?"),
+    ] {
+        let mut exchange = Exchange::new(|| 0, 1);
+        exchange.request.raw_path = path.into();
+        exchange.request.query = query.map(Into::into);
+        exchange.request.normalize_path(form, false).expect("a path");
+        exchange.upstream_path = upstream_path.map(Into::into);
+        let mut out = Vec::new();
+        let is_decoded = form == NormalForm::Decoded;
+        write_target(&PathRewrite::default(), 0, is_decoded, &exchange, &mut out);
+        assert_eq!(String::from_utf8_lossy(&out), wanted, "{path}");
     }
 }

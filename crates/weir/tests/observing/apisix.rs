@@ -374,3 +374,45 @@ fn what_a_rewrite_says_of_the_client_counts() {
         assert_eq!(told, ["shop.test", "", "http"], "{headers:?}");
     }
 }
+
+/// What no plugin rewrites is forwarded as the client wrote it; `match_uri_encoded_slash` lets routes match it so.
+#[test]
+fn escaped_slashes_stay_in_their_segments() {
+    let (upstream, calls) = server();
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("config.yaml");
+    let nodes = json!({"type": "roundrobin", "nodes": {upstream.to_string(): 1}});
+    let rewrite = json!({"proxy-rewrite": {"headers": {"set": {"X-Part": "$uri_param_id"}}}});
+    let document = json!({"routes": [
+        {"id": "1", "uri": "/echo/:id", "upstream": nodes},
+        {"id": "2", "uri": "/all/*", "upstream": nodes},
+        {"id": "3", "uri": "/part/:id", "upstream": nodes, "plugins": rewrite},
+    ]});
+    for keeps in [false, true] {
+        let router = json!({"http": "radixtree_uri_with_parameter"});
+        let settings = json!({"apisix": {"match_uri_encoded_slash": keeps, "router": router}});
+        std::fs::write(&config, settings.to_string()).unwrap();
+        let flags = ["--apisix-config", config.to_str().unwrap()];
+        let weir = Gateway::with("apisix.yaml", &document, &flags);
+        for (target, forwarded) in [
+            ("/echo/a%2fb", keeps.then_some("/echo/a%2fb")),
+            ("/echo/a%41?", Some("/echo/a%41?")),
+            ("/all/a%2Fb//c?x=%2F", Some("/all/a%2Fb//c?x=%2F")),
+            ("/all/a/../%62%2Fc", Some("/all/b/c")),
+            ("/part/a%2Fb", keeps.then_some("/part/a/b")),
+        ] {
+            let status = if forwarded.is_some() { "200" } else { "404" };
+            let answer = weir.get(target, &[]);
+            assert!(
+                answer.starts_with(&format!("HTTP/1.1 {status}")),
+                "{target} {keeps}: {answer}"
+            );
+            let Some(forwarded) = forwarded else { continue };
+            let call = calls.recv_timeout(TIMEOUT).unwrap();
+            assert_eq!(call.line, format!("GET {forwarded} HTTP/1.1"), "{target} {keeps}");
+            if target.starts_with("/part") {
+                assert_eq!(call.header("x-part"), "a%2Fb");
+            }
+        }
+    }
+}

@@ -174,6 +174,42 @@ fn faults_are_reported_in_the_originals_words() {
     }
 }
 
+/// `plugin_attr.batch-requests.uri`.
+#[test]
+fn batches_are_public_at_their_own_path() {
+    let text = "plugin_attr: {batch-requests: {uri: /foo/bar}}";
+    let (moved, _) = weir_apisix::read_settings(text, &|_| None).expect("settings");
+    let moved: &'static weir_apisix::Settings = Box::leak(Box::new(moved));
+    let stock = weir_apisix::Settings::stock();
+    let usual = "/apisix/batch-requests";
+    for (settings, uri, expected) in [
+        (stock, None, Some(json!(usual))),
+        (stock, Some(usual), Some(Value::Null)),
+        (stock, Some("/foo/bar"), None),
+        (moved, None, Some(json!("/foo/bar"))),
+        (moved, Some("/foo/bar"), Some(Value::Null)),
+        (moved, Some(usual), None),
+    ] {
+        let config = uri.map_or_else(|| json!({}), |uri| json!({"uri": uri}));
+        let upstream = json!({"type": "roundrobin", "nodes": {"127.0.0.1:1": 1}});
+        let route = json!({"id": "1", "uri": "/*", "upstream": upstream, "plugins": {"public-api": config}});
+        let options = Options {
+            settings,
+            ..Options::default()
+        };
+        let (model, _) = translate(&json!({"routes": [route]}), &options).expect("a model");
+        let Some(PluginRef::Inline(instance)) = &model.routes[0].plugins[0].plugin else {
+            panic!("{config}");
+        };
+        let batches = instance
+            .config
+            .get("batches")
+            .filter(|batches| batches.is_object());
+        let path = batches.map(|batches| batches.get("path").cloned().unwrap_or_default());
+        assert_eq!(path, expected, "{config}");
+    }
+}
+
 #[test]
 fn logins_at_wolf_servers_are_public_where_they_are_asked_for() {
     let below = |name: &str| format!("/apisix/plugin/wolf-rbac/{name}");
@@ -201,6 +237,10 @@ fn logins_at_wolf_servers_are_public_where_they_are_asked_for() {
         let found = instance.config.get("wolf").cloned().unwrap_or_default();
         assert_eq!(found, expected, "{config}");
     }
+    // The original has no such interface either, and answers 404.
     let (_, told) = read("public-api", &json!({"uri": below("other")}), None);
+    assert_eq!(told, []);
+    let purge = json!({"uri": "/apisix/plugin/graphql-proxy-cache/disk/1/k"});
+    let (_, told) = read("public-api", &purge, None);
     assert_eq!(told.len(), 1, "{told:?}");
 }

@@ -18,9 +18,6 @@ pub struct PublicApi;
 /// The path for purging `graphql-proxy-cache`.
 const PURGES: &str = "/apisix/plugin/graphql-proxy-cache/";
 
-/// The path of batches of calls.
-const BATCHES: &str = "/apisix/batch-requests";
-
 /// The path of the node's status.
 const STATUS: &str = "/apisix/status";
 
@@ -33,9 +30,6 @@ const WOLF: [(&str, EndpointKind); 3] = [
         EndpointKind::ChangePassword,
     ),
 ];
-
-/// The original's others.
-const INTERNAL: &str = "/apisix/plugin/";
 
 /// The metadata of `batch-requests`.
 #[derive(Deserialize)]
@@ -88,8 +82,7 @@ impl PluginAdapter for PublicApi {
     ) -> Result<Value, serde_json::Error> {
         let metrics = context.settings.prometheus.export_uri.as_str();
         let uri = config.get("uri").and_then(Value::as_str);
-        let is_wolf = |uri: &str| WOLF.iter().any(|(path, _)| *path == uri);
-        if let Some(uri) = uri.filter(|uri| uri.starts_with(INTERNAL) && !is_wolf(uri)) {
+        if let Some(uri) = uri.filter(|uri| uri.starts_with(PURGES)) {
             notes.not_available("uri", &format!("the internal interface \"{uri}\""));
         }
         // With `uri`, all calls of the route are for that interface; without, each is for the one of its own path.
@@ -100,12 +93,13 @@ impl PluginAdapter for PublicApi {
             // No call has this path.
             (_, false) => Some(String::new()),
         };
+        let batches_uri = context.settings.batches_uri.as_str();
         let limits: Limits = context
             .metadata
             .get("batch-requests")
             .map_or_else(|| Ok(Limits::default()), read)?;
         let batches = batch_requests::Config {
-            path: uri.is_none().then(|| BATCHES.to_owned()),
+            path: uri.is_none().then(|| batches_uri.to_owned()),
             max_body_bytes: limits.max_body_size.min(32 << 20),
             max_items: limits.max_pipeline_items,
             ..batch_requests::Config::default()
@@ -125,7 +119,7 @@ impl PluginAdapter for PublicApi {
                 .collect(),
             exposition: EXPOSITION.to_owned(),
             path,
-            batches: is_it(BATCHES).then_some(batches),
+            batches: is_it(batches_uri).then_some(batches),
             texts: texts.into_iter().collect(),
             purge_below: config.get("uri").is_none().then(|| PURGES.to_owned()),
             not_found_body: errors::page(404),

@@ -223,6 +223,10 @@ fn of_servers() -> Vec<(&'static str, Value)> {
         ),
         ("wolf-rbac", json!({})),
         (
+            "safeline-waf",
+            json!({"nodes": [{"host": "10.0.0.5"}], "header": "X-Waf"}),
+        ),
+        (
             "cas-login",
             json!({"url": "https://cas.example.com/cas", "callback": "/cas_callback", "logout_path": "/logout",
             "session": {"secret": "0123456789abcdef"}}),

@@ -42,6 +42,16 @@ fn what_a_shape_cannot_say_is_reported_in_the_originals_words() {
             "invalid JSON string provided, err: Expected value but found invalid token at character 1",
         ),
         (
+            "chaitin-waf",
+            json!({"match": [{"vars": [["arg_a", "no such", "1"]]}]}),
+            "failed to validate the 'vars' expression: invalid operator 'no such'",
+        ),
+        (
+            "chaitin-waf",
+            json!({"match": [{}]}),
+            "failed to validate the 'vars' expression: missing argument rule",
+        ),
+        (
             "response-rewrite",
             json!({"headers": {"": 2}}),
             "invalid field length in header",

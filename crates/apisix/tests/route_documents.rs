@@ -163,6 +163,72 @@ fn metadata_complete_policies() {
 }
 
 #[test]
+fn detectors_of_a_firewall_are_those_of_the_metadata() {
+    let of_metadata =
+        json!({"send_timeout": 5, "req_body_size": 2, "real_client_ip": false, "keepalive_size": 0});
+    for (metadata, config, fields, findings) in [
+        (
+            json!({"nodes": [{"host": "10.0.0.5"}, {"host": "[::1]", "port": 8000}, {"host": "unix:/a.sock"}], "config": of_metadata}),
+            json!({}),
+            json!({
+                "nodes": [{"host": "10.0.0.5", "port": 80}, {"host": "::1", "port": 8000}], "mode": "monitor",
+                "header": "X-APISIX-CHAITIN-WAF", "debug_headers": false, "timeout_ms": 2005, "max_body_bytes": 2048,
+                "real_client_ip": false, "pool_size": 0, "pool_idle_timeout_ms": 60_000,
+            }),
+            vec!["config"],
+        ),
+        // A configuration of the route's own takes the place of that of the metadata, except for one field.
+        (
+            json!({"nodes": [{"host": "a"}], "mode": "off", "config": of_metadata}),
+            json!({"config": {"read_timeout": 7}, "append_waf_resp_header": false, "append_waf_debug_header": true}),
+            json!({
+                "mode": "off", "header": null, "debug_headers": true, "timeout_ms": 2007, "max_body_bytes": 1 << 20,
+                "real_client_ip": false, "pool_size": 256,
+            }),
+            vec![],
+        ),
+        (
+            json!({"nodes": [{"host": "a"}], "mode": "off"}),
+            json!({"mode": "block", "match": [{"vars": [["arg_a", "==", "1"]]}], "config": {"req_body_size": 9000}}),
+            json!({"mode": "block", "matches": [["AND", ["arg_a", "==", "1"]]], "max_body_bytes": 8 << 20}),
+            vec!["config"],
+        ),
+        // A rule that always holds is one for all calls.
+        (
+            json!({"nodes": [{"host": "a"}]}),
+            json!({"match": [{"vars": [["arg_a", "==", "1"]]}, {"vars": []}]}),
+            json!({"matches": null}),
+            vec![],
+        ),
+        (
+            json!(null),
+            json!({}),
+            json!({"nodes": [], "mode": "monitor"}),
+            vec!["mode"],
+        ),
+    ] {
+        let mut document = one_plugin("chaitin-waf", &config);
+        if let Value::Object(mut metadata) = metadata {
+            metadata.insert("id".to_owned(), "chaitin-waf".into());
+            document["plugin_metadata"] = json!([metadata]);
+        }
+        let (found, told) = catalogue(&document, "safeline-waf", Settings::default());
+        for (field, value) in fields.as_object().expect("a map") {
+            assert_eq!(
+                found.get(field).unwrap_or(&Value::Null),
+                value,
+                "{config}: {field}"
+            );
+        }
+        let places: Vec<String> = told.iter().map(|it| it.path.to_string()).collect();
+        let expected = findings
+            .iter()
+            .map(|field| format!("routes[0].plugins.chaitin-waf.{field}"));
+        assert_eq!(places, expected.collect::<Vec<_>>(), "{config}");
+    }
+}
+
+#[test]
 fn policies_are_read_from_files() {
     let config = |model: &str| {
         let config = json!({"username": "user", "model_path": model, "policy_path": "policy.csv"});

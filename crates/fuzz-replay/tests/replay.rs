@@ -62,6 +62,8 @@ mod request_head;
 mod response_head;
 #[path = "../../../fuzz/fuzz_targets/saml.rs"]
 mod saml;
+#[path = "../../../fuzz/fuzz_targets/t1k_answer.rs"]
+mod t1k_answer;
 #[path = "../../../fuzz/fuzz_targets/template.rs"]
 mod template;
 #[path = "../../../fuzz/fuzz_targets/upstream_answer.rs"]
@@ -221,6 +223,7 @@ tests! {
     request_head 1;
     response_head 1;
     saml 1;
+    t1k_answer 1;
     template 1;
     upstream_answer SLOW;
     uri 1;

@@ -301,6 +301,13 @@ pub enum Outcome {
         /// The most bytes to read.
         max_bytes: usize,
     },
+    /// The engine reads the body, or so many bytes of it, and calls this filter again. Then `request.body` is set, or
+    /// [`Request::body_start`](crate::Request::body_start) has the first bytes of a longer one; asking once more is a
+    /// refusal.
+    NeedBodyStart {
+        /// The most bytes to read.
+        max_bytes: usize,
+    },
 }
 
 impl Outcome {

@@ -59,6 +59,9 @@ pub struct Request {
     pub work: WorkBudget,
     /// The body, if the engine has read it as a whole because a filter needs it.
     pub body: Option<Vec<u8>>,
+    /// The first bytes of a body that is longer, for the filter that has
+    /// [asked](crate::Outcome::NeedBodyStart) for them.
+    pub body_start: Option<Vec<u8>>,
     /// The longest body in which variables look for a GraphQL query.
     pub max_graphql_bytes: usize,
     /// Whether a body comes with the request.
@@ -116,6 +119,7 @@ impl Default for Request {
             own_call: 0,
             work: WorkBudget::default(),
             body: None,
+            body_start: None,
             max_graphql_bytes: MAX_VARIABLE_BODY,
             has_body: false,
             expects_continue: false,
@@ -240,6 +244,7 @@ impl Request {
             body.clear();
             self.spare_body = body;
         }
+        self.body_start = None;
         self.work.restart();
         self.max_graphql_bytes = MAX_VARIABLE_BODY;
         self.client_port = None;
@@ -276,6 +281,7 @@ mod tests {
             own_call: 1,
             work: WorkBudget::default(),
             body: Some(b"{\"a\":1}".to_vec()),
+            body_start: Some(b"{".to_vec()),
             max_graphql_bytes: 9,
             has_body: true,
             expects_continue: true,

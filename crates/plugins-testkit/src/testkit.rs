@@ -211,7 +211,7 @@ pub fn with_body(filter: &dyn Filter, exchange: &mut Exchange, body: Option<&str
 pub fn word(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Continue => "continue".into(),
-        Outcome::NeedBody { .. } => "body".into(),
+        Outcome::NeedBody { .. } | Outcome::NeedBodyStart { .. } => "body".into(),
         Outcome::Suspend(_) => "wait".into(),
         Outcome::Subrequest(_) => "ask".into(),
         Outcome::Converse(_) => "converse".into(),

@@ -13,6 +13,7 @@ pub mod openapi_validation;
 mod parameters;
 mod refuse;
 pub mod request_validator;
+pub mod safeline_waf;
 pub mod websocket_validation;
 pub mod xml_threat_protection;
 // End of the modules.

@@ -83,6 +83,7 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(crate::skywalking::Skywalking::default());
     registry.add(crate::remote_function::RemoteFunction);
     registry.add(crate::injection_protection::InjectionProtection);
+    registry.add(crate::safeline_waf::SafelineWaf);
     registry.add(crate::json_threat_protection::JsonThreatProtection);
     registry.add(crate::websocket_validation::WebsocketValidation);
     registry.add(crate::xml_threat_protection::XmlThreatProtection);
@@ -263,6 +264,7 @@ mod tests {
             ..proxy_cache::Config::default()
         });
         survives(redirect::Config::default());
+        survives(safeline_waf::Config::default());
         survives(request_buffering::Config::default());
         survives(traffic_label::Config::default());
         survives(traffic_split::Config::default());

@@ -132,7 +132,13 @@ impl RequestContext<'_> {
                     has_asked = true;
                     self.read_whole_body(max_bytes).await?;
                 }
-                Outcome::NeedBody { .. } => break Box::new(Refusal::new(RefusalKind::BodyTooLarge)),
+                Outcome::NeedBodyStart { max_bytes } if !has_asked => {
+                    has_asked = true;
+                    self.read_body_start(max_bytes).await?;
+                }
+                Outcome::NeedBody { .. } | Outcome::NeedBodyStart { .. } => {
+                    break Box::new(Refusal::new(RefusalKind::BodyTooLarge));
+                }
             }
         };
         match &instance.refusal_body {
@@ -232,7 +238,10 @@ impl RequestContext<'_> {
         loop {
             match work(&*instance.filter, self.exchange) {
                 // The request's body is no longer to be had, and records are read in place of an upstream.
-                Outcome::Continue | Outcome::NeedBody { .. } | Outcome::Kafka(_) => return Ok(()),
+                Outcome::Continue
+                | Outcome::NeedBody { .. }
+                | Outcome::NeedBodyStart { .. }
+                | Outcome::Kafka(_) => return Ok(()),
                 Outcome::Reply(reply) => return Err(ShortCircuit::Reply(reply)),
                 Outcome::Refuse(refusal) => return Err(ShortCircuit::Refuse(refusal)),
                 Outcome::Delay(time) => return self.wait_for(Suspend::time(time)).await,

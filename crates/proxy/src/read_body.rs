@@ -76,6 +76,16 @@ impl RequestContext<'_> {
         Ok(())
     }
 
+    /// Reads the body, or so many bytes of it, which a filter wants to see. All of it is still forwarded.
+    pub async fn read_body_start(&mut self, max_bytes: usize) -> Result<(), ShortCircuit> {
+        self.read_whole_body(max_bytes).await?;
+        let start = &self.body.prefix;
+        if self.exchange.request.body.is_none() && !start.is_empty() {
+            self.exchange.request.body_start = Some(start[..start.len().min(max_bytes)].to_vec());
+        }
+        Ok(())
+    }
+
     /// Hands the next piece of the body's data to `take`.
     pub async fn read_body_piece(&mut self, take: impl FnOnce(&[u8])) -> Result<(), BodyError> {
         loop {

@@ -15,6 +15,7 @@ pub(super) static BUILT: &[&dyn PluginAdapter] = &[
     &super::batch_requests::BatchRequests,
     &super::body_transformer::BodyTransformer,
     &super::cas_auth::CasAuth,
+    &super::chaitin_waf::ChaitinWaf,
     &super::client_control::ClientControl,
     &super::compression::Brotli,
     &super::compression::Gzip,

@@ -17,6 +17,7 @@ mod batch_requests;
 mod body_transformer;
 mod cas_auth;
 mod catalogue;
+mod chaitin_waf;
 mod check;
 mod client_control;
 mod compression;

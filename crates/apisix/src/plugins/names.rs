@@ -82,7 +82,12 @@ pub static NAMES: &[PluginName] = &[
             "sessions are kept in sealed cookies: what the server ends is known to all gateways of a store ([cas-login](plugins/cas-login.md))",
         ],
     ),
-    PluginName::checked("chaitin-waf", NOT_BUILT),
+    PluginName::differs(
+        "chaitin-waf",
+        &[
+            "the three timeouts are one, their sum, of 60 s at most; `real_client_ip` counts; an attack is refused even if the detector names no event; nodes that are Unix sockets, which the original does not reach, are left out ([safeline-waf](plugins/safeline-waf.md))",
+        ],
+    ),
     PluginName::differs("clickhouse-logger", &[LOGS]),
     PluginName::served("client-control"),
     PluginName::differs(

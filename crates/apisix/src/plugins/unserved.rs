@@ -41,7 +41,6 @@ const SCHEMAS: &[(&str, &str)] = &[
         "ai-request-rewrite",
         include_str!("unserved/ai-request-rewrite.json"),
     ),
-    ("chaitin-waf", include_str!("unserved/chaitin-waf.json")),
     ("dubbo-proxy", include_str!("unserved/dubbo-proxy.json")),
     ("example-plugin", include_str!("unserved/example-plugin.json")),
     ("exit-transformer", include_str!("unserved/exit-transformer.json")),

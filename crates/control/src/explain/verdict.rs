@@ -177,7 +177,7 @@ impl Work<'_> {
                 ),
                 Outcome::Refuse(refusal) => self.refused(instance, &refusal),
                 Outcome::Reply(reply) => answered(&reply),
-                Outcome::NeedBody { .. } => continue,
+                Outcome::NeedBody { .. } | Outcome::NeedBodyStart { .. } => continue,
                 Outcome::Subrequest(_) => unknown("it asks another server"),
                 Outcome::Redis(_) => unknown("it asks a Redis"),
                 Outcome::Publish(_) => unknown("it hands the call over to a message broker"),

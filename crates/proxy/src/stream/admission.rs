@@ -75,7 +75,8 @@ pub async fn ask(
                 | Outcome::Converse(_)
                 | Outcome::Publish(_)
                 | Outcome::Kafka(_)
-                | Outcome::NeedBody { .. } => {
+                | Outcome::NeedBody { .. }
+                | Outcome::NeedBodyStart { .. } => {
                     return Err(SessionRefused);
                 }
             }

@@ -175,6 +175,31 @@ fn filters_see_bodies_and_upstreams_get_them_once() {
 }
 
 #[test]
+fn filters_see_the_start_of_longer_bodies_and_upstreams_get_all() {
+    for protocol in ALL {
+        let stand = stand(&json!({"need_body": 4, "need_start": true}));
+        let client = stand.client(protocol);
+        let seen = stand.upstream.serve(|_| answer("ok"));
+        for (body, is_stated, seen_by_filter) in [
+            ("abcd", true, "4"),
+            ("abcd", false, "4"),
+            ("abcdef", true, "abcd and more"),
+            ("abcdef", false, "abcd and more"),
+        ] {
+            let length = body.len().to_string();
+            let fields = [("content-length", length.as_str())];
+            let fields = if is_stated { &fields[..] } else { &[] };
+            let told = client.call("POST", "/", fields, body.as_bytes()).unwrap();
+            assert_eq!(told.head.status, 200, "{protocol:?} {body}");
+            let request = seen.lock().unwrap().pop().unwrap();
+            assert_eq!(request.body, body.as_bytes(), "{protocol:?} {body}");
+            let told = request.head.get("X-Body-Seen").unwrap_or_default();
+            assert_eq!(told, seen_by_filter, "{protocol:?} {body} {is_stated}");
+        }
+    }
+}
+
+#[test]
 fn bodies_that_no_filter_reads_do_not_cost_the_answer() {
     for protocol in ALL {
         let stand = stand(&json!({"reply": "own"}));

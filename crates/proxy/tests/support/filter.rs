@@ -14,7 +14,8 @@ use weir_plugin::{
 };
 
 /// `host`: the upstream gets this one; with `host_yields` it gives way to the route's own. `reply_headers` (name,
-/// value) stand in the answer of `reply`. `need_body` (bytes): asks for the body, sets its size in a request header.
+/// value) stand in the answer of `reply`. `need_body` (bytes): asks for the body, sets its size in a request header;
+/// with `need_start`, a longer one's first bytes are seen.
 /// `reply`: answers with this body. `replace`: puts this body in place of the response's. `status`: the response's
 /// status. `set`: sets these headers (name, value) on the request and on the response. `double`: doubles every byte of
 /// the response's body, with a `.` at its end. `settle`: takes the trailer `x-status`, appends it to the body and, if
@@ -33,6 +34,7 @@ pub struct Puppet;
 
 struct PuppetFilter {
     need_body: Option<usize>,
+    need_start: bool,
     reply: Option<String>,
     reply_headers: Vec<(String, String)>,
     host: Option<String>,
@@ -156,6 +158,7 @@ impl Plugin for Puppet {
         let need_body = config["need_body"].as_u64().map(|bytes| bytes as usize);
         Ok(Arc::new(PuppetFilter {
             need_body,
+            need_start: config["need_start"].as_bool().unwrap_or(false),
             reply: text("reply"),
             reply_headers: serde_json::from_value(config["reply_headers"].clone()).unwrap_or_default(),
             host: text("host"),
@@ -433,13 +436,17 @@ impl Filter for PuppetFilter {
         // A header of its own remembers that the engine was asked once.
         if !exchange.request.headers.contains(b"x-asked") {
             exchange.request.headers.append(b"X-Asked", b"1");
-            return Outcome::NeedBody { max_bytes };
+            return match self.need_start {
+                true => Outcome::NeedBodyStart { max_bytes },
+                false => Outcome::NeedBody { max_bytes },
+            };
         }
-        let seen = exchange
-            .request
-            .body
-            .as_ref()
-            .map_or("none".to_owned(), |body| body.len().to_string());
+        let request = &exchange.request;
+        let seen = match (&request.body, &request.body_start) {
+            (Some(body), _) => body.len().to_string(),
+            (None, Some(start)) => format!("{} and more", start.escape_ascii()),
+            (None, None) => "none".to_owned(),
+        };
         exchange.request.headers.append(b"X-Body-Seen", seen.as_bytes());
         Outcome::Continue
     }

@@ -1,7 +1,8 @@
-//! What upstreams see of a call's other hops, and how callers of one cache share a fetch: the whole gateway, with Kong's
-//! files.
+//! What upstreams see of a call's other hops, and how callers of one cache share a fetch; servers that are spoken with over
+//! protocols of their own. The whole gateway, with files of its originals.
 
 mod forward_proxy;
+mod safeline;
 #[path = "../support/weir.rs"]
 mod weir;
 

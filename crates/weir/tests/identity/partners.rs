@@ -110,6 +110,13 @@ fn asking() -> Vec<Asking> {
             refusals: &[401, 500, 503],
         },
         Asking {
+            name: "safeline-waf",
+            config: json!({"nodes": [{"host": "127.0.0.1", "port": "@PORT@"}], "timeout_ms": TIMEOUT_MS}),
+            headers: "",
+            answer: b"\xc1\x01\0\0\0.",
+            refusals: &[500],
+        },
+        Asking {
             name: "vault-auth",
             config: json!({"vault": {"address": at(""), "mount": "callers", "token": "root"}, "cache_seconds": 1, "http": http}),
             headers: "access-token: a1\r\nsecret-token: s1\r\n",

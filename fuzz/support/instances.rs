@@ -208,6 +208,7 @@ fn of_checks() -> Vec<(&'static str, Value)> {
         ),
         ("canary", json!({"percent": 10, "host": "canary.example"})),
         ("mocking", json!({"example": "{}"})),
+        ("dubbo", json!({"service": "org.example.Shop", "method": "sell"})),
     ]
 }
 

@@ -30,6 +30,8 @@ mod client_hello;
 mod condition;
 #[path = "../../../fuzz/fuzz_targets/document.rs"]
 mod document;
+#[path = "../../../fuzz/fuzz_targets/dubbo_answer.rs"]
+mod dubbo_answer;
 #[path = "../../../fuzz/fuzz_targets/filters.rs"]
 mod filters;
 #[path = "../../../fuzz/fuzz_targets/grpc.rs"]
@@ -208,6 +210,7 @@ tests! {
     client_hello 1;
     condition 1;
     document 1;
+    dubbo_answer 1;
     filters 1;
     grpc 1;
     http1_connection SLOW;

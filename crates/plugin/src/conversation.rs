@@ -32,6 +32,21 @@ pub struct Conversation {
     pub dialogue: Box<dyn Dialogue>,
 }
 
+/// What is said to the target of a call, instead of forwarding the call over HTTP.
+pub struct UpstreamDialogue {
+    /// The plugin's name in the catalogue.
+    pub plugin: &'static str,
+    /// What is said. It finishes with an `Option` of a [`Reply`](crate::Reply) to the call; with `None`, the call is refused.
+    pub dialogue: Box<dyn Dialogue>,
+}
+
+/// What is said may hold a caller's data.
+impl fmt::Debug for UpstreamDialogue {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "UpstreamDialogue({})", self.plugin)
+    }
+}
+
 /// When TLS begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConversationTls {

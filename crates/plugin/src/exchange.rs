@@ -2,6 +2,7 @@
 
 use crate::background_request::BackgroundRequest;
 use crate::consumer::Identity;
+use crate::conversation::UpstreamDialogue;
 use crate::destination::DestinationId;
 use crate::filter_state::FilterState;
 use crate::headers::Headers;
@@ -64,6 +65,8 @@ pub struct Exchange {
     pub upstream_timeouts: UpstreamTimeouts,
     /// The proxies that the call goes through on its way to the upstream; `None`: it goes there directly.
     pub upstream_proxy: Option<Arc<UpstreamProxy>>,
+    /// What is said to the target in place of the call, over a connection of its own.
+    pub upstream_dialogue: Option<UpstreamDialogue>,
     /// The statuses of the upstream after which the call is sent once more, after
     /// [`Filter::on_refused`](crate::Filter::on_refused) of the chain; only if its body can be sent again, and the
     /// limits of retries allow it. The response before is dropped.
@@ -159,6 +162,7 @@ impl Exchange {
             target_override: None,
             upstream_timeouts: UpstreamTimeouts::default(),
             upstream_proxy: None,
+            upstream_dialogue: None,
             repeat_on: None,
             upstream: None,
             subrequest_response: None,
@@ -196,6 +200,7 @@ impl Exchange {
         self.target_override = None;
         self.upstream_timeouts = UpstreamTimeouts::default();
         self.upstream_proxy = None;
+        self.upstream_dialogue = None;
         self.repeat_on = None;
         self.subrequest_response = None;
         self.redis = None;

@@ -8,6 +8,7 @@ mod buffered_body;
 mod call_parts;
 pub mod compression;
 pub mod degraphql;
+pub mod dubbo;
 pub mod error_page;
 mod grpc_frames;
 mod grpc_status;

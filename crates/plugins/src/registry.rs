@@ -73,6 +73,7 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(crate::hmac_auth::HmacAuth);
     registry.add(crate::basic_auth::BasicAuth);
     registry.add(crate::degraphql::Degraphql);
+    registry.add(crate::dubbo::Dubbo);
     registry.add(crate::error_page::ErrorPage);
     registry.add(crate::graphql_limit::GraphqlLimit::default());
     registry.add(crate::grpc_transcode::GrpcTranscode::default());

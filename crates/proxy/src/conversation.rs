@@ -161,7 +161,7 @@ async fn until_tls(stream: &mut TcpStream, dialogue: &mut dyn Dialogue, first: S
 }
 
 /// The conversation over a connection; says whether that can be used again.
-async fn go_on(
+pub async fn go_on(
     buffers: &Buffers,
     connection: &mut UpstreamConnection,
     dialogue: &mut dyn Dialogue,

@@ -39,6 +39,7 @@ pub(super) static BUILT: &[&dyn PluginAdapter] = &[
     &super::grpc_transcode::GrpcTranscode,
     &super::grpc_web::GrpcWeb,
     &super::hmac_auth::HmacAuth,
+    &super::http_dubbo::HttpDubbo,
     &super::idle::LogRotate,
     &super::idle::NodeStatus,
     &super::idle::OcspStapling,

@@ -39,6 +39,7 @@ mod grpc_transcode;
 mod grpc_web;
 mod headers;
 mod hmac_auth;
+mod http_dubbo;
 mod idle;
 mod ip_restriction;
 mod jwe_decrypt;

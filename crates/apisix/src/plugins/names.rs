@@ -149,7 +149,12 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs("grpc-web", &[GRPC]),
     PluginName::served("gzip"),
     PluginName::served("hmac-auth"),
-    PluginName::checked("http-dubbo", NOT_BUILT),
+    PluginName::differs(
+        "http-dubbo",
+        &[
+            "a body that is no list and no map gets 400; a connection that takes too long gets 504; results have at most 8 MiB; another node is tried if a connection fails ([dubbo](plugins/dubbo.md))",
+        ],
+    ),
     PluginName::differs("http-logger", &[LOGS]),
     PluginName::refused("inspect", "it debugs the original's own Lua code"),
     PluginName::served("ip-restriction"),

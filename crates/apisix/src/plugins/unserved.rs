@@ -57,7 +57,6 @@ const SCHEMAS: &[(&str, &str)] = &[
         include_str!("unserved/ext-plugin-pre-req.json"),
     ),
     ("gm", include_str!("unserved/gm.json")),
-    ("http-dubbo", include_str!("unserved/http-dubbo.json")),
     ("inspect", include_str!("unserved/inspect.json")),
     ("kafka-proxy", include_str!("unserved/kafka-proxy.json")),
     ("mcp-bridge", include_str!("unserved/mcp-bridge.json")),

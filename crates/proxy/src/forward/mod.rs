@@ -7,6 +7,7 @@ mod body_filters;
 mod buffer_response;
 mod connect;
 mod cookie;
+mod dialogue;
 mod error;
 mod head;
 mod hedge;
@@ -351,6 +352,10 @@ impl RequestContext<'_> {
 
     async fn try_target(&mut self, plan: &ForwardPlan<'_>, index: usize) -> AttemptResult {
         if let Some(proxy) = &plan.proxy {
+            if let Some(spoken) = &self.exchange.upstream_dialogue {
+                let reason = "nothing but HTTP goes through a proxy";
+                return AttemptResult::Stopped(dialogue::no_answer(spoken.plugin, reason));
+            }
             return Box::pin(self.try_through(plan, index, proxy)).await;
         }
         let target = &plan.upstream.targets[index];
@@ -381,6 +386,9 @@ impl RequestContext<'_> {
                 &own_key
             }
         };
+        if let Some(spoken) = self.exchange.upstream_dialogue.take() {
+            return Box::pin(self.speak(plan, key, spoken)).await;
+        }
         let bounds = &plan.upstream.keepalive;
         let pool = &self.worker.pool;
         let http1 = || match (target.address, &named) {

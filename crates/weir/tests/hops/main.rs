@@ -1,6 +1,7 @@
 //! What upstreams see of a call's other hops, and how callers of one cache share a fetch; servers that are spoken with over
 //! protocols of their own. The whole gateway, with files of its originals.
 
+mod dubbo;
 mod forward_proxy;
 mod safeline;
 #[path = "../support/weir.rs"]

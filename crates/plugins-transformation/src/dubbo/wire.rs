@@ -1,0 +1,308 @@
+//! Version 2 of Dubbo's protocol, with values in JSON (fastjson): one invocation and its result. Written after APISIX's
+//! published `http-dubbo`.
+
+use serde_json::Value;
+use std::any::Any;
+use weir_plugin::{Dialogue, Received, Reply, Step};
+
+const MAGIC: [u8; 2] = [0xda, 0xbb];
+/// The bytes before a frame's body.
+const HEAD: usize = 16;
+/// A frame that asks, one that wants an answer, and one of the connection's own, such as a heartbeat.
+const REQUEST: u8 = 0x80;
+const TWO_WAY: u8 = 0x40;
+const EVENT: u8 = 0x20;
+/// How values are written: the number of fastjson among Dubbo's ways.
+const FASTJSON: u8 = 6;
+const WAYS: u8 = 0x1f;
+/// The status of a result.
+const OK: u8 = 20;
+/// The number of the one invocation of a connection.
+const ID: u64 = 1;
+/// The version of Dubbo that is spoken.
+const VERSION: &str = "2.0.2";
+/// Frames before that with the result at most.
+const MAX_FRAMES: usize = 16;
+
+/// What is invoked.
+#[derive(Debug, Clone)]
+pub(super) struct Method {
+    pub(super) service: String,
+    pub(super) version: String,
+    pub(super) name: String,
+    pub(super) parameter_types: String,
+}
+
+/// A frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Frame<'b> {
+    flags: u8,
+    status: u8,
+    id: u64,
+    body: &'b [u8],
+}
+
+/// That bytes are not Dubbo's, or too many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct InvalidFrame;
+
+/// Arguments that cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct InvalidArguments;
+
+/// The arguments of a call's body, one a line: as they are, if they have been written for Dubbo, or else the values of
+/// a list or of a map.
+pub(super) fn arguments(body: &[u8], is_serialized: bool) -> Result<Vec<u8>, InvalidArguments> {
+    let mut lines = Vec::with_capacity(body.len() + 8);
+    if is_serialized {
+        lines.extend_from_slice(body);
+        if !body.is_empty() && !body.ends_with(b"\n") {
+            lines.push(b'\n');
+        }
+        return Ok(lines);
+    }
+    if body.is_empty() {
+        return Ok(lines);
+    }
+    let mut add = |value: &Value| lines.extend_from_slice(format!("{value}\n").as_bytes());
+    match serde_json::from_slice(body) {
+        Ok(Value::Array(values)) => values.iter().for_each(&mut add),
+        Ok(Value::Object(values)) => values.values().for_each(&mut add),
+        _ => return Err(InvalidArguments),
+    }
+    Ok(lines)
+}
+
+/// The frame that invokes a method.
+pub(super) fn invocation(method: &Method, arguments: &[u8]) -> Vec<u8> {
+    let mut body = Vec::with_capacity(arguments.len() + 256);
+    for text in [
+        VERSION,
+        &method.service,
+        &method.version,
+        &method.name,
+        &method.parameter_types,
+    ] {
+        body.extend_from_slice(format!("{}\n", Value::from(text)).as_bytes());
+    }
+    body.extend_from_slice(arguments);
+    // There are no attachments.
+    body.extend_from_slice(b"{}\n");
+    let mut frame = Vec::with_capacity(HEAD + body.len());
+    frame.extend_from_slice(&MAGIC);
+    frame.extend_from_slice(&[REQUEST | TWO_WAY | FASTJSON, 0]);
+    frame.extend_from_slice(&ID.to_be_bytes());
+    frame.extend_from_slice(&(body.len() as u32).to_be_bytes());
+    frame.extend_from_slice(&body);
+    frame
+}
+
+/// The frame that these bytes begin with; `None`: it is not whole yet.
+fn read_frame(bytes: &[u8], max_body: usize) -> Result<Option<Frame<'_>>, InvalidFrame> {
+    let Some((head, rest)) = bytes.split_first_chunk::<HEAD>() else {
+        return Ok(None);
+    };
+    let [first, second, flags, status, numbers @ ..] = *head;
+    let [i0, i1, i2, i3, i4, i5, i6, i7, l0, l1, l2, l3] = numbers;
+    let length = u32::from_be_bytes([l0, l1, l2, l3]) as usize;
+    if [first, second] != MAGIC || length > max_body {
+        return Err(InvalidFrame);
+    }
+    Ok(rest.get(..length).map(|body| Frame {
+        flags,
+        status,
+        id: u64::from_be_bytes([i0, i1, i2, i3, i4, i5, i6, i7]),
+        body,
+    }))
+}
+
+/// What a result says: the value, empty for a method without one; `None`: that the method has failed, or something that
+/// cannot be read.
+fn value(frame: Frame<'_>) -> Option<&[u8]> {
+    if frame.status != OK || frame.id != ID || frame.flags & WAYS != FASTJSON {
+        return None;
+    }
+    let mut lines = frame.body.split(|byte| *byte == b'\n');
+    // A value, none, or an exception; each also with attachments behind it.
+    match lines.next()?.first()? {
+        b'1' | b'4' => lines.next().map(|line| line.strip_suffix(b"\r").unwrap_or(line)),
+        b'2' | b'5' => Some(b""),
+        _ => None,
+    }
+}
+
+/// An invocation and its result.
+pub(super) struct Invocation {
+    message: Vec<u8>,
+    max_answer: usize,
+    unread: Vec<u8>,
+    frames: usize,
+    reply: Option<Reply>,
+}
+
+impl Invocation {
+    pub(super) fn new(message: Vec<u8>, max_answer: usize) -> Self {
+        Self {
+            message,
+            max_answer,
+            unread: Vec::new(),
+            frames: 0,
+            reply: None,
+        }
+    }
+}
+
+impl Dialogue for Invocation {
+    fn begin(&mut self, _: bool) -> Step {
+        Step::Write(self.message.clone())
+    }
+
+    fn next(&mut self, received: &mut Received<'_>) -> Step {
+        let bytes = received.bytes();
+        self.unread.extend_from_slice(bytes);
+        received.consume(bytes.len());
+        while self.frames < MAX_FRAMES {
+            let frame = match read_frame(&self.unread, self.max_answer) {
+                Ok(Some(frame)) => frame,
+                Ok(None) => return Step::Read,
+                Err(InvalidFrame) => return Step::Fail,
+            };
+            if frame.flags & (REQUEST | EVENT) == 0 {
+                self.reply = value(frame).map(|value| match value.is_empty() {
+                    true => Reply::new(200, "", ""),
+                    false => Reply::new(200, "application/json", value),
+                });
+                return Step::Close(Vec::new());
+            }
+            let length = HEAD + frame.body.len();
+            self.unread.drain(..length);
+            self.frames += 1;
+        }
+        Step::Fail
+    }
+
+    fn finish(self: Box<Self>) -> Box<dyn Any> {
+        Box::new(self.reply)
+    }
+}
+
+/// What must hold of whatever a provider answers: where it is cut makes no difference, and a value is a part of it.
+///
+/// # Panics
+/// If that does not hold.
+pub fn fuzz_answer(bytes: &[u8]) {
+    const MOST: usize = 1 << 16;
+    let whole = {
+        let mut invocation = Invocation::new(Vec::new(), MOST);
+        let step = invocation.next(&mut Received::new(bytes));
+        (step, invocation.reply.map(|reply| reply.body))
+    };
+    let mut invocation = Invocation::new(Vec::new(), MOST);
+    let mut step = Step::Read;
+    for byte in bytes {
+        if step == Step::Read {
+            step = invocation.next(&mut Received::new(std::slice::from_ref(byte)));
+        }
+    }
+    let in_pieces = (step, invocation.reply.map(|reply| reply.body));
+    assert_eq!(in_pieces, whole);
+    if let Some(value) = whole.1 {
+        assert!(value.is_empty() || bytes.windows(value.len()).any(|part| part == value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(flags: u8, status: u8, id: u64, body: &[u8]) -> Vec<u8> {
+        let length = (body.len() as u32).to_be_bytes();
+        [&MAGIC[..], &[flags, status], &id.to_be_bytes(), &length, body].concat()
+    }
+
+    #[test]
+    fn an_invocation_is_a_frame_of_lines() {
+        let method = Method {
+            service: "org.Shop".to_owned(),
+            version: "1.0.0".to_owned(),
+            name: "sell \"it\"".to_owned(),
+            parameter_types: "Ljava/lang/Long;".to_owned(),
+        };
+        let body = b"\"2.0.2\"\n\"org.Shop\"\n\"1.0.0\"\n\"sell \\\"it\\\"\"\n\"Ljava/lang/Long;\"\n1\n{}\n";
+        assert_eq!(invocation(&method, b"1\n"), frame(0xc6, 0, 1, body));
+    }
+
+    #[test]
+    fn arguments_are_lines_of_json() {
+        for (body, is_serialized, expected) in [
+            ("1\n\"a\"", true, Ok("1\n\"a\"\n")),
+            ("1\n", true, Ok("1\n")),
+            ("", true, Ok("")),
+            ("", false, Ok("")),
+            (
+                r#"["a\n\"b", 1, 1.5, null, true, {"b": 1, "a": [2]}]"#,
+                false,
+                Ok("\"a\\n\\\"b\"\n1\n1.5\nnull\ntrue\n{\"b\":1,\"a\":[2]}\n"),
+            ),
+            (r#"{"z": 1, "a": "x"}"#, false, Ok("1\n\"x\"\n")),
+            ("1", false, Err(InvalidArguments)),
+            ("{", false, Err(InvalidArguments)),
+        ] {
+            let found = arguments(body.as_bytes(), is_serialized);
+            let found = found.map(|lines| String::from_utf8(lines).expect("a text"));
+            assert_eq!(found.as_deref().map_err(|fault| *fault), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn results_are_values_or_nothing() {
+        let heartbeat = frame(REQUEST | TWO_WAY | EVENT | FASTJSON, 0, 9, b"null\n");
+        for (what, bytes, expected) in [
+            ("a value", frame(6, OK, 1, b"1\n{\"a\":1}\n"), Some("{\"a\":1}")),
+            (
+                "with attachments",
+                frame(6, OK, 1, b"4\n7\n{\"dubbo\":\"2.0.2\"}\n"),
+                Some("7"),
+            ),
+            ("nothing", frame(6, OK, 1, b"2\n"), Some("")),
+            ("nothing, with attachments", frame(6, OK, 1, b"5\n{}\n"), Some("")),
+            ("an exception", frame(6, OK, 1, b"0\n{\"message\":\"m\"}\n"), None),
+            ("a status", frame(6, 40, 1, b"\"service not found\"\n"), None),
+            ("another invocation's", frame(6, OK, 2, b"1\n1\n"), None),
+            ("another way of writing", frame(2, OK, 1, b"1\n1\n"), None),
+            ("no body", frame(6, OK, 1, b""), None),
+            (
+                "after a heartbeat",
+                [heartbeat.clone(), frame(6, OK, 1, b"1\n1\n")].concat(),
+                Some("1"),
+            ),
+        ] {
+            let mut invocation = Invocation::new(Vec::new(), 64);
+            let step = invocation.next(&mut Received::new(&bytes));
+            assert_eq!(step, Step::Close(Vec::new()), "{what}");
+            let body = invocation.reply.as_ref().map(|reply| reply.body.as_slice());
+            assert_eq!(body, expected.map(str::as_bytes), "{what}");
+            fuzz_answer(&bytes);
+        }
+        for (what, bytes) in [
+            ("HTTP", b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec()),
+            ("too long", frame(6, OK, 1, &[b' '; 65])),
+            ("heartbeats without end", heartbeat.repeat(MAX_FRAMES)),
+        ] {
+            let mut invocation = Invocation::new(Vec::new(), 64);
+            assert_eq!(invocation.next(&mut Received::new(&bytes)), Step::Fail, "{what}");
+        }
+    }
+
+    #[test]
+    fn every_change_of_a_byte_is_borne() {
+        let seed = frame(6, OK, 1, b"1\n{\"a\":1}\n");
+        for at in 0..seed.len() {
+            for byte in 0..=u8::MAX {
+                let mut bytes = seed.clone();
+                bytes[at] = byte;
+                fuzz_answer(&bytes);
+            }
+        }
+    }
+}

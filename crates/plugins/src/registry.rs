@@ -73,7 +73,6 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(crate::hmac_auth::HmacAuth);
     registry.add(crate::basic_auth::BasicAuth);
     registry.add(crate::degraphql::Degraphql);
-    registry.add(crate::dubbo::Dubbo);
     registry.add(crate::error_page::ErrorPage);
     registry.add(crate::graphql_limit::GraphqlLimit::default());
     registry.add(crate::grpc_transcode::GrpcTranscode::default());
@@ -129,11 +128,17 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     registry.add(throttle);
     registry.add(crate::response_rate_limit::ResponseRateLimit::default());
     registry.add(crate::request_id::RequestId::default());
+    add_changes_of_calls(&mut registry);
+    registry
+}
+
+/// Plugins without state that change calls, or answer them themselves.
+fn add_changes_of_calls(registry: &mut Registry) {
+    registry.add(crate::dubbo::Dubbo);
     registry.add(crate::request_rewrite::RequestRewrite);
     registry.add(crate::request_termination::RequestTermination);
     registry.add(crate::request_validator::RequestValidator);
     registry.add(crate::response_rewrite::ResponseRewrite);
-    registry
 }
 
 #[cfg(test)]

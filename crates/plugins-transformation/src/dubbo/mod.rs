@@ -101,7 +101,7 @@ pub struct Dubbo;
 
 impl Plugin for Dubbo {
     fn name(&self) -> &'static str {
-        NAME
+        "dubbo"
     }
 
     fn config_schema(&self) -> schemars::Schema {

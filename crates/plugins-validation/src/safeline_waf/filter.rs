@@ -30,7 +30,7 @@ pub(super) struct DetectorFilter {
 }
 
 /// A question that is being answered.
-struct Asked {
+struct DetectionRequest {
     node: usize,
     since: Instant,
 }
@@ -112,7 +112,9 @@ impl DetectorFilter {
         ];
         let question = question(&head(request), body, &facts);
         let since = Instant::now();
-        exchange.filter_state.put(self, Asked { node: index, since });
+        exchange
+            .filter_state
+            .put(self, DetectionRequest { node: index, since });
         Outcome::Converse(Box::new(Conversation {
             host: node.host.clone(),
             port: node.port,
@@ -131,7 +133,7 @@ impl DetectorFilter {
     }
 
     /// What becomes of a call about which the detector was asked.
-    fn judge(&self, exchange: &mut Exchange, asked: &Asked) -> Outcome {
+    fn judge(&self, exchange: &mut Exchange, asked: &DetectionRequest) -> Outcome {
         let took = asked.since.elapsed();
         self.tell_server(exchange, asked.node);
         self.tell(exchange, "-TIME", &took.as_millis().to_string());
@@ -224,7 +226,7 @@ impl Filter for DetectorFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if let Some(asked) = exchange.filter_state.take::<_, Asked>(self) {
+        if let Some(asked) = exchange.filter_state.take::<_, DetectionRequest>(self) {
             return self.judge(exchange, &asked);
         }
         let nodes = self.config.nodes.len();

@@ -117,7 +117,7 @@ pub struct SafelineWaf;
 
 impl Plugin for SafelineWaf {
     fn name(&self) -> &'static str {
-        NAME
+        "safeline-waf"
     }
 
     fn config_schema(&self) -> schemars::Schema {

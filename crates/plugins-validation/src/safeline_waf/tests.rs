@@ -61,10 +61,10 @@ fn told(call: &Exchange) -> Vec<String> {
 #[test]
 fn the_mode_and_the_answer_decide() {
     let reject = ["X-Waf: yes", "X-Waf-STATUS: 405", "X-Waf-ACTION: reject"];
-    let pass = ["X-Waf: yes", "X-Waf-STATUS: 200", "X-Waf-ACTION: pass"];
+    let passed = ["X-Waf: yes", "X-Waf-STATUS: 200", "X-Waf-ACTION: pass"];
     let error = "X-Waf-ERROR: the detector gives no answer that can be used";
     for (mode, answer, expected, headers) in [
-        (Mode::Block, Some(PASSED), "continue", pass.to_vec()),
+        (Mode::Block, Some(PASSED), "continue", passed.to_vec()),
         (
             Mode::Block,
             Some(BLOCKED),
@@ -83,7 +83,7 @@ fn the_mode_and_the_answer_decide() {
             "plugin_failed 500",
             vec!["X-Waf: waf-err", error],
         ),
-        (Mode::Monitor, Some(PASSED), "continue", pass.to_vec()),
+        (Mode::Monitor, Some(PASSED), "continue", passed.to_vec()),
         (Mode::Monitor, Some(BLOCKED), "continue", reject.to_vec()),
         (Mode::Monitor, None, "continue", vec!["X-Waf: waf-err", error]),
         (Mode::Off, Some(BLOCKED), "continue", vec!["X-Waf: off"]),

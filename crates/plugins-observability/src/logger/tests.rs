@@ -2,7 +2,7 @@
 
 use super::*;
 use serde_json::json;
-use weir_plugin::{Exchange, LogEntry, LogSink, Outcome, Phases, RouteInfo};
+use weir_plugin::{CallRecord, Exchange, LogEntry, LogSink, Outcome, Phases, RouteInfo};
 use weir_plugins_testkit::{NOW_MS, build, example, exchange, identity, prepare, record, refused_at};
 
 fn call() -> Exchange {

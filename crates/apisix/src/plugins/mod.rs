@@ -57,7 +57,6 @@ pub mod mqtt_proxy;
 mod multi_auth;
 pub mod names;
 mod oas_validator;
-mod on_streams;
 mod opa;
 mod openid_connect;
 mod opentelemetry;
@@ -98,8 +97,9 @@ pub use catalogue::{is_known, mapping, spellings};
 pub use check::Checker;
 pub use meta::{Meta, shape as meta_shape};
 pub use names::NAMES;
-pub use on_streams::{stream_mapping, stream_service};
+pub use prometheus::{Prometheus, text_label};
 pub use regexes::check_regex;
+pub use traffic_split::TrafficSplit;
 pub use unserved::unserved;
 
 pub(crate) use schemas::{printed_shape, read};

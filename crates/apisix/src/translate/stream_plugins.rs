@@ -1,10 +1,10 @@
 //! Plugins of which stream routes need another translation than routes of calls. Those that work alike on both have
 //! none here.
 
-use super::prometheus::{Prometheus, text_label};
-use super::traffic_split::TrafficSplit;
-use super::{Phases, PluginAdapter, PluginContext, PluginUpstreamRef, Warnings, mapping};
 use crate::metrics::EXPOSITION;
+use crate::plugins::{
+    Phases, PluginAdapter, PluginContext, PluginUpstreamRef, Prometheus, TrafficSplit, Warnings, mapping, text_label,
+};
 use crate::schema::Schema;
 use serde_json::{Map, Value};
 use weir_plugins::prometheus::{Config, Family, Measure};

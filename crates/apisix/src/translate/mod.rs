@@ -18,6 +18,7 @@ mod patterns;
 mod plugin_upstreams;
 mod route;
 mod stream;
+mod stream_plugins;
 mod upstream;
 pub mod vars;
 

@@ -1,12 +1,10 @@
 //! Stream routes: conditions, upstream and plugins.
 
 use super::instances::{ConfiguredPlugin, PluginOwner, chain_step};
+use super::stream_plugins::{stream_mapping, stream_service};
 use super::{Translation, matching, upstream};
 use crate::document::{self, Item, StreamRoute};
-use crate::plugins::{
-    Checker, Meta, PluginAdapter, PluginLocation, PluginUpstreamRef, mqtt_proxy, stream_mapping,
-    stream_service,
-};
+use crate::plugins::{Checker, Meta, PluginAdapter, PluginLocation, PluginUpstreamRef, mqtt_proxy};
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::HashSet;

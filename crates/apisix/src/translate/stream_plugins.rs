@@ -3,7 +3,8 @@
 
 use crate::metrics::EXPOSITION;
 use crate::plugins::{
-    Phases, PluginAdapter, PluginContext, PluginUpstreamRef, Prometheus, TrafficSplit, Warnings, mapping, text_label,
+    Phases, PluginAdapter, PluginContext, PluginUpstreamRef, Prometheus, TrafficSplit, Warnings, mapping,
+    text_label,
 };
 use crate::schema::Schema;
 use serde_json::{Map, Value};

@@ -101,11 +101,7 @@ fn targets_are_rewritten() {
         ),
         (decoded(regex("^/p/(.*)", "/q/$1")), "/p/a%b", None, "/q/a%25b"),
         (decoded(json!({"path": "/x/%20"})), "/p", None, "/x/%2520"),
-        // A decoded path is forwarded in its normal form, even if nothing else is said of it.
-        (decoded(json!({})), "/p/a b%", Some("c=d"), "/p/a%20b%25?c=d"),
         (decoded(regex("^/none", "/q")), "/a b", None, "/a%20b"),
-        (decoded(json!({})), "/raw%20path", None, "-/raw%20path"),
-        (decoded(json!({})), "/raw%20path", Some(""), "/raw%2520path?"),
         (json!({}), "/p/a%20b", None, "-/p/a%20b"),
         (
             json!({"unsafe_original_target": true}),
@@ -132,6 +128,18 @@ fn targets_are_rewritten() {
             expected,
             "{config} {path} {query:?}"
         );
+    }
+}
+
+#[test]
+fn decoded_paths_go_on_in_their_normal_form() {
+    for (path, query, expected) in [
+        ("/p/a b%", Some("c=d"), "/p/a%20b%25?c=d"),
+        ("/raw%20path", None, "-/raw%20path"),
+        ("/raw%20path", Some(""), "/raw%2520path?"),
+    ] {
+        let config = json!({"decoded_paths": true});
+        assert_eq!(target(&config, path, query), expected, "{path} {query:?}");
     }
 }
 

@@ -9,7 +9,7 @@ use weir_plugins_testkit::*;
 /// A good call, and an attack, as the detector says it.
 const PASSED: &[u8] = b"\xc1\x01\0\0\0.";
 const BLOCKED: &[u8] =
-    b"\x41\x01\0\0\0?\x02\x03\0\0\0405\x23\x0b\0\0\0X-Event:a1\n\xa4\x15\0\0\0<!-- event_id: a1 -->";
+    b"\x41\x01\0\0\0?\x02\x03\0\0\x00405\x23\x0b\0\0\0X-Event:a1\n\xa4\x15\0\0\0<!-- event_id: a1 -->";
 
 fn filter(change: impl FnOnce(&mut Config)) -> Arc<dyn Filter> {
     let mut config = Config {

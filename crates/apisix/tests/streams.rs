@@ -77,6 +77,11 @@ fn what_is_not_available_is_refused_by_name() {
             "",
         ),
         (
+            "plugins: {traffic-split: {rules: [{weighted_upstreams: [{upstream_id: 9}]}]}}",
+            "stream_routes[0].plugins.traffic-split",
+            "no upstream 'upstreams/9 for streams'",
+        ),
+        (
             "protocol: {name: redis}",
             "stream_routes[0].protocol",
             "\"redis\" (xRPC)",
@@ -115,7 +120,6 @@ stream_routes:
     prometheus: {}
     syslog: {host: 127.0.0.1, port: 5044}
   upstream: {scheme: tls, nodes: {'10.0.0.9:1': 1}}
-- {id: nowhere, plugins: {traffic-split: {rules: [{weighted_upstreams: [{upstream_id: 9}]}]}}, upstream_id: 1}
 upstreams: [{id: 1, scheme: udp, nodes: {'10.0.0.2:1': 1}}]
 ",
     );
@@ -151,10 +155,6 @@ upstreams: [{id: 1, scheme: udp, nodes: {'10.0.0.2:1': 1}}]
             Some("apisix_stream_connection_total"),
             Some("apisix_stream_status")
         ]
-    );
-    assert_eq!(
-        model.stream_routes[1].service, None,
-        "sessions that would go elsewhere are closed"
     );
 }
 
@@ -206,7 +206,7 @@ fn a_store_is_served_likewise() {
     );
     stored.apply(
         "stream_routes/b",
-        Some(br#"{"id":"b","upstream_id":"1","plugins":{"traffic-split":{}}}"#),
+        Some(br#"{"id":"b","upstream_id":"1","plugins":{"limit-count":{}}}"#),
     );
     let (model, broken) = stored.model();
     let names: Vec<_> = model.stream_routes.iter().map(|it| it.name.as_str()).collect();

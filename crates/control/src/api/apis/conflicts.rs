@@ -389,7 +389,12 @@ The long form, conditions and precedences
                 file: "weir.yaml".to_owned(),
                 text: text.into(),
             };
-            let found = find(&Library::new(Vec::new()), &[file], &publication, &[own.clone()]);
+            let found = find(
+                &Library::new(Vec::new()),
+                &[file],
+                &publication,
+                std::slice::from_ref(&own),
+            );
             let told: Vec<String> = found.iter().map(Conflict::text).collect();
             assert_eq!(told.first().map(String::as_str), expected, "{text}");
         }

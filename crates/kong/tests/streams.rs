@@ -137,3 +137,23 @@ fn a_store_is_served_likewise() {
     stored.apply(&format!("default/plugins/{SERVICE}"), None);
     assert_eq!(told(&mut stored), ["team/r team/s 0"]);
 }
+
+#[test]
+fn loggers_work_on_streams() {
+    let (model, found) = model(
+        r#"
+services:
+- {name: db, protocol: tcp, host: 10.0.0.5, port: 5432, routes: [
+    {name: db, protocols: [tcp], destinations: [{port: 5432}]}]}
+plugins:
+- {name: http-log, config: {http_endpoint: "http://127.0.0.1:1/"}}
+- {name: tcp-log, route: db, config: {host: 127.0.0.1, port: 1}}
+- {name: prometheus, route: db}
+"#,
+    );
+    let steps = model["stream_routes"][0]["plugins"].as_array().expect("a chain");
+    assert_eq!(steps.len(), 2, "{steps:?}");
+    let told: Vec<&String> = found.iter().filter(|it| it.contains("on streams")).collect();
+    assert_eq!(told.len(), 1, "{found:?}");
+    assert!(told[0].contains("\"prometheus\" does nothing"), "{told:?}");
+}

@@ -3,8 +3,8 @@
 //! A session begins when a client connects, or sends its first datagram. A route takes it by what is known then: the
 //! server name of a TLS handshake, the addresses of the client and of the listener. Its plugins are asked once. Then a
 //! target is chosen as for calls (balancers, health and further tries are the same), and bytes go both ways until
-//! both sides have ended or nothing moves any more. A session holds its own route's values and no snapshot, so a
-//! reload neither ends it nor is kept in memory by it.
+//! both sides have ended or nothing moves any more. Then its plugins log it. A session holds its own route's values and
+//! no snapshot, so a reload neither ends it nor is kept in memory by it.
 //!
 //! **What it is not**: it reads nothing of what is carried but the first message of a TLS handshake, and the first packet of
 //! MQTT on routes that ask for it.

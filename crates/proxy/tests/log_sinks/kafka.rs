@@ -2,6 +2,7 @@
 //! It was written from Kafka's protocol guide, and is no Kafka: what a real one does differently, it does not show.
 
 use super::*;
+use crate::support::kafka_bytes::{Bytes, put_text};
 use std::io::Write;
 use std::net::TcpStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -48,52 +49,6 @@ impl Broker {
     }
 }
 
-struct Read<'a>(&'a [u8]);
-
-impl Read<'_> {
-    fn take<const N: usize>(&mut self) -> [u8; N] {
-        let (taken, rest) = self.0.split_at(N);
-        self.0 = rest;
-        taken.try_into().unwrap()
-    }
-
-    fn i16(&mut self) -> i16 {
-        i16::from_be_bytes(self.take())
-    }
-
-    fn i32(&mut self) -> i32 {
-        i32::from_be_bytes(self.take())
-    }
-
-    fn bytes(&mut self, count: usize) -> Vec<u8> {
-        let (taken, rest) = self.0.split_at(count);
-        self.0 = rest;
-        taken.to_vec()
-    }
-
-    fn text(&mut self) -> String {
-        let count = self.i16() as usize;
-        String::from_utf8(self.bytes(count)).unwrap()
-    }
-
-    fn varint(&mut self) -> i64 {
-        let (mut number, mut shift) = (0_u64, 0);
-        loop {
-            let [byte] = self.take();
-            number |= u64::from(byte & 0x7f) << shift;
-            shift += 7;
-            if byte < 0x80 {
-                return (number >> 1) as i64 ^ -((number & 1) as i64);
-            }
-        }
-    }
-}
-
-fn put_text(out: &mut Vec<u8>, text: &str) {
-    out.extend((text.len() as i16).to_be_bytes());
-    out.extend(text.as_bytes());
-}
-
 /// Serves one connection; `None`: it has ended.
 fn serve(mut stream: TcpStream, port: u16, errors: &mut Vec<i16>, tell: &Sender<Seen>) -> Option<()> {
     loop {
@@ -101,7 +56,7 @@ fn serve(mut stream: TcpStream, port: u16, errors: &mut Vec<i16>, tell: &Sender<
         std::io::Read::read_exact(&mut stream, &mut length).ok()?;
         let mut request = vec![0; i32::from_be_bytes(length) as usize];
         std::io::Read::read_exact(&mut stream, &mut request).ok()?;
-        let mut read = Read(&request);
+        let mut read = Bytes(&request);
         let (api, version, correlation) = (read.i16(), read.i16(), read.i32());
         assert_eq!(read.text(), "weir");
         let mut out = correlation.to_be_bytes().to_vec();
@@ -114,7 +69,7 @@ fn serve(mut stream: TcpStream, port: u16, errors: &mut Vec<i16>, tell: &Sender<
                 put_text(&mut out, "PLAIN");
             }
             (36, 0) => {
-                let count = read.i32() as usize;
+                let count = read.i32();
                 tell.send(Seen::Plain(read.bytes(count))).ok()?;
                 // No error, no message of one, no answer.
                 out.extend([0, 0, 0xff, 0xff, 0, 0, 0, 0]);
@@ -126,7 +81,7 @@ fn serve(mut stream: TcpStream, port: u16, errors: &mut Vec<i16>, tell: &Sender<
     }
 }
 
-fn metadata(read: &mut Read<'_>, port: u16, out: &mut Vec<u8>, tell: &Sender<Seen>) {
+fn metadata(read: &mut Bytes<'_>, port: u16, out: &mut Vec<u8>, tell: &Sender<Seen>) {
     assert_eq!(read.i32(), 1);
     let topic = read.text();
     // One broker, number 7, without a rack, which controls the cluster.
@@ -151,7 +106,7 @@ fn metadata(read: &mut Read<'_>, port: u16, out: &mut Vec<u8>, tell: &Sender<See
     let _ = tell.send(Seen::Metadata(topic));
 }
 
-fn produce(read: &mut Read<'_>, errors: &mut Vec<i16>, out: &mut Vec<u8>, tell: &Sender<Seen>) {
+fn produce(read: &mut Bytes<'_>, errors: &mut Vec<i16>, out: &mut Vec<u8>, tell: &Sender<Seen>) {
     assert_eq!(
         (read.i16(), read.i16()),
         (-1, 1),
@@ -162,18 +117,18 @@ fn produce(read: &mut Read<'_>, errors: &mut Vec<i16>, out: &mut Vec<u8>, tell: 
     let topic = read.text();
     assert_eq!(read.i32(), 1);
     let partition = read.i32();
-    let size = read.i32() as usize;
+    let size = read.i32();
     let batch = read.bytes(size);
     let error = errors.pop().unwrap_or(0);
-    let mut records = Read(&batch[57..]);
+    let mut records = Bytes(&batch[57..]);
     let count = records.i32();
     let values = (0..count).map(|place| {
         records.varint();
         assert_eq!(records.take(), [0]);
         assert_eq!((records.varint(), records.varint()), (0, i64::from(place)));
         let key = records.varint();
-        records.bytes(usize::try_from(key).unwrap_or(0));
-        let length = records.varint() as usize;
+        records.bytes(i32::try_from(key).unwrap_or(0));
+        let length = records.varint() as i32;
         let value = String::from_utf8(records.bytes(length)).unwrap();
         assert_eq!(records.varint(), 0);
         value

@@ -2,8 +2,9 @@
 
 use super::client::{ALL, Client, Protocol, Told, told};
 use super::stand::Stand;
-use super::support::{Upstream, answer, json_body};
+use super::support::{Message, Upstream, answer, json_body};
 use serde_json::{Value, json};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Changes that put this filter into the route.
@@ -140,6 +141,18 @@ fn framing_that_a_filter_sets_reaches_neither_side() {
     }
 }
 
+/// What the filter has seen of a body, of which all must reach the upstream.
+fn body_seen(client: &Client, seen: &Mutex<Vec<Message>>, body: &str, is_stated: bool) -> String {
+    let length = body.len().to_string();
+    let fields = [("content-length", length.as_str())];
+    let fields = if is_stated { &fields[..] } else { &[] };
+    let told = client.call("POST", "/", fields, body.as_bytes()).unwrap();
+    assert_eq!(told.head.status, 200, "{body} {is_stated}");
+    let request = seen.lock().unwrap().pop().unwrap();
+    assert_eq!(request.body, body.as_bytes(), "{is_stated}");
+    request.head.get("X-Body-Seen").unwrap_or_default()
+}
+
 #[test]
 fn filters_see_bodies_and_upstreams_get_them_once() {
     for protocol in ALL {
@@ -153,19 +166,12 @@ fn filters_see_bodies_and_upstreams_get_them_once() {
             ("abcdef", false, "none"),
             ("", false, "none"),
         ] {
-            let length = body.len().to_string();
-            let fields = [("content-length", length.as_str())];
-            let fields = if is_stated { &fields[..] } else { &[] };
-            let told = client.call("POST", "/", fields, body.as_bytes()).unwrap();
-            assert_eq!(told.head.status, 200, "{protocol:?} {body}");
-            let request = seen.lock().unwrap().pop().unwrap();
-            assert_eq!(request.body, body.as_bytes(), "{protocol:?} {body}");
+            let told = body_seen(&client, &seen, body, is_stated);
             let mut expected = vec![seen_by_filter];
             // The end of an HTTP/3 stream may arrive after its head. Then the body may come, and is found to be empty.
             if protocol == Protocol::Http3 && body.is_empty() {
                 expected.push("0");
             }
-            let told = request.head.get("X-Body-Seen").unwrap_or_default();
             assert!(
                 expected.contains(&told.as_str()),
                 "{protocol:?} {body} {is_stated}: {told}"
@@ -186,14 +192,7 @@ fn filters_see_the_start_of_longer_bodies_and_upstreams_get_all() {
             ("abcdef", true, "abcd and more"),
             ("abcdef", false, "abcd and more"),
         ] {
-            let length = body.len().to_string();
-            let fields = [("content-length", length.as_str())];
-            let fields = if is_stated { &fields[..] } else { &[] };
-            let told = client.call("POST", "/", fields, body.as_bytes()).unwrap();
-            assert_eq!(told.head.status, 200, "{protocol:?} {body}");
-            let request = seen.lock().unwrap().pop().unwrap();
-            assert_eq!(request.body, body.as_bytes(), "{protocol:?} {body}");
-            let told = request.head.get("X-Body-Seen").unwrap_or_default();
+            let told = body_seen(&client, &seen, body, is_stated);
             assert_eq!(told, seen_by_filter, "{protocol:?} {body} {is_stated}");
         }
     }

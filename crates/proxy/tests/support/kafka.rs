@@ -1,6 +1,7 @@
 //! Sources of Kafka for filters, and a broker of the test's own that keeps what it is given and gives it back. It was
 //! written from Kafka's protocol guide, and is no Kafka: what a real one does differently, it does not show.
 
+use super::kafka_bytes::{Bytes, put_text};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -132,57 +133,6 @@ impl KafkaBroker {
             .unwrap_or(0);
         kept.batches = Default::default();
     }
-}
-
-struct Bytes<'a>(&'a [u8]);
-
-impl Bytes<'_> {
-    fn take<const N: usize>(&mut self) -> [u8; N] {
-        let (taken, rest) = self.0.split_at(N);
-        self.0 = rest;
-        taken.try_into().unwrap()
-    }
-
-    fn i16(&mut self) -> i16 {
-        i16::from_be_bytes(self.take())
-    }
-
-    fn i32(&mut self) -> i32 {
-        i32::from_be_bytes(self.take())
-    }
-
-    fn i64(&mut self) -> i64 {
-        i64::from_be_bytes(self.take())
-    }
-
-    fn bytes(&mut self, count: i32) -> Vec<u8> {
-        let (taken, rest) = self.0.split_at(count.max(0) as usize);
-        self.0 = rest;
-        taken.to_vec()
-    }
-
-    fn text(&mut self) -> String {
-        let count = i32::from(self.i16());
-        String::from_utf8(self.bytes(count)).unwrap()
-    }
-
-    /// Partitions of topics, each with what `read` reads.
-    fn places<T>(&mut self, mut read: impl FnMut(&mut Self) -> T) -> Vec<(String, i32, T)> {
-        let mut found = Vec::new();
-        for _ in 0..self.i32() {
-            let topic = self.text();
-            for _ in 0..self.i32() {
-                let partition = self.i32();
-                found.push((topic.clone(), partition, read(self)));
-            }
-        }
-        found
-    }
-}
-
-fn put_text(out: &mut Vec<u8>, text: &str) {
-    out.extend((text.len() as i16).to_be_bytes());
-    out.extend(text.as_bytes());
 }
 
 fn put_i32(out: &mut Vec<u8>, number: i32) {

@@ -8,6 +8,7 @@ mod fields;
 mod filter;
 mod gateway;
 mod kafka;
+pub mod kafka_bytes;
 mod log;
 mod models;
 mod tls;

@@ -32,6 +32,20 @@ test('the first user is made in the console, which goes on as that user; the tok
   expect(await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]))).not.toContain(token)
 })
 
+test('a right in an API that does not exist yet is stored, and the page says so', async ({ page, weir }) => {
+  await weir.addAdmin()
+  await page.goto(`${weir.url}/ui/users`)
+  await logIn(page, 'root')
+  await page.getByRole('button', { name: 'New user' }).first().click()
+  const dialog = page.getByRole('dialog', { name: 'New user' })
+  await dialog.getByLabel('Name', { exact: true }).fill('ann')
+  await dialog.getByLabel('Role 1').selectOption('api-owner')
+  await dialog.getByLabel('Scope 1').selectOption('api')
+  await dialog.getByLabel('Name of the scope 1').fill('ordesr')
+  await dialog.getByRole('button', { name: 'Add', exact: true }).click()
+  await expect(page.getByText("Check the rights: the API 'ordesr' does not exist yet.")).toBeVisible()
+})
+
 test('a session that ends: the page, the edit and the open dialog are there again after the login', async ({ page, weir }) => {
   await weir.fill()
   await weir.addAdmin()

@@ -1,7 +1,7 @@
 // Users: who may do what, and how they log in. A token is shown once.
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { call } from '../api/client'
+import { type Answer, call } from '../api/client'
 import { useUsers } from '../api/hooks'
 import { useRight } from '../api/rights'
 import { logIn } from '../api/session'
@@ -95,6 +95,11 @@ export default function Users() {
   )
 }
 
+/** Says what a right waits for: the API or workspace that it names may come later. */
+function warn(warning: string | null) {
+  if (warning !== null) toast(`Check the rights: ${warning}.`)
+}
+
 type Ways = 'token' | 'password' | 'both'
 
 function AddUser({ isFirst, onClose, onToken }: { isFirst: boolean; onClose: () => void; onToken: (made: { name: string; token: string }) => void }) {
@@ -106,11 +111,12 @@ function AddUser({ isFirst, onClose, onToken }: { isFirst: boolean; onClose: () 
   const wrong = name.trim() === '' ? 'A user needs a name.' : ways !== 'token' && password === '' ? 'Type a password.' : !areWhole(rights) ? 'A right has no name of its scope.' : null
   const add = async () => {
     const body = { rights, ...(ways === 'token' ? {} : { password }), ...(ways === 'password' ? { without_token: true } : {}) }
-    const { data } = await call<{ token?: string }>('POST', pathOf(name.trim()), { body })
+    const { data, warning } = await call<{ token?: string }>('POST', pathOf(name.trim()), { body })
     // With the first user everything asks for a login. The caller who made the user goes on as that user.
     if (isFirst) await logIn(data.token ? { token: data.token } : { name: name.trim(), password })
     await client.invalidateQueries()
     onClose()
+    warn(warning)
     if (data.token) onToken({ name: name.trim(), token: data.token })
     else toast(`${name.trim()} can log in`)
   }
@@ -144,11 +150,12 @@ function OneUser({ user, onClose }: { user: User; onClose: () => void }) {
   const [error, setError] = useState<unknown>(null)
   const refused = useRight('users:manage')
   const client = useQueryClient()
-  const act = async (done: string, run: () => Promise<unknown>) => {
+  const act = async (done: string, run: () => Promise<Answer<unknown>>) => {
     setError(null)
     try {
-      await run()
+      const { warning } = await run()
       toast(done)
+      warn(warning)
       await client.invalidateQueries({ queryKey: ['users'] })
       onClose()
     } catch (wrong) {

@@ -1,11 +1,11 @@
 //! A small HTTP client, for what management asks of others: control planes, vaults. One connection a call.
 
 use crate::webhook_addresses::WebhookAddressPolicy;
-use axum::body::Bytes;
+pub use axum::body::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-pub use hyper::{Method, StatusCode};
-use hyper::{Request, Response, Uri, header};
+pub use hyper::{Method, Response, StatusCode};
+use hyper::{Request, Uri, header};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
@@ -147,9 +147,19 @@ impl ClientRequest {
     /// # Errors
     /// Without an answer, or when it is too long or breaks off.
     pub async fn make(self) -> Result<(StatusCode, Bytes), HttpError> {
+        let answer = self.make_with_headers().await?;
+        Ok((answer.status(), answer.into_body()))
+    }
+
+    /// Makes it, and reads the whole answer, of which the caller needs headers, too.
+    ///
+    /// # Errors
+    /// As [`Self::make`].
+    pub async fn make_with_headers(self) -> Result<Response<Bytes>, HttpError> {
         let (host, timeout, max_body) = (host_of(&self.url)?, self.timeout, self.max_body);
-        let answer = self.open().await?;
-        whole(answer, host, timeout, max_body).await
+        let (head, body) = self.open().await?.into_parts();
+        let body = whole(body, host, timeout, max_body).await?;
+        Ok(Response::from_parts(head, body))
     }
 
     async fn connect(&self, host: &str) -> Result<Sender, HttpError> {
@@ -263,7 +273,7 @@ type Sender = hyper::client::conn::http1::SendRequest<Full<Bytes>>;
 /// The sentence of a refusal (RFC 9457), to be put behind its status; empty: it has none.
 pub(crate) async fn detail_of(answer: Response<Incoming>) -> String {
     let (host, timeout) = (String::new(), Duration::from_secs(5));
-    let Ok((_, body)) = whole(answer, host, timeout, MAX_REFUSAL).await else {
+    let Ok(body) = whole(answer.into_body(), host, timeout, MAX_REFUSAL).await else {
         return String::new();
     };
     let problem: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -274,17 +284,11 @@ pub(crate) async fn detail_of(answer: Response<Incoming>) -> String {
 /// The longest refusal that is read, in bytes.
 const MAX_REFUSAL: usize = 16 << 10;
 
-/// Reads a whole answer.
-async fn whole(
-    answer: Response<Incoming>,
-    host: String,
-    timeout: Duration,
-    max_body: usize,
-) -> Result<(StatusCode, Bytes), HttpError> {
-    let status = answer.status();
-    let body = http_body_util::Limited::new(answer.into_body(), max_body);
+/// Reads the whole body of an answer.
+async fn whole(body: Incoming, host: String, timeout: Duration, max_body: usize) -> Result<Bytes, HttpError> {
+    let body = http_body_util::Limited::new(body, max_body);
     match tokio::time::timeout(timeout, body.collect()).await {
-        Ok(Ok(body)) => Ok((status, body.to_bytes())),
+        Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(error)) => Err(HttpError::Connection {
             host,
             reason: error.to_string(),
@@ -308,9 +312,10 @@ impl KeepAliveConnection {
         let made = tokio::time::timeout(timeout, self.send(call, &host)).await;
         let answer = made.unwrap_or_else(|_| Err(HttpError::Late(host.clone())))?;
         let (sender, answer) = answer;
-        let answer = whole(answer, host, timeout, max_body).await?;
+        let (status, answer) = (answer.status(), answer.into_body());
+        let body = whole(answer, host, timeout, max_body).await?;
         self.0 = Some(sender);
-        Ok(answer)
+        Ok((status, body))
     }
 
     async fn send(

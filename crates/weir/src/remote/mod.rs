@@ -17,7 +17,7 @@ use crate::outcome::CommandOutput;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use serde_json::{Value, json};
 use std::time::Duration;
-use weir_control::http::{ClientRequest, Method, StatusCode};
+use weir_control::http::{Bytes, ClientRequest, Method, Response, StatusCode};
 
 /// Validating and committing a large configuration takes its time.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -89,11 +89,20 @@ fn address(remote: &RemoteArgs, path: &str) -> String {
     format!("{}{path}", remote.url.trim_end_matches('/'))
 }
 
-/// Makes a call and prints its outcome.
+/// Makes a call and prints its outcome. What Weir warns of goes to standard error.
 fn told(remote: &RemoteArgs, call: ClientRequest, tell: impl Fn(&Value) -> String) -> CommandOutput {
-    match make(remote, call) {
-        Ok(body) => CommandOutput::succeeded(tell(&serde_json::from_slice(&body).unwrap_or_default())),
-        Err(failed) => failed,
+    let answer = match response(remote, call) {
+        Ok(answer) => answer,
+        Err(failed) => return failed,
+    };
+    let body: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
+    if !answer.status().is_success() {
+        return CommandOutput::failed(1, text::problem(answer.status().as_u16(), &body));
+    }
+    let warning = answer.headers().get("warning").and_then(|it| it.to_str().ok());
+    CommandOutput {
+        stderr: warning.map(text::warning).unwrap_or_default(),
+        ..CommandOutput::succeeded(tell(&body))
     }
 }
 
@@ -108,18 +117,21 @@ fn make(remote: &RemoteArgs, call: ClientRequest) -> Result<Vec<u8>, CommandOutp
 }
 
 /// Makes a call. Returns the status and the body of its answer.
-fn answer(remote: &RemoteArgs, mut call: ClientRequest) -> Result<(StatusCode, Vec<u8>), CommandOutput> {
+fn answer(remote: &RemoteArgs, call: ClientRequest) -> Result<(StatusCode, Vec<u8>), CommandOutput> {
+    let answer = response(remote, call)?;
+    Ok((answer.status(), answer.into_body().to_vec()))
+}
+
+/// Makes a call. Returns its whole answer.
+fn response(remote: &RemoteArgs, mut call: ClientRequest) -> Result<Response<Bytes>, CommandOutput> {
     call.timeout = TIMEOUT;
     let token = remote.read_token()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let made = match runtime {
-        Ok(runtime) => runtime.block_on(call.token(token.as_deref()).make()),
+        Ok(runtime) => runtime.block_on(call.token(token.as_deref()).make_with_headers()),
         Err(error) => return Err(CommandOutput::failed(2, format!("weir: {error}\n"))),
     };
-    match made {
-        Ok((status, body)) => Ok((status, body.to_vec())),
-        Err(error) => Err(CommandOutput::failed(2, format!("weir: {error}\n"))),
-    }
+    made.map_err(|error| CommandOutput::failed(2, format!("weir: {error}\n")))
 }
 
 /// All but unreserved characters (RFC 3986, 2.3).

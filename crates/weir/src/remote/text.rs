@@ -11,6 +11,12 @@ fn text<'v>(value: &'v Value, field: &str) -> &'v str {
     value[field].as_str().unwrap_or_default()
 }
 
+/// What a `Warning` says (RFC 9111, 5.5), without its code and agent.
+pub fn warning(header: &str) -> String {
+    let quoted = header.split_once('"').and_then(|(_, it)| it.strip_suffix('"'));
+    format!("weir: warning: {}\n", quoted.unwrap_or(header))
+}
+
 /// Users, one a line.
 pub fn users(answer: &Value) -> String {
     let line = |user: &Value| {
@@ -160,6 +166,13 @@ mod tests {
              - native/routes/c\n    {\"name\":\"c\"}\n"
         );
         assert_eq!(changes(&json!([])), "no difference\n");
+    }
+
+    #[test]
+    fn warnings_are_printed_without_their_code() {
+        let told = warning("299 weir \"the API 'orders' does not exist yet\"");
+        assert_eq!(told, "weir: warning: the API 'orders' does not exist yet\n");
+        assert_eq!(warning("something else"), "weir: warning: something else\n");
     }
 
     #[test]

@@ -62,7 +62,17 @@ fn users_may_what_their_roles_say() {
     let as_admin = Some(admin.as_str());
     let add = |arguments: &[&str]| token_of(&user(&weir, as_admin, arguments));
     let reader = add(&["add", "reader", "--role", "read"]);
-    let team = add(&["add", "team", "--role", "write", "--workspace", "team"]);
+    let team = user(
+        &weir,
+        as_admin,
+        &["add", "team", "--role", "write", "--workspace", "team"],
+    );
+    let warned = String::from_utf8_lossy(&team.stderr).into_owned();
+    assert_eq!(
+        warned,
+        "weir: warning: nothing lies in the workspace 'team' yet\n"
+    );
+    let team = token_of(&team);
     let gateway = add(&["add", "edge", "--role", "gateway"]);
     let names = String::from_utf8_lossy(&user(&weir, as_admin, &["list"]).stdout).into_owned();
     assert_eq!(

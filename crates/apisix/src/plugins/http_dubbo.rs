@@ -26,6 +26,9 @@ struct Options {
     read_timeout: f64,
 }
 
+/// The original's default of `max_req_body_size`, which is more than Weir holds in memory: it is not warned of.
+const DEFAULT_BODY: usize = 64 << 20;
+
 /// Whole milliseconds, within what can be configured.
 fn milliseconds(time: f64) -> u64 {
     (time as u64).clamp(1, MAX_TIMEOUT_MS)
@@ -63,7 +66,7 @@ impl PluginAdapter for HttpDubbo {
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
-        if options.max_req_body_size > MAX_BODY {
+        if options.max_req_body_size > MAX_BODY && options.max_req_body_size != DEFAULT_BODY {
             notes.warn(
                 "max_req_body_size",
                 format!("bodies have at most {MAX_BODY} bytes"),

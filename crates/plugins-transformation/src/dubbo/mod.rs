@@ -9,9 +9,9 @@
 //! The service's targets speak version 2 of Dubbo's protocol, with values in JSON (fastjson). A call's body has the
 //! arguments, as a list; the value that the method gives back is the body of the answer.
 //!
-//! Security: whatever the caller sends, it is always this method that is invoked. With `serialized`, the body's lines are
-//! the arguments, and fastjson may make objects of other classes of what stands in them: let only callers send them whom
-//! you trust.
+//! Security: whatever the caller sends, it is always this method that is invoked, with as many arguments as it has
+//! parameters. With `serialized`, the body's lines are the arguments, and fastjson may make objects of other classes of
+//! what is in them: let only callers send them whom you trust.
 
 mod wire;
 
@@ -27,11 +27,11 @@ use weir_plugin::{
     UpstreamTimeouts, parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
-use wire::{Invocation, Method, arguments, invocation};
+use wire::{Invocation, Method, invocation, parameter_count};
 
 const NAME: &str = "dubbo";
 /// The most bytes of a body that a configuration can allow.
-pub const MAX_BODY: usize = 64 << 20;
+pub const MAX_BODY: usize = 8 << 20;
 /// The most bytes of an answer that a configuration can allow.
 pub const MAX_ANSWER: usize = 8 << 20;
 /// The most milliseconds that a configuration lets a step take.
@@ -48,7 +48,7 @@ pub struct Config {
     pub version: String,
     /// The method.
     pub method: String,
-    /// The types of its parameters, as Java describes them, such as `Ljava/lang/Long;I`.
+    /// The types of its parameters, as Java describes them, such as `Ljava/lang/Long;I`. A call has as many arguments.
     #[serde(default)]
     pub parameter_types: String,
     /// Whether bodies are arguments in JSON, one a line. Otherwise they are a JSON list of them, or a map, whose values count.
@@ -57,9 +57,9 @@ pub struct Config {
     /// A request header that says instead whether a body is so: `true`, or anything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serialized_header: Option<String>,
-    /// The most bytes of a body; calls with a larger one are refused with 413. At most 64 MiB.
+    /// The most bytes of a body; calls with a larger one are refused with 413. At most 8 MiB.
     #[serde(default = "one_mebibyte")]
-    #[schemars(range(max = 67_108_864))]
+    #[schemars(range(max = 8_388_608))]
     pub max_body_bytes: usize,
     /// The most bytes of a result, at most 8 MiB.
     #[serde(default = "eight_mebibytes")]
@@ -116,6 +116,13 @@ impl Plugin for Dubbo {
                 faults.add(field, "expected a name");
             }
         }
+        let parameter_count = parameter_count(&config.parameter_types);
+        if parameter_count.is_none() {
+            faults.add(
+                "parameter_types",
+                "expected types as Java describes them, such as 'Ljava/lang/Long;I'",
+            );
+        }
         if let Some(name) = &config.serialized_header {
             faults.check_name("serialized_header", name);
         }
@@ -141,6 +148,7 @@ impl Plugin for Dubbo {
                 version: config.version,
                 name: config.method,
                 parameter_types: config.parameter_types,
+                parameter_count: parameter_count.unwrap_or_default(),
             },
             serialized: config.serialized,
             serialized_header: config.serialized_header,
@@ -193,10 +201,9 @@ impl Filter for InvokeFilter {
         if body.len() > self.max_body_bytes {
             return refused(RefusalKind::Answered { plugin: NAME }, 413);
         }
-        let Ok(arguments) = arguments(body, is_serialized) else {
+        let Ok(message) = invocation(&self.method, body, is_serialized) else {
             return refused(RefusalKind::Unacceptable { plugin: NAME }, 400);
         };
-        let message = invocation(&self.method, &arguments);
         exchange.upstream_dialogue = Some(UpstreamDialogue {
             plugin: NAME,
             dialogue: Box::new(Invocation::new(message, self.max_answer_bytes)),

@@ -6,20 +6,28 @@ use weir_plugin::Step;
 use weir_plugins_testkit::*;
 
 fn config() -> Value {
-    json!({"service": "s", "method": "m", "max_body_bytes": 8})
+    json!({"service": "s", "method": "m", "parameter_types": "I", "max_body_bytes": 8})
 }
 
 #[test]
 fn a_body_becomes_arguments_or_is_refused() {
     let by_header = json!({"serialized_header": "X-S", "serialized": true});
     for (change, header, body, expected, end) in [
-        (json!({}), "", None, "continue", "\n\"\"\n{}\n"),
         (
-            json!({}),
+            json!({"parameter_types": ""}),
+            "",
+            None,
+            "continue",
+            "\n\"\"\n{}\n",
+        ),
+        (json!({}), "", None, "unacceptable 400", ""),
+        (json!({}), "", Some("[1,2]"), "unacceptable 400", ""),
+        (
+            json!({"parameter_types": "IZ"}),
             "",
             Some("[1,\"a\"]"),
             "continue",
-            "\n\"\"\n1\n\"a\"\n{}\n",
+            "\n\"IZ\"\n1\n\"a\"\n{}\n",
         ),
         (json!({}), "", Some("1"), "unacceptable 400", ""),
         (json!({}), "", Some("[1,2,3,4]"), "answered 413", ""),
@@ -83,6 +91,10 @@ fn faults_are_found_where_they_are() {
     };
     for (config, places) in [
         (json!({"service": "", "method": ""}), vec!["service", "method"]),
+        (
+            with(json!({"parameter_types": "java.lang.Long"})),
+            vec!["parameter_types"],
+        ),
         (
             with(json!({"serialized_header": "a b"})),
             vec!["serialized_header"],

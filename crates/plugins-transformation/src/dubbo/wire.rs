@@ -1,8 +1,12 @@
 //! Version 2 of Dubbo's protocol, with values in JSON (fastjson): one invocation and its result. Written after APISIX's
 //! published `http-dubbo`.
 
+use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::any::Any;
+use std::borrow::Cow;
+use std::fmt;
 use weir_plugin::{Dialogue, Received, Reply, Step};
 
 const MAGIC: [u8; 2] = [0xda, 0xbb];
@@ -31,6 +35,8 @@ pub(super) struct Method {
     pub(super) version: String,
     pub(super) name: String,
     pub(super) parameter_types: String,
+    /// The number of parameters that the types name.
+    pub(super) parameter_count: usize,
 }
 
 /// A frame.
@@ -50,32 +56,37 @@ struct InvalidFrame;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct InvalidArguments;
 
-/// The arguments of a call's body, one a line: as they are, if they have been written for Dubbo, or else the values of
-/// a list or of a map.
-pub(super) fn arguments(body: &[u8], is_serialized: bool) -> Result<Vec<u8>, InvalidArguments> {
-    let mut lines = Vec::with_capacity(body.len() + 8);
-    if is_serialized {
-        lines.extend_from_slice(body);
-        if !body.is_empty() && !body.ends_with(b"\n") {
-            lines.push(b'\n');
-        }
-        return Ok(lines);
+/// The number of parameters that a description of Java's names, such as 2 for `Ljava/lang/Long;[I`; `None`: it is not one.
+pub(super) fn parameter_count(types: &str) -> Option<usize> {
+    let (mut rest, mut count) = (types, 0);
+    while !rest.is_empty() {
+        let element = rest.trim_start_matches('[');
+        rest = match element.chars().next()? {
+            'Z' | 'B' | 'C' | 'D' | 'F' | 'I' | 'J' | 'S' => &element[1..],
+            'L' => match element.split_once(';')? {
+                ("L", _) => return None,
+                (_, rest) => rest,
+            },
+            _ => return None,
+        };
+        count += 1;
     }
-    if body.is_empty() {
-        return Ok(lines);
-    }
-    let mut add = |value: &Value| lines.extend_from_slice(format!("{value}\n").as_bytes());
-    match serde_json::from_slice(body) {
-        Ok(Value::Array(values)) => values.iter().for_each(&mut add),
-        Ok(Value::Object(values)) => values.values().for_each(&mut add),
-        _ => return Err(InvalidArguments),
-    }
-    Ok(lines)
+    Some(count)
 }
 
-/// The frame that invokes a method.
-pub(super) fn invocation(method: &Method, arguments: &[u8]) -> Vec<u8> {
-    let mut body = Vec::with_capacity(arguments.len() + 256);
+/// The frame that invokes a method with the arguments of a call's body: they have been written for Dubbo, one a line, or
+/// are the values of a list or of a map. There are as many as the method has parameters: Dubbo would take another
+/// one for the attachments, which choose the service.
+pub(super) fn invocation(
+    method: &Method,
+    body: &[u8],
+    is_serialized: bool,
+) -> Result<Vec<u8>, InvalidArguments> {
+    let mut frame = Vec::with_capacity(HEAD + body.len() + 256);
+    frame.extend_from_slice(&MAGIC);
+    frame.extend_from_slice(&[REQUEST | TWO_WAY | FASTJSON, 0]);
+    frame.extend_from_slice(&ID.to_be_bytes());
+    frame.extend_from_slice(&[0; 4]);
     for text in [
         VERSION,
         &method.service,
@@ -83,18 +94,145 @@ pub(super) fn invocation(method: &Method, arguments: &[u8]) -> Vec<u8> {
         &method.name,
         &method.parameter_types,
     ] {
-        body.extend_from_slice(format!("{}\n", Value::from(text)).as_bytes());
+        frame.extend_from_slice(format!("{}\n", Value::from(text)).as_bytes());
     }
-    body.extend_from_slice(arguments);
+    let count = match is_serialized {
+        true => write_lines(body, &mut frame),
+        false => write_arguments(body, &mut frame)?,
+    };
+    if count != method.parameter_count {
+        return Err(InvalidArguments);
+    }
     // There are no attachments.
-    body.extend_from_slice(b"{}\n");
-    let mut frame = Vec::with_capacity(HEAD + body.len());
-    frame.extend_from_slice(&MAGIC);
-    frame.extend_from_slice(&[REQUEST | TWO_WAY | FASTJSON, 0]);
-    frame.extend_from_slice(&ID.to_be_bytes());
-    frame.extend_from_slice(&(body.len() as u32).to_be_bytes());
-    frame.extend_from_slice(&body);
-    frame
+    frame.extend_from_slice(b"{}\n");
+    let length = u32::try_from(frame.len() - HEAD).map_err(|_| InvalidArguments)?;
+    frame[HEAD - 4..HEAD].copy_from_slice(&length.to_be_bytes());
+    Ok(frame)
+}
+
+/// Writes arguments that are lines already. Returns their number.
+fn write_lines(body: &[u8], frame: &mut Vec<u8>) -> usize {
+    frame.extend_from_slice(body);
+    if !body.is_empty() && !body.ends_with(b"\n") {
+        frame.push(b'\n');
+    }
+    // As Java reads lines.
+    let is_end = |at: &usize| body[*at] == b'\n' || body[*at] == b'\r' && body.get(at + 1) != Some(&b'\n');
+    let ends = (0..body.len()).filter(is_end).count();
+    ends + usize::from(body.last().is_some_and(|last| !matches!(last, b'\n' | b'\r')))
+}
+
+/// Writes the values of a list or of a map, one a line. Returns their number. No tree is made of them: it could take a
+/// hundred times the bytes of the body.
+fn write_arguments(body: &[u8], frame: &mut Vec<u8>) -> Result<usize, InvalidArguments> {
+    if body.is_empty() {
+        return Ok(0);
+    }
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let count = reader.deserialize_any(ArgumentWriter { frame });
+    let count = count.map_err(|_| InvalidArguments)?;
+    reader.end().map_err(|_| InvalidArguments)?;
+    Ok(count)
+}
+
+/// Writes each value of a list or of a map as a line.
+struct ArgumentWriter<'f> {
+    frame: &'f mut Vec<u8>,
+}
+
+impl ArgumentWriter<'_> {
+    fn add<E: de::Error>(&mut self, value: &RawValue) -> Result<(), E> {
+        // fastjson makes an object of the class that this member names.
+        serde_json::from_str::<WithoutClasses>(value.get()).map_err(E::custom)?;
+        // A line's end can only stand between two tokens.
+        let line = value.get().bytes();
+        self.frame
+            .extend(line.map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
+        self.frame.push(b'\n');
+        Ok(())
+    }
+}
+
+impl<'de> Visitor<'de> for ArgumentWriter<'_> {
+    type Value = usize;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list or a map")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut values: A) -> Result<usize, A::Error> {
+        let mut count = 0;
+        while let Some(value) = values.next_element::<&RawValue>()? {
+            self.add(value)?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut values: A) -> Result<usize, A::Error> {
+        let mut count = 0;
+        while let Some((_, value)) = values.next_entry::<IgnoredAny, &RawValue>()? {
+            self.add(value)?;
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+/// A value of which no object names a class.
+struct WithoutClasses;
+
+impl<'de> Deserialize<'de> for WithoutClasses {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for WithoutClasses {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value without \"@type\"")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Self, A::Error> {
+        while values.next_element::<Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut values: A) -> Result<Self, A::Error> {
+        while let Some(name) = values.next_key::<Cow<'de, str>>()? {
+            if name == "@type" {
+                return Err(de::Error::custom("\"@type\" names a class"));
+            }
+            values.next_value::<Self>()?;
+        }
+        Ok(self)
+    }
 }
 
 /// The frame that these bytes begin with; `None`: it is not whole yet.
@@ -220,37 +358,97 @@ mod tests {
         [&MAGIC[..], &[flags, status], &id.to_be_bytes(), &length, body].concat()
     }
 
-    #[test]
-    fn an_invocation_is_a_frame_of_lines() {
-        let method = Method {
+    fn method(parameter_types: &str) -> Method {
+        Method {
             service: "org.Shop".to_owned(),
             version: "1.0.0".to_owned(),
             name: "sell \"it\"".to_owned(),
-            parameter_types: "Ljava/lang/Long;".to_owned(),
-        };
-        let body = b"\"2.0.2\"\n\"org.Shop\"\n\"1.0.0\"\n\"sell \\\"it\\\"\"\n\"Ljava/lang/Long;\"\n1\n{}\n";
-        assert_eq!(invocation(&method, b"1\n"), frame(0xc6, 0, 1, body));
+            parameter_types: parameter_types.to_owned(),
+            parameter_count: parameter_count(parameter_types).expect("types"),
+        }
     }
 
     #[test]
-    fn arguments_are_lines_of_json() {
-        for (body, is_serialized, expected) in [
-            ("1\n\"a\"", true, Ok("1\n\"a\"\n")),
-            ("1\n", true, Ok("1\n")),
-            ("", true, Ok("")),
-            ("", false, Ok("")),
-            (
-                r#"["a\n\"b", 1, 1.5, null, true, {"b": 1, "a": [2]}]"#,
-                false,
-                Ok("\"a\\n\\\"b\"\n1\n1.5\nnull\ntrue\n{\"b\":1,\"a\":[2]}\n"),
-            ),
-            (r#"{"z": 1, "a": "x"}"#, false, Ok("1\n\"x\"\n")),
-            ("1", false, Err(InvalidArguments)),
-            ("{", false, Err(InvalidArguments)),
+    fn an_invocation_is_a_frame_of_lines() {
+        let body = b"\"2.0.2\"\n\"org.Shop\"\n\"1.0.0\"\n\"sell \\\"it\\\"\"\n\"Ljava/lang/Long;\"\n1\n{}\n";
+        let found = invocation(&method("Ljava/lang/Long;"), b"[1]", false);
+        assert_eq!(found, Ok(frame(0xc6, 0, 1, body)));
+    }
+
+    #[test]
+    fn descriptions_of_types_are_counted() {
+        for (types, expected) in [
+            ("", Some(0)),
+            ("I", Some(1)),
+            ("Ljava/lang/Long;", Some(1)),
+            ("Ljava/lang/Long;[I[[Ljava/lang/String;Z", Some(4)),
+            ("Ljava/lang/Long", None),
+            ("L;", None),
+            ("java.lang.Long", None),
+            ("[", None),
+            ("V", None),
+            ("é", None),
         ] {
-            let found = arguments(body.as_bytes(), is_serialized);
-            let found = found.map(|lines| String::from_utf8(lines).expect("a text"));
-            assert_eq!(found.as_deref().map_err(|fault| *fault), expected, "{body}");
+            assert_eq!(parameter_count(types), expected, "{types}");
+        }
+    }
+
+    #[test]
+    fn arguments_are_lines_of_json_as_many_as_the_method_has() {
+        for (types, body, is_serialized, expected) in [
+            ("IZ", "1\n\"a\"", true, Ok("1\n\"a\"\n")),
+            ("I", "1\n", true, Ok("1\n")),
+            ("I", "1\n{\"path\":\"org.Admin\"}", true, Err(InvalidArguments)),
+            ("I", "1\r{\"path\":\"org.Admin\"}", true, Err(InvalidArguments)),
+            ("I", "1\r\n", true, Ok("1\r\n")),
+            ("I", "", true, Err(InvalidArguments)),
+            ("", "", true, Ok("")),
+            ("", "", false, Ok("")),
+            ("", "[]", false, Ok("")),
+            (
+                "IIIIII",
+                r#"["a\n\"b", 1, 1.5, null, true, {"b": 1,
+ "a": [2]}]"#,
+                false,
+                Ok("\"a\\n\\\"b\"\n1\n1.5\nnull\ntrue\n{\"b\": 1,  \"a\": [2]}\n"),
+            ),
+            (
+                "II",
+                r#"{"z": 12345678901234567890123, "a": "x"}"#,
+                false,
+                Ok("12345678901234567890123\n\"x\"\n"),
+            ),
+            ("I", r#"[7, {"path": "org.Admin"}]"#, false, Err(InvalidArguments)),
+            ("II", "[7]", false, Err(InvalidArguments)),
+            (
+                "I",
+                r#"[{"a": [{"@type": "java.lang.Class"}]}]"#,
+                false,
+                Err(InvalidArguments),
+            ),
+            (
+                "I",
+                r#"[{"\u0040type": "java.lang.Class"}]"#,
+                false,
+                Err(InvalidArguments),
+            ),
+            ("I", "1", false, Err(InvalidArguments)),
+            ("I", "[1] 2", false, Err(InvalidArguments)),
+            ("I", "{", false, Err(InvalidArguments)),
+        ] {
+            let head = invocation(
+                &Method {
+                    parameter_count: 0,
+                    ..method(types)
+                },
+                b"",
+                true,
+            );
+            let head = head.expect("no arguments").len() - "{}\n".len();
+            let found = invocation(&method(types), body.as_bytes(), is_serialized);
+            let found = found.map(|frame| String::from_utf8(frame[head..].to_vec()).expect("a text"));
+            let expected = expected.map(|it| format!("{it}{{}}\n"));
+            assert_eq!(found, expected, "{body}");
         }
     }
 

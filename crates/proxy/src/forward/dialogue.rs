@@ -1,7 +1,7 @@
 //! Protocols other than HTTP that a filter speaks with the target of a call. The target is chosen, connected to and looked
 //! after as for any other call; what is said is the filter's.
 
-use super::{AttemptResult, Failure, ForwardPlan, UpstreamProtocol};
+use super::{AttemptResult, Failure, ForwardPlan, InFlightGuard, UpstreamProtocol};
 use crate::conversation::go_on;
 use crate::outcome::ShortCircuit;
 use crate::pool::PoolKey;
@@ -10,12 +10,14 @@ use std::io;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use weir_plugin::{RefusalKind, Reply, UpstreamDialogue};
+use weir_snapshot::Target;
 
 impl RequestContext<'_> {
     /// Speaks with a target over a connection of its own, as long as the client waits.
     pub(super) async fn speak(
         &mut self,
         plan: &ForwardPlan<'_>,
+        target: &Target,
         key: &PoolKey,
         mut spoken: UpstreamDialogue,
     ) -> AttemptResult {
@@ -31,6 +33,8 @@ impl RequestContext<'_> {
                 });
             }
         };
+        let busy = InFlightGuard::new(plan.upstream, target);
+        let started = Instant::now();
         let dialogue = spoken.dialogue.as_mut();
         let first = dialogue.begin(true);
         let timeouts = &plan.timeouts;
@@ -41,8 +45,9 @@ impl RequestContext<'_> {
             let talk = go_on(&worker.runtime.buffers, &mut connection, dialogue, first);
             let mut talk = std::pin::pin!(tokio::time::timeout(longest, talk));
             std::future::poll_fn(|context| match talk.as_mut().poll(context) {
-                Poll::Ready(Ok(Ok(_))) => Poll::Ready(Ok(true)),
-                Poll::Ready(_) => Poll::Ready(Ok(false)),
+                Poll::Ready(Ok(Ok(_))) => Poll::Ready(Ok(None)),
+                Poll::Ready(Ok(Err(_))) => Poll::Ready(Ok(Some(Failure::NoResponse))),
+                Poll::Ready(Err(_)) => Poll::Ready(Ok(Some(Failure::ResponseTimeout))),
                 Poll::Pending => client
                     .reader
                     .poll_gone(context, &worker.runtime)
@@ -50,14 +55,25 @@ impl RequestContext<'_> {
             })
             .await
         };
-        self.report.upstream_time = Some(Instant::now().saturating_duration_since(plan.started));
+        let now = Instant::now();
+        self.report.upstream_time = Some(now.saturating_duration_since(plan.started));
         let reply = match ended {
             Err(gone) => return AttemptResult::Stopped(gone),
-            Ok(false) => None,
-            Ok(true) => spoken.dialogue.finish().downcast::<Option<Reply>>().ok(),
+            Ok(Some(failure)) => {
+                self.note_failure(plan, target, failure);
+                None
+            }
+            Ok(None) => spoken.dialogue.finish().downcast::<Option<Reply>>().ok(),
         };
         AttemptResult::Stopped(match reply.and_then(|reply| *reply) {
-            Some(reply) => ShortCircuit::Reply(Box::new(reply)),
+            Some(reply) => {
+                let latency = now.saturating_duration_since(started);
+                plan.note_latency(latency, now);
+                if busy.is_counting() {
+                    busy.note_latency(latency, self.exchange.unix_ms());
+                }
+                ShortCircuit::Reply(Box::new(reply))
+            }
             None => no_answer(spoken.plugin, "the target gives no answer that can be used"),
         })
     }

@@ -387,7 +387,7 @@ impl RequestContext<'_> {
             }
         };
         if let Some(spoken) = self.exchange.upstream_dialogue.take() {
-            return Box::pin(self.speak(plan, key, spoken)).await;
+            return Box::pin(self.speak(plan, target, key, spoken)).await;
         }
         let bounds = &plan.upstream.keepalive;
         let pool = &self.worker.pool;

@@ -125,11 +125,11 @@ fn methods_are_invoked_and_their_values_are_answers() {
     let closed = TcpListener::bind("127.0.0.1:0").expect("a port");
     let nowhere = closed.local_addr().expect("bound").port();
     drop(closed);
-    let json_body = json!({"serialized": false});
+    let json_body = json!({"serialized": false, "params_type_desc": "Ljava/lang/String;I"});
     let routes = [
         ("echo", port, json!({})),
         ("attached", port, json_body),
-        ("nothing", port, json!({})),
+        ("nothing", port, json!({"params_type_desc": ""})),
         ("throws", port, json!({})),
         ("unknown", port, json!({})),
         ("other", port, json!({})),
@@ -159,6 +159,15 @@ fn methods_are_invoked_and_their_values_are_answers() {
             Some(r#""x\ny""#),
         ),
         ("/attached", "7", "400", None, None),
+        (
+            "/attached",
+            r#"["x", 2, {"path": "org.Admin"}]"#,
+            "400",
+            None,
+            None,
+        ),
+        ("/echo", "1\n{\"path\":\"org.Admin\"}", "400", None, None),
+        ("/echo", "", "400", None, None),
         ("/nothing", "", "200", Some(""), Some("{}")),
         ("/throws", "1", "500", None, Some("1")),
         ("/unknown", "1", "500", None, Some("1")),
@@ -176,14 +185,12 @@ fn methods_are_invoked_and_their_values_are_answers() {
         if let Some(argument) = argument {
             let lines = invoked.recv_timeout(ALL).expect("an invocation");
             let method = format!("\"{}\"", &path[1..]);
-            let expected = [
-                "\"2.0.2\"",
-                "\"org.Shop\"",
-                "\"1.0.0\"",
-                &method,
-                "\"Ljava/lang/Long;\"",
-                argument,
-            ];
+            let types = match path {
+                "/attached" => "\"Ljava/lang/String;I\"",
+                "/nothing" => "\"\"",
+                _ => "\"Ljava/lang/Long;\"",
+            };
+            let expected = ["\"2.0.2\"", "\"org.Shop\"", "\"1.0.0\"", &method, types, argument];
             assert_eq!(lines[..6], expected, "{path}");
             assert_eq!(lines.last().map(String::as_str), Some("{}"), "{path}");
         }

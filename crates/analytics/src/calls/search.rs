@@ -3,6 +3,7 @@
 use super::CallLine;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Calls that are found at once, at most.
@@ -11,8 +12,10 @@ pub const MAX_FOUND: usize = 1_000;
 /// A part of what is managed, to which calls belong by their service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallOwner {
-    /// A workspace: its name stands before those of its services, unless it is `default`.
+    /// A workspace whose name stands before those of its services, as that of all but `default` does.
     Workspace(String),
+    /// Services of no publication, by their names.
+    Services(BTreeSet<String>),
     /// An environment.
     Environment(String),
     /// A published API.
@@ -22,9 +25,7 @@ pub enum CallOwner {
 impl CallOwner {
     fn holds(&self, line: &CallLine) -> bool {
         match self {
-            Self::Workspace(name) if name == "default" => {
-                !line.service.is_empty() && !line.service.contains('/')
-            }
+            Self::Services(names) => line.environment.is_empty() && names.contains(&*line.service),
             Self::Workspace(name) => line.service.split_once('/').is_some_and(|it| it.0 == name),
             Self::Environment(name) => *line.environment == **name,
             Self::Api(name) => api_of(line).is_some_and(|it| it == name),
@@ -242,9 +243,18 @@ mod tests {
             (CallOwner::Environment(of("test")), line("", "shop"), false),
             (CallOwner::Workspace(of("team")), line("", "team/shop"), true),
             (CallOwner::Workspace(of("team")), line("", "teams/shop"), false),
-            (CallOwner::Workspace(of("default")), line("", "shop"), true),
-            (CallOwner::Workspace(of("default")), line("", "team/shop"), false),
-            (CallOwner::Workspace(of("default")), line("", ""), false),
+            (CallOwner::Services([of("shop")].into()), line("", "shop"), true),
+            (
+                CallOwner::Services([of("shop")].into()),
+                line("", "team/shop"),
+                false,
+            ),
+            (CallOwner::Services([of("shop")].into()), line("", "other"), false),
+            (
+                CallOwner::Services([of("shop")].into()),
+                line("prod", "shop"),
+                false,
+            ),
         ] {
             let search = |parts| Search {
                 parts,

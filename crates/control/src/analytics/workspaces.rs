@@ -4,22 +4,35 @@
 //! **What it is not**: it says nothing of who may ask.
 
 use super::AnalyticsStorage;
+use crate::access::EVERYWHERE;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use weir_analytics::StoreError;
 use weir_analytics::query::{OneOrMany, Query, QueryError, QueryResponse, WORKSPACE};
 
-/// Finds the services of all workspaces, each with its workspace; `None`: they are not known. It blocks.
+/// Finds the services of all workspaces, each with its workspace, which is [`EVERYWHERE`] for those of none; `None`: they are not known. It blocks.
 pub type ServiceLookup = Arc<dyn Fn() -> Option<Vec<(String, String)>> + Send + Sync>;
 
 const SERVICE: &str = "service";
 /// The workspace whose name does not stand before those of services.
 const DEFAULT: &str = "default";
 
+/// The services of the workspace `default`, as analytics call them. A name that a service of no workspace has, too, is left
+/// out: calls of the two are counted together, and who may see one may not see the other.
+pub fn of_default(known: &[(String, String)]) -> BTreeSet<String> {
+    let named = |wanted: &'static str| {
+        let of_it = known.iter().filter(move |(workspace, _)| workspace == wanted);
+        of_it.map(|(_, name)| name).collect::<BTreeSet<_>>()
+    };
+    let others = named(EVERYWHERE);
+    let own = named(DEFAULT).into_iter();
+    own.filter(|name| !others.contains(name)).cloned().collect()
+}
+
 /// A service as analytics call it.
 fn service(workspace: &str, name: &str) -> String {
     match workspace {
-        DEFAULT => name.to_owned(),
+        DEFAULT | EVERYWHERE => name.to_owned(),
         workspace => format!("{workspace}/{name}"),
     }
 }
@@ -31,9 +44,11 @@ fn narrow(query: &mut Query, wanted: &OneOrMany, known: &[(String, String)]) {
         let given = given.as_ref().map(OneOrMany::values);
         given.is_none_or(|given| given.iter().any(|it| it == name || it == whole))
     };
+    let of_default = of_default(known);
     let of_it = known
         .iter()
-        .filter(|(workspace, _)| wanted.values().contains(workspace));
+        .filter(|(workspace, _)| wanted.values().contains(workspace))
+        .filter(|(workspace, name)| workspace != DEFAULT || of_default.contains(name));
     let services: BTreeSet<String> = of_it
         .filter_map(|(workspace, name)| {
             let whole = service(workspace, name);
@@ -89,6 +104,8 @@ mod tests {
             ("team-a", "carts"),
             ("default", "orders"),
             ("team-b", "users"),
+            ("default", "shared"),
+            ("*", "shared"),
         ]
         .map(|(workspace, name)| (workspace.to_owned(), name.to_owned()));
         for (filter, expected) in [
@@ -108,6 +125,11 @@ mod tests {
                 json!({"workspace": "team-a", "service": ["team-a/carts", "team-b/users"]}),
                 json!(["team-a/carts"]),
             ),
+            (
+                json!({"workspace": "default", "service": ["orders", "shared"]}),
+                json!(["orders"]),
+            ),
+            (json!({"workspace": "*"}), json!(["shared"])),
             (json!({"workspace": "team-c"}), json!(["team-c/"])),
             (
                 json!({"workspace": "team-b", "service": "orders"}),

@@ -3,8 +3,10 @@
 use super::Api;
 use super::json_body::{self, JsonBody};
 use super::problem::Problem;
+use super::statistics;
 use crate::access::{Action, Caller, NoAudit, Scope};
-use crate::analytics::{Analytics, now};
+use crate::analytics::{Analytics, now, workspaces};
+use crate::at_length::at_length;
 use crate::listen::StreamingResponse;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, RawQuery, State};
@@ -25,7 +27,7 @@ use weir_analytics::batch::Batch;
 use weir_analytics::calls::{CallLine, CallOwner, CallSearchResponse, MAX_DELIVERED, Search};
 use weir_analytics::query::{QueryError, TimePoint, time};
 use weir_analytics::{IngestResult, StoreError, csv, definition};
-use weir_dialect::DEFAULT_ENVIRONMENT;
+use weir_dialect::{DEFAULT_ENVIRONMENT, DEFAULT_WORKSPACE};
 use weir_model::{Diagnostic, DocPath};
 
 /// How often the live view looks for calls, and how many it sends in a second.
@@ -206,10 +208,16 @@ impl CallsQuery {
     }
 }
 
-/// The parts whose calls a caller may see; `None`: all calls.
-pub(super) fn parts_of(caller: &Caller) -> Option<Vec<CallOwner>> {
+/// The parts whose calls a caller may see; `None`: all calls. `services` finds the services of all workspaces.
+pub(super) fn parts_of(
+    caller: &Caller,
+    services: impl Fn() -> Vec<(String, String)>,
+) -> Option<Vec<CallOwner>> {
     let scopes = caller.scopes(Action::AnalyticsRead);
     let part = |scope: &Scope| match scope {
+        Scope::Workspace(name) if name == DEFAULT_WORKSPACE => {
+            Some(CallOwner::Services(workspaces::of_default(&services())))
+        }
         Scope::Workspace(name) => Some(CallOwner::Workspace(name.clone())),
         Scope::Environment(name) => Some(CallOwner::Environment(name.clone())),
         Scope::Api(name) => Some(CallOwner::Api(name.clone())),
@@ -224,7 +232,7 @@ pub async fn calls(
     RawQuery(query): RawQuery,
 ) -> Result<Json<CallSearchResponse>, Problem> {
     let mut search = CallsQuery::read(query.as_deref())?.search()?;
-    search.parts = parts_of(&caller);
+    search.parts = parts_of(&caller, || at_length(|| statistics::services(&api)));
     let found = api.analytics()?.with(move |kept| {
         let found = kept.log.search(&search);
         found.map_err(|error| StoreError::Engine(format!("the request log: {error}")))
@@ -251,14 +259,16 @@ pub async fn live(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
     let mut search = CallsQuery::read(query.as_deref())?.search()?;
-    search.parts = parts_of(&caller);
+    search.parts = parts_of(&caller, || at_length(|| statistics::services(&api)));
     let analytics = api.analytics()?.clone();
     let (events, taken) = mpsc::channel(MAX_WAITING);
     let users = api.options.users.clone();
-    let parts = search.parts.clone();
+    let scopes = caller.scopes(Action::AnalyticsRead);
     let may_go_on = move || {
-        let caller = caller.reauthorize(&users);
-        caller.is_some_and(|it| !it.scopes(Action::AnalyticsRead).is_empty() && parts_of(&it) == parts)
+        let now = caller
+            .reauthorize(&users)
+            .map(|it| it.scopes(Action::AnalyticsRead));
+        now.is_some_and(|now| !now.is_empty() && now == scopes)
     };
     tokio::spawn(follow(analytics, search, events, may_go_on));
     let head = [

@@ -21,11 +21,17 @@ const SERVICE: &str = "service";
 /// No service is called so: the answer is that there were no calls.
 const NO_SERVICE: &str = "/";
 
-/// The services of all workspaces, each with its workspace. It blocks.
+/// The services of all workspaces, each with its workspace, which is [`EVERYWHERE`] for those of none. It blocks.
 pub fn services(api: &Api) -> Vec<(String, String)> {
     let rows = api.index.rows(List::Services);
-    let of_row = |it: &Arc<IndexedRow>| Some((it.row.workspace.clone()?, it.row.name.clone()));
-    rows.iter().filter_map(of_row).collect()
+    let of_row = |it: &Arc<IndexedRow>| {
+        let workspace = match &it.scope {
+            Scope::Workspace(name) => name.as_str(),
+            _ => EVERYWHERE,
+        };
+        (workspace.to_owned(), it.row.name.clone())
+    };
+    rows.iter().map(of_row).collect()
 }
 
 /// The query with services in place of workspaces, if the caller may see them.
@@ -163,7 +169,15 @@ mod tests {
         r#"{"environment": "prod"}"#,
     ];
     /// The calls of the request log: environments with services.
-    const CALLS: [(&str, &str); 4] = [("", "a/x"), ("", "b/x"), ("", "x"), ("prod", "prod.pets.1.main")];
+    const CALLS: [(&str, &str); 7] = [
+        ("", "a/x"),
+        ("", "b/x"),
+        ("", "x"),
+        ("", "y"),
+        ("", "z"),
+        ("prod", "x"),
+        ("prod", "prod.pets.1.main"),
+    ];
 
     /// A query, a board, an alert rule and a report with the same filter are seen by the same callers.
     #[test]
@@ -171,16 +185,26 @@ mod tests {
         let of = |kind: &str, name: &str| Scope::of(kind, name).expect("a scope");
         let folder = tempfile::tempdir().expect("a folder");
         let opened = Analytics::open(&AnalyticsPaths::of(folder.path()), Options::default()).expect("opened");
+        let known = [
+            ("a", "x"),
+            ("b", "x"),
+            ("default", "x"),
+            ("default", "y"),
+            ("*", "y"),
+        ];
+        let known = known.map(|(workspace, name)| (workspace.to_owned(), name.to_owned()));
         for (role, scope, expected, calls) in [
-            (Role::Read, Scope::Everything, "sssssssss", "++++"),
-            (Role::Analyst, Scope::Everything, "eeeeeeeee", "++++"),
-            (Role::Read, of("workspace", "a"), "-s--s----", "+---"),
-            (Role::Write, of("workspace", "a"), "-e--e----", "+---"),
-            (Role::Write, of("workspace", "b"), "--e---e--", "-+--"),
-            (Role::Viewer, of("api", "pets"), "------ss-", "---+"),
-            (Role::Operator, of("environment", "prod"), "--------s", "---+"),
-            (Role::Analyst, of("environment", "test"), "---------", "----"),
-            (Role::PortalAdmin, of("portal", "main"), "---------", "----"),
+            (Role::Read, Scope::Everything, "sssssssss", "+++++++"),
+            (Role::Analyst, Scope::Everything, "eeeeeeeee", "+++++++"),
+            (Role::Read, of("workspace", "a"), "-s--s----", "+------"),
+            (Role::Write, of("workspace", "a"), "-e--e----", "+------"),
+            (Role::Write, of("workspace", "b"), "--e---e--", "-+-----"),
+            // Of the services without a workspace in their name it sees its own, and no publication's.
+            (Role::Read, of("workspace", "default"), "---------", "--+----"),
+            (Role::Viewer, of("api", "pets"), "------ss-", "------+"),
+            (Role::Operator, of("environment", "prod"), "--------s", "-----++"),
+            (Role::Analyst, of("environment", "test"), "---------", "-------"),
+            (Role::PortalAdmin, of("portal", "main"), "---------", "-------"),
         ] {
             let caller = caller(role, scope);
             let seen = FILTERS.map(|text| {
@@ -209,7 +233,7 @@ mod tests {
             });
             assert_eq!(String::from_iter(seen), expected, "{caller:?}");
             let search = Search {
-                parts: analytics::parts_of(&caller),
+                parts: analytics::parts_of(&caller, || known.to_vec()),
                 ..Search::default()
             };
             let logged = CALLS.map(|(environment, service)| {

@@ -87,7 +87,7 @@ pub struct Config {
     /// Milliseconds that brokers may take beyond that.
     #[schemars(range(min = 1))]
     pub timeout_ms: u64,
-    /// Clients of `events` at the same time at most; others get 503.
+    /// Clients that read at the same time at most, in each mode; others get 503.
     #[schemars(range(min = 1))]
     pub max_clients: u64,
 }
@@ -240,7 +240,7 @@ struct ReadFilter {
     group: String,
     form: Arc<RecordForm>,
     mode: Mode,
-    /// Clients of streams.
+    /// Clients that read now.
     clients: Arc<AtomicU64>,
     max_clients: u64,
 }
@@ -249,12 +249,7 @@ struct ReadFilter {
 struct ReadRequested;
 
 impl ReadFilter {
-    fn stream(&self, exchange: &mut Exchange) -> Outcome {
-        let Some((place, _)) = Permit::take(&self.clients, self.max_clients) else {
-            return Outcome::Refuse(Box::new(Refusal::with_status(RefusalKind::Overloaded, 503)));
-        };
-        // It is given back when the call is over.
-        exchange.filter_state.put(self, place);
+    fn stream(&self, exchange: &Exchange) -> Outcome {
         let client = match &exchange.identity {
             Some(identity) => identity.consumer.id.to_string(),
             None => exchange.request.client.to_string(),
@@ -304,6 +299,11 @@ impl Filter for ReadFilter {
             refusal.headers.push(("Allow".into(), "GET".into()));
             return Outcome::Refuse(Box::new(refusal));
         }
+        let Some((place, _)) = Permit::take(&self.clients, self.max_clients) else {
+            return Outcome::Refuse(Box::new(Refusal::with_status(RefusalKind::Overloaded, 503)));
+        };
+        // It is given back when the call is over.
+        exchange.filter_state.put(self, place);
         exchange.filter_state.put(self, ReadRequested);
         match self.mode {
             Mode::Events => self.stream(exchange),

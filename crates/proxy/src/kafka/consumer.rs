@@ -6,7 +6,7 @@
 
 use super::connection::{Address, Brokers, MAX_ANSWER};
 use super::consumer_wire::{self, Fetched, PartitionResults, TopicPartition, all_good};
-use super::records::Room;
+use super::records::{MAX_DECOMPRESSED_IN_ALL, Room, size_of};
 use super::wire::{self, Topology, refused};
 use crate::dialer::Dialer;
 use std::cell::RefCell;
@@ -71,6 +71,7 @@ pub struct OpenEvents {
 struct Round {
     found: Vec<KafkaPartition>,
     records: usize,
+    bytes: usize,
     /// There is nothing at the positions of these: what was there is deleted.
     lost: Vec<TopicPartition>,
     /// Some are led by another broker.
@@ -89,16 +90,39 @@ impl Consumer {
         let places = self.places();
         if context.read.source.keeps_offsets {
             let group = &context.read.group;
-            let places: Vec<&TopicPartition> = places.iter().collect();
-            let ask = |correlation| consumer_wire::ask_stored(group, &places, correlation);
+            let asked: Vec<&TopicPartition> = places.iter().collect();
+            let ask = |correlation| consumer_wire::ask_stored(group, &asked, correlation);
             let stored = self.ask_group(context, ask, consumer_wire::read_stored).await?;
-            let is_known = |place: &TopicPartition| places.contains(&place);
+            let known: BTreeSet<&TopicPartition> = places.iter().collect();
+            let is_known = |place: &TopicPartition| known.contains(place);
             let stored = stored
                 .into_iter()
                 .filter(|(place, offset)| *offset >= 0 && is_known(place));
             self.positions.extend(stored);
         }
-        self.begin_new(context).await
+        let mut lookups = 0;
+        loop {
+            let Err(error) = self.begin_new(context).await else {
+                return Ok(());
+            };
+            self.look_up_again(error, &mut lookups).await?;
+            self.learn(context).await?;
+        }
+    }
+
+    /// Prepares another attempt after an error that other leaders may have caused.
+    async fn look_up_again(&mut self, error: io::Error, lookups: &mut usize) -> io::Result<()> {
+        *lookups += 1;
+        let is_final = matches!(
+            error.kind(),
+            io::ErrorKind::Unsupported | io::ErrorKind::InvalidData | io::ErrorKind::PermissionDenied
+        );
+        if is_final || *lookups > LOOKUPS {
+            return Err(error);
+        }
+        self.topology = None;
+        tokio::time::sleep(PAUSE).await;
+        Ok(())
     }
 
     /// The next records. Waits for so long if there are none.
@@ -114,39 +138,35 @@ impl Consumer {
         let mut lookups = 0;
         loop {
             self.learn(context).await?;
-            self.begin_new(context).await?;
             let left = deadline.saturating_duration_since(Instant::now());
-            let error = match self.ask_leaders(context, left).await {
-                Ok(round) if !round.found.is_empty() => {
-                    self.turn = self.turn.wrapping_add(1);
-                    return Ok(round.found);
-                }
-                Ok(Round {
-                    lost,
-                    is_stale: false,
-                    ..
-                }) if lost.is_empty() => match Instant::now() >= deadline {
-                    true => return Ok(Vec::new()),
-                    false => continue,
-                },
+            let asked = match self.begin_new(context).await {
+                Ok(()) => self.ask_leaders(context, left).await,
+                Err(error) => Err(error),
+            };
+            let error = match asked {
                 Ok(round) => {
+                    // These begin again, also if others have records.
                     for place in &round.lost {
                         self.positions.remove(place);
+                    }
+                    if !round.found.is_empty() {
+                        self.turn = self.turn.wrapping_add(1);
+                        if round.is_stale {
+                            self.topology = None;
+                        }
+                        return Ok(round.found);
+                    }
+                    if !round.is_stale && round.lost.is_empty() {
+                        match Instant::now() >= deadline {
+                            true => return Ok(Vec::new()),
+                            false => continue,
+                        }
                     }
                     refused("records", if round.is_stale { 6 } else { 1 })
                 }
                 Err(error) => error,
             };
-            lookups += 1;
-            let is_final = matches!(
-                error.kind(),
-                io::ErrorKind::Unsupported | io::ErrorKind::InvalidData | io::ErrorKind::PermissionDenied
-            );
-            if is_final || lookups > LOOKUPS {
-                return Err(error);
-            }
-            self.topology = None;
-            tokio::time::sleep(PAUSE).await;
+            self.look_up_again(error, &mut lookups).await?;
         }
     }
 
@@ -262,15 +282,16 @@ impl Consumer {
             KafkaStart::Latest => -1,
             KafkaStart::Earliest => -2,
         };
-        for (leader, places) in self.by_leader(&places)? {
+        for (leader, places) in self.by_leader(&places) {
             let places: Vec<&TopicPartition> = places.iter().collect();
+            let known: BTreeSet<&TopicPartition> = places.iter().copied().collect();
             let ask = |correlation| consumer_wire::ask_offsets(time, &places, correlation);
             let read = consumer_wire::read_offsets;
             let asked = self
                 .brokers
                 .ask(context.cluster(), &leader, MAX_ANSWER, ask, read);
             for (place, offset) in all_good(asked.await?, "the beginning")? {
-                if places.contains(&&place) {
+                if known.contains(&place) {
                     self.unstored.insert(place.clone());
                     self.positions.insert(place, offset);
                 }
@@ -285,9 +306,12 @@ impl Consumer {
         places.retain(|place| self.positions.contains_key(place));
         let first = self.turn % places.len().max(1);
         places.rotate_left(first);
-        let leaders = self.by_leader(&places)?;
+        let leaders = self.by_leader(&places);
+        if leaders.is_empty() {
+            return Err(io::Error::other("no partition has a leader"));
+        }
         let wait = match leaders.len() {
-            0 | 1 => wait,
+            1 => wait,
             count => (wait / count as u32).min(SLICE),
         };
         let source = &context.read.source;
@@ -295,9 +319,10 @@ impl Consumer {
         for (leader, places) in leaders {
             let room = Room {
                 records: source.max_records.saturating_sub(round.records),
-                bytes: source.max_bytes,
+                bytes: source.max_bytes.saturating_sub(round.bytes),
+                decompressed: MAX_DECOMPRESSED_IN_ALL,
             };
-            if room.records == 0 {
+            if room.records == 0 || room.bytes == 0 {
                 break;
             }
             let offsets: Vec<(&TopicPartition, i64)> = places
@@ -310,12 +335,10 @@ impl Consumer {
                 Duration::ZERO
             };
             let wait_ms = i32::try_from(wait.as_millis()).unwrap_or(i32::MAX);
-            let max_bytes = i32::try_from(source.max_bytes).unwrap_or(i32::MAX);
+            let max_bytes = i32::try_from(room.bytes).unwrap_or(i32::MAX);
             let ask = |correlation| consumer_wire::ask_fetch(&offsets, max_bytes, wait_ms, correlation);
-            let offset_of = |place: &TopicPartition| {
-                let found = offsets.iter().find(|(known, _)| *known == place);
-                found.map(|(_, offset)| *offset)
-            };
+            let known: BTreeMap<&TopicPartition, i64> = offsets.iter().copied().collect();
+            let offset_of = |place: &TopicPartition| known.get(place).copied();
             let read = |answer: &[u8]| consumer_wire::read_fetch(answer, room, offset_of);
             let asked = self
                 .brokers
@@ -335,6 +358,7 @@ impl Consumer {
                     }
                     if !found.records.is_empty() {
                         round.records += found.records.len();
+                        round.bytes += found.records.iter().map(size_of).sum::<usize>();
                         round.found.push(found);
                     }
                 }
@@ -357,12 +381,14 @@ impl Consumer {
         topics.flat_map(places).collect()
     }
 
-    /// The leaders of places. Those without one are left out, unless it is all of them.
-    fn by_leader(&self, places: &[TopicPartition]) -> io::Result<Vec<(Address, Vec<TopicPartition>)>> {
+    /// The leaders of places. Those without one are left out.
+    fn by_leader(&self, places: &[TopicPartition]) -> Vec<(Address, Vec<TopicPartition>)> {
         let mut leaders: Vec<(Address, Vec<TopicPartition>)> = Vec::new();
         let led = |place: &TopicPartition| {
             let topology = self.topology.as_ref()?.0.get(&place.0)?;
-            let (_, leader) = topology.partitions.iter().find(|(id, _)| *id == place.1)?;
+            // They are sorted.
+            let found = topology.partitions.binary_search_by_key(&place.1, |(id, _)| *id);
+            let (_, leader) = topology.partitions.get(found.ok()?)?;
             let broker = topology.brokers.iter().find(|(id, ..)| id == leader)?;
             Some((broker.1.clone(), broker.2))
         };
@@ -373,10 +399,7 @@ impl Consumer {
                 None => leaders.push((leader, vec![place.clone()])),
             }
         }
-        match leaders.is_empty() && !places.is_empty() {
-            true => Err(io::Error::other("no partition has a leader")),
-            false => Ok(leaders),
-        }
+        leaders
     }
 }
 

@@ -20,15 +20,21 @@ pub type TopicPartition = (String, i32);
 /// What a broker says about a partition: Kafka's error, 0 for none, and a value.
 pub type PartitionResults<T> = Vec<(TopicPartition, i16, T)>;
 
-/// Writes places by their topics, each with what `more` writes.
+/// Writes places by their topics, each with what `more` writes. The order of topics stays: what comes last may get no room in
+/// the answer.
 fn write_places<T>(
     writer: &mut Writer,
     places: &[(&TopicPartition, T)],
     more: impl Fn(&mut Writer, &T),
 ) -> io::Result<()> {
-    let mut topics: BTreeMap<&str, Vec<(i32, &T)>> = BTreeMap::new();
+    let mut topics: Vec<(&str, Vec<(i32, &T)>)> = Vec::new();
+    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
     for ((topic, partition), value) in places {
-        topics.entry(topic).or_default().push((*partition, value));
+        let place = *known.entry(topic).or_insert(topics.len());
+        if place == topics.len() {
+            topics.push((topic, Vec::new()));
+        }
+        topics[place].1.push((*partition, value));
     }
     writer.i32(length(topics.len())?);
     for (topic, partitions) in topics {

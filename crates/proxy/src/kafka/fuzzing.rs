@@ -2,7 +2,7 @@
 
 use super::batch::crc32c;
 use super::consumer_wire::{read_commit, read_coordinator, read_fetch, read_offsets, read_stored};
-use super::records::{Room, read_records};
+use super::records::{MAX_DECOMPRESSED_IN_ALL, Room, read_records};
 use super::sasl::Scram;
 use super::wire::{read_metadata, read_produce};
 use weir_plugin::{LogSasl, SaslMechanism};
@@ -27,6 +27,7 @@ pub fn kafka_answer(bytes: &[u8]) {
     let room = Room {
         records: 5,
         bytes: 100,
+        decompressed: MAX_DECOMPRESSED_IN_ALL,
     };
     let fetched = read_fetch(bytes, room, |_| Some(3)).unwrap_or_default();
     let records = fetched.iter().map(|(.., fetched)| fetched.found.records.len());

@@ -9,6 +9,8 @@ use weir_plugin::KafkaRecord;
 
 /// Most bytes of a batch once it is decompressed.
 const MAX_DECOMPRESSED: u64 = 16 << 20;
+/// Bytes that are decompressed for one answer; the batch that reaches them is the last one.
+pub const MAX_DECOMPRESSED_IN_ALL: usize = 32 << 20;
 /// The bytes of a batch behind its length and before its checksum's content: epoch, form and checksum.
 const BEFORE_SUM: usize = 9;
 /// Headers of a record at most.
@@ -24,6 +26,16 @@ const CONTROL: i16 = 0x20;
 pub struct Room {
     pub records: usize,
     pub bytes: usize,
+    /// Bytes that may be decompressed, [`MAX_DECOMPRESSED_IN_ALL`] at first.
+    pub decompressed: usize,
+}
+
+/// The bytes of a record that count.
+pub fn size_of(record: &KafkaRecord) -> usize {
+    let length = |part: &Option<Vec<u8>>| part.as_ref().map_or(0, Vec::len);
+    let headers = record.headers.iter();
+    let headers: usize = headers.map(|(name, value)| name.len() + length(value)).sum();
+    length(&record.key) + length(&record.value) + headers
 }
 
 impl Room {
@@ -32,12 +44,8 @@ impl Room {
     }
 
     fn note(&mut self, record: &KafkaRecord) {
-        let length = |part: &Option<Vec<u8>>| part.as_ref().map_or(0, Vec::len);
-        let headers = record.headers.iter();
-        let headers: usize = headers.map(|(name, value)| name.len() + length(value)).sum();
-        let bytes = length(&record.key) + length(&record.value) + headers;
         self.records -= 1;
-        self.bytes = self.bytes.saturating_sub(bytes);
+        self.bytes = self.bytes.saturating_sub(size_of(record));
     }
 }
 
@@ -49,7 +57,7 @@ impl Room {
 pub fn read_records(bytes: &[u8], from: i64, room: &mut Room) -> io::Result<(Vec<KafkaRecord>, i64)> {
     let (mut records, mut next) = (Vec::new(), from);
     let mut reader = Reader(bytes);
-    while !room.is_full() && reader.0.len() > 12 {
+    while !room.is_full() && room.decompressed > 0 && reader.0.len() > 12 {
         let base = reader.i64()?;
         let length = usize::try_from(reader.i32()?).unwrap_or(0);
         if length > reader.0.len() {
@@ -117,13 +125,23 @@ impl<'b> Batch<'b> {
             return Ok(false);
         }
         let bytes = self.decompressed()?;
+        if matches!(bytes, Cow::Owned(_)) {
+            room.decompressed = room.decompressed.saturating_sub(bytes.len());
+        }
         let mut reader = Reader(&bytes);
+        let mut last = None;
         for _ in 0..self.count {
             if room.is_full() {
                 return Ok(true);
             }
             let length = usize::try_from(reader.varint()?).unwrap_or(0);
             let record = self.record(reader.take(length)?)?;
+            if last
+                .replace(record.offset)
+                .is_some_and(|last| last >= record.offset)
+            {
+                return Err(broken("the offsets of records do not rise"));
+            }
             if record.offset >= from {
                 room.note(&record);
                 records.push(record);
@@ -198,6 +216,7 @@ mod tests {
     const ROOM: Room = Room {
         records: 9,
         bytes: 99,
+        decompressed: MAX_DECOMPRESSED_IN_ALL,
     };
 
     /// A batch of these values at an offset, with these attributes; `pack` is done to its records.
@@ -229,7 +248,7 @@ mod tests {
     fn read(bytes: &[u8], from: i64, most: usize) -> (Vec<(i64, String)>, i64) {
         let mut room = Room {
             records: most,
-            bytes: 99,
+            ..ROOM
         };
         let (records, next) = read_records(bytes, from, &mut room).expect("good records");
         let told = |record: KafkaRecord| {
@@ -259,7 +278,7 @@ mod tests {
             assert_eq!(read(&all, from, most), (records, next), "{from} {most}");
         }
         // Each has a key of one byte, and a value of one.
-        let mut room = Room { records: 9, bytes: 3 };
+        let mut room = Room { bytes: 3, ..ROOM };
         let (records, next) = read_records(&all, 5, &mut room).expect("good records");
         assert_eq!((records.len(), next), (2, 7));
         // The last batch is not whole.
@@ -289,6 +308,14 @@ mod tests {
             assert_eq!(error.kind(), io::ErrorKind::Unsupported);
             assert!(error.to_string().contains(expected));
         }
+        // What may be decompressed for an answer is used up by its first batch.
+        let all = [stored(3, 1, &["a"], gzip), stored(4, 1, &["b"], gzip)].concat();
+        let mut room = Room {
+            decompressed: 1,
+            ..ROOM
+        };
+        let (records, next) = read_records(&all, 3, &mut room).expect("good records");
+        assert_eq!((records.len(), next, room.decompressed), (1, 4, 0));
         let bomb = |_: &[u8]| gzip(&vec![0; (MAX_DECOMPRESSED + 1) as usize]);
         let error = read_records(&stored(3, 1, &["a"], bomb), 3, &mut ROOM.clone()).expect_err("is refused");
         assert!(error.to_string().contains("too large"), "{error}");
@@ -303,6 +330,12 @@ mod tests {
             read_records(&bytes, 5, &mut ROOM.clone()).is_err(),
             "the checksum is wrong"
         );
+        // The same record twice.
+        let twice = stored(5, 0, &["a", "b"], |records| {
+            records[..records.len() / 2].repeat(2)
+        });
+        let error = read_records(&twice, 5, &mut ROOM.clone()).expect_err("is refused");
+        assert!(error.to_string().contains("do not rise"), "{error}");
         let mut bytes = plain(5, &["a"]);
         bytes[16] = 1;
         let error = read_records(&bytes, 5, &mut ROOM.clone()).expect_err("it is too old");

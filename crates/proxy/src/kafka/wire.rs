@@ -200,6 +200,10 @@ pub struct Topology {
     pub partitions: Vec<(i32, i32)>,
 }
 
+/// Partitions of a topic and brokers of a cluster at most.
+const MAX_PARTITIONS: usize = 10_000;
+const MAX_BROKERS: usize = 1_000;
+
 /// A request for the partitions of a topic.
 pub fn ask_metadata(topic: &str, correlation: i32) -> io::Result<Vec<u8>> {
     let mut writer = Writer::request(METADATA, correlation);
@@ -232,6 +236,9 @@ pub fn read_metadata(answer: &[u8]) -> io::Result<Topology> {
         Ok((code, partitions))
     })?;
     match topics.into_iter().next() {
+        Some((0, partitions)) if partitions.len() > MAX_PARTITIONS || brokers.len() > MAX_BROKERS => Err(
+            broken("a topic has too many partitions, or a cluster too many brokers"),
+        ),
         Some((0, mut partitions)) => {
             partitions.sort_unstable();
             Ok(Topology { brokers, partitions })

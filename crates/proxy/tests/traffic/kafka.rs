@@ -112,6 +112,7 @@ fn what_brokers_refuse_is_told_or_tried_again() {
     for (api, code, expected) in [
         // It does not lead the partition any more; the offsets are kept elsewhere, or not yet.
         (1, 6, "/a;"),
+        (2, 6, "/a;"),
         (10, 15, "/a;"),
         (9, 14, "/a;"),
         (8, 16, "/a;"),

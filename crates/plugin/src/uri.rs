@@ -194,10 +194,15 @@ pub fn decoded_but_slashes(path: &[u8], normal: &[u8]) -> Option<Vec<u8>> {
     if slashes.is_empty() || out != normal {
         return None;
     }
-    for at in slashes.into_iter().rev() {
-        out.splice(at..=at, *b"%2F");
+    let mut kept = Vec::with_capacity(out.len() + 2 * slashes.len());
+    let mut done = 0;
+    for at in slashes {
+        kept.extend_from_slice(&out[done..at]);
+        kept.extend_from_slice(b"%2F");
+        done = at + 1;
     }
-    Some(out)
+    kept.extend_from_slice(&out[done..]);
+    Some(kept)
 }
 
 /// Escapes a decoded path so that it can stand in a request target again: controls, space, `#`, `%`, `?`, and

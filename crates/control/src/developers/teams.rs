@@ -161,7 +161,8 @@ impl People {
             it.state = DeveloperState::Suspended;
             Ok(Vec::new())
         };
-        self.change(portal, &developer.id, now, suspend).await?;
+        // Its mail may have changed since it was read.
+        let developer = &self.change(portal, &developer.id, now, suspend).await?;
         for membership in memberships {
             let leave = |team: &mut Team| team.members.remove(&developer.id).is_some();
             self.change_team(portal, &membership.team.id, now, leave).await?;

@@ -187,6 +187,7 @@ impl Work {
                 }
             }
             EngineEvent::Files(model, vaults) => {
+                let has_other_vaults = vaults != self.vaults_of_files;
                 for (key, _) in std::mem::take(&mut self.vaults_of_files) {
                     self.engine.secrets.apply(&key, None);
                 }
@@ -196,6 +197,10 @@ impl Work {
                 self.vaults_of_files = vaults;
                 self.files_hash = weir_snapshot::hash(&model);
                 self.dialects.set_files(*model);
+                // Documents of the store may refer to them.
+                if has_other_vaults {
+                    self.dialects.refresh();
+                }
                 // Before anything was heard, there would be less to serve than there is.
                 self.is_due |= self.is_heard;
             }

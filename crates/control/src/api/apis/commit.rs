@@ -319,6 +319,9 @@ fn change((key, value): (&Key, &Option<Arc<[u8]>>)) -> Change {
 /// The changes of gateways' documents when these publications and products are rendered.
 pub fn rendered(library: &Library, targets: &BTreeSet<String>, now: u64) -> Result<Changes, Problem> {
     let mut changes = Changes::new();
+    if targets.is_empty() {
+        return Ok(changes);
+    }
     let all = AllAccess::read(library)?;
     for id in targets {
         let mut wanted: BTreeMap<Key, Arc<[u8]>> = BTreeMap::new();

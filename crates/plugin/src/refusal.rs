@@ -1,4 +1,4 @@
-//! Refusals: why the gateway itself answers a call. Typed, without words; a [`Dialect`](crate::dialect::Dialect)
+//! Refusals: why the gateway itself answers a call. Typed, without words; an [`ErrorRenderer`](crate::error_renderer::ErrorRenderer)
 //! renders them.
 
 use schemars::JsonSchema;

@@ -21,7 +21,7 @@ pub const CLIENT_HEADERS: [&str; 4] = [
 /// The header by which a filter knows the calls that it makes to its own gateway. It is never forwarded.
 pub const OWN_CALL_HEADER: &str = "Weir-Batch";
 
-/// The bit of a header in [`Request::decided`]; 0 for all others.
+/// The bit of a header in [`Request::overridden_headers`]; 0 for all others.
 pub fn client_header_bit(name: &str) -> u8 {
     let place = CLIENT_HEADERS
         .iter()

@@ -1,6 +1,6 @@
 //! Following a part of a store through everything that may happen to it.
 //!
-//! A [`Watch`] ends when the store is lost or its reader was too slow. A [`Following`] does not end: it goes on where
+//! A [`Watch`] ends when the store is lost or its reader was too slow. A [`Subscription`] does not end: it goes on where
 //! the watch was, or, if the store no longer knows that, reads again and reports the difference. Meanwhile its
 //! [`ConnectionStatus`] says how long it has heard nothing.
 

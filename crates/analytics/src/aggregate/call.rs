@@ -8,13 +8,13 @@ use super::{GroupId, NameId};
 pub struct GroupedCall {
     /// The minute in which it ended, from the Unix epoch.
     pub minute: u32,
-    /// Its route ([`Aggregator::route`]).
+    /// Its route ([`Aggregator::route`](super::Aggregator::route)).
     pub route: GroupId,
-    /// The caller ([`Aggregator::caller`]).
+    /// The caller ([`Aggregator::caller`](super::Aggregator::caller)).
     pub caller: GroupId,
-    /// The target ([`Aggregator::target`]).
+    /// The target ([`Aggregator::target`](super::Aggregator::target)).
     pub target: GroupId,
-    /// The kind of call ([`Aggregator::kind`]).
+    /// The kind of call ([`Aggregator::kind`](super::Aggregator::kind)).
     pub kind: GroupId,
     /// The status.
     pub status: u16,

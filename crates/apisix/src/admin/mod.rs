@@ -6,7 +6,7 @@
 //! committed by the engine ([`commit`]).
 //!
 //! **What it is not**: it knows no users beyond APISIX's two kinds of key, and serves nothing of what it stores:
-//! [`Stored`](crate::Stored) makes models of the same documents.
+//! [`IncrementalModel`](crate::IncrementalModel) makes models of the same documents.
 
 mod call;
 mod check;

@@ -1,7 +1,7 @@
 //! APISIX's plugins: which there are, how their configuration is checked, and what each is in Weir's catalogue.
 //!
-//! A plugin that Weir has is a [`Mapping`]: its name, place and shape in APISIX and a translation of its
-//! configuration. One file each; no algorithm stands here, only spellings.
+//! A plugin that Weir has is a [`PluginAdapter`]: its name, place and schema in APISIX and a translation of its
+//! configuration. One file each; there are no algorithms here, only spellings.
 
 // The modules of this folder; `UPDATE_GOLDEN=1 cargo test -p weir-tidy plugin_lists` adds new ones.
 mod acl;

@@ -1,4 +1,4 @@
-//! Checking a value against a [`Shape`], and filling in what the value leaves out.
+//! Checking a value against a [`Schema`], and filling in what the value leaves out.
 
 use super::violation::Violation;
 use super::{Kind, Schema, is_secret_reference};

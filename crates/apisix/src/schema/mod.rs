@@ -1,10 +1,10 @@
-//! Shapes: what a value of an APISIX document must look like, which defaults are filled in, and in which words a
-//! words of a violation.
+//! Schemas: what a value of an APISIX document must look like, which defaults are filled in, and the words of a
+//! violation.
 //!
-//! A [`Shape`] is a JSON Schema as far as this dialect needs one. It is written in Rust rather than read from a file
+//! A [`Schema`] is a JSON Schema as far as this dialect needs one. It is written in Rust rather than read from a file
 //! so that every default stands once, next to the code that reads it; checking speaks the words of APISIX's own
-//! checker, which its users search their logs for. Documents and plugins bring their own shapes; here are the
-//! engine and the shapes that several of them share.
+//! checker, which its users search their logs for. Documents and plugins bring their own schemas; here are the
+//! engine and the schemas that several of them share.
 
 mod check;
 mod common;
@@ -95,7 +95,7 @@ fn of_kind(kind: Kind) -> Schema {
     }
 }
 
-/// A map with these fields; others are allowed unless it is [`Shape::closed`].
+/// A map with these fields; others are allowed unless it is [`Schema::closed`].
 pub fn object<const N: usize>(fields: [(&'static str, Schema); N]) -> Schema {
     Schema {
         fields: fields.into(),

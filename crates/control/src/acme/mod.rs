@@ -2,7 +2,7 @@
 //!
 //! Entries of the configuration ask for certificates. One process of those that share a store gets them ([`Issuer`]):
 //! it holds a lease while it does, and leaves accounts, certificates and what challenges are answered with in the
-//! store, under `acme/`. Every gateway that follows the store serves what is there ([`Served`]): it is part of the
+//! store, under `acme/`. Every gateway that follows the store serves what is there: it is part of the
 //! model before it is compiled, so a call pays nothing for it, and while no certificate is being signed there is
 //! nothing to answer.
 //!

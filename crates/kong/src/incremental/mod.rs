@@ -170,7 +170,7 @@ pub(crate) fn end(entity_type: &EntityType, fields: &Map<String, Value>) -> Opti
     UNIX_EPOCH.checked_add(Duration::from_secs(end))
 }
 
-/// When a document goes by itself; `None`: it stays. `key` is as in [`Stored::apply`].
+/// When a document goes by itself; `None`: it stays. `key` is as in [`IncrementalModel::apply`].
 pub fn end_of(key: &str, value: &[u8]) -> Option<SystemTime> {
     let (_, entity_type, _) = parse(key)?;
     entity_type.record.field(TTL)?;

@@ -90,7 +90,7 @@ impl Http2Pool {
     /// own, if the target has chosen HTTP/1.1.
     ///
     /// # Errors
-    /// See [`Streams::open`]. `ConnectionRefused` when connections that are made take no calls.
+    /// As for a connection that is made. `ConnectionRefused` when connections that are made take no calls.
     pub async fn connect(
         self: &Rc<Self>,
         runtime: &Rc<Runtime>,

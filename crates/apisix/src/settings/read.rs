@@ -134,6 +134,13 @@ fn place(path: &[&str]) -> DocPath {
 }
 
 impl Reader {
+    /// Whether null is written there.
+    fn is_null(&self, path: &[&str]) -> bool {
+        let mut steps = path.iter();
+        let value = steps.try_fold(&self.document, |value, step| value.get(*step));
+        value.is_some_and(Value::is_null)
+    }
+
     /// Takes a value out of the document; `None`: it is not there, or null.
     fn take(&mut self, path: &[&str]) -> Option<Value> {
         let (last, maps) = path.split_last()?;
@@ -197,8 +204,10 @@ impl Reader {
         settings.encrypts_fields = self
             .take_as(&encrypts, "true or false", Value::as_bool)?
             .unwrap_or(true);
+        // The original has a default here, and null takes it away.
+        let enable = ["apisix", "ssl", "enable"];
         let is_tls_off =
-            self.take_as(&["apisix", "ssl", "enable"], "true or false", Value::as_bool)? == Some(false);
+            self.is_null(&enable) || self.take_as(&enable, "true or false", Value::as_bool)? == Some(false);
         let ports = "a list of addresses";
         let port = self.take_as(&["apisix", "ssl", "listen"], ports, first_port)?;
         settings.https_port = port.flatten().filter(|_| !is_tls_off);

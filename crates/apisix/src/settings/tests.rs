@@ -83,6 +83,20 @@ graphql: {max_size: 100}
 }
 
 #[test]
+fn redirects_have_a_port_while_tls_is_on() {
+    for (enable, port) in [
+        ("enable: true, ", Some(9443)),
+        ("", Some(9443)),
+        ("enable: false, ", None),
+        ("enable: null, ", None),
+    ] {
+        let text = format!("apisix: {{ssl: {{{enable}listen: [{{port: 9443}}]}}}}\n");
+        let (settings, told) = of(&text);
+        assert_eq!((settings.https_port, told.len()), (port, 0), "{text} {told:?}");
+    }
+}
+
+#[test]
 fn attributes_of_plugins_are_read() {
     let (settings, told) = of("
 plugin_attr:

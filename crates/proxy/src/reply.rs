@@ -295,10 +295,10 @@ impl RequestContext<'_> {
         Ok(())
     }
 
-    /// Writes `Connection` if the client's version would expect something else.
+    /// Writes `Connection`: what becomes of the connection, unless a client of HTTP/1.1 takes it for granted.
     pub fn write_connection_header(&self, keep_alive: bool, out: &mut Vec<u8>) {
         match (keep_alive, self.head.minor_version) {
-            (false, 1) => out.extend_from_slice(b"Connection: close\r\n"),
+            (false, _) => out.extend_from_slice(b"Connection: close\r\n"),
             (true, 0) => out.extend_from_slice(b"Connection: keep-alive\r\n"),
             _ => {}
         }

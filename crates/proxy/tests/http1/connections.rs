@@ -73,11 +73,11 @@ fn connections_go_on_as_both_sides_say() {
         ("1.1", "Close", false, Some("close")),
         ("1.1", "x, close", false, Some("close")),
         ("1.1", "keep-alive, close", false, Some("close")),
-        ("1.0", "", false, None),
+        ("1.0", "", false, Some("close")),
         ("1.0", "Keep-Alive", true, Some("keep-alive")),
         ("1.0", "x,keep-alive", true, Some("keep-alive")),
-        ("1.0", "keep-alive, close", false, None),
-        ("1.0", "close", false, None),
+        ("1.0", "keep-alive, close", false, Some("close")),
+        ("1.0", "close", false, Some("close")),
     ] {
         let mut client = gateway.connect();
         let field = if connection.is_empty() {
@@ -127,7 +127,7 @@ fn old_clients_get_no_chunks() {
                     head.get("Content-Length"),
                     head.get("Connection")
                 ),
-                (None, None, None)
+                (None, None, Some("close".to_owned()))
             );
             let (body, ended) = client.rest();
             assert_eq!((text(&body).as_str(), ended), ("abc", Ended::Cleanly));
@@ -142,7 +142,7 @@ fn old_clients_get_no_chunks() {
     let head = client.head().unwrap();
     assert_eq!(
         (head.get("Transfer-Encoding"), head.get("Connection")),
-        (None, None)
+        (None, Some("close".to_owned()))
     );
     client.send("bc");
     assert_eq!(server.read(3), Ok(b"abc".to_vec()));

@@ -10,7 +10,7 @@ use crate::admin::Kind;
 use crate::document::{
     Documents, Item, Route, Ssl, check_route, consumer_group_shape, consumer_shape, cost_decoration,
     credential_shape, global_rule_shape, id_text, name_upstreams, plugin_config_shape, proto, read_one,
-    route_shape, service_shape, ssl, stream_route, upstream_shape,
+    route_shape, service_shape, ssl, stream_route, upstream_rules, upstream_shape,
 };
 use crate::plugins::{Checker, PluginLocation};
 use crate::schema::Schema;
@@ -269,7 +269,7 @@ impl IncrementalModel {
                 put(&mut documents.services, key, id, service);
             }
             Kind::Upstream => {
-                let upstream = one(from, &map, upstream_shape(), None, ssl::check_upstream)?;
+                let upstream = one(from, &map, upstream_shape(), None, upstream_rules::check_item)?;
                 put(&mut documents.upstreams, key, id, upstream);
             }
             Kind::Consumer => {

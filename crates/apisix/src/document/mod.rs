@@ -17,6 +17,7 @@ mod service;
 pub mod ssl;
 pub mod stream_route;
 mod upstream;
+pub mod upstream_rules;
 
 pub use consumer::{Consumer, Credential, consumer_shape, credential_of, credential_shape};
 pub use cost_decoration::CostDecoration;

@@ -5,7 +5,7 @@ use super::item::{Item, ItemError};
 use super::plugin_set::{PluginSet, consumer_group_shape, global_rule_shape, plugin_config_shape};
 use super::{
     CostDecoration, Plugins, Route, SECTIONS, Service, Ssl, StreamRoute, Upstream, id_text, ignored_sections,
-    proto, route, service, ssl, stream_route, upstream,
+    proto, route, service, ssl, stream_route, upstream, upstream_rules,
 };
 use crate::plugins::{Checker, PluginLocation};
 use crate::schema::Schema;
@@ -92,7 +92,7 @@ pub fn read(document: &Value, settings: &'static Settings, diagnostics: &mut Vec
         metadata: reader.metadata(),
         protos: reader.protos(),
         ssls: reader.items("ssls", ssl::shape(), None, ssl::check),
-        upstreams: reader.items("upstreams", upstream::shape(), None, ssl::check_upstream),
+        upstreams: reader.items("upstreams", upstream::shape(), None, upstream_rules::check_item),
         services: reader.items(
             "services",
             service::shape(),

@@ -1,11 +1,9 @@
 //! The rules for an upstream, by itself or inside of another document.
 
 use super::{CheckContext, ssl};
-use crate::document::{id_text, split_port, upstream_shape};
-use crate::schema::{Schema, text};
+use crate::document::{id_text, split_port, upstream_rules, upstream_shape};
 use serde_json::Value;
 use std::net::Ipv6Addr;
-use std::sync::LazyLock;
 
 /// Checks an upstream and fills in defaults.
 ///
@@ -17,15 +15,13 @@ pub fn check(upstream: &mut Value, around: CheckContext<'_>) -> Result<(), Strin
         .map_err(|error| format!("invalid configuration: {error}"))?;
     check_ports(upstream)?;
     check_certificate_id(upstream, around)?;
-    let field = |name: &str| upstream.get(name).and_then(Value::as_str);
-    if field("pass_host") == Some("rewrite") && field("upstream_host").is_none_or(str::is_empty) {
-        return Err("`upstream_host` can't be empty when `pass_host` is `rewrite`".to_owned());
-    }
+    let fields = upstream.as_object();
+    fields.map_or(Ok(()), upstream_rules::check_host)?;
     let tls = |name: &str| upstream.get("tls")?.get(name)?.as_str();
     if let Some(certificate) = tls("client_cert") {
         ssl::check_pair(certificate, tls("client_key"))?;
     }
-    check_hash_key(upstream)
+    fields.map_or(Ok(()), upstream_rules::check_hash_key)
 }
 
 /// Nodes of a list have their ports in a field of their own, but their hosts are written as in URLs all the same.
@@ -72,32 +68,4 @@ fn check_certificate_id(upstream: &Value, around: CheckContext<'_>) -> Result<()
         }
         Some(_) => Ok(()),
     }
-}
-
-fn check_hash_key(upstream: &Value) -> Result<(), String> {
-    static VARIABLE: LazyLock<Schema> = LazyLock::new(|| {
-        text().pattern(
-            r"^((uri|server_name|server_addr|request_uri|remote_port|remote_addr|query_string|host|hostname|mqtt_client_id)|arg_[0-9a-zA-z_-]+)$",
-        )
-    });
-    static HEADER: LazyLock<Schema> = LazyLock::new(|| text().pattern("^[a-zA-Z0-9-_]+$"));
-    let field = |name: &str| upstream.get(name).and_then(Value::as_str);
-    if field("type") != Some("chash") {
-        return Ok(());
-    }
-    let hash_on = field("hash_on").unwrap_or("vars");
-    let Some(key) = upstream.get("key") else {
-        return match hash_on {
-            "consumer" => Ok(()),
-            _ => Err("missing key".to_owned()),
-        };
-    };
-    let shape = match hash_on {
-        "vars" => &VARIABLE,
-        "header" | "cookie" => &HEADER,
-        _ => return Ok(()),
-    };
-    shape
-        .check(&mut key.clone())
-        .map_err(|error| format!("invalid configuration: {error}"))
 }

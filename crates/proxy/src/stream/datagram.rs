@@ -226,7 +226,10 @@ impl Listener {
         report.facts = Some(Arc::clone(&route.facts));
         let asked = ask(worker, route, addresses, false, report).await;
         asked.map_err(|_| StreamResult::Refused)?;
-        let forward = forward_of(&serving.published.snapshot, route, report).ok_or(StreamResult::NoRoute)?;
+        let forward = forward_of(&serving.published.snapshot, route, report)
+            // A plugin may choose a service over TLS, which takes no datagrams: they are not sent in the clear.
+            .filter(|it| it.tls.is_none())
+            .ok_or(StreamResult::NoRoute)?;
         let asker = TargetRequest {
             worker,
             serving: &serving,

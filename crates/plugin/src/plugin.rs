@@ -209,9 +209,10 @@ pub trait Filter: Send + Sync {
     /// Waits before the response goes on: called of all filters that do response work, in its order and after all of it,
     /// if one of them has set [`Response::waits`](crate::Response::waits). With [`Outcome::Continue`] the response goes
     /// on as it stands. After anything that takes time, the filter is called once more. [`Outcome::Refuse`] and
-    /// [`Outcome::Reply`] take the place of an upstream's response; the response work then runs on that answer, which can
-    /// only be delayed, not replaced. If the response was [held back as a whole](crate::BufferResponse::Whole), its body
-    /// is in [`Response::replaced_body`](crate::Response::replaced_body).
+    /// [`Outcome::Reply`] take the place of an upstream's response, or of one
+    /// [out of a cache](crate::Response::is_from_cache); the response work then runs on that answer, which can only be
+    /// delayed, not replaced. If the response was [held back as a whole](crate::BufferResponse::Whole), or if the gateway
+    /// answers, its body is in [`Response::replaced_body`](crate::Response::replaced_body).
     fn on_waiting_response(&self, exchange: &mut Exchange) -> Outcome {
         let _ = exchange;
         Outcome::Continue

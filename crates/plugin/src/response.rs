@@ -31,6 +31,8 @@ pub struct Response {
     /// Whether it comes out of a cache, and stands where that cache has kept it: the
     /// [rewriting](crate::Filter::rewrites_responses) filters before the cache have done their work on it already.
     pub is_kept: bool,
+    /// Whether it comes out of a cache, wherever it stands: an upstream has made it, and the gateway answers with it.
+    pub is_from_cache: bool,
 }
 
 /// How long the head of a response waits for the upstream's body.
@@ -67,6 +69,7 @@ impl Response {
         self.waits = false;
         self.is_gateway = false;
         self.is_kept = false;
+        self.is_from_cache = false;
     }
 }
 

@@ -46,10 +46,8 @@ impl RequestContext<'_> {
         self.begin_reply(&reply, Some(length as u64));
         self.exchange.merge_response_headers();
         self.run_response_work(chain);
-        if self.exchange.response.waits
-            && let Err(ShortCircuit::Gone) = Box::pin(self.run_response_waits(chain)).await
-        {
-            return ConnectionFate::Close;
+        if self.exchange.response.waits {
+            return Box::pin(self.send_waiting_reply(reply, chain, route)).await;
         }
         let replaced = self.exchange.response.replaced_body.take();
         let response = &mut self.exchange.response;
@@ -71,6 +69,35 @@ impl RequestContext<'_> {
         }
     }
 
+    /// Sends an answer with which filters wait. They see its body, and may replace it.
+    #[cold]
+    async fn send_waiting_reply(
+        &mut self,
+        reply: Reply,
+        chain: &Chain,
+        route: Option<&Route>,
+    ) -> ConnectionFate {
+        let response = &mut self.exchange.response;
+        let own = match &reply.shared {
+            Some(shared) => shared.part().to_vec(),
+            None => reply.body,
+        };
+        let body = response.replaced_body.take().unwrap_or(own);
+        response.replaced_body = Some(match self.is_head {
+            true => body,
+            false => response.filter_whole(body),
+        });
+        match self.run_response_waits(chain).await {
+            Err(ShortCircuit::Gone) => return ConnectionFate::Close,
+            Err(answer) if self.exchange.response.is_from_cache => {
+                return Box::pin(self.stop(answer, chain, route)).await;
+            }
+            Ok(()) | Err(_) => {}
+        }
+        let body = self.exchange.response.replaced_body.take().unwrap_or_default();
+        self.write_reply(&body, route).await
+    }
+
     /// Begins a response with the head of an answer.
     pub fn begin_reply(&mut self, reply: &Reply, length: Option<u64>) {
         let response = &mut self.exchange.response;
@@ -80,6 +107,7 @@ impl RequestContext<'_> {
         if let Some(shared) = &reply.shared {
             response.headers.copy_from(&shared.headers);
             response.is_kept = true;
+            response.is_from_cache = true;
         }
         response.content_length = length;
         if !reply.content_type.is_empty() {

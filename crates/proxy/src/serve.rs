@@ -412,7 +412,8 @@ impl<'c> RequestContext<'c> {
         refusal
     }
 
-    async fn stop(&mut self, stop: ShortCircuit, chain: &Chain, route: Option<&Route>) -> ConnectionFate {
+    /// Answers in place of what would come next.
+    pub async fn stop(&mut self, stop: ShortCircuit, chain: &Chain, route: Option<&Route>) -> ConnectionFate {
         let reply = match stop {
             ShortCircuit::Gone => {
                 self.report.aborted = true;

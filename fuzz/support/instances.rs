@@ -254,6 +254,10 @@ fn of_servers() -> Vec<(&'static str, Value)> {
             json!({"callouts": [{"name": "user", "url": "http://users/"}]}),
         ),
         (
+            "orchestration",
+            json!({"nodes": [{"name": "user", "call": {"url": "http://users/"}}]}),
+        ),
+        (
             "remote-function",
             json!({"url": "https://shop.example/api/prices"}),
         ),

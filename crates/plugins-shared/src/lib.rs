@@ -19,6 +19,7 @@ pub mod lua_syntax;
 pub mod path_captures;
 pub mod random;
 pub mod redis;
+pub mod redis_values;
 pub mod regex_list;
 pub mod request_uri;
 pub mod sealed;

@@ -18,6 +18,7 @@ pub mod jq;
 pub mod kafka_consume;
 pub mod kafka_upstream;
 pub mod mocking;
+pub mod orchestration;
 pub mod protobuf;
 pub mod redirect;
 pub mod remote_function;
@@ -25,4 +26,5 @@ pub mod request_id;
 pub mod request_rewrite;
 pub mod response_rewrite;
 mod whole_body;
+mod xml;
 // End of the modules.

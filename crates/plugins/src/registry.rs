@@ -40,6 +40,7 @@ fn catalogue(proxy_cache: ProxyCache, files: LogFolder, metrics: Arc<MetricRegis
     let concurrency_limit = crate::concurrency_limit::ConcurrencyLimit::default();
     let throttle = crate::throttle::Throttle::default();
     registry.add(crate::callout::CalloutPlugin::default());
+    registry.add(crate::orchestration::Orchestration::default());
     registry.add(crate::circuit_breaker::CircuitBreaker::default());
     registry.add(crate::body_transform::BodyTransform);
     registry.add(crate::compression::Compression);

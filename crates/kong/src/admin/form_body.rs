@@ -2,7 +2,7 @@
 //! the fields of an entity hold.
 
 use crate::document::entity_type::entity_type;
-use crate::schema::{Field, Kind, Record};
+use crate::schema::{Field, Kind, Record, record_by_type};
 use serde_json::{Map, Value};
 use weir_plugin::multipart as parts_of_body;
 
@@ -158,6 +158,13 @@ pub fn infer(value: &mut Value, field: &Field) {
         }
         Kind::Record(record) => {
             if let Value::Object(fields) = value {
+                infer_fields(fields, record);
+            }
+        }
+        Kind::ByType(records) => {
+            if let Some(record) = record_by_type(records, value)
+                && let Value::Object(fields) = value
+            {
                 infer_fields(fields, record);
             }
         }

@@ -4,7 +4,7 @@
 use crate::document::entity_type::EntityType;
 use crate::document::secret::{ENVIRONMENT, HASHICORP, VAULT_CONFIG};
 use crate::plugins::{Definition, PluginSupport, known};
-use crate::schema::{Field, Kind, Record};
+use crate::schema::{Field, Kind, Record, record_by_type};
 use serde_json::{Map, Value};
 
 /// The fields that calls are answered with; `None`: the entity as it is stored.
@@ -59,6 +59,13 @@ fn complete_value(field: &Field, value: &mut Value) {
             complete(record, inner);
         }
         (Kind::Record(record), Value::Object(inner)) => complete(record, inner),
+        (Kind::ByType(records), value) => {
+            if let Some(record) = record_by_type(records, value)
+                && let Value::Object(inner) = value
+            {
+                complete(record, inner);
+            }
+        }
         (Kind::Array(element) | Kind::Set(element), Value::Array(items)) => {
             items.iter_mut().for_each(|item| complete_value(element, item));
         }

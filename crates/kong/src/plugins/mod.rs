@@ -17,6 +17,7 @@ mod consume_fields;
 mod correlation_id;
 mod cors;
 mod datadog;
+mod datakit;
 mod degraphql;
 mod enterprise_fields;
 mod file_log;
@@ -103,6 +104,7 @@ mod zipkin;
 use crate::schema::{EntityCheck, Record};
 use crate::translate::graphql::GraphqlService;
 pub use acl::GROUPS;
+pub use datakit::reads_documents;
 pub use names::NAMES;
 pub use oauth2::CATALOGUE_NAME as OAUTH2;
 pub use opa::CATALOGUE_NAME as OPA;
@@ -250,6 +252,7 @@ pub static DEFINITIONS: &[Definition] = &[
     correlation_id::DEFINITION,
     cors::DEFINITION,
     datadog::DEFINITION,
+    datakit::DEFINITION,
     degraphql::DEFINITION,
     file_log::DEFINITION,
     forward_proxy::DEFINITION,

@@ -8,8 +8,6 @@ use weir_dialect::PluginName;
 const OF_MODELS: &str = "plugins for language models are not built yet";
 /// It runs code of the administrator.
 const OF_CODE: &str = "plugins that run users' code are not built yet";
-/// It is planned.
-const NOT_BUILT: &str = "it is not built yet";
 const COUNTS: &str = "`policy: cluster`: gateways synchronise their counts through the control plane ([limits over gateways](limits-over-gateways.md)); `policy: redis`: calls over the limit are not counted; keys have different names ([shared limits](redis.md)); a consumer's plugin counts for itself, also by `ip`, `header` and `path` ([rate-limit](plugins/rate-limit.md))";
 const ADVANCED_COUNTS: &str = "calls over the limit are not counted, as with `disable_penalty`; `strategy: cluster`: gateways synchronise their counts through the control plane four times in a second, whatever `sync_rate` is ([limits over gateways](limits-over-gateways.md)); at most 8 limits; Redis Sentinel and Cluster are not in its `redis`";
 const STATSD: &str = "`shdict_usage` is left out, services are reported by name, `workspace` is `default`; a `sample_rate` below 1 skips calls";
@@ -80,7 +78,11 @@ pub static NAMES: &[PluginName] = &[
     PluginName::served("correlation-id"),
     PluginName::served("cors"),
     PluginName::differs("datadog", &[STATSD]),
-    PluginName::refused("datakit", NOT_BUILT).paid(),
+    PluginName::differs(
+        "datakit",
+        &["nodes run one after the other, those of a branch that is not taken give null, and branches have no outputs; the nodes `jwt_decode`, `jwt_sign` and `jwt_verify`, `xpath`, proxies that nodes compute, and properties without an equal are refused; `debug` tells the node that has failed, without traces ([orchestration](plugins/orchestration.md#other-spellings))"],
+    )
+    .paid(),
     PluginName::differs(
         "degraphql",
         &["paths of its routes are compared with what the route of the gateway leaves of the path, also without `strip_path`; variables of the types `Int`, `Float` and `Boolean` are converted ([degraphql](plugins/degraphql.md))"],

@@ -15,6 +15,8 @@ pub use fields::{Fields, RawFields};
 pub use location::{ItemLocation, Location, Problems};
 pub use read::MOST_UNKNOWN;
 
+use serde_json::Value;
+
 /// The fields of an entity, or of a record inside of one, and the checks over several of them.
 #[derive(Debug)]
 pub struct Record {
@@ -53,6 +55,15 @@ pub struct Field {
     pub unique: bool,
     /// Whether a value is made up if an administrator gives none.
     pub auto: bool,
+}
+
+/// The record that the field `type` of a value names.
+pub fn record_by_type(records: &'static [(&'static str, Record)], value: &Value) -> Option<&'static Record> {
+    let name = value.get("type")?.as_str()?;
+    records
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, record)| record)
 }
 
 /// Lists of fields as one. `N` is the number of all: any other one does not compile.
@@ -152,6 +163,8 @@ pub enum Kind {
     },
     /// A record.
     Record(&'static Record),
+    /// A record of the form that its field `type` names.
+    ByType(&'static [(&'static str, Record)]),
     /// A record whose fields are described elsewhere; read as an empty one.
     OpenRecord,
     /// Anything.

@@ -73,6 +73,7 @@ fn kind(kind: Kind) -> Map<String, Value> {
             }
             printed
         }
+        Kind::ByType(records) => json!({ "type": "record", "fields": fields_by_type(records) }),
         Kind::OpenRecord => json!({ "type": "record", "abstract": true }),
         Kind::Any => json!({ "type": "json" }),
     };
@@ -80,6 +81,29 @@ fn kind(kind: Kind) -> Map<String, Value> {
         Value::Object(printed) => printed,
         _ => Map::new(),
     }
+}
+
+/// The fields of all forms of a record, without what holds only for one of them: clients would give a form what others have.
+fn fields_by_type(records: &[(&str, Record)]) -> Value {
+    let names: Vec<&str> = records.iter().map(|(name, _)| *name).collect();
+    let mut all: Vec<(&str, Map<String, Value>)> = Vec::new();
+    for described in records.iter().flat_map(|(_, record)| record.fields) {
+        if let Some((_, known)) = all.iter_mut().find(|(known, _)| *known == described.name) {
+            if described.name != "type" && *known != kind(described.kind) {
+                *known = kind(Kind::Any);
+            }
+            continue;
+        }
+        let mut printed = kind(described.kind);
+        if described.name == "type" {
+            printed.insert("required".to_owned(), true.into());
+            printed.insert("one_of".to_owned(), json!(names));
+        }
+        all.push((described.name, printed));
+    }
+    all.into_iter()
+        .map(|(name, printed)| json!({ name: printed }))
+        .collect()
 }
 
 /// The name and the value of a check; none for checks that are code.

@@ -1,6 +1,6 @@
 //! Reading values by their description: defaults are filled in, and all that is wrong is reported.
 
-use super::{Default, Field, Fields, Kind, Location, Problems, Record};
+use super::{Default, Field, Fields, Kind, Location, Problems, Record, record_by_type};
 use serde_json::{Map, Value};
 
 /// The most unknown fields of an object that are reported: an answer with all of them would be many times as long as the
@@ -136,6 +136,21 @@ impl Field {
                 Some(map) => return Some(record.read(entries(&map), place, problems).into()),
                 None => "expected a record",
             },
+            (Kind::ByType(records), Value::Object(map)) => {
+                return match record_by_type(records, value) {
+                    Some(record) => Some(record.read(entries(map), place, problems).into()),
+                    None => {
+                        let names: Vec<&str> = records.iter().map(|(name, _)| *name).collect();
+                        let complaint = match map.get("type") {
+                            None | Some(Value::Null) => "required field missing".to_owned(),
+                            Some(_) => format!("expected one of: {}", names.join(", ")),
+                        };
+                        problems.error(&place.field("type"), complaint);
+                        None
+                    }
+                };
+            }
+            (Kind::ByType(_), _) => "expected a record",
             (Kind::OpenRecord, value) => match as_map(value) {
                 Some(_) => return Some(Value::Object(Map::new())),
                 None => "expected a record",

@@ -162,6 +162,7 @@ impl Chains {
             let tells = |part: &str| made.config[part] == true;
             instances.tell_documents |= tells("route") || tells("service");
         }
+        instances.tell_documents |= plugins::reads_documents(&made);
         // Instances for more than one route are shared, so that they have one state.
         let is_stand_in = !is_served(instances.definition) || self.refusing.contains(&plugin.id.to_string());
         let made = PluginInstance {

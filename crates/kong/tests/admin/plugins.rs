@@ -202,6 +202,11 @@ async fn configurations_that_cannot_be_served_are_not_stored() {
             json!({"callouts": [{"name": "a", "request": {"url": "nonsense"}}]}),
             "url",
         ),
+        (
+            "datakit",
+            json!({"nodes": [{"name": "A", "type": "jq", "jq": ".", "input": "B"}]}),
+            "the name of a node",
+        ),
         ("mocking", json!({"api_specification": "nonsense"}), "spec"),
         (
             "xml-threat-protection",
@@ -220,4 +225,43 @@ async fn configurations_that_cannot_be_served_are_not_stored() {
     let config = json!({"introspection_url": "{vault://env/url}", "authorization_value": "Basic eDp5"});
     let (status, answer) = put(&conversation, "oauth2-introspection", &config).await;
     assert_eq!(status, 200, "{answer}");
+}
+
+/// A field `type` names the form of a node: only the fields of that form have defaults.
+#[tokio::test]
+async fn nodes_are_given_back_with_the_defaults_of_their_types() {
+    let conversation = Conversation::open().await;
+    let nodes = json!([
+        {"name": "A", "type": "call", "url": "http://a/"},
+        {"name": "B", "type": "static", "values": {"a": null}},
+        {"name": "C", "type": "exit"},
+    ]);
+    let (status, answer) = put(&conversation, "datakit", &json!({"nodes": nodes})).await;
+    assert_eq!(status, 200, "{answer}");
+    let config = &answer["config"];
+    let null = Value::Null;
+    for (node, field, expected) in [
+        (0, "method", Some(&json!("GET"))),
+        (0, "ssl_verify", Some(&json!(true))),
+        (0, "timeout", Some(&null)),
+        (0, "status", None),
+        (1, "method", None),
+        (1, "values", Some(&json!({"a": null}))),
+        (2, "status", Some(&json!(200))),
+    ] {
+        assert_eq!(
+            config["nodes"][node].get(field),
+            expected,
+            "{node} {field}: {config}"
+        );
+    }
+    assert_eq!((&config["debug"], &config["resources"]), (&json!(false), &null));
+    let bad =
+        json!({"nodes": [{"name": "A", "type": "call", "url": "http://a/", "status": 1}, {"name": "B"}]});
+    let (status, answer) = put(&conversation, "datakit", &bad).await;
+    let told = answer["fields"]["config"]["nodes"].to_string();
+    assert!(
+        status == 400 && told.contains("unknown field") && told.contains("required field missing"),
+        "{answer}"
+    );
 }

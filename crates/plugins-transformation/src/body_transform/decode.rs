@@ -1,6 +1,7 @@
 //! What bodies hold, as JSON: from JSON, XML, forms and texts. What is made of it is the template's.
 
-use super::{Input, xml};
+use super::Input;
+use crate::xml;
 use serde_json::{Map, Value};
 use weir_plugin::multipart::{boundary, parts};
 use weir_plugin::uri::{decode_form, query_pairs};
@@ -12,7 +13,7 @@ use weir_plugin::uri::{decode_form, query_pairs};
 pub(super) fn decoded(input: Input, content_type: &[u8], body: &[u8]) -> Result<Value, String> {
     match input {
         Input::Json => serde_json::from_slice(body).map_err(|error| error.to_string()),
-        Input::Xml => xml::parse(body).map_err(str::to_owned),
+        Input::Xml => xml::parse(body, &xml::TABLES).map_err(str::to_owned),
         Input::Encoded => Ok(pairs(body)),
         Input::Multipart => {
             let boundary = boundary(content_type).ok_or("no boundary")?;

@@ -19,7 +19,6 @@
 mod decode;
 mod render;
 mod template;
-mod xml;
 
 use crate::buffered_body::BufferedBody;
 pub use crate::buffered_body::OversizePolicy;

@@ -72,6 +72,11 @@ impl Budget {
         }
     }
 
+    /// How many steps are left.
+    pub fn left(&self) -> u64 {
+        self.left.get()
+    }
+
     /// Takes steps from the budget.
     pub fn spend(&self, steps: usize) -> Result<(), Interrupt> {
         match self.left.get().checked_sub(steps as u64) {

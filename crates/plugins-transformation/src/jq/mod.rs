@@ -43,7 +43,7 @@ use weir_plugins_shared::config_checks::ConfigErrors;
 /// The most bytes of a body that a configuration can allow.
 const MOST_BYTES: usize = 16 << 20;
 /// Steps that a program takes at most; each byte of the body allows for four more.
-const STEPS: u64 = 300_000;
+pub(crate) const STEPS: u64 = 300_000;
 /// Bytes of values that a program makes at most, all together; each byte of the body allows for sixteen more.
 const MEMORY: u64 = 32 << 20;
 /// The most characters of a program's own message that are logged.
@@ -128,7 +128,7 @@ static PRELUDE: LazyLock<Vec<Arc<Definition>>> =
 
 /// A program that can be run, by all workers.
 #[derive(Debug)]
-struct Program(Node);
+pub(crate) struct Program(Node);
 
 /// What is wrong with a program; `None`: nothing.
 pub fn fault(program: &str) -> Option<String> {
@@ -137,7 +137,7 @@ pub fn fault(program: &str) -> Option<String> {
 
 /// Why there is no new body.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-enum Failure {
+pub(crate) enum Failure {
     #[error("the body is not valid JSON")]
     NotJson,
     #[error("the program fails: {0}")]
@@ -151,7 +151,7 @@ impl Program {
     ///
     /// # Errors
     /// What is wrong with it.
-    fn read(program: &str) -> Result<Self, String> {
+    pub(crate) fn read(program: &str) -> Result<Self, String> {
         let node = parse(program)?;
         check::check(&node, &PRELUDE)?;
         Ok(Self(node))
@@ -162,18 +162,42 @@ impl Program {
         let json: Json = serde_json::from_slice(body).map_err(|_| Failure::NotJson)?;
         let input = Value::of_json(json).map_err(|_| Failure::TooMuch)?;
         let bytes = body.len() as u64;
-        let machine = Machine::new(&PRELUDE, Budget::new(STEPS + 4 * bytes, MEMORY + 16 * bytes));
+        let budget = Budget::new(STEPS + 4 * bytes, MEMORY + 16 * bytes);
+        let (outputs, _) = self.outputs(input, budget);
+        Ok(write(&outputs?, output))
+    }
+
+    /// What the program makes of a value in at most so many steps: its output, null without one, and a list of several. And
+    /// how many steps are left.
+    pub(crate) fn transform(&self, input: Json, most_steps: u64) -> (Result<Json, Failure>, u64) {
+        let Ok(input) = Value::of_json(input) else {
+            return (Err(Failure::TooMuch), most_steps);
+        };
+        let bytes = 16 * input.size() as u64;
+        let steps = most_steps.min(STEPS + 4 * bytes);
+        let (outputs, left) = self.outputs(input, Budget::new(steps, MEMORY + 16 * bytes));
+        let output = outputs.map(|outputs| match &*outputs {
+            [] => Json::Null,
+            [one] => one.to_json(false),
+            several => several.iter().map(|value| value.to_json(false)).collect(),
+        });
+        (output, most_steps - steps + left)
+    }
+
+    /// The outputs for a value, and how many steps are left.
+    fn outputs(&self, input: Value, budget: Budget) -> (Result<Vec<Value>, Failure>, u64) {
+        let machine = Machine::new(&PRELUDE, budget);
         let outputs = machine.run(&self.0, input).and_then(|outputs| {
             // They are written out as a whole, however much of them is shared.
             let size = outputs.iter().map(Value::size).sum();
             machine.spend(size).map(|()| outputs)
         });
-        match outputs {
-            Ok(outputs) => Ok(write(&outputs, output)),
-            Err(Interrupt::Error(error)) => Err(Failure::Failed(reason(&error))),
-            Err(Interrupt::Break(_) | Interrupt::Enough) => Err(Failure::Failed("break".to_owned())),
-            Err(Interrupt::Exhausted) => Err(Failure::TooMuch),
-        }
+        let outputs = outputs.map_err(|interrupt| match interrupt {
+            Interrupt::Error(error) => Failure::Failed(reason(&error)),
+            Interrupt::Break(_) | Interrupt::Enough => Failure::Failed("break".to_owned()),
+            Interrupt::Exhausted => Failure::TooMuch,
+        });
+        (outputs, machine.budget.left())
     }
 }
 

@@ -34,7 +34,10 @@ const LAYERS: [(&str, &[&str]); 33] = [
         "weir-plugins-traffic",
         &["weir-model", "weir-flow", "weir-plugin", "weir-plugins-shared"],
     ),
-    ("weir-plugins-transformation", FAMILY),
+    (
+        "weir-plugins-transformation",
+        &["weir-model", "weir-flow", "weir-plugin", "weir-plugins-shared"],
+    ),
     (
         "weir-plugins-validation",
         &[

@@ -3,6 +3,7 @@
 
 mod dubbo;
 mod forward_proxy;
+mod orchestration;
 mod safeline;
 #[path = "../support/weir.rs"]
 mod weir;

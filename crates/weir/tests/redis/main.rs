@@ -14,6 +14,7 @@ mod synced_counts;
 #[path = "../support/tools.rs"]
 mod tools;
 mod topologies;
+mod values;
 #[path = "../support/weir.rs"]
 mod weir;
 mod windows;

@@ -1,5 +1,7 @@
 //! What plugins accept, and in which words they refuse: the two transformers look at names and values each in its own way.
 
+mod datakit;
+
 use serde_json::{Value, json};
 use weir_kong::{Options, translate};
 use weir_model::{Model, Severity};

@@ -1,0 +1,162 @@
+//! What nodes read of the messages of a call, and what is put into these. What it is not: the nodes in between.
+
+use super::data::{
+    Datum, EncodedBody, HeaderChanges, Mismatch, encode_body, header_changes, headers_object, query_object,
+    query_text, read_body,
+};
+use crate::compression::{Coding, unpacked};
+use crate::request_rewrite::set_body;
+use crate::whole_body::remove_validators;
+use std::collections::BTreeMap;
+use weir_plugin::{Exchange, Headers, Reply};
+
+/// The outputs of `request` or `service_response` that are used, by name.
+pub(super) type MessageParts = BTreeMap<&'static str, Datum>;
+
+/// The parts of the request that are used.
+pub(super) fn request_parts(exchange: &Exchange, names: &[&'static str]) -> Result<MessageParts, Mismatch> {
+    let request = &exchange.request;
+    let text = |bytes: &[u8]| Datum::of_bytes(bytes.to_vec());
+    let part = |name: &'static str| -> Result<_, Mismatch> {
+        let value = match name {
+            "body" => {
+                let body = request.body.as_deref().unwrap_or_default();
+                read_body(request.headers.get(b"content-type"), body)?
+            }
+            "headers" => headers_object(&request.headers),
+            "query" => query_object(request.query.as_deref().unwrap_or_default()),
+            "method" => text(&request.method),
+            "path" => text(&request.path),
+            "raw_path" => text(&request.raw_path),
+            "port" => Datum::json(request.host_port.unwrap_or(request.local.port())),
+            "scheme" => Datum::json(request.scheme()),
+            _ => match request.version {
+                (1, 0) => Datum::json(1.0),
+                (1, _) => Datum::json(1.1),
+                (major, _) => Datum::json(major),
+            },
+        };
+        Ok((name, value))
+    };
+    names.iter().map(|name| part(name)).collect()
+}
+
+/// The parts of the service's response that are used.
+pub(super) fn response_parts(
+    exchange: &Exchange,
+    names: &[&'static str],
+    max_bytes: usize,
+) -> Result<MessageParts, Mismatch> {
+    let response = &exchange.response;
+    let body = response.replaced_body.as_deref().unwrap_or_default();
+    let plain;
+    let body = match response.headers.joined(b"content-encoding") {
+        Some(coding) if names.iter().any(|name| name.ends_with("body")) && !body.is_empty() => {
+            let unpacked = Coding::of(&coding).and_then(|coding| unpacked(coding, body, max_bytes));
+            plain = unpacked.ok_or(Mismatch("a response without a coding, or in gzip or br"))?;
+            plain.as_slice()
+        }
+        _ => body,
+    };
+    let part = |name: &'static str| -> Result<_, Mismatch> {
+        let value = match name {
+            "body" => read_body(response.headers.get(b"content-type"), body)?,
+            "raw_body" => Datum::of_bytes(body.to_vec()),
+            "headers" => headers_object(&response.headers),
+            _ => Datum::json(response.status),
+        };
+        Ok((name, value))
+    };
+    names.iter().map(|name| part(name)).collect()
+}
+
+/// The value of `Content-Type` among these headers.
+fn content_type(changes: &HeaderChanges) -> Option<&str> {
+    let own = changes
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    own.and_then(|(_, values)| values.first()).map(String::as_str)
+}
+
+/// Headers, and a body in the form that they name.
+pub(super) struct Message {
+    pub(super) headers: HeaderChanges,
+    pub(super) body: Option<EncodedBody>,
+}
+
+impl Message {
+    /// # Errors
+    /// Which input is not what it must be.
+    pub(super) fn of(headers: &Datum, body: &Datum) -> Result<Self, String> {
+        let headers = header_changes(headers).map_err(|error| format!("`headers`: {error}"))?;
+        let body = encode_body(body, content_type(&headers)).map_err(|error| format!("`body`: {error}"))?;
+        Ok(Self { headers, body })
+    }
+
+    fn put_headers(&self, headers: &mut Headers) {
+        if let Some(of_body) = self.body.as_ref().and_then(|body| body.content_type)
+            && content_type(&self.headers).is_none()
+        {
+            headers.set(b"Content-Type", of_body.as_bytes());
+        }
+        for (name, values) in &self.headers {
+            headers.remove(name.as_bytes());
+            values
+                .iter()
+                .for_each(|value| headers.append(name.as_bytes(), value.as_bytes()));
+        }
+    }
+
+    /// The answer that this is.
+    pub(super) fn into_reply(self, status: u16) -> Reply {
+        let content_type = match (&self.body, content_type(&self.headers)) {
+            (None, _) | (_, Some(_)) => "",
+            (Some(body), None) => body.content_type.unwrap_or("text/plain; charset=utf-8"),
+        };
+        let body = self.body.map(|body| body.bytes).unwrap_or_default();
+        let mut reply = Reply::new(status, content_type, body);
+        for (name, values) in self.headers {
+            for value in values {
+                reply = reply.with_header(name.clone(), value);
+            }
+        }
+        reply
+    }
+
+    /// Puts it into the request to the service. Headers replace those of the call, or remove them.
+    pub(super) fn put_into_request(mut self, exchange: &mut Exchange, query: &Datum) -> Result<(), String> {
+        if let Some(query) = query_text(query).map_err(|error| format!("`query`: {error}"))? {
+            exchange.upstream_query = Some(query.into_bytes());
+        }
+        // The name of the host is not a header of this call, but says which host is called.
+        self.headers.retain(|(name, values)| {
+            let is_host = name.eq_ignore_ascii_case("host");
+            if is_host && let Some(host) = values.first() {
+                exchange.upstream_host = Some(host.clone().into_bytes());
+            }
+            !is_host
+        });
+        for (name, _) in &self.headers {
+            // Servers may take one with `_` for it.
+            exchange.request.headers.remove_owned(name.as_bytes());
+        }
+        self.put_headers(&mut exchange.request.headers);
+        if let Some(body) = self.body {
+            exchange.request.headers.remove(b"Content-Encoding");
+            set_body(&mut exchange.request, body.bytes);
+        }
+        Ok(())
+    }
+
+    /// Puts it into the response.
+    pub(super) fn put_into_response(self, exchange: &mut Exchange) {
+        let response = &mut exchange.response;
+        self.put_headers(&mut response.headers);
+        if let Some(body) = self.body {
+            response.headers.remove(b"Content-Encoding");
+            remove_validators(&mut response.headers);
+            response.content_length = Some(body.bytes.len() as u64);
+            response.replaced_body = Some(body.bytes);
+        }
+    }
+}

@@ -206,8 +206,11 @@ fn texts(value: &Value) -> Result<Vec<String>, Mismatch> {
     }
 }
 
-/// The members of an object and their texts; `None`: null.
-fn members(datum: &Datum) -> Result<Option<Vec<(&String, Vec<String>)>>, Mismatch> {
+/// The members of an object and their texts.
+type Members<'v> = Vec<(&'v String, Vec<String>)>;
+
+/// The members of an object; `None`: null.
+fn members(datum: &Datum) -> Result<Option<Members<'_>>, Mismatch> {
     let Datum::Json(value) = datum else {
         return Err(Mismatch("an object"));
     };

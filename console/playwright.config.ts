@@ -5,7 +5,8 @@ export default defineConfig({
   testDir: 'tests',
   testMatch: '*.spec.ts',
   outputDir: 'test-results',
-  workers: process.env.CI ? 2 : 1,
+  // Each has a Weir and a browser of its own; half of the time they wait.
+  workers: 2,
   fullyParallel: true,
   forbidOnly: true,
   timeout: 120_000,

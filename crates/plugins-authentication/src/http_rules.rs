@@ -7,7 +7,7 @@ use std::time::Duration;
 use weir_model::UpstreamTls;
 use weir_plugin::{Connector, HttpProxy};
 use weir_plugins_shared::config_checks::ConfigErrors;
-use weir_plugins_shared::http_request::{HttpServer, ServerCallRules};
+use weir_plugins_shared::http_request::{ServerCallRules, http_proxy};
 
 /// The most bytes of an answer.
 const MAX_ANSWER: usize = 1 << 20;
@@ -67,12 +67,7 @@ impl HttpRules {
     }
 
     fn proxy_rules(&self) -> Option<HttpProxy> {
-        let server = HttpServer::parse(self.proxy.as_deref()?).filter(|it| !it.is_https)?;
-        Some(HttpProxy {
-            host: server.host,
-            port: server.port,
-            authorization: self.proxy_authorization.clone(),
-        })
+        http_proxy(self.proxy.as_deref()?, self.proxy_authorization.as_deref())
     }
 
     /// The rules for the engine.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 use weir_plugin::headers::is_value;
-use weir_plugin::{Connector, Subrequest, Verify};
+use weir_plugin::{Connector, Headers, HttpProxy, Subrequest, Verify};
 
 /// A server, and what is asked of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,6 +87,32 @@ impl HttpServer {
             add(&[b"Connection: close\r\n"]);
         }
         add(&[b"\r\n", request.body.unwrap_or_default()]);
+        self.subrequest(message, rules)
+    }
+
+    /// A request to it with a target and headers of the caller's choice. `Host` is added if they lack it, and the length of the
+    /// body. Other headers that frame a message must not be among them.
+    pub fn request_with(
+        &self,
+        (method, target): (&str, &str),
+        headers: &Headers,
+        body: &[u8],
+        rules: &ServerCallRules,
+    ) -> Subrequest {
+        let mut message = format!("{method} {target} HTTP/1.1\r\n").into_bytes();
+        if !headers.contains(b"host") {
+            message.extend_from_slice(format!("Host: {}\r\n", self.authority).as_bytes());
+        }
+        headers.write_lines(&mut message);
+        if !body.is_empty() || !matches!(method, "GET" | "HEAD") {
+            message.extend_from_slice(format!("Content-Length: {}\r\n", body.len()).as_bytes());
+        }
+        message.extend_from_slice(b"\r\n");
+        message.extend_from_slice(body);
+        self.subrequest(message, rules)
+    }
+
+    fn subrequest(&self, message: Vec<u8>, rules: &ServerCallRules) -> Subrequest {
         Subrequest {
             host: self.host.clone(),
             port: self.port,
@@ -101,6 +127,16 @@ impl HttpServer {
             connector: rules.connector.clone(),
         }
     }
+}
+
+/// The HTTP proxy at an address that begins with `http://`; `None` if the address is invalid.
+pub fn http_proxy(url: &str, authorization: Option<&str>) -> Option<HttpProxy> {
+    let server = HttpServer::parse(url).filter(|it| !it.is_https)?;
+    Some(HttpProxy {
+        host: server.host,
+        port: server.port,
+        authorization: authorization.map(str::to_owned),
+    })
 }
 
 /// What is asked.

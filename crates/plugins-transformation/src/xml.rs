@@ -342,7 +342,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Puts a text behind `out`. Characters that no document can have are left out.
-fn escape(text: &str, out: &mut String) {
+pub(crate) fn escape(text: &str, out: &mut String) {
     for letter in text.chars() {
         match letter {
             '<' => out.push_str("&lt;"),

@@ -8,9 +8,10 @@ use std::time::Duration;
 use weir_model::UpstreamTls;
 use weir_plugin::headers::is_value;
 use weir_plugin::uri::{decode_form, query_pairs};
-use weir_plugin::{Connector, Exchange, Headers, HttpProxy, Request, Subrequest, Verify, WorkBudget};
+use weir_plugin::{Connector, Exchange, Headers, Request, Subrequest, WorkBudget};
 use weir_plugins_shared::expression::{self, EvaluationError, Expression, Interpolated, RequestScope, Scope};
-use weir_plugins_shared::http_request::{HttpServer, add_form_argument};
+use weir_plugins_shared::header_edits;
+use weir_plugins_shared::http_request::{HttpServer, ServerCallRules, add_form_argument, http_proxy};
 
 /// The most bytes of an answer.
 const MAX_ANSWER: usize = 1 << 20;
@@ -273,9 +274,7 @@ pub(super) struct CompiledCallout {
     pub(super) message: String,
     pub(super) cache: bool,
     pub(super) decode: bool,
-    pub(super) timeout: Duration,
-    verify_tls: bool,
-    connector: Option<Arc<Connector>>,
+    pub(super) rules: ServerCallRules,
 }
 
 impl CompiledCallout {
@@ -318,9 +317,14 @@ impl CompiledCallout {
             message: of.message.clone(),
             cache: of.cache,
             decode: of.decode,
-            timeout: Duration::from_millis(of.timeout_ms),
-            verify_tls: of.verify_tls,
-            connector: connector(of).map_err(|message| ("proxy", message))?,
+            rules: ServerCallRules {
+                verify_tls: of.verify_tls,
+                timeout: Duration::from_millis(of.timeout_ms),
+                pool_size: 16,
+                pool_idle_timeout: Duration::from_secs(60),
+                max_answer_bytes: MAX_ANSWER,
+                connector: connector(of).map_err(|message| ("proxy", message))?,
+            },
         })
     }
 
@@ -357,34 +361,8 @@ impl CompiledCallout {
         for (name, value) in self.send.headers(scope)? {
             headers.set(name.as_bytes(), value.as_bytes());
         }
-        Ok(self.whole(&target, &headers, &body))
-    }
-
-    fn whole(&self, target: &str, headers: &Headers, body: &[u8]) -> Subrequest {
         let server = &self.address.server;
-        let mut message = format!("{} {target} HTTP/1.1\r\n", self.method).into_bytes();
-        if !headers.contains(b"host") {
-            message.extend_from_slice(format!("Host: {}\r\n", server.authority).as_bytes());
-        }
-        headers.write_lines(&mut message);
-        if !body.is_empty() || !matches!(self.method.as_str(), "GET" | "HEAD") {
-            message.extend_from_slice(format!("Content-Length: {}\r\n", body.len()).as_bytes());
-        }
-        message.extend_from_slice(b"\r\n");
-        message.extend_from_slice(body);
-        Subrequest {
-            host: server.host.clone(),
-            port: server.port,
-            tls: server.is_https.then_some(match self.verify_tls {
-                true => Verify::Yes,
-                false => Verify::No,
-            }),
-            message,
-            timeout: self.timeout,
-            keep: Some((16, Duration::from_secs(60))),
-            max_body_bytes: MAX_ANSWER,
-            connector: self.connector.clone(),
-        }
+        Ok(server.request_with((&self.method, &target), &headers, &body, &self.rules))
     }
 }
 
@@ -393,29 +371,17 @@ fn is_own(name: &[u8]) -> bool {
     let is_condition = name
         .get(..3)
         .is_some_and(|start| start.eq_ignore_ascii_case(b"if-"));
-    is_condition || OWN.iter().any(|own| name.eq_ignore_ascii_case(own))
+    let is_listed = OWN.iter().any(|own| name.eq_ignore_ascii_case(own));
+    is_condition || is_listed || std::str::from_utf8(name).is_ok_and(header_edits::is_own)
 }
 
-/// Headers about a connection or a message's framing, the host of the call, and what part of an answer it wants.
-const OWN: [&[u8]; 12] = [
-    b"host",
-    b"content-length",
-    b"transfer-encoding",
-    b"connection",
-    b"proxy-connection",
-    b"keep-alive",
-    b"te",
-    b"trailer",
-    b"upgrade",
-    b"expect",
-    b"accept-encoding",
-    b"range",
-];
+/// Besides headers about a connection or a message's framing: the host of the call, and what part of an answer it wants.
+const OWN: [&[u8]; 3] = [b"host", b"accept-encoding", b"range"];
 
 fn connector(of: &Callout) -> Result<Option<Arc<Connector>>, String> {
     let Some(proxy) = &of.proxy else { return Ok(None) };
-    let server = HttpServer::parse(proxy).filter(|it| !it.is_https);
-    let server = server.ok_or("expected an address that begins with http://")?;
+    let proxy = http_proxy(proxy, of.proxy_authorization.as_deref())
+        .ok_or("expected an address that begins with http://")?;
     if of
         .proxy_authorization
         .as_ref()
@@ -426,11 +392,6 @@ fn connector(of: &Callout) -> Result<Option<Arc<Connector>>, String> {
     let tls = UpstreamTls {
         verify: of.verify_tls,
         ..UpstreamTls::default()
-    };
-    let proxy = HttpProxy {
-        host: server.host,
-        port: server.port,
-        authorization: of.proxy_authorization.clone(),
     };
     Ok(Some(Arc::new(Connector::new(tls, Some(proxy)))))
 }

@@ -106,7 +106,7 @@ impl CalloutFilter {
                         continue;
                     }
                     Lookup::Pending(pending) => {
-                        return Some(Outcome::Suspend(Suspend::event(pending, callout.timeout)));
+                        return Some(Outcome::Suspend(Suspend::event(pending, callout.rules.timeout)));
                     }
                     Lookup::Stale(_, fetch) | Lookup::Miss(fetch) => {
                         progress.fetch = Some(fetch);

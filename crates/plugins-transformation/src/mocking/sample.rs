@@ -1,5 +1,6 @@
 //! Values made up by a JSON Schema, for answers without an upstream. They are examples; nothing is checked by them.
 
+use crate::xml::escape;
 use serde_json::{Map, Value, json};
 
 /// Levels of a schema at most.
@@ -146,16 +147,5 @@ fn write_content(value: &Value, out: &mut String) {
             .for_each(|(name, value)| write_element(name, value, out)),
         Value::Array(items) => items.iter().for_each(|item| write_content(item, out)),
         other => out.push_str(&other.to_string()),
-    }
-}
-
-fn escape(text: &str, out: &mut String) {
-    for letter in text.chars() {
-        match letter {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            other => out.push(other),
-        }
     }
 }

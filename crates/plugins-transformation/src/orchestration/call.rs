@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use weir_model::UpstreamTls;
 use weir_plugin::headers::is_value;
-use weir_plugin::{Connector, Headers, HttpProxy, Subrequest, SubrequestResponse, Verify};
-use weir_plugins_shared::http_request::HttpServer;
+use weir_plugin::{Connector, Headers, Subrequest, SubrequestResponse};
+use weir_plugins_shared::http_request::{HttpServer, ServerCallRules, http_proxy};
 
 /// Headers that belong to the caller's own connection and call.
 const OWN: [&str; 2] = ["host", "accept-encoding"];
@@ -19,10 +19,7 @@ pub(super) struct CompiledCall {
     /// The servers that addresses of calls may name; `None`: any.
     servers: Option<Vec<String>>,
     method: String,
-    timeout: Duration,
-    verify_tls: bool,
-    connector: Option<Arc<Connector>>,
-    max_answer_bytes: usize,
+    rules: ServerCallRules,
 }
 
 /// What a request is made of.
@@ -99,10 +96,14 @@ impl CompiledCall {
             server: address,
             servers,
             method: of.method.clone(),
-            timeout: Duration::from_millis(of.timeout_ms),
-            verify_tls: of.verify_tls,
-            connector: connector(of)?,
-            max_answer_bytes,
+            rules: ServerCallRules {
+                verify_tls: of.verify_tls,
+                timeout: Duration::from_millis(of.timeout_ms),
+                pool_size: 16,
+                pool_idle_timeout: Duration::from_secs(60),
+                max_answer_bytes,
+                connector: connector(of)?,
+            },
         })
     }
 
@@ -143,31 +144,12 @@ impl CompiledCall {
         {
             headers.append(b"Content-Type", content_type.as_bytes());
         }
-        let mut message = format!(
-            "{} {target} HTTP/1.1\r\nHost: {}\r\n",
-            self.method, server.authority
-        )
-        .into_bytes();
-        headers.write_lines(&mut message);
         let body = body.map_or(&[][..], |body| &body.bytes);
-        if !body.is_empty() || !matches!(self.method.as_str(), "GET" | "HEAD") {
-            message.extend_from_slice(format!("Content-Length: {}\r\n", body.len()).as_bytes());
-        }
-        message.extend_from_slice(b"\r\n");
-        message.extend_from_slice(body);
-        Ok(Subrequest {
-            host: server.host.clone(),
-            port: server.port,
-            tls: server.is_https.then_some(match self.verify_tls {
-                true => Verify::Yes,
-                false => Verify::No,
-            }),
-            message,
-            timeout: self.timeout.min(left),
-            keep: Some((16, Duration::from_secs(60))),
-            max_body_bytes: self.max_answer_bytes,
-            connector: self.connector.clone(),
-        })
+        let rules = ServerCallRules {
+            timeout: self.rules.timeout.min(left),
+            ..self.rules.clone()
+        };
+        Ok(server.request_with((&self.method, &target), &headers, body, &rules))
     }
 }
 
@@ -191,14 +173,9 @@ fn connector(of: &CallNode) -> Result<Option<Arc<Connector>>, (&'static str, Str
     let proxy = match &of.proxy {
         None => None,
         Some(proxy) => {
-            let server = HttpServer::parse(proxy).filter(|it| !it.is_https);
+            let proxy = http_proxy(proxy, of.proxy_authorization.as_deref());
             let expected = || ("proxy", "expected an address that begins with http://".to_owned());
-            let server = server.ok_or_else(expected)?;
-            Some(HttpProxy {
-                host: server.host,
-                port: server.port,
-                authorization: of.proxy_authorization.clone(),
-            })
+            Some(proxy.ok_or_else(expected)?)
         }
     };
     if of

@@ -7,23 +7,11 @@ use std::sync::Arc;
 use weir_plugin::Headers;
 use weir_plugin::headers::{is_name, is_value};
 use weir_plugin::uri::{decode_form, query_pairs};
+use weir_plugins_shared::header_edits::is_own;
 use weir_plugins_shared::http_request::add_form_argument;
 
 /// Bytes that a value takes besides those of texts.
 const VALUE_BYTES: usize = 32;
-/// Headers that the gateway decides about: they frame a message or are about a connection.
-const FRAMING: [&str; 9] = [
-    "content-length",
-    "transfer-encoding",
-    "connection",
-    "proxy-connection",
-    "keep-alive",
-    "te",
-    "trailer",
-    "upgrade",
-    "expect",
-];
-
 /// A value. A copy shares what it holds.
 #[derive(Debug, Clone)]
 pub(super) enum Datum {
@@ -237,7 +225,7 @@ pub(super) fn header_changes(datum: &Datum) -> Result<HeaderChanges, Mismatch> {
         if !values.iter().all(|value| is_value(value.as_bytes())) {
             return Err(Mismatch("values that a header can hold"));
         }
-        if !FRAMING.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+        if !is_own(name) {
             changes.push((name.clone(), values));
         }
     }

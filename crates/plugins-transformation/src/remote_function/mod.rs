@@ -26,11 +26,11 @@ use std::time::Duration;
 use weir_model::{Diagnostic, UpstreamTls};
 use weir_plugin::headers::is_value;
 use weir_plugin::{
-    BuildContext, Connector, Exchange, Filter, Headers, HttpProxy, Outcome, Phases, Plugin, Refusal,
-    RefusalKind, Subrequest, Verify, parse_config,
+    BuildContext, Connector, Exchange, Filter, Headers, Outcome, Phases, Plugin, Refusal, RefusalKind,
+    Subrequest, Verify, parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
-use weir_plugins_shared::http_request::HttpServer;
+use weir_plugins_shared::http_request::{HttpServer, http_proxy};
 
 pub use payload::Payload;
 pub use signature::AwsSignature;
@@ -193,14 +193,7 @@ impl Plugin for RemoteFunction {
         if config.timeout_ms == 0 {
             faults.add("timeout_ms", "expected at least 1 millisecond");
         }
-        let proxy = config.proxy.as_deref().map(|proxy| {
-            let server = HttpServer::parse(proxy).filter(|server| !server.is_https);
-            server.map(|server| HttpProxy {
-                host: server.host,
-                port: server.port,
-                authorization: None,
-            })
-        });
+        let proxy = config.proxy.as_deref().map(|proxy| http_proxy(proxy, None));
         if matches!(proxy, Some(None)) {
             faults.add("proxy", "expected an address that begins with http://");
         }

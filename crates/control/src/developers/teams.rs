@@ -243,4 +243,26 @@ mod tests {
             assert_eq!((left.as_ref(), teams.len()), (known, usize::from(!is_gone)));
         }
     }
+
+    /// Ann has another address between the moment in which she is read and the one in which she goes.
+    #[tokio::test]
+    async fn the_new_address_of_a_developer_who_goes_is_free() {
+        let now = UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+        let people = People::new(OperationalStore::in_memory(), Passwords::default());
+        let ann = |mail: &str| -> Developer {
+            let ann =
+                serde_json::json!({"id": ANN, "mail": mail, "name": "Ann", "state": "active", "created": 1});
+            serde_json::from_value(ann).expect("a developer")
+        };
+        let changed = ann("new@b.test");
+        assert!(people.add("main", &changed, now).await.expect("written"));
+        let removed = people
+            .remove_from_all("main", &ann("a@b.test"), |_| Ok(()), now)
+            .await;
+        removed.expect("removed");
+        assert!(
+            people.add("main", &changed, now).await.expect("written"),
+            "it is free"
+        );
+    }
 }

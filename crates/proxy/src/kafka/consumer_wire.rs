@@ -223,3 +223,20 @@ pub fn all_good<T>(told: PartitionResults<T>, what: &str) -> io::Result<Vec<(Top
     };
     told.into_iter().map(good).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn topics_are_asked_for_in_the_order_of_their_turn() {
+        let place = |topic: &str, partition| (topic.to_owned(), partition);
+        let places = [place("b", 1), place("a", 0), place("b", 0)];
+        let request = ask_offsets(-1, &places.each_ref(), 7).expect("short");
+        let [b, a] = ["b", "a"].map(|topic| {
+            let text = [&[0, 1][..], topic.as_bytes(), &[0, 0, 0]].concat();
+            request.windows(text.len()).position(|part| part == text)
+        });
+        assert!(b.is_some() && b < a, "{b:?} {a:?}");
+    }
+}

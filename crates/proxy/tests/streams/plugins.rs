@@ -40,6 +40,21 @@ fn a_plugin_sends_sessions_to_another_service() {
 }
 
 #[test]
+fn datagrams_are_not_sent_in_the_clear_to_a_service_over_tls() {
+    let socket = || std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let (own, other, client) = (socket(), socket(), socket());
+    let config = json!({"to": "other"});
+    let (own, at) = (own.local_addr().unwrap(), other.local_addr().unwrap());
+    let mut model = with_plugin("udp", own, at, config);
+    model["services"][1]["url"] = format!("tls://{at}").into();
+    let gateway = gateway(Udp, model);
+    client.send_to(b"ping", address(&gateway)).unwrap();
+    wait_for_ended(&gateway, "udp", "no_route", 1);
+    other.set_nonblocking(true).unwrap();
+    assert!(other.recv_from(&mut [0; 16]).is_err(), "nothing has come");
+}
+
+#[test]
 fn sessions_are_logged_when_they_are_over() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("log");

@@ -88,6 +88,8 @@ struct BrokerState {
     commits: usize,
     /// Offsets below are deleted.
     deleted: i64,
+    /// The last partition has no leader.
+    is_last_offline: bool,
 }
 
 /// A broker that leads all partitions.
@@ -114,6 +116,11 @@ impl KafkaBroker {
     /// Answers the next request of this kind with this error.
     pub fn fail_next(&self, api: i16, code: i16) {
         self.kept.0.lock().unwrap().errors.push((api, code));
+    }
+
+    /// From now on the last partition has no leader.
+    pub fn take_last_offline(&self) {
+        self.kept.0.lock().unwrap().is_last_offline = true;
     }
 
     /// How often offsets were stored.
@@ -180,7 +187,7 @@ fn answer(
     let place = kept.errors.iter().position(|(of, _)| *of == api.0);
     let code = place.map_or(0, |place| kept.errors.remove(place).1);
     match api {
-        (3, 1) => metadata(bytes, port, out),
+        (3, 1) => metadata(bytes, port, kept.is_last_offline, out),
         (0, 3) => {
             bytes.take::<8>();
             let places = bytes.places(|bytes| {
@@ -238,7 +245,7 @@ fn answer(
     }
 }
 
-fn metadata(bytes: &mut Bytes<'_>, port: u16, out: &mut Vec<u8>) {
+fn metadata(bytes: &mut Bytes<'_>, port: u16, is_last_offline: bool, out: &mut Vec<u8>) {
     assert_eq!(bytes.i32(), 1);
     let topic = bytes.text();
     put_i32(out, 1);
@@ -254,7 +261,9 @@ fn metadata(bytes: &mut Bytes<'_>, port: u16, out: &mut Vec<u8>) {
     put_i32(out, PARTITIONS as i32);
     for partition in 0..PARTITIONS as i32 {
         out.extend([0, 0]);
-        for number in [partition, 7, 1, 7, 1, 7] {
+        let is_offline = is_last_offline && partition + 1 == PARTITIONS as i32;
+        let leader = if is_offline { -1 } else { 7 };
+        for number in [partition, leader, 1, 7, 1, 7] {
             put_i32(out, number);
         }
     }

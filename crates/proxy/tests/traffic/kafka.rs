@@ -144,6 +144,15 @@ fn records_that_are_deleted_are_passed_over() {
 }
 
 #[test]
+fn a_partition_without_a_leader_holds_up_no_other() {
+    let broker = KafkaBroker::start();
+    broker.take_last_offline();
+    let gateway = gateway(broker.port, &json!({"start": "earliest"}));
+    publish(&gateway, &["/a"]);
+    assert_eq!(told(&gateway, READ), (200, "/a;".to_owned()));
+}
+
+#[test]
 fn brokers_that_do_not_answer_are_told() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();

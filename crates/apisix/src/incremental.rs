@@ -1,7 +1,7 @@
 //! From the documents of a store to the model, incrementally.
 //!
-//! [`IncrementalModel`] receives each document as it changes, reads it once, and makes a model of all that are good. What was
-//! read and translated before is kept: after a change, only what the change is about is translated again. A
+//! [`IncrementalModel`] receives each document as it changes, reads it once, and makes a model of all that are good.
+//! What was read and translated before is kept: after a change, only what the change is about is translated again. A
 //! document that cannot be served is left out and named; it never stops the rest.
 
 pub mod missing_plugins;

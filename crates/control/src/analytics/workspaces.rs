@@ -10,7 +10,8 @@ use std::sync::Arc;
 use weir_analytics::StoreError;
 use weir_analytics::query::{OneOrMany, Query, QueryError, QueryResponse, WORKSPACE};
 
-/// Finds the services of all workspaces, each with its workspace, which is [`EVERYWHERE`] for those of none; `None`: they are not known. It blocks.
+/// Finds the services of all workspaces, each with its workspace, which is [`EVERYWHERE`] for those of none; `None`: they
+/// are not known. It blocks.
 pub type ServiceLookup = Arc<dyn Fn() -> Option<Vec<(String, String)>> + Send + Sync>;
 
 const SERVICE: &str = "service";
@@ -44,7 +45,10 @@ fn narrow(query: &mut Query, wanted: &OneOrMany, known: &[(String, String)]) {
         let given = given.as_ref().map(OneOrMany::values);
         given.is_none_or(|given| given.iter().any(|it| it == name || it == whole))
     };
-    let of_default = of_default(known);
+    let of_default = match wanted.values().iter().any(|it| it == DEFAULT) {
+        true => of_default(known),
+        false => BTreeSet::new(),
+    };
     let of_it = known
         .iter()
         .filter(|(workspace, _)| wanted.values().contains(workspace))

@@ -31,6 +31,7 @@ use crate::store::{AnalyticsStore, IngestResult, Renames, RetentionStats, StoreE
 use crate::varint::DecodeError;
 use rusqlite::{Connection, OpenFlags};
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -109,12 +110,12 @@ impl SqliteAnalytics {
             let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
             made.map_err(failed)?;
         }
+        // A file that is there is never opened: to close it would end the locks of this process's connections.
         let mut file = fs::OpenOptions::new();
-        file.create(true)
-            .append(true)
-            .mode(0o600)
-            .open(path)
-            .map_err(failed)?;
+        match file.create_new(true).write(true).mode(0o600).open(path) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(failed(error)),
+            _ => {}
+        }
         let writer = Connection::open(path)?;
         writer.busy_timeout(BUSY)?;
         // Before the first table: then deleted rows give their space back.

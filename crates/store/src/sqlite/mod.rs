@@ -112,16 +112,21 @@ impl SqliteStore {
     }
 }
 
-/// Makes folder and file, so that the files that SQLite makes next to it get its rights.
+/// Makes folder and file, so that the files that SQLite makes next to it get its rights. A file that is there is never
+/// opened: to close it again would end the locks that connections of this process have on it, and another program
+/// (`sqlite3`, a backup) could then take away the log of writes under them.
 fn prepare(folder: &Path, file_name: &str) -> io::Result<PathBuf> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let path = folder.join(file_name);
-    fs::OpenOptions::new()
-        .create(true)
-        .append(true)
+    let made = fs::OpenOptions::new()
+        .create_new(true)
+        .write(true)
         .mode(0o600)
-        .open(&path)?;
-    Ok(path)
+        .open(&path);
+    match made {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(path),
+    }
 }
 
 #[async_trait]

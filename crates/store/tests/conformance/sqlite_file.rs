@@ -1,7 +1,8 @@
 //! What only a file can suffer.
 
 use crate::fixture::{commit, put, transaction};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
 use std::sync::Barrier;
 use weir_store::sqlite::{Durability, Options, SqliteStore};
 use weir_store::{CommitError, Store, StoreError};
@@ -83,4 +84,31 @@ async fn both_durabilities_share_a_file() {
         let refused = other.commit(changes(), weir_store::Revision(last.0 - 1)).await;
         assert!(matches!(refused, Err(CommitError::Conflict { current }) if current == last));
     }
+}
+
+/// Another program that opens and closes the file takes the log of writes away if it finds no lock on the file, and what
+/// is written after that is lost. The system drops a process's locks on a file with the first descriptor that it closes.
+#[tokio::test]
+async fn locks_outlive_another_opening_of_the_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let first = SqliteStore::open(folder.path()).expect("it opens");
+    assert!(is_locked(folder.path()), "by the first connection");
+    let second = SqliteStore::open(folder.path()).expect("it opens again");
+    assert!(is_locked(folder.path()), "by both");
+    drop(first);
+    assert!(is_locked(folder.path()), "by the second");
+    drop(second);
+}
+
+/// Whether this process has a lock on the store's file.
+fn is_locked(folder: &Path) -> bool {
+    let inode = std::fs::metadata(folder.join("store.db"))
+        .expect("the file")
+        .ino();
+    let locks = std::fs::read_to_string("/proc/locks").expect("the system's locks");
+    let process = std::process::id().to_string();
+    locks.lines().any(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.contains(&process.as_str()) && line.contains(&format!(":{inode} "))
+    })
 }

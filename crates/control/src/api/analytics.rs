@@ -1,18 +1,18 @@
 //! Analytics in Weir's own API: the definition, queries (also as CSV), the request log, and calls as they end.
 
 use super::Api;
-use super::json_body::{self, JsonBody};
+use super::json_body::{self, Json, JsonBody};
 use super::problem::Problem;
 use super::statistics;
 use crate::access::{Action, Caller, NoAudit, Scope};
 use crate::analytics::{Analytics, now, workspaces};
 use crate::at_length::at_length;
 use crate::listen::StreamingResponse;
+use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use futures_core::Stream;
 use schemars::JsonSchema;
 use serde::Deserialize;

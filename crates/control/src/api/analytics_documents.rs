@@ -10,7 +10,7 @@ use super::precondition::{Precondition, tag_of_content, with_tag};
 use super::problem::Problem;
 use super::writing::tried;
 use crate::analytics::{Analytics, AnalyticsStorage};
-use axum::Json;
+use crate::api::json_body::Json;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;

@@ -9,15 +9,15 @@ use super::problem::Problem;
 use super::writing::tried;
 use super::{Api, is_dry_run};
 use crate::access::{Action, Caller};
-use crate::api::json_body::JsonBody;
+use crate::api::json_body::{Json, JsonBody};
 use crate::developers::{
     AdminDecision, Decision, Developer, DeveloperState, Notices, People, Purpose, Team, TeamRole,
     checked_name, greeting, mail_of, owner_name, random_id, seconds,
 };
+use axum::Extension;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -580,13 +580,11 @@ async fn decide(
     (State(api), Extension(caller)): (State<Arc<Api>>, Extension<Caller>),
     Path((portal, id)): Path<(String, String)>,
     headers: HeaderMap,
-    body: Option<Json<Reason>>,
+    JsonBody(Reason { reason }): JsonBody<Reason>,
 ) -> Result<Response, Problem> {
     let now = SystemTime::now();
     let portal_context = PortalContext::of(&api, &portal).await?;
-    let reason = body
-        .map(|Json(it)| it.reason.trim().to_owned())
-        .unwrap_or_default();
+    let reason = reason.trim().to_owned();
     if reason.is_empty() && decision.needs_reason() {
         return Err(wrong("reason", "say why: the developer reads it"));
     }

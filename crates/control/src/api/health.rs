@@ -2,7 +2,7 @@
 
 use super::Api;
 use super::view::IndexedRow;
-use axum::Json;
+use crate::api::json_body::Json;
 use axum::extract::State;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

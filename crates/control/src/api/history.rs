@@ -3,10 +3,11 @@
 use super::Api;
 use super::problem::Problem;
 use crate::access::{Action, Caller, Scope};
+use crate::api::json_body::Json;
 use crate::webhook_addresses::without_path;
+use axum::Extension;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
-use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

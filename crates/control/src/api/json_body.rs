@@ -1,4 +1,7 @@
-//! Bodies of calls, and refusals of what is no good call: they are problems as all others.
+//! JSON of calls and answers, and refusals of what is no good call: they are problems as all others.
+//!
+//! The web framework has such types, too, but they turn on a feature of `serde_json` with which one member's name makes
+//! any reader parse a text within a text, without a limit of depth: a small body could end the process.
 
 use super::problem::Problem;
 use super::unique_fields::UniqueFields;
@@ -7,6 +10,7 @@ use axum::extract::{FromRequest, Request};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -26,6 +30,42 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
             .map_err(IntoResponse::into_response)?;
         parsed(&text).map(Self).map_err(IntoResponse::into_response)
     }
+}
+
+/// A body of JSON that says so in its `Content-Type` (415 otherwise), which no form of another site can do; or an answer.
+pub struct Json<T>(pub T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        let given = request.headers().get(CONTENT_TYPE);
+        if !given.is_some_and(|given| is_json(given.as_bytes())) {
+            let problem = Problem::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "expected `Content-Type: application/json`",
+            );
+            return Err(problem.into_response());
+        }
+        let JsonBody(value) = JsonBody::from_request(request, state).await?;
+        Ok(Self(value))
+    }
+}
+
+impl<T: Serialize> IntoResponse for Json<T> {
+    fn into_response(self) -> Response {
+        match serde_json::to_vec(&self.0) {
+            Ok(text) => ([(CONTENT_TYPE, "application/json")], text).into_response(),
+            Err(error) => Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+        }
+    }
+}
+
+/// Whether a media type is JSON: `application/json`, or one that ends in `+json`.
+fn is_json(given: &[u8]) -> bool {
+    let end = given.iter().position(|byte| *byte == b';').unwrap_or(given.len());
+    let name = given[..end].trim_ascii().to_ascii_lowercase();
+    name == b"application/json" || name.starts_with(b"application/") && name.ends_with(b"+json")
 }
 
 /// A body that may be empty, as what it describes. A fault is reported with its place.
@@ -76,7 +116,8 @@ pub async fn as_problem(answer: Response, longest: usize) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::Json;
+    use axum::http::Request;
+    use serde_json::json;
 
     #[test]
     fn only_objects_whose_fields_are_there_once_are_read() {
@@ -111,6 +152,41 @@ mod tests {
                 refused.as_deref().is_some_and(|it| it.contains(expected)),
                 "{text}: {refused:?}"
             );
+        }
+    }
+
+    /// With `raw_value`, the value below would be `[1]`: a text within a text, which begins to count depth again. With
+    /// `arbitrary_precision`, a number.
+    #[test]
+    fn serde_json_has_no_private_names() {
+        for name in ["RawValue", "Number"] {
+            let name = format!("$serde_json::private::{name}");
+            let text = json!({ &name: "[1]" }).to_string();
+            let value: Value = serde_json::from_str(&text).expect("JSON");
+            assert!(value.get(&name).is_some_and(Value::is_string), "{value}");
+        }
+    }
+
+    #[tokio::test]
+    async fn bodies_say_that_they_are_json() {
+        for (given, expected) in [
+            (Some("application/json"), Ok(1)),
+            (Some("Application/Problem+JSON ; charset=utf-8"), Ok(1)),
+            (Some("text/plain"), Err(415)),
+            (Some("application/jsonp"), Err(415)),
+            (Some("text/x+json"), Err(415)),
+            (None, Err(415)),
+        ] {
+            let mut request = Request::builder();
+            if let Some(given) = given {
+                request = request.header(CONTENT_TYPE, given);
+            }
+            let request = request.body(Body::from(r#"{"a": 1}"#)).expect("a request");
+            let read = Json::<std::collections::BTreeMap<String, u8>>::from_request(request, &()).await;
+            let found = read
+                .map(|Json(value)| value["a"])
+                .map_err(|answer| answer.status().as_u16());
+            assert_eq!(found, expected, "{given:?}");
         }
     }
 

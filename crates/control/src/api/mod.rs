@@ -80,7 +80,7 @@ pub use delegate::Delegate;
 pub(crate) use fleet::MAX_USED;
 pub use fleet::{DRAINS, GatewayReport, Gateways, PREFIX as REPORTS, ReportResponse, Rollout};
 pub(crate) use history::redact as redact_difference;
-pub use json_body::as_problem;
+pub use json_body::{Json, as_problem};
 pub use operation::KnownQuery;
 pub use plain_handler::PlainHandler;
 pub use precondition::{names, tag_of};

@@ -18,12 +18,12 @@ use crate::access::{
     AuditIdentity, Audited, Caller, EVERYWHERE, NotAllowed, Right, Role, RoleAssignment, Token, USERS, User,
     cookie,
 };
-use crate::api::json_body::JsonBody;
+use crate::api::json_body::{Json, JsonBody};
+use axum::Extension;
 use axum::extract::{Path, Query, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::SystemTime;

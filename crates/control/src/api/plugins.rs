@@ -3,8 +3,8 @@
 use super::Api;
 use super::problem::Problem;
 use super::shapes::{List, Resource};
+use crate::api::json_body::Json;
 use crate::catalogue::{CataloguePlugin, catalogue};
-use axum::Json;
 use axum::extract::{Path, State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

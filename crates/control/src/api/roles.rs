@@ -4,7 +4,7 @@
 use super::Api;
 use super::problem::Problem;
 use crate::access::{Action, Right, Role, RoleAssignment, Scope};
-use axum::Json;
+use crate::api::json_body::Json;
 use axum::extract::{Path, Query, State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

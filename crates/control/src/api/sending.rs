@@ -5,13 +5,13 @@
 use super::Api;
 use super::problem::Problem;
 use crate::access::Caller;
-use crate::api::json_body::JsonBody;
+use crate::api::json_body::{Json, JsonBody};
 use crate::http::ClientRequest;
 use crate::identity_sources::IdentitySources;
 use crate::try_it::{self, CONSOLE_MARK, CallParts, LONGEST, MAX_BODY, MAX_PARTS, MOST, TryItResponse};
+use axum::Extension;
 use axum::extract::State;
 use axum::http::{Method, StatusCode, Uri};
-use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;

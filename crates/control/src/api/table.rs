@@ -10,7 +10,8 @@ use super::operation::Operation;
 use super::shapes::{List, PermittedOperation};
 use super::{Api, apis, current_user, describe, developers, people};
 use crate::access::{Action, Caller};
-use axum::{Extension, Json};
+use crate::api::json_body::Json;
+use axum::Extension;
 use serde_json::{Map, Value};
 use std::sync::{Arc, LazyLock};
 

@@ -1,7 +1,7 @@
 //! The answers of Weir's own API to a write, made or only tried. The commit itself is made elsewhere.
 
 use super::precondition::tagged;
-use axum::Json;
+use crate::api::json_body::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;

@@ -1,13 +1,13 @@
 //! Version 2 of Dubbo's protocol, with values in JSON (fastjson): one invocation and its result. Written after APISIX's
 //! published `http-dubbo`.
 
-use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
-use serde_json::value::RawValue;
 use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
 use weir_plugin::{Dialogue, Received, Reply, Step};
+use weir_plugins_shared::json_text::Cursor;
 
 const MAGIC: [u8; 2] = [0xda, 0xbb];
 /// The bytes before a frame's body.
@@ -128,55 +128,72 @@ fn write_arguments(body: &[u8], frame: &mut Vec<u8>) -> Result<usize, InvalidArg
     if body.is_empty() {
         return Ok(0);
     }
-    let mut reader = serde_json::Deserializer::from_slice(body);
-    let count = reader.deserialize_any(ArgumentWriter { frame });
-    let count = count.map_err(|_| InvalidArguments)?;
-    reader.end().map_err(|_| InvalidArguments)?;
-    Ok(count)
-}
-
-/// Writes each value of a list or of a map as a line.
-struct ArgumentWriter<'f> {
-    frame: &'f mut Vec<u8>,
-}
-
-impl ArgumentWriter<'_> {
-    fn add<E: de::Error>(&mut self, value: &RawValue) -> Result<(), E> {
-        // fastjson makes an object of the class that this member names.
-        serde_json::from_str::<WithoutClasses>(value.get()).map_err(E::custom)?;
+    // fastjson makes an object of the class that such a member names.
+    serde_json::from_slice::<WithoutClasses>(body).map_err(|_| InvalidArguments)?;
+    let mut cursor = Cursor::new(body);
+    cursor.skip_spaces();
+    let is_map = match cursor.peek() {
+        Some(b'{') => true,
+        Some(b'[') => false,
+        _ => return Err(InvalidArguments),
+    };
+    cursor.pass(1);
+    let mut count = 0;
+    loop {
+        cursor.skip_spaces();
+        if matches!(cursor.peek(), None | Some(b'}' | b']')) {
+            return Ok(count);
+        }
+        if is_map {
+            pass_text(&mut cursor);
+            cursor.skip_spaces();
+            cursor.pass(1);
+            cursor.skip_spaces();
+        }
+        let start = cursor.at();
+        pass_value(&mut cursor);
         // A line's end can only stand between two tokens.
-        let line = value.get().bytes();
-        self.frame
-            .extend(line.map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
-        self.frame.push(b'\n');
-        Ok(())
+        let line = cursor.between(start, cursor.at()).trim_ascii_end().iter();
+        frame.extend(line.map(|byte| {
+            if matches!(byte, b'\n' | b'\r') {
+                b' '
+            } else {
+                *byte
+            }
+        }));
+        frame.push(b'\n');
+        count += 1;
+        let _ = cursor.pass_if(b',');
     }
 }
 
-impl<'de> Visitor<'de> for ArgumentWriter<'_> {
-    type Value = usize;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list or a map")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut values: A) -> Result<usize, A::Error> {
-        let mut count = 0;
-        while let Some(value) = values.next_element::<&RawValue>()? {
-            self.add(value)?;
-            count += 1;
+/// Passes a value of a text that is known to be JSON, and the white space after it.
+fn pass_value(cursor: &mut Cursor<'_>) {
+    let mut depth = 0;
+    while let Some(next) = cursor.peek() {
+        match next {
+            b'"' => {
+                pass_text(cursor);
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' | b',' if depth == 0 => return,
+            b'}' | b']' => depth -= 1,
+            _ => {}
         }
-        Ok(count)
+        cursor.pass(1);
     }
+}
 
-    fn visit_map<A: MapAccess<'de>>(mut self, mut values: A) -> Result<usize, A::Error> {
-        let mut count = 0;
-        while let Some((_, value)) = values.next_entry::<IgnoredAny, &RawValue>()? {
-            self.add(value)?;
-            count += 1;
-        }
-        Ok(count)
+/// Passes a text that is known to end.
+fn pass_text(cursor: &mut Cursor<'_>) {
+    cursor.pass(1);
+    cursor.skip_plain();
+    while cursor.peek() == Some(b'\\') {
+        cursor.pass(2);
+        cursor.skip_plain();
     }
+    cursor.pass(1);
 }
 
 /// A value of which no object names a class.
@@ -417,6 +434,12 @@ mod tests {
                 r#"{"z": 12345678901234567890123, "a": "x"}"#,
                 false,
                 Ok("12345678901234567890123\n\"x\"\n"),
+            ),
+            (
+                "III",
+                " {\"a,]\" : [\"],[\", {\"x\": \"\\\\\"}]\n , \"b\\\"\":\"}\" , \"\":[ ] }\n",
+                false,
+                Ok("[\"],[\", {\"x\": \"\\\\\"}]\n\"}\"\n[ ]\n"),
             ),
             ("I", r#"[7, {"path": "org.Admin"}]"#, false, Err(InvalidArguments)),
             ("II", "[7]", false, Err(InvalidArguments)),

@@ -7,12 +7,13 @@ use super::signed_in::developer;
 use crate::cookie;
 use crate::people::Developer;
 use crate::state::{Portals, Visit};
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use std::time::SystemTime;
 use weir_control::access::password::{PasswordHash, fault_of};
+use weir_control::api::Json;
 use weir_control::api::Problem;
 
 /// The calls.

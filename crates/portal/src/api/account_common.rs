@@ -4,10 +4,10 @@ use super::account_shapes::{MessageResponse, ProfileResponse};
 use crate::cookie;
 use crate::people::{Developer, Session, greeting, seconds, title_of};
 use crate::state::{Mail, Portals, Visit};
-use axum::Json;
 use axum::http::{HeaderMap, StatusCode};
 use std::time::{Duration, SystemTime};
 use weir_control::access::password::PasswordError;
+use weir_control::api::Json;
 use weir_control::api::Problem;
 use weir_control::developers::wrong_code;
 

@@ -12,11 +12,12 @@ use super::trials::own_apis;
 use super::versions::find_api;
 use crate::markdown;
 use crate::state::Visit;
+use axum::Extension;
 use axum::extract::{Path, Query, State};
-use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeSet;
+use weir_control::api::Json;
 use weir_control::api::Problem;
 
 /// The calls.

@@ -10,12 +10,13 @@ use super::operation::{Operation, Shared};
 use super::versions::find_version;
 use crate::people::TeamRole;
 use crate::state::{Portals, Visit};
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::{Method, StatusCode};
-use axum::{Extension, Json};
 use serde_json::{Value, json};
 use std::time::SystemTime;
 use weir_apis::entities::{Application, Credential, Plan, Subscription, SubscriptionState};
+use weir_control::api::Json;
 use weir_control::api::Problem;
 use weir_control::last_use::last_uses;
 

@@ -33,13 +33,13 @@ mod versions;
 mod webhooks;
 
 use crate::state::Portals;
-use axum::Json;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::map_response;
 use operation::Operation;
 use serde_json::Value;
 use std::sync::{Arc, LazyLock};
+use weir_control::api::Json;
 use weir_control::api::{Problem, as_problem};
 
 /// The largest body of a call, in bytes. A call that is tried may carry 1 MiB, as text in JSON.

@@ -6,13 +6,14 @@ use super::authenticated_developer::AuthenticatedDeveloper;
 use super::operation::{Operation, Shared};
 use crate::people::{Inbox, failed, has_read, read_until};
 use crate::state::Visit;
+use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::SystemTime;
 use weir_apis::entities::Application;
+use weir_control::api::Json;
 use weir_control::api::Problem;
 
 /// Notices that are listed.

@@ -11,14 +11,15 @@ use super::operation::{Operation, Shared};
 use super::tokens::token_lines;
 use crate::people::{TeamRole, seconds};
 use crate::state::Visit;
+use axum::Extension;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::time::SystemTime;
+use weir_control::api::Json;
 use weir_control::api::Problem;
 
 /// The calls.

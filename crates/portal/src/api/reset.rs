@@ -7,12 +7,13 @@ use super::confirming::confirm_step;
 use super::operation::{Operation, Shared};
 use crate::people::{Developer, DeveloperState, Purpose, greeting, mail_of};
 use crate::state::{Mail, Portals, Visit};
+use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use std::time::SystemTime;
 use weir_control::access::password::fault_of;
+use weir_control::api::Json;
 use weir_control::api::Problem;
 
 /// The calls.

@@ -12,11 +12,12 @@ use super::operation::{Operation, Shared};
 use super::signed_in::developer;
 use crate::people::{Developer, title_of};
 use crate::state::{Portals, Visit};
+use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
-use axum::{Extension, Json};
 use qrcodegen::{QrCode as Modules, QrCodeEcc};
 use std::time::SystemTime;
+use weir_control::api::Json;
 use weir_control::api::Problem;
 
 /// The calls.

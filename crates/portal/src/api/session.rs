@@ -7,12 +7,13 @@ use super::operation::{Operation, Shared};
 use crate::cookie;
 use crate::people::{Developer, DeveloperState, mail_of};
 use crate::state::{Portals, Visit};
+use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use std::time::{Duration, SystemTime};
 use weir_control::access::AuditIdentity;
+use weir_control::api::Json;
 use weir_control::api::Problem;
 
 /// The calls.

@@ -6,13 +6,14 @@ use super::confirming::{send_confirm, send_welcome, vouched};
 use super::operation::{Operation, Shared};
 use crate::people::{Developer, DeveloperState, Purpose, UnconfirmedCredential, mail_of, random_id, seconds};
 use crate::state::{Mail, Portals, Visit};
+use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use std::time::SystemTime;
 use weir_apis::entities::{SignUp, SignUpMode};
 use weir_control::access::password::fault_of;
+use weir_control::api::Json;
 use weir_control::api::Problem;
 
 /// The calls.

@@ -9,13 +9,14 @@ use super::versions::find_version;
 use crate::people::seconds;
 use crate::state::{Portals, Visit};
 use crate::version_status::{ByEnvironment, Counts, DAYS, PlaceStatus, Record};
+use axum::Extension;
 use axum::extract::{Path, State};
-use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 use weir_analytics::query::{Length, OneOrMany, Query, QueryResponse};
+use weir_control::api::Json;
 use weir_control::api::Problem;
 
 /// The call.

@@ -6,13 +6,14 @@ use super::operation::{Operation, Shared};
 use super::signed_in::developer;
 use crate::people::{Membership, Purpose, Team, TeamRole, mail_of, random_id, seconds};
 use crate::state::{Mail, Portals, Visit};
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::SystemTime;
+use weir_control::api::Json;
 use weir_control::api::Problem;
 
 /// Teams of a developer.

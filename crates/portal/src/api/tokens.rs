@@ -9,10 +9,11 @@ use super::signed_in::developer;
 use crate::cookie;
 use crate::people::{Developer, DeveloperToken, MAX_TOKEN_DAYS, checked_name, seconds};
 use crate::state::{Portals, Visit};
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
-use axum::{Extension, Json};
 use std::time::SystemTime;
+use weir_control::api::Json;
 use weir_control::api::Problem;
 
 /// The calls.

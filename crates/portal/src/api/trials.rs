@@ -8,15 +8,16 @@ use super::keys::{find, plan_of, plan_title, subscriptions};
 use super::operation::{Operation, Shared};
 use crate::people::{TeamRole, seconds};
 use crate::state::{Portals, Visit};
+use axum::Extension;
 use axum::extract::{Path, Query, State};
 use axum::http::{Method, StatusCode};
-use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 use weir_apis::entities::{Application, PlanSecurity, Product, Subscription, SubscriptionState};
+use weir_control::api::Json;
 use weir_control::api::Problem;
 
 /// The calls.

@@ -4,13 +4,14 @@
 use super::operation::{Operation, Shared};
 use super::versions::find_version;
 use crate::state::Visit;
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, Method, StatusCode};
-use axum::{Extension, Json};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::time::{SystemTime, UNIX_EPOCH};
+use weir_control::api::Json;
 use weir_control::api::Problem;
 use weir_control::attempt_counter::network;
 use weir_control::http::ClientRequest;

@@ -6,9 +6,9 @@ use super::keys::{plan_of, subscriptions};
 use super::operation::{Operation, Shared};
 use crate::people::TeamRole;
 use crate::state::{Portals, Visit};
+use axum::Extension;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
-use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -18,6 +18,7 @@ use weir_analytics::calls::{CallLine, Search};
 use weir_analytics::query::{Length, OneOrMany, Query as Analysis, QueryResponse};
 use weir_apis::entities::{Period, Product, SubscriptionState};
 use weir_apis::quota::places;
+use weir_control::api::Json;
 use weir_control::api::Problem;
 
 const DAY: u64 = 86_400;

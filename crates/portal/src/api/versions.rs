@@ -12,10 +12,10 @@ use crate::catalogue::{Catalogue, Deployment, PublishedApi, PublishedVersion};
 use crate::markdown::{self, Node};
 use crate::state::{Portals, Visit};
 use crate::yaml;
+use axum::Extension;
 use axum::extract::{Path, Query, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -23,6 +23,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use weir_apis::render::is_served;
 use weir_apis::{diff, export};
+use weir_control::api::Json;
 use weir_control::api::Problem;
 
 /// The calls.

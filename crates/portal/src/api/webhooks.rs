@@ -5,14 +5,15 @@ use super::authenticated_developer::AuthenticatedDeveloper;
 use super::operation::{Operation, Shared};
 use crate::people::{TeamRole, random_id, seconds};
 use crate::state::{Portals, Visit};
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::{Method, StatusCode};
-use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::time::SystemTime;
 use weir_apis::entities::Hook;
+use weir_control::api::Json;
 use weir_control::api::Problem;
 use weir_control::outbox::{
     Attempt, Delivery, DeliveryState, MOST_OF_APPLICATION, Message, Origin, TEST as TEST_KIND, Webhook,

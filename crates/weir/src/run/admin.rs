@@ -221,7 +221,7 @@ async fn pass_on_foreign(State(router): State<LazyRouter>, request: Request) -> 
     match router.get() {
         Some(router) => router.clone().oneshot(request).await.into_response(),
         None => {
-            let body = axum::Json(serde_json::json!({ "message": NOT_OPEN }));
+            let body = weir_control::api::Json(serde_json::json!({ "message": NOT_OPEN }));
             (StatusCode::SERVICE_UNAVAILABLE, body).into_response()
         }
     }

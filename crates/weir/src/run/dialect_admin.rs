@@ -66,7 +66,7 @@ async fn pass_on(State(late): State<Arc<LazyAdminApi>>, request: Request) -> Res
         Ok(router) => router.clone().oneshot(request).await.into_response(),
         Err(error) => {
             let body = serde_json::json!({ "message": format!("the store is away: {error}") });
-            (StatusCode::SERVICE_UNAVAILABLE, axum::Json(body)).into_response()
+            (StatusCode::SERVICE_UNAVAILABLE, weir_control::api::Json(body)).into_response()
         }
     }
 }

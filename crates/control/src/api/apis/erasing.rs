@@ -12,6 +12,7 @@ use super::commit::WriteEffects;
 use super::erasing_messages::DeveloperMessages;
 use super::erasing_names::{RenameTable, note_names};
 use super::library::{Library, PREFIX, webhooks_of};
+use crate::api::json_body::Json;
 
 use crate::api::analytics::failed;
 use crate::api::operation::refusal;
@@ -22,10 +23,10 @@ use crate::api::{Api, Problem, is_dry_run};
 use crate::developers::{
     Developer, DeveloperState, Inbox, Membership, Notices, Team, TeamRole, key, owner_name, team_owner_name,
 };
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;

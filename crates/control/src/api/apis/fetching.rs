@@ -3,12 +3,12 @@
 //! answer, this call does.
 
 use crate::access::Caller;
-use crate::api::json_body::JsonBody;
+use crate::api::json_body::{Json, JsonBody};
 use crate::api::{Api, Problem};
 use crate::http::ClientRequest;
+use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use super::commit::{WriteEffects, now};
 use super::library::{self, Library, PREFIX};
 use super::step::Step;
 use crate::api::Problem;
-use axum::Json;
+use crate::api::json_body::Json;
 use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::Value;

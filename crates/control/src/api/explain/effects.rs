@@ -4,13 +4,13 @@
 use super::super::compiled_config::{CompiledConfig, files};
 use super::super::{Api, Problem};
 use crate::access::NoAudit;
-use crate::api::json_body::JsonBody;
+use crate::api::json_body::{Json, JsonBody};
 use crate::explain::{ExplainedCall, Explainer, examples};
 use crate::follow::DialectModels;
+use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -3,8 +3,8 @@
 
 use super::super::compiled_config::CompiledConfig;
 use super::super::{Api, Problem};
+use crate::api::json_body::Json;
 use crate::explain::{ReachKind, RouteReach};
-use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use schemars::JsonSchema;

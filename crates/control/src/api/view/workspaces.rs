@@ -4,11 +4,12 @@
 use super::index::IndexedRow;
 use super::is_visible;
 use crate::access::{Action, Caller, Scope};
+use crate::api::json_body::Json;
 use crate::api::problem::Problem;
 use crate::api::{Api, shapes};
+use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::{Extension, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -72,6 +72,11 @@ impl<T> CredentialIndex<T> {
         self.0.is_empty()
     }
 
+    /// What is made of each credential, in no order.
+    pub fn secrets(&self) -> impl Iterator<Item = &T> {
+        self.0.values().map(|entry| &entry.secret)
+    }
+
     /// The credential with this key. One that has ended is as one that is not there. The time is asked for only if the
     /// credential has an end.
     #[inline]

@@ -307,6 +307,19 @@ impl Exchange {
         self.user_headers.lines().any(|it| it.eq_ignore_ascii_case(name))
     }
 
+    /// A place in the notes of [`Exchange::note_user_header`], for [`Exchange::drop_user_headers`].
+    pub fn user_headers_place(&self) -> usize {
+        self.user_headers.len()
+    }
+
+    /// Removes the user headers that filters have set since a place: who set them does not let the caller in.
+    pub fn drop_user_headers(&mut self, place: usize) {
+        for name in self.user_headers.get(place..).unwrap_or_default().lines() {
+            self.request.headers.remove_owned(name.as_bytes());
+        }
+        self.user_headers.truncate(place);
+    }
+
     /// Moves [`Exchange::response_headers`] into the response. For a name that the upstream sent too, the
     /// gateway's value comes first.
     pub fn merge_response_headers(&mut self) {

@@ -187,6 +187,12 @@ pub trait Filter: Send + Sync {
         Outcome::Continue
     }
 
+    /// Removes the headers that only this filter may set, from a call whose caller another filter knows: the client has
+    /// sent them.
+    fn remove_forged(&self, exchange: &mut Exchange) {
+        let _ = exchange;
+    }
+
     /// Works on a request whose answer was one of [`Exchange::repeat_on`](crate::Exchange::repeat_on), before it is sent once
     /// more; the answer's head is in the exchange. Called of all filters that do request work, in its order. With
     /// [`Outcome::Continue`] the call goes on; after anything that takes time, the filter is called once more.

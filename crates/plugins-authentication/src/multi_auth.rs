@@ -134,6 +134,8 @@ fn unfit(name: &str, config: &Value) -> Option<(&'static str, &'static str)> {
 struct WaitingCall {
     /// The way that asks.
     at: usize,
+    /// Where the notes about the headers that this way has set begin.
+    place: Option<usize>,
     challenge: Option<String>,
     shown: Option<CredentialSnapshot>,
 }
@@ -183,10 +185,12 @@ impl Filter for AnyOf {
         let waiting = exchange.filter_state.take::<_, WaitingCall>(self);
         let WaitingCall {
             at,
+            mut place,
             mut challenge,
             mut shown,
         } = waiting.unwrap_or_else(|| WaitingCall {
             at: 0,
+            place: None,
             challenge: None,
             shown: self.strips.then(|| CredentialSnapshot::of(&exchange.request)),
         });
@@ -195,14 +199,18 @@ impl Filter for AnyOf {
             shown.body.clone_from(&exchange.request.body);
         }
         for (at, way) in self.ways.iter().enumerate().skip(at) {
+            let place = place.take().unwrap_or_else(|| exchange.user_headers_place());
             match way.on_request(exchange) {
                 Outcome::Refuse(refusal) => {
                     challenge = refusal.challenge.or(challenge);
+                    exchange.drop_user_headers(place);
                     if let Some(shown) = &shown {
                         shown.restore(&mut exchange.request);
                     }
                 }
                 Outcome::Continue => {
+                    let others = self.ways.iter().enumerate().filter(|(other, _)| *other != at);
+                    others.for_each(|(_, other)| other.remove_forged(exchange));
                     if let Some(challenge) = challenge.filter(|_| self.tell_failures) {
                         exchange
                             .response_headers
@@ -213,7 +221,12 @@ impl Filter for AnyOf {
                 Outcome::Reply(reply) => return Outcome::Reply(reply),
                 // The way is called again, and not those before it: the result of the request belongs to it.
                 other => {
-                    let waiting = WaitingCall { at, challenge, shown };
+                    let waiting = WaitingCall {
+                        at,
+                        place: Some(place),
+                        challenge,
+                        shown,
+                    };
                     exchange.filter_state.put(self, waiting);
                     return other;
                 }
@@ -311,6 +324,43 @@ mod tests {
         prepare(&mut exchange, "GET /?a=1", &[("apikey", "k"), ("X-A", "1")]);
         assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
         assert!(!exchange.request.headers.contains(b"apikey") && exchange.request.headers.contains(b"x-a"));
+    }
+
+    /// Headers about a user come from the way that knows the caller: neither from the client, nor from a way that has
+    /// refused the call after it had asked its server.
+    #[test]
+    fn headers_of_other_ways_never_pass() {
+        let guest = json!({"key-auth": {"identity": {"anonymous": "guest"}}});
+        let strips = json!({"key-auth": {"strip": "found"}});
+        let wolf = json!({"wolf-rbac": {}});
+        let credential = json!({"app_id": "shop", "server": "http://wolf.test"});
+        let credentials = [("alice", Some("c1"), credential)];
+        for ways in [
+            json!([guest, wolf]),
+            json!([wolf, guest]),
+            json!([strips, wolf, guest]),
+        ] {
+            let filter = build_with(&MultiAuth::default(), &json!({ "any_of": ways }), &credentials);
+            let filter = filter.expect("valid");
+            let mut exchange = exchange();
+            let headers = [("X-UserId", "admin"), ("x-rbac-token", "V1#shop#t"), ("X-A", "1")];
+            prepare(&mut exchange, "GET /", &headers);
+            let mut outcome = filter.on_request(&mut exchange);
+            while matches!(outcome, Outcome::Subrequest(_)) {
+                exchange.subrequest_response = Some(Some(weir_plugin::SubrequestResponse {
+                    status: 403,
+                    body: br#"{"ok": false, "data": {"userInfo": {"id": 7, "username": "ada"}}}"#.to_vec(),
+                    ..Default::default()
+                }));
+                outcome = filter.on_request(&mut exchange);
+            }
+            assert_eq!(word(&outcome), "continue", "{ways}");
+            let headers = lines(&exchange.request.headers);
+            assert!(headers.contains(&"X-A: 1".to_owned()), "{ways}: {headers:?}");
+            let is_about_user =
+                |line: &String| line.starts_with("X-UserId") || line.starts_with("X-Username");
+            assert!(!headers.iter().any(is_about_user), "{ways}: {headers:?}");
+        }
     }
 
     /// A method that asks a server resumes where it was, after methods that do not know the caller.

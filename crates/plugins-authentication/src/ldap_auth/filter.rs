@@ -219,10 +219,14 @@ impl Filter for DirectoryFilter {
         Phases::REQUEST
     }
 
+    fn remove_forged(&self, exchange: &mut Exchange) {
+        let names = self.config.cleared_headers.iter();
+        user_headers::remove_forged(exchange, names.map(String::as_str));
+    }
+
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         if self.gate.skips(exchange) {
-            let names = self.config.cleared_headers.iter();
-            user_headers::remove_forged(exchange, names.map(String::as_str));
+            self.remove_forged(exchange);
             return Outcome::Continue;
         }
         for name in &self.config.cleared_headers {

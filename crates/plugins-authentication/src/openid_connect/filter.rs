@@ -54,6 +54,14 @@ impl Filter for OpenIdFilter {
         Phases::REQUEST
     }
 
+    fn remove_forged(&self, exchange: &mut Exchange) {
+        let config = &self.engine.config;
+        let set = config.upstream_headers.iter().map(|header| header.name.as_str());
+        let set = set.filter(|name| !name.eq_ignore_ascii_case("authorization"));
+        let cleared = config.cleared_headers.iter().map(String::as_str);
+        user_headers::remove_forged(exchange, set.chain(cleared));
+    }
+
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         let mut call = match exchange.filter_state.take::<_, CallState>(self) {
             Some(call) => call,
@@ -85,15 +93,6 @@ impl Filter for OpenIdFilter {
 }
 
 impl OpenIdFilter {
-    /// Removes what the client says in the place of this plugin, of a call whose caller another plugin knows.
-    fn remove_forged(&self, exchange: &mut Exchange) {
-        let config = &self.engine.config;
-        let told = config.upstream_headers.iter().map(|header| header.name.as_str());
-        let told = told.filter(|name| !name.eq_ignore_ascii_case("authorization"));
-        let cleared = config.cleared_headers.iter().map(String::as_str);
-        user_headers::remove_forged(exchange, told.chain(cleared));
-    }
-
     /// Reads what the caller brings, and removes what only this plugin may say.
     fn first(&self, exchange: &mut Exchange) -> CallState {
         let (token, is_malformed) = match self.engine.brought(exchange) {

@@ -18,9 +18,11 @@ pub use endpoints::{Endpoint, EndpointKind, Endpoints};
 use crate::browser::refused;
 use crate::http_rules::HttpRules;
 use crate::identity::{self, Gate};
+use crate::user_headers;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_model::Diagnostic;
@@ -65,6 +67,8 @@ fn standard_prefix() -> String {
 const NAME: &str = "wolf-rbac";
 /// The content type of what is sent to the server.
 const CONTENT_TYPE: (&str, &str) = ("Content-Type", "application/json; charset=utf-8");
+/// What headers about the user are called, after the prefix.
+const USER_HEADERS: [&str; 3] = ["UserId", "Username", "Nickname"];
 /// How often a server that fails is asked.
 const TRIES: u8 = 3;
 const PAUSE: Duration = Duration::from_millis(100);
@@ -127,9 +131,17 @@ impl Plugin for WolfRbac {
         let mut faults = ConfigErrors::default();
         config.http.check(&mut faults);
         faults.done()?;
+        let apps = context.credential_index(NAME, App::read);
+        let standard = standard_prefix();
+        let prefixes = apps.secrets().map(|app: &App| app.prefix.as_str());
+        let prefixes: BTreeSet<&str> = prefixes.chain([standard.as_str()]).collect();
+        let own_headers = (prefixes.iter())
+            .flat_map(|prefix| USER_HEADERS.map(|name| format!("{prefix}{name}")))
+            .collect();
         Ok(Arc::new(RbacFilter {
             gate: Gate::build(NAME, config.identity, context)?,
-            apps: context.credential_index(NAME, App::read),
+            own_headers,
+            apps,
             rules: config.http.rules(),
         }))
     }
@@ -146,6 +158,8 @@ impl Plugin for WolfRbac {
 /// An instance of `wolf-rbac`.
 struct RbacFilter {
     gate: Gate,
+    /// The headers about users, of each app.
+    own_headers: Vec<String>,
     apps: Arc<CredentialIndex<App>>,
     rules: ServerCallRules,
 }
@@ -256,11 +270,10 @@ impl RbacFilter {
         let username = user.and_then(|user| user.username.clone());
         let nickname = user.and_then(|user| user.nickname.as_ref().or(user.username.as_ref()));
         let nickname = nickname.map(|it| form([(it.as_str(), "")]).trim_end_matches('=').to_owned());
-        for (name, value) in [("UserId", id), ("Username", username), ("Nickname", nickname)] {
+        for (name, value) in USER_HEADERS.into_iter().zip([id, username, nickname]) {
             let name = format!("{prefix}{name}");
-            exchange.request.headers.remove_owned(name.as_bytes());
             if let Some(value) = value.filter(|it| !it.is_empty() && is_value(it.as_bytes())) {
-                exchange.request.headers.append(name.as_bytes(), value.as_bytes());
+                user_headers::set_header(exchange, &name, value.as_bytes());
                 exchange.response_headers.set(name.as_bytes(), value.as_bytes());
             }
         }
@@ -272,7 +285,12 @@ impl Filter for RbacFilter {
         Phases::REQUEST
     }
 
+    fn remove_forged(&self, exchange: &mut Exchange) {
+        user_headers::remove_forged(exchange, self.own_headers.iter().map(String::as_str));
+    }
+
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
+        self.remove_forged(exchange);
         if self.gate.skips(exchange) {
             return Outcome::Continue;
         }
@@ -338,6 +356,8 @@ impl Filter for RbacFilter {
             }
             Some(_) => {}
         }
+        // The consumer is the app: its users are told apart by their tokens.
+        exchange.add_fingerprint(own.as_bytes());
         self.gate.accept(exchange, &entry.identity)
     }
 }

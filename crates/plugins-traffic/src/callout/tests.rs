@@ -222,6 +222,12 @@ fn answers_are_shared_by_calls_that_ask_the_same() {
             Some(expected.as_bytes()),
             "{user}"
         );
+        // A cache behind it keeps callers apart by that.
+        let mark = exchange.identity_fingerprint.clone();
+        assert!(
+            mark.ends_with(format!("X: {expected}\n\n\n").as_bytes()),
+            "{mark:?}"
+        );
     }
     // While one call asks, others wait; what failed is not kept.
     let (mut first, mut second) = (call("GET /", None), call("GET /", None));

@@ -25,6 +25,7 @@ pub(super) fn put(
         true => None,
         false => Some(custom.body(&exchange.request, &names)?),
     };
+    mark(custom, exchange, &headers, query.as_deref(), body.as_deref());
     let request = &mut exchange.request;
     if !custom.forward_headers {
         request
@@ -50,4 +51,28 @@ pub(super) fn put(
         exchange.upstream_query = Some(escaped);
     }
     Ok(())
+}
+
+/// Notes what the upstream gets that depends on responses of callouts: responses to it are no responses to others, which a
+/// cache could not see in the call.
+fn mark(
+    custom: &Custom,
+    exchange: &mut Exchange,
+    headers: &[(String, String)],
+    query: Option<&[u8]>,
+    body: Option<&[u8]>,
+) {
+    let mut marks = Vec::new();
+    for (name, value) in headers {
+        for part in [name.as_str(), ": ", value.as_str(), "\n"] {
+            marks.extend_from_slice(part.as_bytes());
+        }
+    }
+    marks.push(b'\n');
+    marks.extend_from_slice(query.filter(|_| custom.has_query()).unwrap_or_default());
+    marks.push(b'\n');
+    marks.extend_from_slice(body.filter(|_| custom.has_body()).unwrap_or_default());
+    if marks.len() > 2 {
+        exchange.add_fingerprint(&marks);
+    }
 }

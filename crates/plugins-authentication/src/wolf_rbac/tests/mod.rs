@@ -73,6 +73,45 @@ fn the_server_decides_and_its_user_is_forwarded() {
     assert_eq!(call.response_headers.get(b"x-userid"), Some(&b"7"[..]));
 }
 
+/// A call that is not checked, as another plugin knows its caller or as it is a preflight, carries no headers of the client's
+/// about a user. Apps may have prefixes of their own.
+#[test]
+fn forged_headers_never_pass() {
+    let credential = json!({"app_id": "shop", "server": "http://wolf.test", "header_prefix": "Shop-"});
+    for (config, line) in [
+        (json!({"skip_authenticated": true}), "GET /"),
+        (json!({"on_preflight": false}), "OPTIONS /"),
+    ] {
+        let config = json!({ "identity": config });
+        let credentials = [("alice", Some("c1"), credential.clone())];
+        let filter = build_with(&WolfRbac, &config, &credentials).expect("valid");
+        let mut call = exchange();
+        let forged = [("X-UserId", "1"), ("shop_username", "root"), ("X-Other", "1")];
+        prepare(&mut call, line, &forged);
+        call.identity = Some(identity("bob", Some("c2")));
+        user_headers::set_header(&mut call, "X-Nickname", b"bob");
+        assert_eq!(word(&filter.on_request(&mut call)), "continue", "{config}");
+        assert_eq!(
+            lines(&call.request.headers),
+            ["X-Other: 1", "X-Nickname: bob"],
+            "{config}"
+        );
+    }
+}
+
+/// All users of an app have its consumer: a cache must know more.
+#[test]
+fn users_of_an_app_are_told_apart() {
+    let marks = ["t1", "t2"].map(|token| {
+        let mut call = exchange();
+        let token = format!("V1#shop#{token}");
+        prepare(&mut call, "GET /a", &[("x-rbac-token", &token)]);
+        assert_eq!(run(&mut call, &[Some((200, GOOD))]).0, "continue");
+        call.identity_fingerprint
+    });
+    assert!(marks[0] != marks[1] && !marks[0].is_empty(), "{marks:?}");
+}
+
 #[test]
 fn what_is_not_allowed_is_refused() {
     let failed = Some((500, "x"));

@@ -3,8 +3,8 @@
 //!
 //! **What it is not**: it compiles nothing, and says of no route who may store it.
 
-use crate::at_length::at_length;
 use crate::follow::StateHandle;
+use crate::run_blocking::run_blocking;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use weir_dialect::{
@@ -64,7 +64,7 @@ impl RoutesOfAllEnvironments {
             workspace: dialect.workspace_for_others(),
             is_behind: place(dialect.name()) > place(own),
         };
-        at_length(|| environments.iter().any(|it| is_it(it.routes(&*dialect), owner)))
+        run_blocking(|| environments.iter().any(|it| is_it(it.routes(&*dialect), owner)))
     }
 }
 

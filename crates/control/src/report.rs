@@ -1,10 +1,10 @@
 //! The reports of a gateway about itself for the list of gateways.
 
 use crate::api::{GatewayReport, Gateways, MAX_USED, ReportResponse};
+use crate::drain_state;
 use crate::follow::{Contact, OpenStore, StateHandle};
 use crate::http::ClientRequest;
 use crate::process_usage::{self, ProcessUsage};
-use crate::taken_out;
 use hyper::Method;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,13 +51,13 @@ pub struct ReporterInfo {
     pub started: SystemTime,
 }
 
-/// Reports after every change, and now and then without one, until the process ends. `is_out`: whether the gateway begins as one
+/// Reports after every change, and now and then without one, until the process ends. `is_drained`: whether the gateway begins as one
 /// that is taken out. `drain` gets each change of that.
 pub async fn report(
     reporter: ReporterInfo,
     followed: StateHandle,
     target: ReportTarget,
-    mut is_out: bool,
+    mut is_drained: bool,
     drain: impl Fn(bool) + Send + Sync,
 ) {
     let mut changed = followed.subscribe();
@@ -69,7 +69,7 @@ pub async fn report(
     let mut said: Option<GatewayReport> = None;
     let mut usage = ProcessUsage::of_now();
     loop {
-        let report = reporter.report(&followed, is_out);
+        let report = reporter.report(&followed, is_drained);
         let is_due = said.as_ref().is_none_or(|said| {
             let is_other = said.hash != report.hash
                 || said.state != report.state
@@ -89,13 +89,13 @@ pub async fn report(
                 ..report
             };
             usage = now;
-            match target.say(&reporter.name, &report).await {
+            match target.send(&reporter.name, &report).await {
                 Ok(answer) => {
                     said = Some(report);
-                    if answer.drain != is_out {
-                        is_out = answer.drain;
-                        tracing::info!(is_out, "this gateway is taken out, or back");
-                        drain(is_out);
+                    if answer.drain != is_drained {
+                        is_drained = answer.drain;
+                        tracing::info!(is_drained, "this gateway is drained, or no longer");
+                        drain(is_drained);
                         has_news = true;
                     }
                 }
@@ -132,7 +132,7 @@ fn used_since() -> BTreeMap<String, u32> {
 
 /// Whether a control plane says that this gateway is taken out, before it takes calls: so it needs no disk to stay out over a
 /// restart. `None`: no control plane is followed, or it does not answer in time.
-pub async fn is_taken_out(
+pub async fn is_drained_by_control_plane(
     reporter: &ReporterInfo,
     followed: &StateHandle,
     target: &ReportTarget,
@@ -141,12 +141,12 @@ pub async fn is_taken_out(
         return None;
     }
     let report = reporter.report(followed, false);
-    let said = tokio::time::timeout(FIRST_TIMEOUT, target.say(&reporter.name, &report)).await;
+    let said = tokio::time::timeout(FIRST_TIMEOUT, target.send(&reporter.name, &report)).await;
     Some(said.ok()?.ok()?.drain)
 }
 
 impl ReporterInfo {
-    fn report(&self, followed: &StateHandle, is_out: bool) -> GatewayReport {
+    fn report(&self, followed: &StateHandle, is_drained: bool) -> GatewayReport {
         let state = followed.state();
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         GatewayReport {
@@ -155,11 +155,11 @@ impl ReporterInfo {
             left_out: state.left_out.len(),
             state: match (state.is_last_known_good, &state.contact) {
                 (true, _) => "last-known-good",
-                (false, Contact::Away { .. }) => "store-away",
+                (false, Contact::Unreachable { .. }) => "store-unreachable",
                 (false, _) => "serving",
             }
             .to_owned(),
-            draining: is_out,
+            draining: is_drained,
             version: self.version.to_owned(),
             address: self.address.clone(),
             time: now.map_or(0, |it| it.as_millis() as u64),
@@ -176,12 +176,12 @@ impl ReporterInfo {
 }
 
 impl ReportTarget {
-    async fn say(&self, name: &str, report: &GatewayReport) -> Result<ReportResponse, String> {
+    async fn send(&self, name: &str, report: &GatewayReport) -> Result<ReportResponse, String> {
         match self {
             Self::Here(gateways, store) => {
                 gateways.note_own(name, report.clone(), SystemTime::now());
                 // The list may not have read the store yet, or never reads it.
-                let drain = taken_out::in_store(store, name).await?;
+                let drain = drain_state::in_store(store, name).await?;
                 Ok(ReportResponse { drain })
             }
             Self::Control { url, token } => {
@@ -198,7 +198,7 @@ impl ReportTarget {
             Self::Store(store) => {
                 let opened: Arc<dyn Store> = store.get().ok_or("the store is away")?;
                 leave(&*opened, name, report).await?;
-                let drain = taken_out::in_store(store, name).await?;
+                let drain = drain_state::in_store(store, name).await?;
                 Ok(ReportResponse { drain })
             }
         }
@@ -286,13 +286,13 @@ mod tests {
         };
         let set = Arc::new(Mutex::new(Vec::new()));
         let noted = Arc::clone(&set);
-        let drain = move |is_out| noted.lock().expect("whole").push(is_out);
+        let drain = move |is_drained| noted.lock().expect("whole").push(is_drained);
         let target = ReportTarget::Control { url, token: None };
         let task = tokio::spawn(report(reporter, StateHandle::default(), target, false, drain));
         let heard = tokio::task::spawn_blocking(move || heard.into_iter().take(4).collect::<Vec<_>>());
         let heard = heard.await.expect("four reports");
         task.abort();
-        let said: Vec<bool> = heard.iter().map(|(_, is_out)| *is_out).collect();
+        let said: Vec<bool> = heard.iter().map(|(_, is_drained)| *is_drained).collect();
         assert_eq!(
             said,
             [false, true, false, true],

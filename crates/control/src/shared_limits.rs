@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use weir_flow::rate_limit::across::{Count, CountExchange, Settlement};
+use weir_flow::rate_limit::across::{Count, CountExchange, CountUpdate};
 use weir_plugin::{SharedCount, SharedCounts, system_clock};
 
 /// Between the end of a settlement and the next one.
@@ -163,7 +163,7 @@ impl LimitExchange {
     }
 
     /// Logs, once for each reason, that counts were not taken in.
-    fn log_refused(&self, gateway: &str, settlement: &Settlement) {
+    fn log_refused(&self, gateway: &str, settlement: &CountUpdate) {
         let (full, wrong) = (settlement.without_room, settlement.not_credible);
         if full > 0 && !self.0.has_told_full.swap(true, Ordering::Relaxed) {
             tracing::warn!(
@@ -235,7 +235,7 @@ impl LimitSync {
     async fn sync(&mut self) {
         for _ in 0..MAX_IN_A_ROW {
             let report = self.next_report(system_clock());
-            match self.say(&report).await {
+            match self.send(&report).await {
                 Ok(answer) => {
                     let is_other = self
                         .heard
@@ -274,7 +274,7 @@ impl LimitSync {
         }
     }
 
-    async fn say(&mut self, report: &LimitReport) -> Result<LimitReportResponse, String> {
+    async fn send(&mut self, report: &LimitReport) -> Result<LimitReportResponse, String> {
         match &self.target {
             LimitTarget::Nowhere => Err("there is no control plane".to_owned()),
             LimitTarget::Here(exchange) => {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Semaphore;
 use weir_plugin::{
-    Committed, RecordRead, Registry, SharedChange, SharedRecord, SharedRecords, SharedStore, StoreAway,
+    Committed, RecordRead, Registry, SharedChange, SharedRecord, SharedRecords, SharedStore, StoreUnavailable,
 };
 use weir_store::{Document, Key};
 
@@ -82,7 +82,7 @@ impl PluginStore {
         &self,
         free: &Arc<Semaphore>,
         work: impl Future<Output = Result<T, OperationalError>> + Send + 'static,
-        then: Box<dyn FnOnce(Result<T, StoreAway>) + Send>,
+        then: Box<dyn FnOnce(Result<T, StoreUnavailable>) + Send>,
     ) {
         let Ok(permit) = Arc::clone(free).try_acquire_owned() else {
             return;
@@ -93,11 +93,11 @@ impl PluginStore {
                 Ok(Ok(done)) => Ok(done),
                 Ok(Err(error)) => {
                     tracing::warn!(%error, "what plugins share cannot be read or written");
-                    Err(StoreAway)
+                    Err(StoreUnavailable)
                 }
                 Err(_) => {
                     tracing::warn!("what plugins share cannot be read or written: the store takes too long");
-                    Err(StoreAway)
+                    Err(StoreUnavailable)
                 }
             });
             drop(permit);

@@ -131,9 +131,11 @@ async fn broken_documents_are_named_and_an_absent_store_is_reported() {
     assert_eq!((state.left_out.len(), state.documents), (1, 2));
     assert_eq!(state.left_out[0].document, "native/services/x");
     assert_eq!(running.routes.load(Ordering::Relaxed), 1);
-    running.hear(SourceEvent::Away("no power".to_owned())).await;
+    running
+        .hear(SourceEvent::Unreachable("no power".to_owned()))
+        .await;
     let state = running.until(|state| state.contact != Contact::Following).await;
-    assert!(matches!(&state.contact, Contact::Away { reason, .. } if reason == "no power"));
+    assert!(matches!(&state.contact, Contact::Unreachable { reason, .. } if reason == "no power"));
     // It comes back with less.
     let whole = SourceEvent::Whole {
         documents: vec![service(2), service(3)],

@@ -85,7 +85,7 @@ async fn a_further_dialect_is_followed_from_a_store() {
             revision: Revision(1),
         }))
         .await;
-    tokio::time::timeout(TIMEOUT, followed.settled())
+    tokio::time::timeout(TIMEOUT, followed.first_result())
         .await
         .expect("served");
     assert_eq!(

@@ -58,7 +58,7 @@ impl FileGuard<'_> {
     }
 
     /// The documents of the text with this number are known now.
-    pub fn settle(mut self, number: u64) {
+    pub fn publish(mut self, number: u64) {
         *self.known = number;
     }
 }

@@ -213,7 +213,7 @@ impl Decoder {
     }
 
     /// Takes a chunk of so many bytes into account.
-    fn settle_framing(&mut self, size: u64) -> Result<(), InvalidChunk> {
+    fn count_framing(&mut self, size: u64) -> Result<(), InvalidChunk> {
         // The semicolon of an extension, and two line ends.
         let rest = FRAMING_PER_CHUNK - 5;
         self.excess = self
@@ -255,7 +255,7 @@ impl Decoder {
             }
             (State::SizeLf { size: 0 }, b'\n') => State::TrailerStart,
             (State::SizeLf { size }, b'\n') if size <= i64::MAX as u64 => {
-                self.settle_framing(size)?;
+                self.count_framing(size)?;
                 State::Data(size)
             }
             (State::DataCr, b'\r') => State::DataLf,

@@ -85,7 +85,7 @@ fn name_lines<'b, E: From<MalformedHead>>(
         let (name, value) = (&bytes[field.name.clone()], &bytes[field.value.clone()]);
         let is_wanted = match note(name, value) {
             Ok(is_wanted) => is_wanted,
-            Err(error) => return Err(broken_behind(bytes, field.end).map_or(error, E::from)),
+            Err(error) => return Err(malformed_after(bytes, field.end).map_or(error, E::from)),
         };
         if is_wanted {
             let value = field.value.start - first..field.value.end - first;
@@ -102,7 +102,7 @@ fn name_lines<'b, E: From<MalformedHead>>(
 /// What is wrong with the lines from `from` on, if anything is: a head that cannot be read is refused as such, and not
 /// for what a part of it would have meant. A folded line may be that part.
 #[cold]
-fn broken_behind(bytes: &[u8], mut from: usize) -> Option<MalformedHead> {
+fn malformed_after(bytes: &[u8], mut from: usize) -> Option<MalformedHead> {
     loop {
         match field_line(bytes, from) {
             Ok(Line::Field(field)) => from = field.end,

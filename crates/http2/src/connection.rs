@@ -122,7 +122,7 @@ impl<R: Resources> ConnectionState<R> {
             side,
             settings,
             awaits_preface: side == Role::Server,
-            out: resources.take_output(),
+            out: resources.acquire_output(),
             written: 0,
             control_bytes: 0,
             driver: Waker::noop().clone(),
@@ -270,14 +270,14 @@ impl<R: Resources> ConnectionState<R> {
         self.written = 0;
         self.control_bytes = 0;
         if self.out.capacity() > 0 {
-            self.resources.give_output(std::mem::take(&mut self.out));
+            self.resources.release_output(std::mem::take(&mut self.out));
         }
         self.wake_waiting();
     }
 
     /// Whether the peer's own frames have had this side write more than it reads: then nothing more is done for it. Bodies
     /// are no reason: two sides that both wait for the other to read first would wait for ever (RFC 9113, 5.2.2).
-    pub fn owes_too_much(&self) -> bool {
+    pub fn exceeds_control_limit(&self) -> bool {
         self.control_bytes > FULL
     }
 
@@ -298,7 +298,7 @@ impl<R: Resources> ConnectionState<R> {
     /// Where frames are written to.
     pub(crate) fn out(&mut self) -> &mut Vec<u8> {
         if self.out.capacity() == 0 {
-            self.out = self.resources.take_output();
+            self.out = self.resources.acquire_output();
         }
         &mut self.out
     }

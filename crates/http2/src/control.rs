@@ -167,7 +167,7 @@ impl<R: Resources> ConnectionState<R> {
     }
 
     /// Promises that no more streams are taken; the peer shows that it knows by answering a ping.
-    pub fn promise_to_go(&mut self) {
+    pub fn start_graceful_shutdown(&mut self) {
         self.going = GoAwayState::Promised;
         let out = self.out();
         frame::push_go_away(out, frame::MAX_WINDOW as u32, Code::NO_ERROR);

@@ -8,19 +8,19 @@ use std::time::Instant;
 /// that this costs no more than a call of a function that is known.
 pub trait Resources {
     /// An empty buffer to write into.
-    fn take_output(&self) -> Vec<u8>;
+    fn acquire_output(&self) -> Vec<u8>;
 
-    /// Takes back what [`Resources::take_output`] gave.
-    fn give_output(&self, output: Vec<u8>);
+    /// Takes back what [`Resources::acquire_output`] gave.
+    fn release_output(&self, output: Vec<u8>);
 
     /// An empty field list.
     fn take_list(&self) -> Box<FieldList>;
 
     /// Empty buffers for a stream.
-    fn take_buffers(&self) -> Box<StreamBuffers>;
+    fn acquire_buffers(&self) -> Box<StreamBuffers>;
 
-    /// Takes back what [`Resources::take_buffers`] gave, emptied.
-    fn give_buffers(&self, buffers: Box<StreamBuffers>);
+    /// Takes back what [`Resources::acquire_buffers`] gave, emptied.
+    fn release_buffers(&self, buffers: Box<StreamBuffers>);
 
     /// The time.
     fn now(&self) -> Instant;

@@ -268,7 +268,7 @@ impl<R: Resources> ConnectionState<R> {
         if let Some(mut queues) = stream.waiting
             && queues.empty()
         {
-            self.resources.give_buffers(queues);
+            self.resources.release_buffers(queues);
         }
         if self.streams.is_empty() && self.streams.capacity() > MAX_SPARE_STREAMS {
             self.streams = Slab::new();

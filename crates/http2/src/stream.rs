@@ -123,8 +123,8 @@ impl WriteWaitList {
 }
 
 impl StreamState {
-    /// The peer, or the connection, has ended it before its time. What has come whole of an upstream is still good:
-    /// it may not want the rest of the request.
+    /// The peer, or the connection, has ended it before its time. A response that arrived completely stays valid: the
+    /// upstream may not need the rest of the request.
     pub fn end(&mut self, side: Role, fault: StreamError) {
         if side == Role::Client && self.receiving == Receiving::Ended {
             self.is_sent = true;
@@ -151,7 +151,7 @@ impl StreamState {
 
     /// What waits to be read, whether there is any yet or not.
     pub fn queues(&mut self, resources: &impl Resources) -> &mut StreamBuffers {
-        self.waiting.get_or_insert_with(|| resources.take_buffers())
+        self.waiting.get_or_insert_with(|| resources.acquire_buffers())
     }
 
     /// Whether data waits to be read.

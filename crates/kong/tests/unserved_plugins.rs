@@ -259,7 +259,7 @@ fn what_is_lost_later_refuses_the_same_calls() {
             );
             let lost = LostPlugins::of(&model.plugins, weir_plugins::is_skippable);
             assert_eq!(lost.plugins.len() + lost.skippable.len(), 1, "{value}");
-            model.take_out(&lost);
+            model.remove_plugins(&lost);
             assert_eq!(refused(&model, workspace), expected, "{value}");
             assert_eq!(refused(&model, other), "", "{value}");
             assert_eq!(model.validate(), Vec::new(), "{value}");

@@ -71,7 +71,7 @@ impl LostPlugins {
 
 /// Takes steps out of a chain. Returns whether calls must not pass without one of them; `is_skippable` says of a plugin's name
 /// whether they may.
-pub fn take_out_steps(
+pub fn remove_steps(
     steps: &mut Vec<ChainStep>,
     positions: &HashSet<usize>,
     is_skippable: impl Fn(&str) -> bool,
@@ -107,7 +107,7 @@ impl Model {
     /// Takes plugins and tables out. Routes that use one of them refuse their calls; if it is a consumer's plugin, only
     /// that consumer's calls are refused. Plugins that may be skipped are just left out. Calls that match no route run
     /// through no plugin.
-    pub fn take_out(&mut self, lost: &LostPlugins) {
+    pub fn remove_plugins(&mut self, lost: &LostPlugins) {
         self.plugins.retain(|it| !lost.has_plugin(&it.id));
         self.consumer_tables.retain(|it| !lost.tables.contains(&it.id));
         // Tables that hold refusals.

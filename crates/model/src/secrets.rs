@@ -175,7 +175,7 @@ pub fn is_secret_name(name: &str) -> bool {
 /// Whether a text is a secret, whatever the name of its field: a private key, a header line with its name in front
 /// of it, credentials for a header, or a URL that has some.
 pub fn is_secret_text(text: &str) -> bool {
-    is_private_key(text) || is_header_line(text) || is_authorization(text) || is_telling_url(text)
+    is_private_key(text) || is_header_line(text) || is_authorization(text) || is_sensitive_url(text)
 }
 
 /// Whether a text holds a private key.
@@ -212,7 +212,7 @@ fn is_credential(text: &str) -> bool {
     is_authorization(text) && text.split(' ').count() == 2
 }
 
-fn is_telling_url(text: &str) -> bool {
+fn is_sensitive_url(text: &str) -> bool {
     let rest = match text.split_once("://") {
         Some((_, rest)) => rest,
         None if text.starts_with('/') => text,

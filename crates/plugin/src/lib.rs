@@ -101,7 +101,7 @@ pub use semaphore::Permit;
 pub use shared_counts::{SharedCount, SharedCounts};
 pub use shared_records::{
     Committed, Deliver, PendingResult, RecordRead, SharedChange, SharedRecord, SharedRecords, SharedStore,
-    StoreAway, awaited,
+    StoreUnavailable, awaited,
 };
 pub use subrequest::{Subrequest, SubrequestResponse, Verify};
 pub use suspend::Suspend;

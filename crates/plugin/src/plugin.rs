@@ -165,7 +165,7 @@ pub trait Filter: Send + Sync {
     /// Whether clients of the filter's routes are asked for a certificate in the TLS handshake, of any authority.
     /// Clients without one are let in too: the filter finds the certificates in
     /// [`Request::client_certificates`](crate::Request::client_certificates), and decides.
-    fn asks_client_certificate(&self) -> bool {
+    fn requests_client_certificate(&self) -> bool {
         false
     }
 

@@ -53,14 +53,14 @@ pub struct SharedChange {
 
 /// The store did not answer, or too much waits for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StoreAway;
+pub struct StoreUnavailable;
 
 /// What becomes of a change: the revision that it has made of the store; `None`, if something was not as expected. Dropped,
 /// if too much waits.
-pub type Committed = Box<dyn FnOnce(Result<Option<u64>, StoreAway>) + Send>;
+pub type Committed = Box<dyn FnOnce(Result<Option<u64>, StoreUnavailable>) + Send>;
 
 /// What happens to a read: the record, and the revision of the store then. Dropped, if too much waits.
-pub type RecordRead = Box<dyn FnOnce(Result<(Option<SharedRecord>, u64), StoreAway>) + Send>;
+pub type RecordRead = Box<dyn FnOnce(Result<(Option<SharedRecord>, u64), StoreUnavailable>) + Send>;
 
 /// The part of a store that is a plugin's. It never blocks.
 pub trait SharedStore: Send + Sync {

@@ -44,7 +44,7 @@ impl Filter for CertificateRequestFilter {
         Phases::REQUEST
     }
 
-    fn asks_client_certificate(&self) -> bool {
+    fn requests_client_certificate(&self) -> bool {
         true
     }
 }
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn it_asks_and_calls_go_on() {
         let filter = build(&ClientCertificateRequest, &json!({})).expect("valid");
-        assert!(filter.asks_client_certificate());
+        assert!(filter.requests_client_certificate());
         assert_eq!(word(&filter.on_request(&mut exchange())), "continue");
         assert_eq!(refused_at(&ClientCertificateRequest, &json!({"a": 1})).len(), 1);
     }

@@ -177,8 +177,8 @@ impl Filter for AnyOf {
         Phases::REQUEST
     }
 
-    fn asks_client_certificate(&self) -> bool {
-        self.ways.iter().any(|way| way.asks_client_certificate())
+    fn requests_client_certificate(&self) -> bool {
+        self.ways.iter().any(|way| way.requests_client_certificate())
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {

@@ -35,7 +35,7 @@ pub enum RedisLookup {
     /// It has none.
     Nothing(Rc<dyn RedisPublisher>),
     /// The Redis is unavailable.
-    Away,
+    Unavailable,
 }
 
 impl RedisValues {
@@ -71,7 +71,7 @@ impl RedisValues {
     /// The result of the look-up.
     pub fn result(exchange: &mut Exchange) -> RedisLookup {
         match exchange.redis.take().flatten() {
-            None => RedisLookup::Away,
+            None => RedisLookup::Unavailable,
             Some(mut answer) if !answer.texts.is_empty() => {
                 RedisLookup::Value(answer.texts.swap_remove(0), answer.outlet)
             }

@@ -52,12 +52,12 @@ impl Buffers {
     }
 
     /// An empty buffer to write a head into.
-    pub fn take_output(&self) -> Vec<u8> {
+    pub fn acquire_output(&self) -> Vec<u8> {
         self.output.take().unwrap_or_else(|| Vec::with_capacity(4096))
     }
 
-    /// Takes back what [`Buffers::take_output`] gave.
-    pub fn give_output(&self, mut output: Vec<u8>) {
+    /// Takes back what [`Buffers::acquire_output`] gave.
+    pub fn release_output(&self, mut output: Vec<u8>) {
         if output.capacity() <= 4 * BUFFER_BYTES {
             output.clear();
             self.output.give(output);

@@ -163,7 +163,7 @@ impl RequestContext<'_> {
             }
             client
                 .reader
-                .poll_gone(context, &worker.runtime)
+                .poll_closed(context, &worker.runtime)
                 .map(|()| Err(ShortCircuit::Gone))
         })
         .await

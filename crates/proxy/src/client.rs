@@ -59,7 +59,7 @@ pub struct TlsSession {
 }
 
 /// The certificates of a client, on a connection that was made by these rules.
-pub fn shown_certificates(
+pub fn presented_certificates(
     chain: &[CertificateDer<'static>],
     presented: Option<&ServerIdentity>,
 ) -> Option<Arc<ClientCertificates>> {
@@ -133,7 +133,7 @@ impl Client {
                         }
                         progress(context);
                         let stream = self.reader.stream();
-                        if stream.is_none_or(|it| it.poll_gone(context).is_pending()) {
+                        if stream.is_none_or(|it| it.poll_closed(context).is_pending()) {
                             ready!(self.timer.poll_expired(context));
                         }
                         return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));

@@ -3,7 +3,7 @@
 pub mod fuzzing;
 
 use crate::buffer::Inbox;
-use crate::client::{Addresses, Client, TlsSession, shown_certificates};
+use crate::client::{Addresses, Client, TlsSession, presented_certificates};
 use crate::forwarded;
 use crate::h2::server as h2_server;
 use crate::halves::{ReadHalf, WriteHalf};
@@ -122,7 +122,8 @@ pub async fn serve(
     client.reader.inbox.release(&worker.runtime.buffers);
 }
 
-/// Shakes hands; a client that takes its time for that counts as one that takes its time for a head. `None`: whose a name is was checked, and the connection is over.
+/// Performs the TLS handshake, bounded by the header timeout. `None`: this was a challenge of ACME (TLS-ALPN), and the connection
+/// is over.
 async fn secure(
     worker: &Worker,
     stream: TcpStream,
@@ -149,7 +150,7 @@ async fn secure(
     let agreed = TlsSession {
         server_name: shaken.server_name,
         is_http2: shaken.protocol.as_deref() == Some(b"h2"),
-        certificates: shown_certificates(&shaken.client_certificates, presented.as_deref()),
+        certificates: presented_certificates(&shaken.client_certificates, presented.as_deref()),
         alternative: worker.alternatives.line(local),
         presented,
     };
@@ -175,11 +176,11 @@ impl Client {
                 }
                 HeadEvent::Closed => ConnectionFate::Close,
                 HeadEvent::Http2 => {
-                    worker.give_exchange(exchange);
+                    worker.release_exchange(exchange);
                     return Http1Exit::Http2;
                 }
             };
-            worker.give_exchange(exchange);
+            worker.release_exchange(exchange);
             if after != ConnectionFate::KeepAlive {
                 return Http1Exit::Until(after);
             }
@@ -206,7 +207,7 @@ impl Client {
                 return None;
             }
         }
-        Some(worker.take_exchange())
+        Some(worker.acquire_exchange())
     }
 
     async fn read_head(&mut self, worker: &Rc<Worker>, exchange: &mut Exchange, is_first: bool) -> HeadEvent {

@@ -37,7 +37,7 @@ impl RequestContext<'_> {
                 Poll::Ready(_) => Poll::Ready(Ok(false)),
                 Poll::Pending => client
                     .reader
-                    .poll_gone(context, &worker.runtime)
+                    .poll_closed(context, &worker.runtime)
                     .map(|()| Err(ShortCircuit::Gone)),
             })
             .await?

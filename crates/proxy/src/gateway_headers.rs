@@ -22,7 +22,7 @@ impl RequestContext<'_> {
                     continue;
                 }
                 GatewayHeaderValue::RequestId => {
-                    push_behind(out, &header.line, self.exchange.ensure_request_id().as_bytes());
+                    push_rest(out, &header.line, self.exchange.ensure_request_id().as_bytes());
                     continue;
                 }
                 GatewayHeaderValue::UpstreamStatus => {
@@ -41,7 +41,7 @@ impl RequestContext<'_> {
                 GatewayHeaderValue::ResponseLatencyMs => None,
             };
             if let Some(millis) = millis {
-                push_behind(
+                push_rest(
                     out,
                     &header.line,
                     itoa::Buffer::new().format(millis.as_millis() as u64).as_bytes(),
@@ -59,13 +59,13 @@ impl RequestContext<'_> {
             .map(u16::to_string)
             .collect();
         if !statuses.is_empty() {
-            push_behind(out, line, statuses.join(", ").as_bytes());
+            push_rest(out, line, statuses.join(", ").as_bytes());
         }
     }
 }
 
 /// Writes what is left of a header line after its beginning.
-fn push_behind(out: &mut Vec<u8>, line: &[u8], value: &[u8]) {
+fn push_rest(out: &mut Vec<u8>, line: &[u8], value: &[u8]) {
     out.extend_from_slice(line);
     out.extend_from_slice(value);
     out.extend_from_slice(b"\r\n");

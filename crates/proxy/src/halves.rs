@@ -93,7 +93,7 @@ impl ReadHalf {
         if let Self::Tcp(half) = self
             && !inbox.holds_buffer()
         {
-            ready!(half.poll_promising(context))?;
+            ready!(half.poll_readable_fairly(context))?;
         }
         inbox.poll_fill(self, context, buffers, limit)
     }

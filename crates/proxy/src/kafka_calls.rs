@@ -51,7 +51,7 @@ impl RequestContext<'_> {
             Poll::Ready(done) => Poll::Ready(Ok(done)),
             Poll::Pending => client
                 .reader
-                .poll_gone(context, &worker.runtime)
+                .poll_closed(context, &worker.runtime)
                 .map(|()| Err(ShortCircuit::Gone)),
         })
         .await
@@ -88,7 +88,7 @@ impl RequestContext<'_> {
         if let Some(registration) = &registration {
             registration.attach().await;
         }
-        let mut out = self.worker.runtime.buffers.take_output();
+        let mut out = self.worker.runtime.buffers.acquire_output();
         self.write_reply_head(route, &mut out);
         if framing == Framing::Chunked {
             push_header(&mut out, b"Transfer-Encoding", b"chunked");
@@ -97,7 +97,7 @@ impl RequestContext<'_> {
             Ok(()) => self.run_events(&mut consumer, &events, framing, &mut out).await,
             Err(error) => Err(error),
         };
-        self.worker.runtime.buffers.give_output(out);
+        self.worker.runtime.buffers.release_output(out);
         match sent.is_ok() && is_stream {
             true => ConnectionFate::KeepAlive,
             false => ConnectionFate::Close,

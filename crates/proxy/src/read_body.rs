@@ -142,7 +142,7 @@ impl RequestContext<'_> {
                     has_waited = true;
                     // A connection shows this when it is read; a stream's time may be over as well.
                     if let Some(stream) = client.reader.stream()
-                        && stream.poll_gone(context).is_ready()
+                        && stream.poll_closed(context).is_ready()
                     {
                         return Poll::Ready(Err(BodyError::Gone));
                     }

@@ -59,9 +59,9 @@ impl Reader {
     }
 
     /// Ready once the client has gone; reads ahead what a pipelining client sends meanwhile.
-    pub fn poll_gone(&mut self, context: &mut Context<'_>, runtime: &Runtime) -> Poll<()> {
+    pub fn poll_closed(&mut self, context: &mut Context<'_>, runtime: &Runtime) -> Poll<()> {
         if let Some(stream) = self.stream() {
-            return stream.poll_gone(context);
+            return stream.poll_closed(context);
         }
         if self.half.is_none() {
             // A request body that is still on its way reads from it.

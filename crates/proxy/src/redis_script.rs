@@ -23,7 +23,7 @@ impl RequestContext<'_> {
             Poll::Ready(answer) => Poll::Ready(Ok(answer)),
             Poll::Pending => client
                 .reader
-                .poll_gone(context, &worker.runtime)
+                .poll_closed(context, &worker.runtime)
                 .map(|()| Err(ShortCircuit::Gone)),
         })
         .await

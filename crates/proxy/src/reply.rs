@@ -153,7 +153,7 @@ impl RequestContext<'_> {
         let status = self.exchange.response.status;
         let ends_grpc = self.ends_grpc(status);
         let is_bodyless = status == 204 || status == 304 || status < 200 || ends_grpc;
-        let mut out = self.worker.runtime.buffers.take_output();
+        let mut out = self.worker.runtime.buffers.acquire_output();
         self.write_reply_head(route, &mut out);
         if !is_bodyless {
             push_header(
@@ -174,7 +174,7 @@ impl RequestContext<'_> {
             }
             false => self.write_large(&out, body).await,
         };
-        self.worker.runtime.buffers.give_output(out);
+        self.worker.runtime.buffers.release_output(out);
         // The record of the call has the intended status.
         self.exchange.response.status = status;
         if self.client.stream().is_some() {

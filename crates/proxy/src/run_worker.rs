@@ -94,7 +94,7 @@ fn housekeep(worker: &Rc<Worker>, tasks: &TaskPool) {
     worker.tagged_pool.prune(now);
     worker.streams.prune(now);
     worker.redis.prune(now);
-    worker.resolver.look_after(now);
+    worker.resolver.refresh(now);
     worker.runtime.trim();
     tasks.trim();
     worker.trim();

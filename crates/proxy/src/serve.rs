@@ -145,7 +145,7 @@ impl<'c> RequestContext<'c> {
 
     async fn run(&mut self) -> (ConnectionFate, Option<usize>) {
         let snapshot = &self.serving.published.snapshot;
-        if snapshot.tls.asks_clients && self.is_misdirected(&snapshot.tls) {
+        if snapshot.tls.requests_client_certificate && self.is_misdirected(&snapshot.tls) {
             // The client should use another connection for its next call.
             self.head.keep_alive &= self.client.stream().is_some();
             let dialect = self.worker.shared.error_renderers.get(self.dialect);
@@ -157,7 +157,7 @@ impl<'c> RequestContext<'c> {
             Ok(found) => found,
             Err(stop) => return (self.stop(stop, &Chain::default(), None).await, None),
         };
-        if snapshot.tls.asks_clients && self.lacks_certificate(&snapshot.tls) {
+        if snapshot.tls.requests_client_certificate && self.lacks_certificate(&snapshot.tls) {
             let refusal = RefusalKind::BadRequest("the client's certificate, which is missing").into();
             return (self.stop(refusal, &Chain::default(), None).await, None);
         }
@@ -188,7 +188,7 @@ impl<'c> RequestContext<'c> {
         };
         let request = &self.exchange.request;
         let host = std::str::from_utf8(&request.host).ok();
-        let Some(wanted) = tls.find(host).filter(|wanted| wanted.asks_clients) else {
+        let Some(wanted) = tls.find(host).filter(|wanted| wanted.requests_client_certificate) else {
             return false;
         };
         let by_name = tls.find(request.sni.as_deref());

@@ -41,7 +41,7 @@ impl RequestContext<'_> {
             }
             Poll::Pending => client
                 .reader
-                .poll_gone(context, &worker.runtime)
+                .poll_closed(context, &worker.runtime)
                 .map(|()| Err(ShortCircuit::Gone)),
         })
         .await

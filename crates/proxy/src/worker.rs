@@ -257,7 +257,7 @@ impl Worker {
     }
 
     /// An empty exchange.
-    pub fn take_exchange(&self) -> Box<Exchange> {
+    pub fn acquire_exchange(&self) -> Box<Exchange> {
         if let Some(exchange) = self.exchanges.take() {
             return exchange;
         }
@@ -271,7 +271,7 @@ impl Worker {
     }
 
     /// Takes an exchange back.
-    pub fn give_exchange(&self, mut exchange: Box<Exchange>) {
+    pub fn release_exchange(&self, mut exchange: Box<Exchange>) {
         if self.exchanges.has_room() {
             exchange.clear();
             exchange.request.headers.shrink_to(16 * 1024);

@@ -14,7 +14,7 @@ pub fn exclusive(
         document,
         inclusive,
         without,
-        told: Vec::new(),
+        declared: Vec::new(),
         out: Vec::new(),
     };
     writer.element(element);
@@ -26,7 +26,7 @@ struct Writer<'d> {
     inclusive: &'d [&'d str],
     without: Option<ElementId>,
     /// Prefixes with their namespaces, as the elements around have written them; the last one of a prefix counts.
-    told: Vec<(&'d str, &'d str)>,
+    declared: Vec<(&'d str, &'d str)>,
     out: Vec<u8>,
 }
 
@@ -34,7 +34,7 @@ impl<'d> Writer<'d> {
     /// Documents are not deep, so that it can call itself.
     fn element(&mut self, id: ElementId) {
         let element = self.document.at(id);
-        let before = self.told.len();
+        let before = self.declared.len();
         self.out.push(b'<');
         self.name(&element.prefix, &element.local);
         self.namespaces(id);
@@ -61,7 +61,7 @@ impl<'d> Writer<'d> {
         self.out.extend_from_slice(b"</");
         self.name(&element.prefix, &element.local);
         self.out.push(b'>');
-        self.told.truncate(before);
+        self.declared.truncate(before);
     }
 
     /// The namespaces that the element's own names use, unless they are written around it already.
@@ -80,9 +80,9 @@ impl<'d> Writer<'d> {
         prefixes.dedup();
         for prefix in prefixes {
             let uri = document.bound(id, prefix);
-            let told = self.told.iter().rev().find(|(known, _)| *known == prefix);
+            let declared = self.declared.iter().rev().find(|(known, _)| *known == prefix);
             // A prefix that was not written has no namespace; only the default one can be undone.
-            if told.map_or("", |(_, told)| told) == uri {
+            if declared.map_or("", |(_, declared)| declared) == uri {
                 continue;
             }
             self.out.extend_from_slice(b" xmlns");
@@ -93,7 +93,7 @@ impl<'d> Writer<'d> {
             self.out.extend_from_slice(b"=\"");
             self.attribute_value(uri);
             self.out.push(b'"');
-            self.told.push((prefix, uri));
+            self.declared.push((prefix, uri));
         }
     }
 

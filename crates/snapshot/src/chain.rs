@@ -18,7 +18,7 @@ pub struct Chain {
     /// Whether a step reads variables that are in the request's body.
     pub needs_body: bool,
     /// Whether clients are asked for a certificate in the TLS handshake.
-    pub asks_client_certificate: bool,
+    pub requests_client_certificate: bool,
 }
 
 /// One position of a chain.

@@ -31,9 +31,9 @@ pub use settings::{Charset, DialectSettings, RealIp};
 pub use stream::{SessionInfo, StreamRoute, StreamRoutes, StreamTransport};
 pub use table::{MatchExplanation, Mismatch, RouteMatch, RouteTable, Verdict};
 pub use tls::{
-    AdHocClientTls, CHALLENGE_PROTOCOL, ClientTls, Expiry, MAX_RESPONSE, NoStaple, ServerIdentity, ServerTls,
-    ServerTlsState, Staple, UnusableAnswer, UnusableKeyPair, Validity, certified_key, client_verifier,
-    validity,
+    AdHocClientTls, CHALLENGE_PROTOCOL, ClientTls, Expiry, MAX_RESPONSE, ServerIdentity, ServerTls,
+    ServerTlsState, Staple, StapleError, UnusableAnswer, UnusableKeyPair, Validity, certified_key,
+    client_verifier, validity,
 };
 pub use traffic::{HedgeState, StickySessions, UpstreamHedge, UpstreamOverload, UpstreamTraffic};
 pub use upstream::{HashSource, Target, TargetState, Upstream, UpstreamBudget};

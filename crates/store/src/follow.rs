@@ -29,7 +29,7 @@ pub struct Subscription {
     /// Everything up to here has been reported.
     revision: Revision,
     /// The last event of each document that is there.
-    told: HashMap<Key, SubscriptionEvent>,
+    reported: HashMap<Key, SubscriptionEvent>,
     watch: Option<ActiveWatch>,
     /// Whether the next attempt reads everything: the changes in between are not to be had.
     must_read: bool,
@@ -132,7 +132,7 @@ impl Subscription {
             store,
             prefix: prefix.to_owned(),
             revision: Revision::default(),
-            told: told.collect(),
+            reported: told.collect(),
             watch: None,
             must_read: true,
             lost: None,
@@ -234,7 +234,7 @@ impl Subscription {
 
     fn difference(&self, documents: Vec<Document>, revision: Revision) -> Changes {
         let mut gone: HashMap<&Key, SubscriptionEvent> =
-            self.told.iter().map(|(key, told)| (key, *told)).collect();
+            self.reported.iter().map(|(key, told)| (key, *told)).collect();
         let mut changed = Vec::new();
         for document in documents {
             if gone.remove(&document.key) != Some(SubscriptionEvent::new(&document)) {
@@ -254,8 +254,10 @@ impl Subscription {
         self.pause = FIRST_PAUSE;
         for (key, document) in &changes.documents {
             match document {
-                Some(document) => self.told.insert(key.clone(), SubscriptionEvent::new(document)),
-                None => self.told.remove(key),
+                Some(document) => self
+                    .reported
+                    .insert(key.clone(), SubscriptionEvent::new(document)),
+                None => self.reported.remove(key),
             };
         }
     }

@@ -3,7 +3,7 @@
 use crate::certificates;
 use crate::guards;
 use crate::load::{Findings, Source};
-use weir_control::secrets::{Cache, Fate, Policy, Secrets, UnresolvedReference};
+use weir_control::secrets::{Cache, Policy, Secrets, UnresolvedEffect, UnresolvedReference};
 use weir_dialect::{DialectName, DialectSet};
 use weir_model::{Model, Severity};
 use weir_plugin::Registry;
@@ -32,7 +32,7 @@ impl Assembler<'_> {
         for (dialect, it) in &unresolved {
             // Another machine may have values that this one lacks, but no places that the files do not name.
             let policy = if it.leads_nowhere { Policy::Serve } else { policy };
-            let severity = gravity(self.dialects, *dialect, it.fate, policy);
+            let severity = gravity(self.dialects, *dialect, it.effect, policy);
             is_refused |= severity == Severity::Error;
             let word = match severity {
                 Severity::Warning => "warning",
@@ -93,14 +93,19 @@ impl Assembler<'_> {
 }
 
 /// How bad it is that something refers to nothing. Some originals go on without a credential or a certificate.
-fn gravity(dialects: &DialectSet, dialect: DialectName, fate: Fate, policy: Policy) -> Severity {
+fn gravity(
+    dialects: &DialectSet,
+    dialect: DialectName,
+    effect: UnresolvedEffect,
+    policy: Policy,
+) -> Severity {
     let leaves_out = || {
         let dialect = dialects.get(dialect);
         dialect.is_some_and(|it| it.file_form().leaves_out_unresolved)
     };
-    match (fate, policy) {
-        (Fate::AsText, _) | (Fate::Aside, Policy::Look) => Severity::Warning,
-        (Fate::Aside, Policy::Serve) if leaves_out() => Severity::Dropped,
+    match (effect, policy) {
+        (UnresolvedEffect::AsText, _) | (UnresolvedEffect::Dropped, Policy::Look) => Severity::Warning,
+        (UnresolvedEffect::Dropped, Policy::Serve) if leaves_out() => Severity::Dropped,
         _ => Severity::Error,
     }
 }

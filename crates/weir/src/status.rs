@@ -45,7 +45,7 @@ pub struct Status {
     published: Notify,
     is_draining: AtomicBool,
     /// Whether a control plane has taken the gateway out.
-    is_out: AtomicBool,
+    is_drained: AtomicBool,
     /// Whether Admin APIs wait for their first read of the store.
     awaits_admin: AtomicBool,
     /// Whether there will be no gateway.
@@ -79,7 +79,7 @@ impl Status {
             plugin_metrics,
             published: Notify::new(),
             is_draining: AtomicBool::new(false),
-            is_out: AtomicBool::new(false),
+            is_drained: AtomicBool::new(false),
             awaits_admin: AtomicBool::new(false),
             last_load: Mutex::default(),
         }
@@ -174,8 +174,8 @@ impl Status {
     }
 
     /// A control plane takes the gateway out, or back. As long as it is out it is not ready, and answers what comes.
-    pub fn set_out(&self, is_out: bool) {
-        self.is_out.store(is_out, Ordering::Release);
+    pub fn set_drained(&self, is_drained: bool) {
+        self.is_drained.store(is_drained, Ordering::Release);
     }
 
     /// Notes about what files say, until others take their place.
@@ -249,7 +249,7 @@ impl Status {
         let awaited = followed.filter(|it| it.served_at.is_none() && it.refusal.is_none());
         if let (Some(state), Some(source)) = (awaited, self.source.get()) {
             answer["waits_for"] = source.as_str().into();
-            if let Contact::Away { reason, .. } = &state.contact {
+            if let Contact::Unreachable { reason, .. } = &state.contact {
                 answer["because"] = reason.as_str().into();
             }
         }
@@ -259,7 +259,7 @@ impl Status {
     fn facts(&self) -> ReadinessFacts {
         let followed = self.followed.get().map(StateHandle::state);
         ReadinessFacts {
-            is_draining: self.is_draining.load(Ordering::Acquire) || self.is_out.load(Ordering::Acquire),
+            is_draining: self.is_draining.load(Ordering::Acquire) || self.is_drained.load(Ordering::Acquire),
             is_control_plane: self.is_control_plane,
             has_gateway: self.gateway().is_some(),
             is_served: followed.as_ref().is_some_and(|it| it.served_at.is_some()),

@@ -60,7 +60,7 @@ impl Admin {
         if !answer.status.is_success() {
             return Err(answer);
         }
-        turn.settle(number);
+        turn.publish(number);
         Ok(())
     }
 
@@ -91,7 +91,7 @@ impl Admin {
         };
         let answer = self.commit(call, |state| configs::plan(state, call)).await;
         if answer.status.is_success() {
-            turn.settle(number);
+            turn.publish(number);
         }
         answer
     }

@@ -69,12 +69,12 @@ impl Translation<'_> {
             }
             let last = self.model.services.last().map(|service| service.name.as_str());
             if last != Some(name.as_str()) {
-                self.bring_nothing(&name, place);
+                self.add_empty_upstream(&name, place);
             }
         }
     }
 
-    fn bring_nothing(&mut self, name: &str, place: DocPath) {
+    fn add_empty_upstream(&mut self, name: &str, place: DocPath) {
         self.warn(
             place,
             format!("there is no upstream '{name}' with nodes, to which calls are sent"),

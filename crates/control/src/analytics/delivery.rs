@@ -29,7 +29,7 @@ pub enum Delivery {
     /// Into the store of this process, by a thread of its own: it waits for the disk.
     Here(LocalDelivery),
     /// To a control plane, or to a store in another process.
-    Away(Arc<Remote>),
+    Remote(Arc<Remote>),
 }
 
 /// A target that may be away.
@@ -118,15 +118,15 @@ impl Delivery {
             ),
             token,
         };
-        Self::away(to, backlog, stats)
+        Self::remote(to, backlog, stats)
     }
 
     /// Delivers into a store in another process. To be called inside of a tokio runtime.
     pub fn to_store(analytics: Analytics, backlog: Backlog, stats: Arc<AnalyticsStats>) -> Self {
-        Self::away(Destination::Store(analytics), backlog, stats)
+        Self::remote(Destination::Store(analytics), backlog, stats)
     }
 
-    fn away(to: Destination, backlog: Backlog, stats: Arc<AnalyticsStats>) -> Self {
+    fn remote(to: Destination, backlog: Backlog, stats: Arc<AnalyticsStats>) -> Self {
         let remote = Arc::new(Remote {
             to,
             backlog,
@@ -134,7 +134,7 @@ impl Delivery {
             stats,
         });
         tokio::spawn(Arc::clone(&remote).run());
-        Self::Away(remote)
+        Self::Remote(remote)
     }
 
     /// Takes a batch. Never waits long.
@@ -147,7 +147,7 @@ impl Delivery {
                     here.shared.lose(&batch);
                 }
             }
-            Self::Away(remote) => {
+            Self::Remote(remote) => {
                 remote.backlog.push(&batch);
                 remote.stats.lost.store(remote.backlog.dropped(), Relaxed);
                 remote.came.notify_one();
@@ -162,7 +162,7 @@ impl Delivery {
                 let mut lost = here.shared.lost.lock().unwrap_or_else(PoisonError::into_inner);
                 lost.take()
             }
-            Self::Away(remote) => remote.backlog.take_lost(),
+            Self::Remote(remote) => remote.backlog.take_lost(),
         }
     }
 
@@ -179,7 +179,7 @@ impl Delivery {
                     tracing::warn!("the last counts are not stored in time");
                 }
             }
-            Self::Away(remote) => {
+            Self::Remote(remote) => {
                 let _late = tokio::time::timeout(timeout, remote.deliver()).await;
             }
         }

@@ -184,12 +184,12 @@ impl Analytics {
     }
 
     /// Writes the request log to its files and clears up, until the process ends.
-    pub async fn look_after(self) {
+    pub async fn run_maintenance(self) {
         let mut tick = tokio::time::interval(FLUSH);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         for round in 0_u32.. {
             tick.tick().await;
-            let done = self.with(move |kept| kept.look_after(round)).await;
+            let done = self.with(move |kept| kept.run_maintenance(round)).await;
             if let Err(error) = done {
                 tracing::warn!(%error, "analytics are not looked after");
             }
@@ -206,7 +206,7 @@ impl AnalyticsStorage {
         Some(format!("{}/ui/{page}", url.strip_suffix("/ui").unwrap_or(url)))
     }
 
-    fn look_after(&self, round: u32) -> Result<(), StoreError> {
+    fn run_maintenance(&self, round: u32) -> Result<(), StoreError> {
         self.flush()?;
         if round.is_multiple_of(CLEAR_UP) {
             self.store.retain(&self.retention, now())?;

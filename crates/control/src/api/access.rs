@@ -57,7 +57,7 @@ pub async fn add_user(
         }
         None => None,
         Some(password) => {
-            Origin::of(&parts).demand_privacy()?;
+            Origin::of(&parts).require_tls_or_loopback()?;
             Some(accounts::hashed(&api, &name, password).await?)
         }
     };
@@ -87,13 +87,13 @@ pub async fn add_user(
     if is_dry {
         let shown = json!({ "name": name, "rights": user.rights });
         let answer = (StatusCode::CREATED, Json(shown)).into_response();
-        return Ok(tried(warning.told_in(answer)));
+        return Ok(tried(warning.with_warning(answer)));
     }
     let mut shown = json!({ "name": name, "rights": user.rights });
     if let Some(token) = token {
         shown["token"] = token.as_str().into();
     }
-    Ok(warning.told_in((StatusCode::CREATED, Json(shown)).into_response()))
+    Ok(warning.with_warning((StatusCode::CREATED, Json(shown)).into_response()))
 }
 
 pub async fn remove_user(

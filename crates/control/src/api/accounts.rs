@@ -205,7 +205,7 @@ pub async fn set_rights(
         Json(shown(&user)).into_response(),
         Some(&tag).filter(|_| !is_dry).map(String::as_str),
     );
-    let answer = warning.told_in(answer);
+    let answer = warning.with_warning(answer);
     Ok(if is_dry { tried(answer) } else { answer })
 }
 
@@ -224,7 +224,7 @@ pub async fn set_password(
     parts: Parts,
     JsonBody(wanted): JsonBody<NewPassword>,
 ) -> Result<Response, Problem> {
-    Origin::of(&parts).demand_privacy()?;
+    Origin::of(&parts).require_tls_or_loopback()?;
     let hash = match wanted.password {
         Some(password) => Some(hashed(&api, &name, password).await?),
         None => None,

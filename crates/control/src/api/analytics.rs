@@ -6,9 +6,9 @@ use super::problem::Problem;
 use super::statistics;
 use crate::access::{Action, Caller, NoAudit, Scope};
 use crate::analytics::{Analytics, now, workspaces};
-use crate::at_length::at_length;
 use crate::listen::StreamingResponse;
 use axum::Extension;
+use crate::run_blocking::run_blocking;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -232,7 +232,7 @@ pub async fn calls(
     RawQuery(query): RawQuery,
 ) -> Result<Json<CallSearchResponse>, Problem> {
     let mut search = CallsQuery::read(query.as_deref())?.search()?;
-    search.parts = parts_of(&caller, || at_length(|| statistics::services(&api)));
+    search.parts = parts_of(&caller, || run_blocking(|| statistics::services(&api)));
     let found = api.analytics()?.with(move |kept| {
         let found = kept.log.search(&search);
         found.map_err(|error| StoreError::Engine(format!("the request log: {error}")))
@@ -259,7 +259,7 @@ pub async fn live(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
     let mut search = CallsQuery::read(query.as_deref())?.search()?;
-    search.parts = parts_of(&caller, || at_length(|| statistics::services(&api)));
+    search.parts = parts_of(&caller, || run_blocking(|| statistics::services(&api)));
     let analytics = api.analytics()?.clone();
     let (events, taken) = mpsc::channel(MAX_WAITING);
     let users = api.options.users.clone();
@@ -337,7 +337,7 @@ pub async fn deliver(
     body: Bytes,
 ) -> Result<Response, Problem> {
     let gateways = &api.options.gateways;
-    gateways.speak_for(&name, &caller, SystemTime::now())?;
+    gateways.claim_name(&name, &caller, SystemTime::now())?;
     let batch = Batch::decode(&body).map_err(|error| Problem::bad(format!("no batch of counts: {error}")))?;
     if batch.gateway != name {
         let detail = format!("the batch is one of '{}', not of '{name}'", batch.gateway);
@@ -367,7 +367,7 @@ pub async fn deliver_calls(
 ) -> Result<Response, Problem> {
     api.options
         .gateways
-        .speak_for(&name, &caller, SystemTime::now())?;
+        .claim_name(&name, &caller, SystemTime::now())?;
     if lines.len() > MAX_DELIVERED || !lines.iter().all(CallLine::is_short) {
         let detail = format!("expected at most {MAX_DELIVERED} lines, as gateways write them");
         return Err(Problem::bad(detail));

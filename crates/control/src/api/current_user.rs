@@ -82,7 +82,7 @@ pub async fn set_password(
     JsonBody(change): JsonBody<PasswordChange>,
 ) -> Result<Response, Response> {
     let from = Origin::of(&parts);
-    from.demand_privacy().map_err(refused)?;
+    from.require_tls_or_loopback().map_err(refused)?;
     let user = stored_user(&api, &caller).map_err(refused)?;
     match user.password_hash.is_some() {
         true => prove_password(&api, &from, &user, change.current).await?,
@@ -285,7 +285,7 @@ pub async fn make_token(
         }
         (Some(_), Some(_), password) => {
             let from = Origin::of(&parts);
-            from.demand_privacy().map_err(refused)?;
+            from.require_tls_or_loopback().map_err(refused)?;
             prove_password(&api, &from, &user, password).await?;
         }
     }

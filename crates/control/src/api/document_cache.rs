@@ -20,7 +20,7 @@ use weir_store::{Document, Key, Revision, Store, StoreError};
 pub struct NativeDocuments {
     all: BTreeMap<Key, Document>,
     /// Changes that the checker did not get yet. Locked for moments only.
-    untold: Mutex<PendingUpdates>,
+    pending: Mutex<PendingUpdates>,
 }
 
 /// Documents may hold secrets.
@@ -53,21 +53,21 @@ impl NativeDocuments {
     }
 
     /// The updates for a checker: what has changed since the last call, or everything.
-    fn take_untold(&self) -> (bool, Vec<DocumentUpdate>) {
-        let untold = std::mem::replace(&mut *lock(&self.untold), PendingUpdates::Some(BTreeSet::new()));
+    fn take_pending(&self) -> (bool, Vec<DocumentUpdate>) {
+        let pending = std::mem::replace(&mut *lock(&self.pending), PendingUpdates::Some(BTreeSet::new()));
         let told = |key: &Key| {
             let value = self.all.get(key).map(|it| Arc::clone(&it.value));
             (short(key).to_owned(), value)
         };
-        match untold {
+        match pending {
             PendingUpdates::Everything => (true, self.all.keys().map(told).collect()),
             PendingUpdates::Some(keys) => (false, keys.iter().map(told).collect()),
         }
     }
 
     /// The checker has lost what it knew: it has to receive everything again.
-    fn forget_told(&self) {
-        *lock(&self.untold) = PendingUpdates::Everything;
+    fn reset_pending(&self) {
+        *lock(&self.pending) = PendingUpdates::Everything;
     }
 }
 
@@ -81,7 +81,7 @@ impl ReplicaState for NativeDocuments {
             Some(document) => self.all.insert(key.clone(), document.clone()),
             None => self.all.remove(key),
         };
-        if let PendingUpdates::Some(keys) = &mut *lock(&self.untold) {
+        if let PendingUpdates::Some(keys) = &mut *lock(&self.pending) {
             keys.insert(key.clone());
         }
     }
@@ -203,11 +203,11 @@ impl Resources {
             let mut checker = checker.lock().unwrap_or_else(|poisoned| {
                 // A compile has panicked.
                 checker.clear_poison();
-                replica.state().forget_told();
+                replica.state().reset_pending();
                 poisoned.into_inner()
             });
             // The state is not held while documents are read.
-            let (is_whole, told) = replica.state().take_untold();
+            let (is_whole, told) = replica.state().take_pending();
             checker.update(is_whole, told);
             question(&mut checker)
         });

@@ -45,25 +45,29 @@ pub async fn take_back(
 async fn set(
     api: &Api,
     caller: &Caller,
-    (name, is_out): (&str, bool),
+    (name, is_drained): (&str, bool),
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
     if is_dry_run(headers) {
         return Ok(tried(StatusCode::NO_CONTENT));
     }
-    if is_out == api.options.gateways.is_drained(name) {
+    if is_drained == api.options.gateways.is_drained(name) {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    write(&*api.store, caller, (name, is_out)).await?;
+    write(&*api.store, caller, (name, is_drained)).await?;
     // What follows the store is a moment behind.
-    api.options.gateways.note_drained(name, is_out);
+    api.options.gateways.note_drained(name, is_drained);
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 /// Takes a gateway out, or back. No other document decides whether that is right.
-pub async fn write(store: &dyn Store, caller: &Caller, (name, is_out): (&str, bool)) -> Result<(), Problem> {
+pub async fn write(
+    store: &dyn Store,
+    caller: &Caller,
+    (name, is_drained): (&str, bool),
+) -> Result<(), Problem> {
     let key = Key::new(&format!("{DRAINS}{name}")).map_err(|error| Problem::bad(error.to_string()))?;
-    let (note, change) = match is_out {
+    let (note, change) = match is_drained {
         true => (
             "takes out",
             Change::Put {

@@ -25,7 +25,7 @@ pub const DRAINS: &str = "weir/drains/";
 /// The state of a gateway that serves what it hears.
 const SERVING: &str = "serving";
 /// A gateway that was silent for so long is shown as away.
-pub(super) const AWAY: Duration = Duration::from_secs(30);
+pub(super) const OFFLINE_AFTER: Duration = Duration::from_secs(30);
 /// A gateway that was silent for so long is forgotten.
 const GONE: Duration = Duration::from_secs(24 * 60 * 60);
 /// Commits that are remembered to calculate how far a gateway is behind.
@@ -154,18 +154,18 @@ impl Gateways {
     ///
     /// # Errors
     /// Another one speaks for it.
-    pub(super) fn speak_for(&self, name: &str, caller: &Caller, now: SystemTime) -> Result<(), Problem> {
+    pub(super) fn claim_name(&self, name: &str, caller: &Caller, now: SystemTime) -> Result<(), Problem> {
         if name.len() > MAX_TEXT {
             let detail = format!("the name is longer than {MAX_TEXT} bytes");
             return Err(Problem::bad(detail));
         }
-        match self.known().speak_for(name, &caller.name(), now) {
+        match self.known().claim_name(name, &caller.name(), now) {
             true => Ok(()),
             // What is refused so is tried again.
             false => Err(Problem::forbidden(format!(
                 "a gateway with the token of another user is named '{name}': start this one with another --name; if the \
                  other one has ended, the name is free after {} seconds",
-                AWAY.as_secs()
+                OFFLINE_AFTER.as_secs()
             ))),
         }
     }
@@ -185,8 +185,8 @@ impl Gateways {
             ReportAge::New => now,
             ReportAge::AtStart => said,
         };
-        if name.len() <= MAX_TEXT && since(spoke, now) <= AWAY {
-            self.known().speak_from_store(name, spoke);
+        if name.len() <= MAX_TEXT && since(spoke, now) <= OFFLINE_AFTER {
+            self.known().claim_from_store(name, spoke);
         }
         self.note(name, report, said);
     }
@@ -225,9 +225,9 @@ impl Gateways {
     }
 
     /// Notes that a gateway is taken out, or back.
-    pub(super) fn note_drained(&self, name: &str, is_out: bool) {
+    pub(super) fn note_drained(&self, name: &str, is_drained: bool) {
         let mut known = self.known();
-        match is_out {
+        match is_drained {
             true => known.drained.insert(name.to_owned()),
             false => known.drained.remove(name),
         };
@@ -243,7 +243,7 @@ impl Gateways {
     pub fn serve(&self, revision: Revision, now: SystemTime) -> bool {
         let known = self.known();
         let is_so_far = |(report, seen): &(GatewayReport, SystemTime)| {
-            since(*seen, now) > AWAY || report.state != SERVING || report.revision >= revision.0
+            since(*seen, now) > OFFLINE_AFTER || report.state != SERVING || report.revision >= revision.0
         };
         known.reports.values().all(is_so_far)
     }
@@ -263,7 +263,7 @@ impl Gateways {
             match since(*seen, now) {
                 _ if !is_of_it => {}
                 silent if silent > GONE => {}
-                silent if silent > AWAY => rollout.away.push(name.clone()),
+                silent if silent > OFFLINE_AFTER => rollout.away.push(name.clone()),
                 _ => {
                     rollout.gateways += 1;
                     // One that serves its last known good file says of which revision that is.
@@ -283,7 +283,7 @@ impl Gateways {
             return true;
         };
         let said = UNIX_EPOCH + Duration::from_millis(report.time);
-        since(said, now) > AWAY || report.state != SERVING || report.revision >= revision.0
+        since(said, now) > OFFLINE_AFTER || report.state != SERVING || report.revision >= revision.0
     }
 
     fn commit(&self, revision: Revision, now: SystemTime) {
@@ -356,7 +356,7 @@ impl Gateways {
                 "name": name,
                 "address": report.address,
                 "version": report.version,
-                "state": if silent > AWAY { "away" } else { report.state.as_str() },
+                "state": if silent > OFFLINE_AFTER { "offline" } else { report.state.as_str() },
                 "drain": known.drained.contains(name),
                 "draining": report.draining,
                 "revision": report.revision,
@@ -378,14 +378,14 @@ impl Gateways {
 
 impl FleetState {
     /// Notes that a writer to the store speaks for a name from now on, as far as there is room for names.
-    fn speak_from_store(&mut self, name: &str, now: SystemTime) {
+    fn claim_from_store(&mut self, name: &str, now: SystemTime) {
         if self.speakers.len() < MAX_GATEWAYS || self.speakers.contains_key(name) {
             self.speakers.insert(name.to_owned(), (String::new(), now));
         }
     }
 
-    fn speak_for(&mut self, name: &str, speaker: &str, now: SystemTime) -> bool {
-        let is_silent = |last: SystemTime| since(last, now) > AWAY;
+    fn claim_name(&mut self, name: &str, speaker: &str, now: SystemTime) -> bool {
+        let is_silent = |last: SystemTime| since(last, now) > OFFLINE_AFTER;
         match self.speakers.get_mut(name) {
             Some((known, last)) if known == speaker || is_silent(*last) => {
                 speaker.clone_into(known);

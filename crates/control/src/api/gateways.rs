@@ -1,7 +1,7 @@
 //! The calls about gateways: the list of them, the reports that they make, and the counts that they share. What is known of
 //! them is in [`super::fleet`].
 
-use super::fleet::{AWAY, GatewayReport, MAX_TEXT, ReportResponse};
+use super::fleet::{GatewayReport, MAX_TEXT, OFFLINE_AFTER, ReportResponse};
 use super::problem::Problem;
 use super::sync::{environments_of, may_follow};
 use super::writing::tried;
@@ -41,7 +41,7 @@ pub async fn report(
         return Ok(tried(Json(ReportResponse::default())));
     }
     let (gateways, now) = (&api.options.gateways, SystemTime::now());
-    gateways.speak_for(&name, &caller, now)?;
+    gateways.claim_name(&name, &caller, now)?;
     // A gateway reports nothing about credentials of environments that it may not follow.
     if !report.environments.iter().all(|it| may_follow(&caller, it)) {
         report.used.clear();
@@ -65,7 +65,7 @@ pub async fn forget(
     let gateways = &api.options.gateways;
     let silence = gateways.silence(&name, SystemTime::now());
     let silence = silence.ok_or_else(|| Problem::not_found(format_args!("the gateway '{name}'")))?;
-    if silence <= AWAY {
+    if silence <= OFFLINE_AFTER {
         let detail = format!(
             "the gateway '{name}' reported {} s ago: stop it first, and wait until it is away",
             silence.as_secs()
@@ -101,7 +101,7 @@ pub async fn limits(
 ) -> Result<Response, Problem> {
     let environments = environments_of(&caller, query.environment.as_deref())?;
     let gateways = &api.options.gateways;
-    gateways.speak_for(&name, &caller, SystemTime::now())?;
+    gateways.claim_name(&name, &caller, SystemTime::now())?;
     let exchange = gateways.limits(environments).ok_or_else(|| {
         Problem::bad(format!(
             "gateways of {MAX_EXCHANGES} other sets of environments share limits: that is the most"

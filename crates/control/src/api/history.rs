@@ -226,7 +226,7 @@ pub async fn diff(
         }
     }
     differences.retain(|key, _| !key.as_str().starts_with(SPECS));
-    let mut items = told(&differences);
+    let mut items = differences_json(&differences);
     if !caller.can(Action::HistorySecrets, &Scope::Everything) {
         items.iter_mut().for_each(redact);
     }
@@ -234,7 +234,7 @@ pub async fn diff(
 }
 
 /// Differences, for people and their tools.
-pub fn told(differences: &BTreeMap<Key, Difference>) -> Vec<Value> {
+pub fn differences_json(differences: &BTreeMap<Key, Difference>) -> Vec<Value> {
     let value = |value: &Option<Arc<[u8]>>| value.as_ref().map(|it| read(it));
     let one = |(key, it): (&Key, &Difference)| json!({ "document": key.as_str(), "before": value(&it.before), "after": value(&it.after) });
     differences.iter().map(one).collect()

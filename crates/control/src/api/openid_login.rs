@@ -79,7 +79,7 @@ pub async fn start(
     parts: Parts,
 ) -> Result<Response, Problem> {
     let from = Origin::of(&parts);
-    from.demand_privacy()?;
+    from.require_tls_or_loopback()?;
     let provider = provider_of(&api, &name)?;
     let return_to = safe_return(start.return_to.as_deref());
     let metadata = match api.openid.metadata(&provider).await {
@@ -108,7 +108,7 @@ pub async fn callback(
     parts: Parts,
 ) -> Result<Response, Problem> {
     let from = Origin::of(&parts);
-    from.demand_privacy()?;
+    from.require_tls_or_loopback()?;
     let provider = provider_of(&api, &name)?;
     let begun = cookie::LOGIN.shown(&parts.headers, from.is_secure);
     let Some(begun) = begun.and_then(PendingLogin::from_cookie) else {
@@ -474,7 +474,7 @@ pub async fn put(
     .await?;
     let answer = shown(&written);
     let tag = answer.etag.clone();
-    let answer = warning.told_in(Json(answer).into_response());
+    let answer = warning.with_warning(Json(answer).into_response());
     match is_dry {
         true => Ok(tried(answer)),
         false => Ok(with_tag(answer, tag.as_deref())),

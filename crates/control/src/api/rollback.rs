@@ -1,6 +1,6 @@
 //! Rolling back: every document becomes what it was at a revision, in one commit.
 
-use super::history::{Difference, difference, told};
+use super::history::{Difference, difference, differences_json};
 use super::problem::Problem;
 use super::{Api, demand, is_dry_run};
 use crate::access::{Caller, Role};
@@ -58,7 +58,7 @@ pub async fn rollback(
             );
             return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
         }
-        let answer = json!({ "revision": head.0, "changes": told(&inverted(&differences)) });
+        let answer = json!({ "revision": head.0, "changes": differences_json(&inverted(&differences)) });
         if is_dry_run(&headers) {
             return Ok(([("weir-dry-run", "true")], Json(answer)).into_response());
         }

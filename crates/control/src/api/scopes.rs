@@ -20,7 +20,7 @@ pub struct RightsWarning(Option<HeaderValue>);
 
 impl RightsWarning {
     /// Puts it into the answer.
-    pub fn told_in(self, mut answer: Response) -> Response {
+    pub fn with_warning(self, mut answer: Response) -> Response {
         if let Some(warning) = self.0 {
             answer.headers_mut().insert(header::WARNING, warning);
         }

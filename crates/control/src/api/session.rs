@@ -57,7 +57,7 @@ impl Origin {
     }
 
     /// Over cleartext, a password or a cookie could be read on the way.
-    pub fn demand_privacy(&self) -> Result<(), Problem> {
+    pub fn require_tls_or_loopback(&self) -> Result<(), Problem> {
         match self.is_secure || self.address.is_loopback() {
             true => Ok(()),
             false => Err(Problem::forbidden(
@@ -75,7 +75,7 @@ pub async fn log_in(
 ) -> Result<Response, Response> {
     let from = Origin::of(&parts);
     let refused = |problem: Problem| refuse(problem, None);
-    from.demand_privacy().map_err(refused)?;
+    from.require_tls_or_loopback().map_err(refused)?;
     let says_from_where = ["origin", "sec-fetch-site"]
         .into_iter()
         .any(|it| parts.headers.contains_key(it));

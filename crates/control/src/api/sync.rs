@@ -175,7 +175,7 @@ struct Writer {
 impl Writer {
     async fn write(mut self, after: Option<Revision>) -> Result<(), StreamEnd> {
         if self.wants_head {
-            self.say(json!({ "weir": Head::own() })).await?;
+            self.send(json!({ "weir": Head::own() })).await?;
         }
         let store = Arc::clone(&self.api.store);
         let resumed = match after {
@@ -198,10 +198,10 @@ impl Writer {
         let mut at = after.unwrap_or_default();
         loop {
             if let Some((_, hash)) = own.take_if(|(revision, _)| *revision <= at) {
-                self.say(json!({ "served": { "revision": at.0, "hash": hash } }))
+                self.send(json!({ "served": { "revision": at.0, "hash": hash } }))
                     .await?;
             }
-            let changes = self.meanwhile(watch.next()).await??;
+            let changes = self.with_heartbeat(watch.next()).await??;
             at = changes.revision;
             self.say_changes(&changes).await?;
         }
@@ -212,9 +212,9 @@ impl Writer {
         let (api, dialects) = (Arc::clone(&self.api), self.dialects.clone());
         let reading = async {
             let _turn = api.reading.acquire().await;
-            read_told(store, &dialects).await
+            read_replicated(store, &dialects).await
         };
-        let (told, revision) = self.meanwhile(reading).await??;
+        let (told, revision) = self.with_heartbeat(reading).await??;
         let mut documents = Documents::default();
         for document in told.into_iter().filter(|it| is_served(&self.dialects, &it.key)) {
             documents.apply(&document.key, Some(document.value));
@@ -228,28 +228,28 @@ impl Writer {
         let reading = async {
             // When many come at once, each waits rather than that all are held at once.
             let _turn = api.reading.acquire().await;
-            read_told(store, &dialects).await
+            read_replicated(store, &dialects).await
         };
-        let (documents, revision) = self.meanwhile(reading).await??;
+        let (documents, revision) = self.with_heartbeat(reading).await??;
         let watch = store.watch("", revision).await?;
-        self.say(json!({ "begin": true })).await?;
+        self.send(json!({ "begin": true })).await?;
         let (mut pairs, mut bytes) = (Vec::new(), 0);
         for document in &documents {
             pairs.push(pair(&document.key, Some(&document.value)));
             bytes += document.value.len();
             if pairs.len() >= BATCH || bytes >= BATCH_BYTES {
-                self.say(json!({ "documents": std::mem::take(&mut pairs) }))
+                self.send(json!({ "documents": std::mem::take(&mut pairs) }))
                     .await?;
                 bytes = 0;
             }
         }
-        self.say(json!({ "documents": pairs })).await?;
-        self.say(json!({ "revision": revision.0 })).await?;
+        self.send(json!({ "documents": pairs })).await?;
+        self.send(json!({ "revision": revision.0 })).await?;
         Ok(watch)
     }
 
     /// Does something that may take long; the gateway hears meanwhile that the stream goes on.
-    async fn meanwhile<T>(&mut self, work: impl Future<Output = T>) -> Result<T, StreamEnd> {
+    async fn with_heartbeat<T>(&mut self, work: impl Future<Output = T>) -> Result<T, StreamEnd> {
         let mut work = pin!(work);
         loop {
             tokio::select! {
@@ -269,7 +269,7 @@ impl Writer {
         }
         let state = self.api.options.followed.state();
         let is_known = self.wants_hash && state.served_at.is_some() && !state.is_last_known_good;
-        self.say(match is_known {
+        self.send(match is_known {
             true => json!({ "served": { "revision": state.revision.0, "hash": state.hash } }),
             false => json!({}),
         })
@@ -282,11 +282,11 @@ impl Writer {
             .iter()
             .filter(|(key, _)| is_replicated(&self.dialects, key));
         let pairs = told.map(|(key, document)| pair(key, document.as_ref().map(|it| it.value.as_ref())));
-        self.say(json!({ "revision": changes.revision.0, "documents": pairs.collect::<Vec<_>>() }))
+        self.send(json!({ "revision": changes.revision.0, "documents": pairs.collect::<Vec<_>>() }))
             .await
     }
 
-    async fn say(&self, line: Value) -> Result<(), StreamEnd> {
+    async fn send(&self, line: Value) -> Result<(), StreamEnd> {
         let said = self.lines.send(format!("{line}\n")).await;
         said.map_err(|_| StreamEnd::Gone)
     }
@@ -294,7 +294,7 @@ impl Writer {
 
 /// All documents that gateways get, and their revision. What others keep in the store may be
 /// many times as much.
-async fn read_told(
+async fn read_replicated(
     store: &dyn Store,
     dialects: &DialectSet,
 ) -> Result<(Vec<Document>, Revision), StoreError> {
@@ -341,7 +341,7 @@ mod tests {
             changes: told.into_iter().chain(others).map(put).collect(),
         };
         store.commit(transaction, Revision(0)).await.expect("made");
-        let (documents, revision) = read_told(&store, &dialects).await.expect("documents");
+        let (documents, revision) = read_replicated(&store, &dialects).await.expect("documents");
         let mut keys: Vec<&str> = documents.iter().map(|it| it.key.as_str()).collect();
         keys.sort_unstable();
         assert_eq!((keys.as_slice(), revision), (&told[..], Revision(1)));

@@ -83,14 +83,14 @@ fn conflict(detail: &str) -> Problem {
 }
 
 /// Why a code was not used.
-enum NotTaken {
+enum CodeRejection {
     /// The code is wrong or was used.
     Wrong,
     /// The store does not do its part.
     Failed(OperationalError),
 }
 
-impl From<OperationalError> for NotTaken {
+impl From<OperationalError> for CodeRejection {
     fn from(error: OperationalError) -> Self {
         Self::Failed(error)
     }
@@ -164,17 +164,17 @@ impl People {
         let key = key(portal, &format!("developers/{id}"))?;
         // A wrong code writes nothing: guesses must not fill the store.
         let used = self.store.update_with(&key, now, |known: Option<Developer>| {
-            let mut developer = known.ok_or(NotTaken::Wrong)?;
+            let mut developer = known.ok_or(CodeRejection::Wrong)?;
             let factor = developer.second_factor.as_mut();
             match factor.is_some_and(|it| it.take(code, now)) {
                 true => Ok((developer, Vec::new())),
-                false => Err(NotTaken::Wrong),
+                false => Err(CodeRejection::Wrong),
             }
         });
         match used.await {
             Ok(_) => Ok(true),
-            Err(NotTaken::Wrong) => Ok(false),
-            Err(NotTaken::Failed(error)) => Err(failed(error)),
+            Err(CodeRejection::Wrong) => Ok(false),
+            Err(CodeRejection::Failed(error)) => Err(failed(error)),
         }
     }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use weir_model::diagnostic::PathStep;
 use weir_model::{
-    Diagnostic, LostPlugins, Model, PluginInstance, PluginRef, RouteTarget, Severity, take_out_steps,
+    Diagnostic, LostPlugins, Model, PluginInstance, PluginRef, RouteTarget, Severity, remove_steps,
 };
 use weir_plugin::Registry;
 use weir_plugins::is_skippable;
@@ -295,7 +295,7 @@ impl RejectedPositions {
         }
         for (at, steps) in self.steps {
             if let Some(route) = model.routes.get_mut(at).map(Arc::make_mut)
-                && take_out_steps(&mut route.plugins, &steps, is_skippable)
+                && remove_steps(&mut route.plugins, &steps, is_skippable)
             {
                 route.refuse_calls();
             }
@@ -311,7 +311,7 @@ impl RejectedPositions {
                 route.refuse_sessions();
             }
         }
-        model.take_out(&lost);
+        model.remove_plugins(&lost);
         drop_at(&mut model.routes, &self.routes);
         for route in &mut model.routes {
             if matches!(&route.target, RouteTarget::Service(name) if services.contains(name)) {

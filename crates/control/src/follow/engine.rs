@@ -159,19 +159,19 @@ impl Work {
                 self.is_due |= !self.is_heard;
                 self.is_heard = true;
                 self.replace(documents);
-                self.hear(revision);
+                self.note_contact(revision);
             }
             EngineEvent::Source(SourceEvent::Changed { revision, documents }) => {
                 for (key, value) in documents {
                     self.apply(&key, value);
                 }
-                self.hear(revision);
+                self.note_contact(revision);
             }
-            EngineEvent::Source(SourceEvent::Away(reason)) => {
+            EngineEvent::Source(SourceEvent::Unreachable(reason)) => {
                 let since = SystemTime::now();
                 self.engine.followed.update(|state| match &mut state.contact {
-                    Contact::Away { reason: known, .. } => *known = reason,
-                    contact => *contact = Contact::Away { since, reason },
+                    Contact::Unreachable { reason: known, .. } => *known = reason,
+                    contact => *contact = Contact::Unreachable { since, reason },
                 });
             }
             EngineEvent::Over(documents) => {
@@ -216,11 +216,11 @@ impl Work {
         }
     }
 
-    fn hear(&mut self, revision: Revision) {
+    fn note_contact(&mut self, revision: Revision) {
         self.revision = revision;
         let state = self.engine.followed.state();
         if state.contact != Contact::Following {
-            if let Contact::Away { since, .. } = &state.contact {
+            if let Contact::Unreachable { since, .. } = &state.contact {
                 let seconds = since.elapsed().unwrap_or_default().as_secs();
                 tracing::info!(seconds, "the store is back");
             }

@@ -33,9 +33,9 @@ impl ExpiryQueue {
     }
 
     /// Notes the ends of what was heard, and takes out of it what should be gone by now.
-    pub fn hear(&mut self, heard: &mut SourceEvent, now: SystemTime) {
+    pub fn observe(&mut self, heard: &mut SourceEvent, now: SystemTime) {
         match heard {
-            SourceEvent::Whole { documents, .. } => self.hear_whole(documents, now),
+            SourceEvent::Whole { documents, .. } => self.observe_all(documents, now),
             SourceEvent::Changed { documents, .. } => {
                 for (key, value) in documents {
                     if value.as_ref().is_some_and(|it| !self.note(key, it, now)) {
@@ -46,12 +46,12 @@ impl ExpiryQueue {
                     }
                 }
             }
-            SourceEvent::Away(_) => {}
+            SourceEvent::Unreachable(_) => {}
         }
     }
 
-    /// As [`Self::hear`], of documents in place of all others.
-    pub fn hear_whole(&mut self, documents: &mut Vec<(Key, Arc<[u8]>)>, now: SystemTime) {
+    /// As [`Self::observe`], of documents in place of all others.
+    pub fn observe_all(&mut self, documents: &mut Vec<(Key, Arc<[u8]>)>, now: SystemTime) {
         self.of.clear();
         self.in_order.clear();
         documents.retain(|(key, value)| self.note(key, value, now));
@@ -130,7 +130,7 @@ mod tests {
             route(3, Some(20)),
             route(4, Some(5)),
         ];
-        ends.hear_whole(&mut whole, at(5));
+        ends.observe_all(&mut whole, at(5));
         assert_eq!(whole.len(), 3, "one is over");
         assert!(ends.over(at(9)).is_empty());
         assert_eq!(names(&ends.over(at(10))), ["2"]);
@@ -146,7 +146,7 @@ mod tests {
                 (route(6, None).0, None),
             ],
         };
-        ends.hear(&mut heard, at(11));
+        ends.observe(&mut heard, at(11));
         let SourceEvent::Changed { documents, .. } = heard else {
             panic!("{heard:?}");
         };

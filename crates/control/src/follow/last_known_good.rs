@@ -50,11 +50,11 @@ type LastKnownGood = (Vec<(Key, Arc<[u8]>)>, Revision);
 pub struct LastKnownGoodWriter {
     newest: SyncSender<(Documents, Revision)>,
     /// Whether it did not take what it was given last.
-    is_owed: Arc<AtomicBool>,
+    is_write_pending: Arc<AtomicBool>,
 }
 
 impl LastKnownGoodWriter {
-    /// Writes into this file. `ask` is called when it needs the newest documents again, `told` with each revision that
+    /// Writes into this file. `ask` is called when it needs the newest documents again, `on_written` with each revision that
     /// was written.
     ///
     /// # Errors
@@ -62,24 +62,27 @@ impl LastKnownGoodWriter {
     pub fn start(
         file: LastKnownGoodFile,
         ask: impl Fn() + Send + 'static,
-        told: impl Fn(Revision) + Send + 'static,
+        on_written: impl Fn(Revision) + Send + 'static,
     ) -> io::Result<Self> {
         let (newest, given) = sync_channel(1);
-        let is_owed = Arc::new(AtomicBool::new(false));
-        let owed = Arc::clone(&is_owed);
+        let is_write_pending = Arc::new(AtomicBool::new(false));
+        let write_pending = Arc::clone(&is_write_pending);
         std::thread::Builder::new()
             .name("weir-keep".to_owned())
-            .spawn(move || keep(&file, &given, &owed, &ask, &told))?;
-        Ok(Self { newest, is_owed })
+            .spawn(move || keep(&file, &given, &write_pending, &ask, &on_written))?;
+        Ok(Self {
+            newest,
+            is_write_pending,
+        })
     }
 
     /// Hands it documents to write. While it has some that it has not begun to write it takes no others, and asks
     /// later.
     pub fn give(&self, documents: &Documents, revision: Revision) {
-        let is_busy = self.is_owed.load(Ordering::Acquire)
+        let is_busy = self.is_write_pending.load(Ordering::Acquire)
             || self.newest.try_send((documents.clone(), revision)).is_err();
         if is_busy {
-            self.is_owed.store(true, Ordering::Release);
+            self.is_write_pending.store(true, Ordering::Release);
         }
     }
 }
@@ -87,18 +90,19 @@ impl LastKnownGoodWriter {
 fn keep(
     file: &LastKnownGoodFile,
     given: &Receiver<(Documents, Revision)>,
-    is_owed: &AtomicBool,
+    is_write_pending: &AtomicBool,
     ask: &impl Fn(),
-    told: &impl Fn(Revision),
+    on_written: &impl Fn(Revision),
 ) {
     lower_priority();
     while let Ok((documents, revision)) = given.recv() {
         let begun = Instant::now();
-        let pause = write(file, &documents, revision, is_owed, told).max(rest_after(begun.elapsed()));
+        let pause =
+            write(file, &documents, revision, is_write_pending, on_written).max(rest_after(begun.elapsed()));
         // They may be many, and older ones by now.
         drop(documents);
         std::thread::sleep(pause);
-        if is_owed.swap(false, Ordering::AcqRel) {
+        if is_write_pending.swap(false, Ordering::AcqRel) {
             ask();
         }
     }
@@ -114,18 +118,18 @@ fn write(
     file: &LastKnownGoodFile,
     documents: &Documents,
     revision: Revision,
-    is_owed: &AtomicBool,
-    told: &impl Fn(Revision),
+    is_write_pending: &AtomicBool,
+    on_written: &impl Fn(Revision),
 ) -> Duration {
     match file.write(documents, revision) {
         Ok(()) => {
             tracing::debug!(%revision, "the configuration is kept as the last known good one");
-            told(revision);
+            on_written(revision);
             PAUSE
         }
         Err(error) => {
             tracing::error!(%error, file = %file.path.display(), "the last known good configuration cannot be written; retrying");
-            is_owed.store(true, Ordering::Release);
+            is_write_pending.store(true, Ordering::Release);
             PAUSE_AFTER_FAILURE
         }
     }
@@ -262,15 +266,18 @@ mod tests {
             path: missing.join(FILE_NAME),
             keys: None,
         };
-        let (is_owed, told) = (AtomicBool::new(false), std::sync::Mutex::new(Vec::new()));
+        let (is_write_pending, told) = (AtomicBool::new(false), std::sync::Mutex::new(Vec::new()));
         let note = |revision| told.lock().expect("whole").push(revision);
         let documents = Documents::default();
-        let pause = write(&file, &documents, Revision(7), &is_owed, &note);
+        let pause = write(&file, &documents, Revision(7), &is_write_pending, &note);
         assert_eq!(pause, PAUSE_AFTER_FAILURE);
-        assert!(is_owed.swap(false, Ordering::AcqRel), "it is tried again");
+        assert!(
+            is_write_pending.swap(false, Ordering::AcqRel),
+            "it is tried again"
+        );
         std::fs::create_dir(missing).expect("a folder");
-        let pause = write(&file, &documents, Revision(8), &is_owed, &note);
-        assert_eq!((pause, is_owed.load(Ordering::Acquire)), (PAUSE, false));
+        let pause = write(&file, &documents, Revision(8), &is_write_pending, &note);
+        assert_eq!((pause, is_write_pending.load(Ordering::Acquire)), (PAUSE, false));
         assert_eq!(told.into_inner().expect("whole"), [Revision(8)]);
     }
 

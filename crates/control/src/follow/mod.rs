@@ -94,7 +94,7 @@ pub async fn follow(mut source: Box<dyn Source>, inputs: Inputs, last_known_good
     if is_away && let Some(file) = last_known_good {
         match tokio::task::spawn_blocking(move || file.load()).await {
             Ok(Ok(Some((mut documents, revision)))) => {
-                ends.hear_whole(&mut documents, SystemTime::now());
+                ends.observe_all(&mut documents, SystemTime::now());
                 tracing::warn!(%revision, documents = documents.len(), "the store is away: the last known good configuration is served");
                 inputs.send(EngineEvent::LastKnownGood(documents, revision)).await;
             }
@@ -105,22 +105,22 @@ pub async fn follow(mut source: Box<dyn Source>, inputs: Inputs, last_known_good
     }
     let mut next = match first {
         Ok(heard) => heard,
-        Err(_) => hear(&mut *source, &mut ends, &inputs).await,
+        Err(_) => next_event(&mut *source, &mut ends, &inputs).await,
     };
     loop {
-        ends.hear(&mut next, SystemTime::now());
-        if let SourceEvent::Away(reason) = &next {
+        ends.observe(&mut next, SystemTime::now());
+        if let SourceEvent::Unreachable(reason) = &next {
             tracing::warn!(%reason, "the store is away");
         }
         if inputs.sender.send(EngineEvent::Source(next)).await.is_err() {
             return;
         }
-        next = hear(&mut *source, &mut ends, &inputs).await;
+        next = next_event(&mut *source, &mut ends, &inputs).await;
     }
 }
 
 /// The next event of the source. Until then, expired documents are removed.
-async fn hear(source: &mut dyn Source, ends: &mut ExpiryQueue, inputs: &Inputs) -> SourceEvent {
+async fn next_event(source: &mut dyn Source, ends: &mut ExpiryQueue, inputs: &Inputs) -> SourceEvent {
     let mut next = source.next();
     loop {
         tokio::select! {

@@ -261,7 +261,7 @@ impl ControlSource {
         }
     }
 
-    async fn hear(&mut self) -> Result<SourceEvent, String> {
+    async fn next_event(&mut self) -> Result<SourceEvent, String> {
         if self.stream.is_none() {
             self.connect().await.map_err(|error| error.to_string())?;
             if let Some(revision) = self.revision {
@@ -284,11 +284,11 @@ impl ControlSource {
 #[async_trait]
 impl Source for ControlSource {
     async fn next(&mut self) -> SourceEvent {
-        match self.hear().await {
+        match self.next_event().await {
             Ok(heard) => heard,
             Err(reason) => {
                 self.stream = None;
-                SourceEvent::Away(reason)
+                SourceEvent::Unreachable(reason)
             }
         }
     }
@@ -348,7 +348,7 @@ mod tests {
                 .expect("written");
         });
         let mut source = ControlSource::new(&url, None, crate::sample::native());
-        let SourceEvent::Away(reason) = source.next().await else {
+        let SourceEvent::Unreachable(reason) = source.next().await else {
             panic!("expected a refusal");
         };
         answering.await.expect("answered");

@@ -21,8 +21,8 @@ pub enum SourceEvent {
         /// Each changed document; `None`: it is gone.
         documents: Vec<(Key, Option<Arc<[u8]>>)>,
     },
-    /// The source is away, and why.
-    Away(String),
+    /// The source cannot be reached, and why.
+    Unreachable(String),
 }
 
 impl SourceEvent {
@@ -46,7 +46,7 @@ impl SourceEvent {
     }
 }
 
-/// A source of documents. It begins with [`SourceEvent::Whole`], or with [`SourceEvent::Away`] and that as soon as it can.
+/// A source of documents. It begins with [`SourceEvent::Whole`], or with [`SourceEvent::Unreachable`] and that as soon as it can.
 #[async_trait]
 pub trait Source: Send {
     /// The next event. A source that is away comes back by itself: it paces its own attempts.

@@ -15,8 +15,8 @@ pub enum Contact {
     Starting,
     /// It is followed.
     Following,
-    /// It is away.
-    Away {
+    /// It cannot be reached.
+    Unreachable {
         /// Since when.
         since: SystemTime,
         /// Why.
@@ -83,12 +83,12 @@ impl FollowState {
         let (contact, since, reason) = match &self.contact {
             Contact::Starting => ("starting", None, None),
             Contact::Following => ("following", None, None),
-            Contact::Away { since, reason } => ("away", Some(seconds(*since)), Some(reason)),
+            Contact::Unreachable { since, reason } => ("unreachable", Some(seconds(*since)), Some(reason)),
         };
         json!({
             "contact": contact,
-            "away_since": since,
-            "away_because": reason,
+            "unreachable_since": since,
+            "unreachable_reason": reason,
             "revision": self.revision.0,
             "hash": self.hash,
             "documents": self.documents,
@@ -167,7 +167,7 @@ impl StateHandle {
     }
 
     /// Waits until something is served, or refused.
-    pub async fn settled(&self) {
+    pub async fn first_result(&self) {
         let mut changed = self.subscribe();
         loop {
             let state = self.state();

@@ -111,7 +111,7 @@ impl Source for StoreSource {
                 _ = link.changed() => {
                     let link = link.borrow_and_update().clone();
                     match link.fault {
-                        Some(fault) => SourceEvent::Away(fault),
+                        Some(fault) => SourceEvent::Unreachable(fault),
                         None => SourceEvent::Changed { revision: following.revision(), documents: Vec::new() },
                     }
                 }
@@ -127,7 +127,7 @@ impl Source for StoreSource {
                     self.pause
                         .map_or(FIRST_PAUSE, |pause| (pause * 2).min(LONGEST_PAUSE)),
                 );
-                SourceEvent::Away(error.to_string())
+                SourceEvent::Unreachable(error.to_string())
             }
         }
     }

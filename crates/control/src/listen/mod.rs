@@ -129,7 +129,7 @@ pub async fn serve(
                                 return;
                             };
                             let shown = stream.get_ref().1.peer_certificates();
-                            let router = match tls.asks_clients() && shown.is_none() {
+                            let router = match tls.requires_client_certificate() && shown.is_none() {
                                 true => Router::new().fallback(refuse_unknown),
                                 false => router,
                             };

@@ -101,7 +101,7 @@ impl Tls {
 
     /// Whether a client must present a certificate. A client without one gets an HTTP error after the handshake, because it
     /// could not read why a handshake failed. A client with an untrusted certificate fails the handshake.
-    pub(super) fn asks_clients(&self) -> bool {
+    pub(super) fn requires_client_certificate(&self) -> bool {
         self.files
             .as_ref()
             .is_some_and(|files| files.client_authorities.is_some())

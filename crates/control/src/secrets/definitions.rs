@@ -23,7 +23,7 @@ pub(super) fn names_file(config: &Value) -> bool {
 ///
 /// # Errors
 /// Which file cannot be read, or what in it is no definition.
-pub(super) fn bring_in(config: &mut Value, folders: &[&str]) -> Result<(), String> {
+pub(super) fn inline_files(config: &mut Value, folders: &[&str]) -> Result<(), String> {
     let Some(proto) = config.get_mut("proto") else {
         return Ok(());
     };
@@ -132,7 +132,7 @@ mod tests {
         ] {
             let mut config = json!({"proto": {"file": file(name)}});
             assert!(names_file(&config));
-            let brought = bring_in(&mut config, &[]);
+            let brought = inline_files(&mut config, &[]);
             match expected {
                 Ok(names) => {
                     brought.expect("good");
@@ -147,7 +147,7 @@ mod tests {
             }
         }
         for config in [json!({}), json!({"proto": "x"}), json!({"proto": {"text": ""}})] {
-            assert!(!names_file(&config) && bring_in(&mut config.clone(), &[]).is_ok());
+            assert!(!names_file(&config) && inline_files(&mut config.clone(), &[]).is_ok());
         }
     }
 }

@@ -15,13 +15,13 @@ mod unresolved;
 pub use cache::Cache;
 pub use reading::{Reading, SecretReadings, SecretState};
 pub(crate) use syntaxes::Syntaxes;
-pub use unresolved::{Fate, Policy, UnresolvedReference};
+pub use unresolved::{Policy, UnresolvedEffect, UnresolvedReference};
 
 use cache::NO_FIELD;
 use std::collections::{HashMap, HashSet};
 use syntaxes::{References, field_of};
 use weir_dialect::{DialectName, DialectSet, SkippedDocument};
-use weir_model::{Acme, Certificate, ChainStep, Consumer, LostPlugins, Model, PluginRef, take_out_steps};
+use weir_model::{Acme, Certificate, ChainStep, Consumer, LostPlugins, Model, PluginRef, remove_steps};
 use weir_plugins::is_skippable;
 
 /// The targets of references, and the values that were found there.
@@ -88,7 +88,7 @@ impl Secrets {
         let certificates = self.resolve_certificates(references, model).into_iter();
         broken.extend(certificates.map(|(broken, leads_nowhere)| UnresolvedReference {
             broken,
-            fate: Fate::Aside,
+            effect: UnresolvedEffect::Dropped,
             leads_nowhere,
         }));
         broken
@@ -115,13 +115,13 @@ impl Secrets {
                     fault = Some(named(text, &reason));
                 }
             });
-            if let Err(reason) = definitions::bring_in(config, &self.folders) {
+            if let Err(reason) = definitions::inline_files(config, &self.folders) {
                 fault = Some(reason);
             }
-            let fate = match fault {
-                Some(_) if is_credential => Fate::Aside,
-                Some(_) => Fate::Skipped,
-                None => Fate::AsText,
+            let effect = match fault {
+                Some(_) if is_credential => UnresolvedEffect::Dropped,
+                Some(_) => UnresolvedEffect::Skipped,
+                None => UnresolvedEffect::AsText,
             };
             if let Some(reason) = fault.or(kept) {
                 broken.push(UnresolvedReference {
@@ -129,10 +129,10 @@ impl Secrets {
                         document: owner.description(),
                         reason,
                     },
-                    fate,
+                    effect,
                     leads_nowhere,
                 });
-                if fate != Fate::AsText {
+                if effect != UnresolvedEffect::AsText {
                     faulty.insert(owner);
                 }
             }
@@ -312,17 +312,17 @@ fn leave_out(model: &mut Model, faulty: &HashSet<SecretOwner>) {
     }
     for (at, steps) in chains {
         let route = std::sync::Arc::make_mut(&mut model.routes[at]);
-        if take_out_steps(&mut route.plugins, &steps, is_skippable) {
+        if remove_steps(&mut route.plugins, &steps, is_skippable) {
             route.refuse_calls();
         }
     }
-    if take_out_steps(&mut model.unmatched, &unmatched, is_skippable) {
+    if remove_steps(&mut model.unmatched, &unmatched, is_skippable) {
         model.unmatched.clear();
     }
     let plugins = model.plugins.iter();
     let lost = plugins.filter(|it| faulty.contains(&SecretOwner::Plugin(it.id.clone())));
     let lost = LostPlugins::of(lost, is_skippable);
-    model.take_out(&lost);
+    model.remove_plugins(&lost);
     for (at, consumer) in model.consumers.iter_mut().enumerate() {
         let mut position = 0;
         let name = name_of(consumer);
@@ -464,14 +464,32 @@ mod tests {
         .expect("JSON");
         let (model, _) = weir_native::translate(&document).expect("a model");
         for (forms, policy, fates, routes, credentials) in [
-            (SAMPLE, Policy::Serve, vec![Fate::AsText, Fate::Aside], 1, 0),
-            (None, Policy::Serve, vec![Fate::Skipped, Fate::Aside], 0, 0),
-            (None, Policy::Look, vec![Fate::AsText, Fate::AsText], 1, 1),
+            (
+                SAMPLE,
+                Policy::Serve,
+                vec![UnresolvedEffect::AsText, UnresolvedEffect::Dropped],
+                1,
+                0,
+            ),
+            (
+                None,
+                Policy::Serve,
+                vec![UnresolvedEffect::Skipped, UnresolvedEffect::Dropped],
+                0,
+                0,
+            ),
+            (
+                None,
+                Policy::Look,
+                vec![UnresolvedEffect::AsText, UnresolvedEffect::AsText],
+                1,
+                1,
+            ),
             (OTHER, Policy::Serve, vec![], 1, 1),
         ] {
             let mut model = model.clone();
             let unresolved = secrets().resolve_by(forms, policy, &mut model);
-            let found: Vec<Fate> = unresolved.iter().map(|it| it.fate).collect();
+            let found: Vec<UnresolvedEffect> = unresolved.iter().map(|it| it.effect).collect();
             assert_eq!(found, fates, "{forms:?} {policy:?}");
             let served = model.routes.iter();
             let served = served.filter(|it| matches!(it.target, RouteTarget::Service(_)));
@@ -488,17 +506,20 @@ mod tests {
     #[test]
     fn references_that_lead_nowhere_are_told_from_those_without_a_value() {
         let text = r#"{"weir": 1, "consumers": [{"name": "c", "credentials": [{"key-auth": {"key": "sample:KEY"}}]}]}"#;
-        for (key, policy, fate, leads_nowhere) in [
-            ("NOT_THERE_2", Policy::Look, Fate::AsText, false),
-            ("NOT_THERE_2", Policy::Serve, Fate::Aside, false),
-            ("vault/a", Policy::Look, Fate::Aside, true),
-            ("vault/a", Policy::Serve, Fate::Aside, true),
+        for (key, policy, effect, leads_nowhere) in [
+            ("NOT_THERE_2", Policy::Look, UnresolvedEffect::AsText, false),
+            ("NOT_THERE_2", Policy::Serve, UnresolvedEffect::Dropped, false),
+            ("vault/a", Policy::Look, UnresolvedEffect::Dropped, true),
+            ("vault/a", Policy::Serve, UnresolvedEffect::Dropped, true),
         ] {
             let document = serde_json::from_str(&text.replace("KEY", key)).expect("JSON");
             let (mut model, _) = weir_native::translate(&document).expect("a model");
             let unresolved = secrets().resolve_by(None, policy, &mut model);
-            let found: Vec<_> = unresolved.iter().map(|it| (it.fate, it.leads_nowhere)).collect();
-            assert_eq!(found, [(fate, leads_nowhere)], "{key} {policy:?}");
+            let found: Vec<_> = unresolved
+                .iter()
+                .map(|it| (it.effect, it.leads_nowhere))
+                .collect();
+            assert_eq!(found, [(effect, leads_nowhere)], "{key} {policy:?}");
         }
     }
 

@@ -17,18 +17,18 @@ pub struct UnresolvedReference {
     /// What, and why.
     pub broken: SkippedDocument,
     /// Its consequence.
-    pub fate: Fate,
+    pub effect: UnresolvedEffect,
     /// Whether it names no place at all, so that no machine has a value for it.
     pub leads_nowhere: bool,
 }
 
 /// The consequence of a reference to nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum UnresolvedEffect {
     /// It is there, with the reference as a text.
     AsText,
     /// A credential, a certificate or an entry of `acme` that is left out.
-    Aside,
+    Dropped,
     /// A plugin without which calls are refused, or the plugins of calls that match no route.
     Skipped,
 }

@@ -65,7 +65,7 @@ impl SharedRecords for RecordPluginState {
 }
 
 impl RecordPlugin {
-    async fn commit(&self, change: SharedChange) -> Result<bool, StoreAway> {
+    async fn commit(&self, change: SharedChange) -> Result<bool, StoreUnavailable> {
         let (tell, told) = tokio::sync::oneshot::channel();
         let store = self.0.store.get().expect("shared");
         store.commit(change, Box::new(move |done| assert!(tell.send(done).is_ok())));

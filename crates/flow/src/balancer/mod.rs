@@ -151,7 +151,7 @@ impl Balancer {
 
     /// Whether [`Balancer::pick`] uses the load of targets: how busy they are, or whether they are spared.
     #[must_use]
-    pub fn asks_for_load(&self) -> bool {
+    pub fn uses_load(&self) -> bool {
         self.needs_load() || self.has_slow_start
     }
 

@@ -13,7 +13,7 @@
 
 mod exchange;
 
-pub use exchange::{CountExchange, Settlement};
+pub use exchange::{CountExchange, CountUpdate};
 
 use super::{Counters, Window, WindowLimit};
 use std::collections::HashMap;

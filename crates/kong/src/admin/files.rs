@@ -51,7 +51,7 @@ impl Admin {
                 is_dry: false,
             };
             config::read_text(self, text.to_string(), &writer).await?;
-            turn.settle(number);
+            turn.publish(number);
         }
         Ok(())
     }

@@ -175,10 +175,10 @@ async fn remove(call: &ApiCall, records: Arc<dyn SharedRecords>, name: &str) -> 
     );
     match told.await {
         Ok(Ok(_)) => Ok(ApiResponse::no_content()),
-        _ => Err(Failure::of_store(&StoreAway)),
+        _ => Err(Failure::of_store(&StoreUnavailable)),
     }
 }
 
 #[derive(Debug, thiserror::Error)]
 #[error("the store does not answer")]
-struct StoreAway;
+struct StoreUnavailable;

@@ -231,7 +231,7 @@ impl Filter for CertificateFilter {
         Phases::REQUEST
     }
 
-    fn asks_client_certificate(&self) -> bool {
+    fn requests_client_certificate(&self) -> bool {
         self.config.source == Source::Handshake
     }
 

@@ -115,7 +115,7 @@ fn judged(filter: &Arc<dyn Filter>, chain: &[&[u8]]) -> (String, Option<String>)
 fn certificates_lead_to_consumers_by_alternative_names_and_then_by_the_common_name() {
     let authority = Authority::new("root", None);
     let filter_made = filter(&authority, |_| {});
-    assert!(filter_made.asks_client_certificate());
+    assert!(filter_made.requests_client_certificate());
     let with_names = |names: &[&str]| {
         let names = names.iter().map(|it| (*it).to_owned());
         CertificateParams::new(names.collect::<Vec<_>>())
@@ -265,7 +265,7 @@ fn registered_certificates_are_good_in_their_scope() {
             "{scope} {authorities:?}"
         );
     }
-    assert!(filter("gold", &[]).asks_client_certificate());
+    assert!(filter("gold", &[]).requests_client_certificate());
     let check = MtlsAuth::default().credentials().expect("has some").check;
     assert!(check(&credential(&own)).is_ok());
     assert!(check(&json!({"fingerprint": "AB"})).is_err());
@@ -498,7 +498,7 @@ fn a_certificate_in_a_header_is_believed_from_trusted_peers_only() {
         (HeaderEncoding::Base64, "10.0.0.1/32", vec![], "Missing"),
     ] {
         let filter = made(encoding, trusted);
-        assert!(!filter.asks_client_certificate());
+        assert!(!filter.requests_client_certificate());
         let mut call = exchange();
         // The certificate of the connection is the proxy's own.
         call.request.client_certificates = Some(Arc::default());

@@ -6,7 +6,7 @@ use super::records::{Change, Hash, hash};
 use super::shared::{ChangeResult, STORE_TIMEOUT};
 use super::{MAX_BODY, NAME, Server, may_be_made_here, responses};
 use std::time::Duration;
-use weir_plugin::{Exchange, Outcome, PendingResult, Refusal, RefusalKind, Reply, StoreAway, Suspend};
+use weir_plugin::{Exchange, Outcome, PendingResult, Refusal, RefusalKind, Reply, StoreUnavailable, Suspend};
 
 /// How long a call waits for news of the store: another gateway may have given its refresh token just now.
 const GRACE: Duration = Duration::from_millis(100);
@@ -49,25 +49,25 @@ impl Endpoint {
 
 /// What a call waits for.
 pub(super) struct PendingReply {
-    result: PendingResult<Result<bool, StoreAway>>,
+    result: PendingResult<Result<bool, StoreUnavailable>>,
     reply: Reply,
     otherwise: Reply,
 }
 
 /// The call has looked into the store.
-pub(super) struct StoreRead(Option<PendingResult<Result<(), StoreAway>>>);
+pub(super) struct StoreRead(Option<PendingResult<Result<(), StoreUnavailable>>>);
 
 /// The answer of a call whose change has been made, or not.
 pub(super) fn answer(waiting: PendingReply) -> Outcome {
     match waiting.result.take() {
         Some(Ok(true)) => Outcome::Reply(Box::new(waiting.reply)),
         Some(Ok(false)) => Outcome::Reply(Box::new(waiting.otherwise)),
-        Some(Err(StoreAway)) | None => store_away(),
+        Some(Err(StoreUnavailable)) | None => store_unavailable(),
     }
 }
 
 /// Nothing is said about a token that may be a good one.
-fn store_away() -> Outcome {
+fn store_unavailable() -> Outcome {
     let kind = RefusalKind::PluginFailed {
         plugin: NAME,
         reason: "the store does not answer",
@@ -131,7 +131,7 @@ impl Server {
         }
         match exchange.filter_state.take::<_, StoreRead>(self) {
             None => Some(self.wait(exchange)),
-            Some(_) => (!self.records.is_followed()).then(store_away),
+            Some(_) => (!self.records.is_followed()).then(store_unavailable),
         }
     }
 
@@ -141,7 +141,7 @@ impl Server {
         let has_waited = exchange.filter_state.take::<_, StoreRead>(self).is_some();
         match (self.records.is_followed(), has_waited) {
             (true, _) => None,
-            (false, true) => Some(store_away()),
+            (false, true) => Some(store_unavailable()),
             (false, false) => Some(self.wait(exchange)),
         }
     }
@@ -157,7 +157,7 @@ impl Server {
             let found = result.and_then(|result| result.take());
             return match found {
                 Some(Ok(())) => None,
-                Some(Err(StoreAway)) | None => Some(store_away()),
+                Some(Err(StoreUnavailable)) | None => Some(store_unavailable()),
             };
         }
         let result = self.records.fetch(hash, exchange.request.client, now_ms)?;

@@ -10,8 +10,8 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use weir_plugin::{
-    Committed, PendingResult, SharedChange, SharedRecord, SharedRecords, SharedStore, StoreAway, awaited,
-    system_clock,
+    Committed, PendingResult, SharedChange, SharedRecord, SharedRecords, SharedStore, StoreUnavailable,
+    awaited, system_clock,
 };
 
 /// How long a call waits for the store.
@@ -96,7 +96,7 @@ pub(super) enum ChangeResult {
     /// Whether it was made.
     Now(bool),
     /// The store says so later.
-    Later(PendingResult<Result<bool, StoreAway>>),
+    Later(PendingResult<Result<bool, StoreUnavailable>>),
 }
 
 /// The records of a plugin, as all of its instances have them.
@@ -195,7 +195,7 @@ impl Records {
         hash: &Hash,
         client: IpAddr,
         now_ms: u64,
-    ) -> Option<PendingResult<Result<(), StoreAway>>> {
+    ) -> Option<PendingResult<Result<(), StoreUnavailable>>> {
         let sharing = self.sharing.get()?;
         if self.find(hash, now_ms).is_some() || !sharing.fetches().admit(hash, client, now_ms) {
             return None;

@@ -378,7 +378,7 @@ impl Filter for CacheFilter {
                 match redis.look(exchange, &key, now_ms, &here) {
                     RedisLookup::Wait(outcome) => return outcome,
                     RedisLookup::Known(look, location) => (look, Some(location)),
-                    RedisLookup::Away => return self.pass_on(exchange, CacheStatus::Bypass),
+                    RedisLookup::Unavailable => return self.pass_on(exchange, CacheStatus::Bypass),
                 }
             }
         };

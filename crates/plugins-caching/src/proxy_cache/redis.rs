@@ -86,7 +86,7 @@ pub(super) enum RedisLookup {
     /// The result, and where the response belongs.
     Known(ZoneLookup, Location),
     /// The Redis is unavailable.
-    Away,
+    Unavailable,
 }
 
 /// Marks a call that waits for the Redis to return the value of a key.
@@ -129,7 +129,7 @@ impl RedisStore {
             return self.ask(exchange, key, first);
         };
         let Some(answer) = exchange.redis.take().flatten() else {
-            return RedisLookup::Away;
+            return RedisLookup::Unavailable;
         };
         let mark = asked.mark.or_else(|| answer.texts.first().cloned());
         let found = answer.texts.get(1).and_then(|text| disk_codec::read(text));

@@ -18,7 +18,7 @@ pub(super) enum LookupResult {
     /// It has none; over this it can be kept there.
     Nothing(Rc<dyn RedisPublisher>),
     /// The Redis is unavailable.
-    Away,
+    Unavailable,
 }
 
 impl RedisStore {
@@ -34,7 +34,7 @@ impl RedisStore {
     /// The result of the look-up.
     pub(super) fn found(exchange: &mut Exchange) -> LookupResult {
         match RedisValues::result(exchange) {
-            RedisLookup::Away => LookupResult::Away,
+            RedisLookup::Unavailable => LookupResult::Unavailable,
             RedisLookup::Nothing(outlet) => LookupResult::Nothing(outlet),
             RedisLookup::Value(text, outlet) => match serde_json::from_slice::<Value>(&text) {
                 Ok(value) if value["response"]["status"].is_u64() => LookupResult::Answer(value),

@@ -143,7 +143,7 @@ impl CalloutFilter {
                 progress.outlet = Some(outlet);
                 Some(progress.ask(subrequest))
             }
-            LookupResult::Away => Some(progress.ask(subrequest)),
+            LookupResult::Unavailable => Some(progress.ask(subrequest)),
         }
     }
 

@@ -58,7 +58,7 @@ impl Store {
     /// What the Redis has said.
     pub(super) fn looked_up(exchange: &mut Exchange) -> CacheLookup {
         match RedisValues::result(exchange) {
-            RedisLookup::Away => CacheLookup::Away,
+            RedisLookup::Unavailable => CacheLookup::Away,
             RedisLookup::Nothing(_) => CacheLookup::Miss,
             RedisLookup::Value(text, _) => match serde_json::from_slice::<Value>(&text) {
                 Ok(value) => CacheLookup::Hit(Datum::json(value)),

@@ -15,7 +15,7 @@ pub fn busy(error: &PasswordError) -> Problem {
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
 }
 
-pub fn said(message: &str) -> Json<MessageResponse> {
+pub fn message(message: &str) -> Json<MessageResponse> {
     Json(MessageResponse {
         message: message.to_owned(),
     })
@@ -113,7 +113,7 @@ pub async fn end_other_sessions(
 }
 
 /// Notifies a developer of a change of the account, if the portal can send mails.
-pub async fn tell_of_change(portals: &Portals, visit: &Visit, developer: &Developer, what: &str) {
+pub async fn notify_of_change(portals: &Portals, visit: &Visit, developer: &Developer, what: &str) {
     if portals.need_mail().is_err() {
         return;
     }

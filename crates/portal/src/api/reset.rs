@@ -1,7 +1,7 @@
 //! A new password by the link of a mail. Neither the answer nor the time that it takes shows whether an address has an
 //! account.
 
-use super::account_common::{SENT, busy, gone, may_mail, said, take_turn, wrong};
+use super::account_common::{SENT, busy, gone, may_mail, message, take_turn, wrong};
 use super::account_shapes::{Address, MessageResponse, NewPassword};
 use super::confirming::confirm_step;
 use super::operation::{Operation, Shared};
@@ -57,7 +57,7 @@ async fn ask_reset(
             }
         });
     }
-    Ok((StatusCode::ACCEPTED, said(SENT)).into_response())
+    Ok((StatusCode::ACCEPTED, message(SENT)).into_response())
 }
 
 /// Sends the link. Without an account nothing is sent: a stranger's mailbox gets no mail from here.
@@ -133,7 +133,7 @@ async fn reset(
         .people
         .revoke_tokens(portal, &developer.id, |_| true, now)
         .await?;
-    Ok(said(match developer.state {
+    Ok(message(match developer.state {
         DeveloperState::Confirmed => {
             "Your password is set. You can sign in as soon as somebody has approved your account."
         }

@@ -2,7 +2,7 @@
 //! password and a code. What an app has to know is in the answer that makes it, and nowhere else.
 
 use super::account_common::{
-    code_attempts, end_other_sessions, prove_code, prove_password, shown, tell_of_change, too_many,
+    code_attempts, end_other_sessions, notify_of_change, prove_code, prove_password, shown, too_many,
 };
 use super::account_shapes::{
     FactorProof, FirstCode, NewSecondFactor, PasswordProof, ProfileResponse, QrCode,
@@ -159,7 +159,7 @@ async fn confirm(
     portals.people.attempts.succeeded(&attempts, visit.address, now);
     // Sessions that another person may have begun with the password alone end.
     end_other_sessions(&portals, &visit, &headers, &developer.id, now).await?;
-    tell_of_change(&portals, &visit, &developer, "two-factor login is on").await;
+    notify_of_change(&portals, &visit, &developer, "two-factor login is on").await;
     Ok(Json(RecoveryCodes { codes }))
 }
 
@@ -174,7 +174,7 @@ async fn renew(
         .people
         .renew_recovery_codes(portal, &developer.id, now)
         .await?;
-    tell_of_change(&portals, &visit, &developer, "new recovery codes were made").await;
+    notify_of_change(&portals, &visit, &developer, "new recovery codes were made").await;
     Ok(Json(RecoveryCodes { codes }))
 }
 
@@ -189,7 +189,7 @@ async fn remove(
         .people
         .remove_second_factor(portal, &developer.id, now)
         .await?;
-    tell_of_change(&portals, &visit, &developer, "two-factor login is off").await;
+    notify_of_change(&portals, &visit, &developer, "two-factor login is off").await;
     Ok(Json(shown(&developer)))
 }
 

@@ -1,6 +1,6 @@
 //! Signing up and confirming. No answer shows whether a mail address is known: the mail itself says what happened.
 
-use super::account_common::{SENT, again, busy, checked_name, gone, may_mail, said, take_turn, wrong};
+use super::account_common::{SENT, again, busy, checked_name, gone, may_mail, message, take_turn, wrong};
 use super::account_shapes::{MessageResponse, NewDeveloper, UsedLink};
 use super::confirming::{send_confirm, send_welcome, vouched};
 use super::operation::{Operation, Shared};
@@ -60,7 +60,7 @@ async fn sign_up(
     visit.link_url()?;
     take_turn(&portals, &visit, now)?;
     if !may_mail(&portals, ("sign-up", &mail), now) {
-        return Ok((StatusCode::ACCEPTED, said(SENT)).into_response());
+        return Ok((StatusCode::ACCEPTED, message(SENT)).into_response());
     }
     // Hashed whether or not the address is known: both take as long.
     let password = portals.people.passwords.hash(wanted.password).await;
@@ -77,7 +77,7 @@ async fn sign_up(
         decided: None,
     };
     register(&portals, &visit, developer, now).await?;
-    Ok((StatusCode::ACCEPTED, said(SENT)).into_response())
+    Ok((StatusCode::ACCEPTED, message(SENT)).into_response())
 }
 
 /// Writes a developer who signs up, and sends the mail with the outcome.
@@ -137,7 +137,7 @@ async fn confirm(
         return Err(gone());
     };
     let developer = vouched(&portals, &visit, (&developer, &of), now).await?;
-    Ok(said(match developer.state == DeveloperState::Confirmed {
+    Ok(message(match developer.state == DeveloperState::Confirmed {
         true => "Your address is confirmed. You can sign in as soon as somebody has approved your account.",
         false => "Your address is confirmed. You can sign in now.",
     }))

@@ -2,7 +2,7 @@
 //! a token may do none of it ([`super::operation::Operation::by_session`]). Who has taken over a session makes none: the password
 //! is asked for, or a sign-in that has just been.
 
-use super::account_common::{prove_password, tell_of_change, wrong};
+use super::account_common::{notify_of_change, prove_password, wrong};
 use super::account_shapes::{NewToken, TokenLine, TokenList};
 use super::operation::{Operation, Shared};
 use super::signed_in::developer;
@@ -104,7 +104,7 @@ async fn make(
     let made = portals.people.make_token(portal, &developer.id, about, now);
     let (text, token, ends) = made.await?;
     let what = format!("the personal token {name} was made");
-    tell_of_change(&portals, &visit, &developer, &what).await;
+    notify_of_change(&portals, &visit, &developer, &what).await;
     Ok((StatusCode::CREATED, Json(line(token, Some(ends), Some(text)))))
 }
 

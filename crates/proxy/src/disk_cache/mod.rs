@@ -26,7 +26,7 @@ const QUEUE_BYTES: usize = 64 << 20;
 /// While the index is made, so many jobs are done between two folders of it.
 const JOBS_BETWEEN: usize = 16;
 /// How often a cache's failures are logged at most.
-const TELL_EVERY: Duration = Duration::from_secs(10);
+const FAILURE_LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// All caches of the process.
 #[derive(Default)]
@@ -105,7 +105,7 @@ impl WorkerDiskCache {
             files: Files::new(folder),
             shared: Arc::clone(&shared),
             put_off: Vec::new(),
-            told: None,
+            failure_logged_at: None,
         };
         let thread = std::thread::Builder::new().name("weir-disk-cache".to_owned());
         // Without its thread the queue has no other end, and nothing is kept.
@@ -163,7 +163,7 @@ struct WriterThread {
     /// Files to be removed once the folder is held.
     put_off: Vec<DiskCacheKey>,
     /// When a failure was logged.
-    told: Option<Instant>,
+    failure_logged_at: Option<Instant>,
 }
 
 impl WriterThread {
@@ -288,8 +288,11 @@ impl WriterThread {
     }
 
     fn log_error(&mut self, error: &std::io::Error) {
-        if self.told.is_none_or(|at| at.elapsed() > TELL_EVERY) {
-            self.told = Some(Instant::now());
+        if self
+            .failure_logged_at
+            .is_none_or(|at| at.elapsed() > FAILURE_LOG_INTERVAL)
+        {
+            self.failure_logged_at = Some(Instant::now());
             tracing::warn!(folder = %self.files.folder().display(), %error, "nothing is kept on disk");
         }
     }

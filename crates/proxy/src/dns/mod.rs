@@ -165,7 +165,7 @@ impl Resolver {
     }
 
     /// Renews what is used and will soon be over, and forgets what is not used any more. To be called each second.
-    pub fn look_after(self: &Rc<Self>, now: Instant) {
+    pub fn refresh(self: &Rc<Self>, now: Instant) {
         for (srv, names) in [false, true].into_iter().zip(&self.names) {
             names.borrow_mut().retain(|text, name| {
                 let is_used = name

@@ -68,11 +68,11 @@ async fn dns_forgets_names_that_are_not_asked_for() {
     let later = now + UNUSED - Duration::from_millis(1);
     resolver.resolve("127.0.0.2", later).await.expect("known");
     let count = || resolver.names[0].borrow().len();
-    resolver.look_after(later);
+    resolver.refresh(later);
     assert_eq!(count(), 2);
-    resolver.look_after(now + UNUSED);
+    resolver.refresh(now + UNUSED);
     assert_eq!(count(), 1);
-    resolver.look_after(later + UNUSED);
+    resolver.refresh(later + UNUSED);
     assert_eq!(count(), 0);
 }
 

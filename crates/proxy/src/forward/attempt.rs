@@ -215,7 +215,7 @@ impl RequestContext<'_> {
         attempt: &mut Attempt,
         write_timeout: Duration,
     ) -> io::Result<Option<Pump>> {
-        let mut out = self.worker.runtime.buffers.take_output();
+        let mut out = self.worker.runtime.buffers.acquire_output();
         let is_stream = attempt.connection.read.stream().is_some();
         let is_whole = match is_stream {
             false => {
@@ -238,7 +238,7 @@ impl RequestContext<'_> {
             Ok(count) => write_all(write, &out[count..], timer, write_timeout).await,
             Err(error) => Err(error),
         };
-        self.worker.runtime.buffers.give_output(out);
+        self.worker.runtime.buffers.release_output(out);
         match sent {
             // The answer may be there already. If it is not, waiting for it shows why the stream ended.
             Err(error) if is_stream && error.kind() != io::ErrorKind::TimedOut => {}

@@ -26,7 +26,7 @@ impl RequestContext<'_> {
         if plan.place == NOWHERE {
             return Some(0);
         }
-        let now_ms = if upstream.balancer.asks_for_load() {
+        let now_ms = if upstream.balancer.uses_load() {
             self.exchange.unix_ms()
         } else {
             0

@@ -15,13 +15,13 @@ impl RequestContext<'_> {
         out: &mut Vec<u8>,
         watch: &mut Background<'_>,
     ) -> io::Result<()> {
-        let mut passed = self.worker.runtime.buffers.take_output();
+        let mut passed = self.worker.runtime.buffers.acquire_output();
         self.exchange.response.body_filters.piece(data, &mut passed);
         let sent = match passed.is_empty() {
             true => Ok(()),
             false => self.send_data(&passed, framing, out, watch).await,
         };
-        self.worker.runtime.buffers.give_output(passed);
+        self.worker.runtime.buffers.release_output(passed);
         sent
     }
 

@@ -65,7 +65,7 @@ impl RequestContext<'_> {
         }
         self.exchange.merge_response_headers();
         self.run_response_work(&plan.route.chain);
-        let mut out = self.worker.runtime.buffers.take_output();
+        let mut out = self.worker.runtime.buffers.acquire_output();
         status::write_line(200, b"Connection established", 1, &mut out);
         // There is no body: what follows the head is the tunnel's (RFC 9110, 9.3.6).
         fields::forget_framing(&mut self.exchange.response.headers);
@@ -74,7 +74,7 @@ impl RequestContext<'_> {
         out.extend_from_slice(b"\r\n");
         self.report.bytes_out += out.len() as u64;
         let written = self.write_to_client(&out, &[], &mut Background::Nothing).await;
-        self.worker.runtime.buffers.give_output(out);
+        self.worker.runtime.buffers.release_output(out);
         if written.is_err() {
             return Err(ShortCircuit::Gone);
         }

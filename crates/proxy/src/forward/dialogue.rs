@@ -50,7 +50,7 @@ impl RequestContext<'_> {
                 Poll::Ready(Err(_)) => Poll::Ready(Ok(Some(Failure::ResponseTimeout))),
                 Poll::Pending => client
                     .reader
-                    .poll_gone(context, &worker.runtime)
+                    .poll_closed(context, &worker.runtime)
                     .map(|()| Err(ShortCircuit::Gone)),
             })
             .await

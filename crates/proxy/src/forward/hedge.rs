@@ -113,13 +113,13 @@ impl RequestContext<'_> {
             return None;
         }
         let mut copy = self.open_copy(plan, index, attempt).await?;
-        let mut out = self.worker.runtime.buffers.take_output();
+        let mut out = self.worker.runtime.buffers.acquire_output();
         self.write_request_head(plan, copy.target, &mut out);
         let sent = match &mut copy.connection.write {
             Some(write) => write_all(write, &out, &mut copy.connection.timer, attempt.read_timeout).await,
             None => Err(io::ErrorKind::NotConnected.into()),
         };
-        self.worker.runtime.buffers.give_output(out);
+        self.worker.runtime.buffers.release_output(out);
         sent.ok()?;
         self.worker.metrics.upstream_hedges.increment();
         match self.first_of(attempt, &mut copy.connection).await {
@@ -144,7 +144,7 @@ impl RequestContext<'_> {
     /// Another target than the one that is asked.
     fn other_target(&mut self, plan: &ForwardPlan<'_>) -> Option<usize> {
         let (_, asked) = self.report.target?;
-        let now_ms = match plan.upstream.balancer.asks_for_load() {
+        let now_ms = match plan.upstream.balancer.uses_load() {
             true => self.exchange.unix_ms(),
             false => 0,
         };
@@ -175,7 +175,7 @@ impl RequestContext<'_> {
             read, inbox, timer, ..
         } = &mut *attempt.connection;
         let is_ready = read.poll_fill(inbox, context, &runtime.buffers, limit).is_ready()
-            || self.client.reader.poll_gone(context, runtime).is_ready()
+            || self.client.reader.poll_closed(context, runtime).is_ready()
             || timer.poll_expired(context).is_ready();
         match is_ready {
             true => Poll::Ready(()),
@@ -265,7 +265,7 @@ impl RequestContext<'_> {
                 Poll::Ready(Ok(_)) => return Poll::Ready(FirstResult::Copy),
                 Poll::Pending => {}
             }
-            if client.reader.poll_gone(context, &worker.runtime).is_ready()
+            if client.reader.poll_closed(context, &worker.runtime).is_ready()
                 || timer.poll_expired(context).is_ready()
             {
                 return Poll::Ready(FirstResult::Original);

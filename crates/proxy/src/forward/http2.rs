@@ -27,7 +27,7 @@ impl RequestContext<'_> {
         self.write_target(plan, out);
         let target_len = out.len();
         self.write_request_fields(plan, target, out);
-        let mut body = self.worker.runtime.buffers.take_output();
+        let mut body = self.worker.runtime.buffers.acquire_output();
         let is_whole = self.join_body(&mut body);
         // A stream's end shows the length as well; it is passed on only if the sender stated one.
         let length = match (is_whole, self.head.framing) {
@@ -35,8 +35,9 @@ impl RequestContext<'_> {
             (false, Framing::Length(length)) => length,
             _ => 0,
         };
-        let is_told = self.exchange.request.version.0 < 2 || self.exchange.request.content_length.is_some();
-        if is_told && (length > 0 || self.exchange.request.content_length == Some(0)) {
+        let declares_length =
+            self.exchange.request.version.0 < 2 || self.exchange.request.content_length.is_some();
+        if declares_length && (length > 0 || self.exchange.request.content_length == Some(0)) {
             push_header(
                 out,
                 b"content-length",
@@ -62,7 +63,7 @@ impl RequestContext<'_> {
         let sent = stream.send_request(request, is_whole && body.is_empty());
         out.clear();
         std::mem::swap(out, &mut body);
-        self.worker.runtime.buffers.give_output(body);
+        self.worker.runtime.buffers.release_output(body);
         sent?;
         if is_whole {
             stream.end_with_next_write();

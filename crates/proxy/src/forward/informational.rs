@@ -21,7 +21,7 @@ impl RequestContext<'_> {
         if self.head.minor_version == 0 || (is_invitation && !self.head.expects_continue) {
             return Ok(());
         }
-        let mut out = self.worker.runtime.buffers.take_output();
+        let mut out = self.worker.runtime.buffers.acquire_output();
         self.start_head(&mut out);
         response.headers.write_lines(&mut out);
         let written = match self.client.stream() {
@@ -31,7 +31,7 @@ impl RequestContext<'_> {
                 self.write_to_client(&out, &[], &mut Background::Nothing).await
             }
         };
-        self.worker.runtime.buffers.give_output(out);
+        self.worker.runtime.buffers.release_output(out);
         if is_invitation {
             self.head.expects_continue = false;
         }
@@ -54,7 +54,7 @@ impl RequestContext<'_> {
         };
         self.exchange.merge_response_headers();
         self.run_response_work(&plan.route.chain);
-        let mut out = self.worker.runtime.buffers.take_output();
+        let mut out = self.worker.runtime.buffers.acquire_output();
         if self.client.stream().is_some() {
             // A stream switches with a success (RFC 8441, 5); the key was the gateway's own.
             self.exchange.response.status = 200;
@@ -73,7 +73,7 @@ impl RequestContext<'_> {
                 self.write_to_client(&out, &[], &mut Background::Nothing).await
             }
         };
-        self.worker.runtime.buffers.give_output(out);
+        self.worker.runtime.buffers.release_output(out);
         if written.is_err() {
             return AttemptResult::Stopped(ShortCircuit::Gone);
         }

@@ -473,7 +473,7 @@ impl RequestContext<'_> {
             Poll::Ready(opened) => Poll::Ready(opened.map(Some)),
             Poll::Pending => client
                 .reader
-                .poll_gone(context, &worker.runtime)
+                .poll_closed(context, &worker.runtime)
                 .map(|()| Ok(None)),
         })
         .await

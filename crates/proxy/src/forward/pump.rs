@@ -39,11 +39,11 @@ impl Background<'_> {
             Self::Nothing => Poll::Pending,
             Self::Client(client) => client
                 .reader
-                .poll_gone(context, &worker.runtime)
+                .poll_closed(context, &worker.runtime)
                 .map(|()| ShortCircuit::Gone),
             Self::Pump(pump) => {
                 pump.poll(context);
-                let has_gone = |stream: &Rc<Stream>| stream.poll_gone(context).is_ready();
+                let has_gone = |stream: &Rc<Stream>| stream.poll_closed(context).is_ready();
                 if pump.client.as_ref().is_some_and(has_gone) {
                     return Poll::Ready(ShortCircuit::Gone);
                 }
@@ -56,7 +56,7 @@ impl Background<'_> {
                     Err(PumpError::Upstream | PumpError::Cut) => Poll::Pending,
                     Ok(()) => pumped
                         .reader
-                        .poll_gone(context, &worker.runtime)
+                        .poll_closed(context, &worker.runtime)
                         .map(|()| ShortCircuit::Gone),
                 }
             }
@@ -206,13 +206,13 @@ struct Sender {
 
 impl Sender {
     async fn send(&mut self) -> Result<(), PumpError> {
-        let mut out = self.worker.runtime.buffers.take_output();
+        let mut out = self.worker.runtime.buffers.acquire_output();
         let prefix = std::mem::take(&mut self.body.prefix);
         if !prefix.is_empty() {
             frame(self.is_chunked, &prefix, &mut out);
         }
         let result = self.send_rest(&mut out).await;
-        self.worker.runtime.buffers.give_output(out);
+        self.worker.runtime.buffers.release_output(out);
         result
     }
 

@@ -83,7 +83,7 @@ impl RequestContext<'_> {
         // Behind an empty body trailers may yet come on a stream.
         let is_over = attempt.connection.read.stream().is_none_or(Stream::is_read);
         let is_whole = framing.is_empty() && (replaced.is_some() || is_over);
-        let mut out = self.worker.runtime.buffers.take_output();
+        let mut out = self.worker.runtime.buffers.acquire_output();
         let written =
             self.write_response_head(plan, (framing, head.has_via), client_keeps, is_whole, &mut out);
         watch.note_answer();
@@ -95,7 +95,7 @@ impl RequestContext<'_> {
                     .await
             }
         };
-        self.worker.runtime.buffers.give_output(out);
+        self.worker.runtime.buffers.release_output(out);
         match relayed {
             Ok(is_whole) => Ok(Relayed {
                 upstream_keeps: is_whole && head.keep_alive,
@@ -184,12 +184,12 @@ impl RequestContext<'_> {
             push_via(version, via, out);
         }
         // The end of a stream shows by itself that there is no body.
-        let is_told = framing == Framing::Length(0) && self.client.stream().is_some();
+        let ends_with_headers = framing == Framing::Length(0) && self.client.stream().is_some();
         if !plan.route.rules.response_headers.is_empty() {
             self.write_gateway_headers(&plan.route.rules.response_headers, out);
         }
         match framing {
-            Framing::Length(_) if is_told => {}
+            Framing::Length(_) if ends_with_headers => {}
             Framing::Length(length) => {
                 push_header(
                     out,

@@ -80,7 +80,7 @@ impl RequestContext<'_> {
         proxy: &UpstreamProxy,
     ) -> AttemptResult {
         let target = &plan.upstream.targets[index];
-        let tls = match self.tls_behind(plan, target, proxy) {
+        let tls = match self.target_tls(plan, target, proxy) {
             Ok(tls) => tls,
             Err(failure) => return AttemptResult::Failed(failure),
         };
@@ -133,7 +133,7 @@ impl RequestContext<'_> {
     }
 
     /// The TLS settings for the target that the proxy connects to; `None`: in the clear.
-    fn tls_behind(
+    fn target_tls(
         &self,
         plan: &ForwardPlan<'_>,
         target: &Target,
@@ -180,7 +180,7 @@ impl RequestContext<'_> {
             Poll::Ready(Err(_)) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => client
                 .reader
-                .poll_gone(context, &worker.runtime)
+                .poll_closed(context, &worker.runtime)
                 .map(|()| Ok(None)),
         });
         let timer = Timer::new(Instant::now(), timeout);

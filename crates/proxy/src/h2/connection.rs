@@ -29,13 +29,13 @@ pub struct WorkerResources(Rc<Runtime>);
 
 impl Resources for WorkerResources {
     #[inline]
-    fn take_output(&self) -> Vec<u8> {
-        self.0.buffers.take_output()
+    fn acquire_output(&self) -> Vec<u8> {
+        self.0.buffers.acquire_output()
     }
 
     #[inline]
-    fn give_output(&self, output: Vec<u8>) {
-        self.0.buffers.give_output(output);
+    fn release_output(&self, output: Vec<u8>) {
+        self.0.buffers.release_output(output);
     }
 
     #[inline]
@@ -44,12 +44,12 @@ impl Resources for WorkerResources {
     }
 
     #[inline]
-    fn take_buffers(&self) -> Box<StreamBuffers> {
+    fn acquire_buffers(&self) -> Box<StreamBuffers> {
         self.0.stream_buffers.take().unwrap_or_default()
     }
 
     #[inline]
-    fn give_buffers(&self, buffers: Box<StreamBuffers>) {
+    fn release_buffers(&self, buffers: Box<StreamBuffers>) {
         self.0.stream_buffers.give(buffers);
     }
 
@@ -194,7 +194,7 @@ impl Inner {
                 match self.poll_out(context) {
                     Poll::Ready(Ok(())) => {}
                     Poll::Ready(Err(_)) => break,
-                    Poll::Pending if self.state.owes_too_much() => return Poll::Pending,
+                    Poll::Pending if self.state.exceeds_control_limit() => return Poll::Pending,
                     Poll::Pending => {}
                 }
             }

@@ -142,7 +142,7 @@ impl MuxProtocol for Streams {
 
     fn go_away(&mut self, which: GoAway) {
         self.connection.with(|state| match which {
-            GoAway::Promised => state.promise_to_go(),
+            GoAway::Promised => state.start_graceful_shutdown(),
             GoAway::Final => state.go_away(),
         });
     }

@@ -49,7 +49,7 @@ impl TlsAcceptor {
         let mut config = ServerConfig::clone(config);
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
         // Who has to show a certificate does so each time.
-        let may_be_early = !presented.is_some_and(|presented| presented.asks_clients);
+        let may_be_early = !presented.is_some_and(|presented| presented.requests_client_certificate);
         if let Some(early) = self.base.early.as_ref().filter(|_| may_be_early) {
             config.ticketer = Arc::clone(&early.no_tickets);
             config.session_storage = Arc::clone(&early.sessions);
@@ -85,7 +85,7 @@ impl crypto::ServerConfig for TlsAcceptor {
             version,
             parameters: *parameters,
             came: Vec::new(),
-            told: None,
+            facts: None,
         })
     }
 }
@@ -98,7 +98,7 @@ struct PendingHandshake {
     /// The received part of the first message.
     came: Vec<u8>,
     /// Once that is whole.
-    told: Option<HandshakeFacts>,
+    facts: Option<HandshakeFacts>,
     /// The session: at first one that is asked nothing but for keys that all share.
     waiting: Box<dyn Session>,
 }
@@ -128,7 +128,7 @@ impl PendingHandshake {
             )
         })?;
         self.waiting = crypto::ServerConfig::start_session(Arc::new(config), self.version, &self.parameters);
-        self.told = Some(HandshakeFacts {
+        self.facts = Some(HandshakeFacts {
             server_name,
             presented,
         });
@@ -185,7 +185,7 @@ impl Session for PendingHandshake {
 
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
         self.waiting.handshake_data()?;
-        self.told.clone().map(|told| Box::new(told) as Box<dyn Any>)
+        self.facts.clone().map(|facts| Box::new(facts) as Box<dyn Any>)
     }
 
     fn peer_identity(&self) -> Option<Box<dyn Any>> {
@@ -205,7 +205,7 @@ impl Session for PendingHandshake {
     }
 
     fn read_handshake(&mut self, bytes: &[u8]) -> Result<bool, TransportError> {
-        match self.told.is_some() {
+        match self.facts.is_some() {
             true => self.waiting.read_handshake(bytes),
             false => self.begin(bytes),
         }
@@ -216,7 +216,7 @@ impl Session for PendingHandshake {
     }
 
     fn write_handshake(&mut self, bytes: &mut Vec<u8>) -> Option<Keys> {
-        match self.told.is_some() {
+        match self.facts.is_some() {
             true => self.waiting.write_handshake(bytes),
             false => None,
         }

@@ -6,7 +6,7 @@ use super::limits::{BEYOND, max_headers};
 use super::quic::{self, QuicStream};
 use super::stream;
 use super::stream_io::code;
-use crate::client::{TlsSession, shown_certificates};
+use crate::client::{TlsSession, presented_certificates};
 use crate::limits::LINGER;
 use crate::multiplex::connection::{ActiveStream, GoAway, MuxConnection, MuxProtocol};
 use crate::multiplex::fields::StreamRequest;
@@ -106,7 +106,7 @@ fn agreed(connection: &quinn::Connection) -> TlsSession {
     let chain = chain.and_then(|it| it.downcast::<Vec<CertificateDer<'static>>>().ok());
     TlsSession {
         server_name: facts.server_name,
-        certificates: chain.and_then(|chain| shown_certificates(&chain, facts.presented.as_deref())),
+        certificates: chain.and_then(|chain| presented_certificates(&chain, facts.presented.as_deref())),
         presented: facts.presented,
         is_http2: false,
         alternative: None,
@@ -232,7 +232,7 @@ async fn refuse(connection: &MuxConnection, stream: &QuicStream, error: &StreamE
             let mut timer = Timer::new(Instant::now(), connection.worker.shared.limits.write_timeout);
             return std::future::poll_fn(|context| {
                 let sending = &mut *stream.sending.borrow_mut();
-                if sending.poll_flush(context).is_ready() && sending.poll_gone(context).is_ready() {
+                if sending.poll_flush(context).is_ready() && sending.poll_closed(context).is_ready() {
                     return Poll::Ready(());
                 }
                 timer.poll_expired(context)

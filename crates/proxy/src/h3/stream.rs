@@ -150,11 +150,11 @@ impl StreamHalves {
         if let Poll::Ready(Err(_)) = sending.poll_flush(context) {
             return Poll::Ready(());
         }
-        sending.poll_gone(context)
+        sending.poll_closed(context)
     }
 
     /// Ready once the client has all of the answer, or wants no more of it.
-    pub fn poll_settled(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    pub fn poll_finished(&mut self, context: &mut Context<'_>) -> Poll<()> {
         // Whatever is still sent is not wanted (RFC 9114, section 4.1).
         if self.incoming != Incoming::Over {
             self.incoming = Incoming::Over;

@@ -127,7 +127,7 @@ impl Sending {
     }
 
     /// Ready once the peer wants no more of it, or has all of it.
-    pub fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    pub fn poll_closed(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if let StreamClosed::Unasked = self.gone {
             self.gone = StreamClosed::Awaited(until_gone(&self.stream));
         }

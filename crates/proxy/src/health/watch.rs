@@ -57,7 +57,7 @@ async fn run(shared: Arc<Shared>, seed: u64) {
             () = shared.health.published.notified() => watch.follow(&shared.published.load_full().snapshot),
             () = shared.health.changed.notified() => {}
             () = returning => {}
-            _ = tick.tick() => watch.resolver.look_after(Instant::now()),
+            _ = tick.tick() => watch.resolver.refresh(Instant::now()),
         }
     }
 }

@@ -140,18 +140,18 @@ impl BrokerConnection {
             return Err(wire::refused("the mechanism", code));
         }
         if user.mechanism == SaslMechanism::Plain {
-            return self.say(&sasl::plain(user)).await.map(drop);
+            return self.send(&sasl::plain(user)).await.map(drop);
         }
         let mut random = [0; 24];
         aws_lc_rs::rand::fill(&mut random).map_err(io::Error::other)?;
         let scram = Scram::new(user, &random);
-        let first = self.say(&scram.first()).await?;
+        let first = self.send(&scram.first()).await?;
         let (last, expected) = scram.last(&first)?;
-        expected.check(&self.say(&last).await?)
+        expected.check(&self.send(&last).await?)
     }
 
     /// Sends a message of the mechanism; gives the broker's.
-    async fn say(&mut self, message: &[u8]) -> io::Result<Vec<u8>> {
+    async fn send(&mut self, message: &[u8]) -> io::Result<Vec<u8>> {
         let correlation = self.next();
         let mut request = Writer::request(wire::SASL_AUTHENTICATE, correlation);
         request.bytes(message)?;

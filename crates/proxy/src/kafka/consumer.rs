@@ -6,7 +6,7 @@
 
 use super::connection::{Address, Brokers, MAX_ANSWER};
 use super::consumer_wire::{self, Fetched, PartitionResults, TopicPartition, all_good};
-use super::records::{MAX_DECOMPRESSED_IN_ALL, Room, size_of};
+use super::records::{FetchBudget, MAX_DECOMPRESSED_IN_ALL, size_of};
 use super::wire::{self, Topology, refused};
 use crate::dialer::Dialer;
 use std::cell::RefCell;
@@ -317,7 +317,7 @@ impl Consumer {
         let source = &context.read.source;
         let mut round = Round::default();
         for (leader, places) in leaders {
-            let room = Room {
+            let room = FetchBudget {
                 records: source.max_records.saturating_sub(round.records),
                 bytes: source.max_bytes.saturating_sub(round.bytes),
                 decompressed: MAX_DECOMPRESSED_IN_ALL,

@@ -2,7 +2,7 @@
 //! answers.
 
 use super::connection::Address;
-use super::records::{Room, read_records};
+use super::records::{FetchBudget, read_records};
 use super::wire::{Api, Reader, Writer, broken, length, refused};
 use std::collections::BTreeMap;
 use std::io;
@@ -178,7 +178,7 @@ pub struct Fetched {
 /// was not asked for is passed over.
 pub fn read_fetch(
     answer: &[u8],
-    mut room: Room,
+    mut room: FetchBudget,
     offset: impl Fn(&TopicPartition) -> Option<i64>,
 ) -> io::Result<PartitionResults<Fetched>> {
     let mut reader = Reader(answer);

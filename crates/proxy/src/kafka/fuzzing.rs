@@ -2,7 +2,7 @@
 
 use super::batch::crc32c;
 use super::consumer_wire::{read_commit, read_coordinator, read_fetch, read_offsets, read_stored};
-use super::records::{MAX_DECOMPRESSED_IN_ALL, Room, read_records};
+use super::records::{FetchBudget, MAX_DECOMPRESSED_IN_ALL, read_records};
 use super::sasl::Scram;
 use super::wire::{read_metadata, read_produce};
 use weir_plugin::{LogSasl, SaslMechanism};
@@ -24,7 +24,7 @@ pub fn kafka_answer(bytes: &[u8]) {
         assert!(14 * told.len() <= bytes.len());
     }
     let _stored = read_commit(bytes);
-    let room = Room {
+    let room = FetchBudget {
         records: 5,
         bytes: 100,
         decompressed: MAX_DECOMPRESSED_IN_ALL,
@@ -50,7 +50,7 @@ pub fn kafka_answer(bytes: &[u8]) {
 }
 
 /// Reads bytes as a batch whose length and checksum are right, as nearly none of the others would be.
-fn fetched_records(bytes: &[u8], mut room: Room) {
+fn fetched_records(bytes: &[u8], mut room: FetchBudget) {
     let mut bytes = bytes.to_vec();
     if bytes.len() > 21 {
         let length = (bytes.len() - 12) as i32;

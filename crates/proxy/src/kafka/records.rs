@@ -23,7 +23,7 @@ const CONTROL: i16 = 0x20;
 
 /// How much may be taken yet. What is taken first may have any size, so that a large record holds up none.
 #[derive(Debug, Clone, Copy)]
-pub struct Room {
+pub struct FetchBudget {
     pub records: usize,
     pub bytes: usize,
     /// Bytes that may be decompressed, [`MAX_DECOMPRESSED_IN_ALL`] at first.
@@ -38,7 +38,7 @@ pub fn size_of(record: &KafkaRecord) -> usize {
     length(&record.key) + length(&record.value) + headers
 }
 
-impl Room {
+impl FetchBudget {
     fn is_full(self) -> bool {
         self.records == 0 || self.bytes == 0
     }
@@ -54,7 +54,7 @@ impl Room {
 ///
 /// # Errors
 /// If a batch is broken, or `Unsupported` if it is in a form that is not known here.
-pub fn read_records(bytes: &[u8], from: i64, room: &mut Room) -> io::Result<(Vec<KafkaRecord>, i64)> {
+pub fn read_records(bytes: &[u8], from: i64, room: &mut FetchBudget) -> io::Result<(Vec<KafkaRecord>, i64)> {
     let (mut records, mut next) = (Vec::new(), from);
     let mut reader = Reader(bytes);
     while !room.is_full() && room.decompressed > 0 && reader.0.len() > 12 {
@@ -120,7 +120,7 @@ impl<'b> Batch<'b> {
     }
 
     /// Appends its records from an offset on, as many as there is room for. Returns whether some are left.
-    fn append(&self, from: i64, room: &mut Room, records: &mut Vec<KafkaRecord>) -> io::Result<bool> {
+    fn append(&self, from: i64, room: &mut FetchBudget, records: &mut Vec<KafkaRecord>) -> io::Result<bool> {
         if self.attributes & CONTROL != 0 || self.end <= from {
             return Ok(false);
         }
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    const ROOM: Room = Room {
+    const ROOM: FetchBudget = FetchBudget {
         records: 9,
         bytes: 99,
         decompressed: MAX_DECOMPRESSED_IN_ALL,
@@ -246,7 +246,7 @@ mod tests {
 
     /// Values with their offsets, and the next offset.
     fn read(bytes: &[u8], from: i64, most: usize) -> (Vec<(i64, String)>, i64) {
-        let mut room = Room {
+        let mut room = FetchBudget {
             records: most,
             ..ROOM
         };
@@ -278,7 +278,7 @@ mod tests {
             assert_eq!(read(&all, from, most), (records, next), "{from} {most}");
         }
         // Each has a key of one byte, and a value of one.
-        let mut room = Room { bytes: 3, ..ROOM };
+        let mut room = FetchBudget { bytes: 3, ..ROOM };
         let (records, next) = read_records(&all, 5, &mut room).expect("good records");
         assert_eq!((records.len(), next), (2, 7));
         // The last batch is not whole.
@@ -310,7 +310,7 @@ mod tests {
         }
         // What may be decompressed for an answer is used up by its first batch.
         let all = [stored(3, 1, &["a"], gzip), stored(4, 1, &["b"], gzip)].concat();
-        let mut room = Room {
+        let mut room = FetchBudget {
             decompressed: 1,
             ..ROOM
         };

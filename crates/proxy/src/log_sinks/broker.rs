@@ -79,7 +79,7 @@ impl BrokerLink {
         if let Some(mut connection) = kept.filter(|connection| !connection.read.is_dead()) {
             // The server may have closed it meanwhile: then it is asked over another one.
             if let Ok(first) = connection.exchange(request).await {
-                return self.hear(server, connection, first).await;
+                return self.read_response(server, connection, first).await;
             }
         }
         let (host, port) = &server;
@@ -88,11 +88,11 @@ impl BrokerLink {
         let (read, write) = dial(address, rules.transpose()?).await?;
         let mut connection = Connection { read, write };
         let first = connection.exchange(request).await?;
-        self.hear(server, connection, first).await
+        self.read_response(server, connection, first).await
     }
 
     /// Hears a server until it has answered, and keeps the connection.
-    async fn hear(
+    async fn read_response(
         &mut self,
         server: (String, u16),
         mut connection: Connection,

@@ -22,7 +22,7 @@ const MAX_RECORD: usize = 900_000;
 /// The same for brokers of RocketMQ, which accept 4 MiB by default.
 const MAX_ROCKETMQ_MESSAGE: usize = 4_000_000;
 /// How often a target's failures are logged at most.
-const TELL_EVERY: Duration = Duration::from_secs(10);
+const FAILURE_LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The entries that wait for one target.
 pub struct SinkQueue {
@@ -187,7 +187,7 @@ async fn serve(sink_context: Rc<SinkContext>, sink_queue: Rc<SinkQueue>) {
                 Err(error) => {
                     is_taken = false;
                     stats.add_dropped(kind(&sink_queue.target), each);
-                    if told.is_none_or(|at| at.elapsed() > TELL_EVERY) {
+                    if told.is_none_or(|at| at.elapsed() > FAILURE_LOG_INTERVAL) {
                         told = Some(Instant::now());
                         let target = sender.name();
                         tracing::warn!(target, %error, "log entries are dropped: the target does not take them");

@@ -80,7 +80,7 @@ async fn send_all(shared: Arc<Shared>, entries: Receiver<LogEntry>, seed: u64) {
         let now = Instant::now();
         if now.duration_since(looked_after) > Duration::from_secs(1) {
             looked_after = now;
-            sink_context.resolver.look_after(now);
+            sink_context.resolver.refresh(now);
             sink_queues.retain(|_, sink_queue| sink_queue.is_used_since(now, UNUSED) || sink_queue.end());
         }
         if in_vain > IDLE_TICKS {

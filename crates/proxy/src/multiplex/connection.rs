@@ -208,7 +208,7 @@ impl ActiveStream {
             local: connection.local,
             tls: connection.tls.clone(),
         };
-        let mut exchange = worker.take_exchange();
+        let mut exchange = worker.acquire_exchange();
         client.fill_client_info(&mut exchange);
         let read = fields::read_request(&asked, at_hand, &worker.shared.limits, &mut exchange);
         worker.runtime.lists.give(asked.list);
@@ -219,12 +219,12 @@ impl ActiveStream {
             }
         };
         end_unfinished(connection, &stream, &exchange);
-        worker.give_exchange(exchange);
+        worker.release_exchange(exchange);
         client.reader.inbox.consume(client.reader.inbox.bytes().len());
         client.reader.inbox.release(&worker.runtime.buffers);
         let timer = &mut client.timer;
         timer.set(Instant::now(), worker.shared.limits.write_timeout);
-        std::future::poll_fn(|context| match stream.poll_settled(context) {
+        std::future::poll_fn(|context| match stream.poll_finished(context) {
             Poll::Ready(()) => Poll::Ready(()),
             Poll::Pending => timer.poll_expired(context),
         })

@@ -170,7 +170,7 @@ impl Stream {
     }
 
     /// Ready once the peer has given the stream up, or the time for it is over.
-    pub fn poll_gone(&self, context: &mut Context<'_>) -> Poll<()> {
+    pub fn poll_closed(&self, context: &mut Context<'_>) -> Poll<()> {
         let state = &mut *self.0.borrow_mut();
         if each!(&mut state.ends, ends => ends.poll_reset(context), Poll::Ready(())).is_ready() {
             return Poll::Ready(());
@@ -189,11 +189,11 @@ impl Stream {
     }
 
     /// Ready once nothing is left to be done for what was sent: the connection sees to the rest, or the peer has it.
-    pub fn poll_settled(&self, context: &mut Context<'_>) -> Poll<()> {
+    pub fn poll_finished(&self, context: &mut Context<'_>) -> Poll<()> {
         match &mut self.0.borrow_mut().ends {
             // The connection does not end before its streams have.
             StreamHalves::Http2(_) | StreamHalves::None => Poll::Ready(()),
-            StreamHalves::Http3(ends) => ends.poll_settled(context),
+            StreamHalves::Http3(ends) => ends.poll_finished(context),
         }
     }
 

@@ -28,7 +28,7 @@ pub async fn ask(
     if !route.chain.has_request_work && route.chain.log_steps.is_empty() {
         return Ok(());
     }
-    let mut exchange = worker.take_exchange();
+    let mut exchange = worker.acquire_exchange();
     let request = &mut exchange.request;
     request.peer = addresses.peer;
     request.client = addresses.peer.ip();

@@ -164,7 +164,7 @@ impl TargetRequest<'_> {
     }
 
     /// Tries targets until one will do, or no further one may be tried.
-    async fn try_targets<T: HasBusy>(
+    async fn try_targets<T: ConnectOutcome>(
         &self,
         report: &mut SessionRecord,
         attempt: impl AsyncFn(usize, SocketAddr) -> io::Result<T>,
@@ -180,7 +180,7 @@ impl TargetRequest<'_> {
         let started = Instant::now();
         let mut tried: Vec<usize> = Vec::new();
         loop {
-            let now_ms = if upstream.balancer.asks_for_load() {
+            let now_ms = if upstream.balancer.uses_load() {
                 system_clock()
             } else {
                 0
@@ -292,14 +292,14 @@ impl TargetRequest<'_> {
 }
 
 /// The result of an attempt.
-trait HasBusy {
+trait ConnectOutcome {
     /// Whether it proves that a server is there.
     const IS_PROOF: bool;
 
     fn busy(&self) -> &SessionGuard;
 }
 
-impl HasBusy for (ReadHalf, WriteHalf, SessionGuard) {
+impl ConnectOutcome for (ReadHalf, WriteHalf, SessionGuard) {
     const IS_PROOF: bool = true;
 
     fn busy(&self) -> &SessionGuard {
@@ -307,7 +307,7 @@ impl HasBusy for (ReadHalf, WriteHalf, SessionGuard) {
     }
 }
 
-impl HasBusy for Socket {
+impl ConnectOutcome for Socket {
     const IS_PROOF: bool = false;
 
     fn busy(&self) -> &SessionGuard {

@@ -1,6 +1,6 @@
 //! TLS handshakes, with clients and with upstreams.
 
-use super::tls::{TlsStream, Wire, give_out, read_records};
+use super::tls::{TlsStream, Wire, flush_records, read_records};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::server::{Accepted, Acceptor, ClientHello};
 use rustls::{ClientConfig, Connection, ServerConfig};
@@ -123,7 +123,7 @@ async fn complete(tcp: &mut TcpStream, tls: &mut Connection) -> io::Result<usize
     std::future::poll_fn(|context| {
         let mut readable = 0;
         loop {
-            ready!(give_out(tcp, tls, context))?;
+            ready!(flush_records(tcp, tls, context))?;
             if !tls.is_handshaking() {
                 return Poll::Ready(Ok(readable));
             }

@@ -83,7 +83,7 @@ impl TcpRead {
 
     /// The same as [`TcpRead::poll_readable`]; if nothing is there, the other tasks have had their turn.
     #[inline]
-    pub fn poll_promising(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub fn poll_readable_fairly(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let ready = self.poll_readable(context);
         if ready.is_pending() {
             self.streak = 0;

@@ -179,7 +179,7 @@ impl State {
     }
 
     fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        give_out(&mut self.tcp, &mut self.tls, context)
+        flush_records(&mut self.tcp, &mut self.tls, context)
     }
 }
 
@@ -189,7 +189,7 @@ fn process(tcp: &mut TcpStream, tls: &mut Connection, context: &mut Context<'_>)
         .map(|state| state.plaintext_bytes_to_read())
         .map_err(|error| {
             // The peer should learn why, if it still listens.
-            let _is_told = give_out(tcp, tls, context);
+            let _is_told = flush_records(tcp, tls, context);
             io::Error::new(io::ErrorKind::InvalidData, error)
         })
 }
@@ -211,7 +211,7 @@ pub(super) fn read_records(
 }
 
 /// Writes all records that wait.
-pub(super) fn give_out(
+pub(super) fn flush_records(
     tcp: &mut TcpStream,
     tls: &mut Connection,
     context: &mut Context<'_>,

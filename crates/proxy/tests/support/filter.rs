@@ -298,7 +298,7 @@ impl Filter for PuppetFilter {
         }
     }
 
-    fn asks_client_certificate(&self) -> bool {
+    fn requests_client_certificate(&self) -> bool {
         self.ask_certificate
     }
 

@@ -181,7 +181,7 @@ impl<'m> Chains<'m> {
             let (mut request, mut response, mut log, mut needs_body) = (false, false, false, false);
             for instance in step_made.instances() {
                 needs_body |= instance.needs_body();
-                chain.asks_client_certificate |= instance.filter.asks_client_certificate();
+                chain.requests_client_certificate |= instance.filter.requests_client_certificate();
                 request |= instance.phases.request && !step.response_only;
                 response |= instance.phases.response;
                 log |= instance.phases.log;

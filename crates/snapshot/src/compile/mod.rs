@@ -78,7 +78,7 @@ pub fn recompile(
     cache.learn(known);
     let mut tls = ServerTls::compile(&model.certificates, persistent.server_tls(), &mut diagnostics);
     let asking = (model.routes.iter().zip(&routes))
-        .filter(|(_, made)| made.chain.asks_client_certificate)
+        .filter(|(_, made)| made.chain.requests_client_certificate)
         .map(|(route, _)| route);
     tls.ask(
         CertificateRequestNames::of(asking),

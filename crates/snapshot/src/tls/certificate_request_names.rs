@@ -133,7 +133,10 @@ mod tests {
     /// What certificates are there, and which of the names are asked.
     fn asks(asked: CertificateRequestNames, shown: &[&str], names: &[&str]) -> Vec<bool> {
         let tls = served(asked, shown);
-        let is_asked = |name: &&str| tls.find(Some(name)).is_some_and(|it| it.asks_clients);
+        let is_asked = |name: &&str| {
+            tls.find(Some(name))
+                .is_some_and(|it| it.requests_client_certificate)
+        };
         names.iter().map(is_asked).collect()
     }
 
@@ -199,7 +202,7 @@ mod tests {
             let found = tls.find(Some(name)).unwrap();
             assert!(found.verifies_clients(), "{host} {certificates:?}");
             let other = tls.find(Some("b.other")).unwrap();
-            assert!(!other.asks_clients, "{host} {certificates:?}");
+            assert!(!other.requests_client_certificate, "{host} {certificates:?}");
         }
     }
 

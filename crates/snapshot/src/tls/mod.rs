@@ -14,7 +14,7 @@ pub(crate) use certificate_request_names::CertificateRequestNames;
 pub use client::{AdHocClientTls, ClientTls};
 pub use client_verifier::client_verifier;
 pub use server::{CHALLENGE_PROTOCOL, Expiry, ServerIdentity, ServerTls, ServerTlsState};
-pub use staple::{MAX_RESPONSE, NoStaple, Staple, UnusableAnswer};
+pub use staple::{MAX_RESPONSE, Staple, StapleError, UnusableAnswer};
 pub use validity::{Validity, validity};
 
 use rustls::RootCertStore;

@@ -3,7 +3,7 @@
 use super::any_authority::AnyAuthority;
 use super::certificate_request_names::CertificateRequestNames;
 use super::client_verifier::client_verifier;
-use super::staple::{Keys, NoStaple, ShownKey, Staple};
+use super::staple::{Keys, ShownKey, Staple, StapleError};
 use super::validity::{Validity, validity};
 use super::{UnusableKeyPair, authorities, certified_key, provider, read_pair};
 use crate::weak_map::WeakMap;
@@ -48,7 +48,7 @@ impl ServerTlsState {
         pair: &KeyPair,
         key: &Arc<CertifiedKey>,
         rules: &OcspStapling,
-    ) -> Result<Arc<Staple>, NoStaple> {
+    ) -> Result<Arc<Staple>, StapleError> {
         let build = || Staple::new(Arc::clone(key), rules);
         self.staples.find_or_build(&(pair.clone(), rules.clone()), build)
     }
@@ -77,7 +77,7 @@ pub struct ServerTls {
     /// Key pairs that come with what their responders say.
     staples: Vec<Arc<Staple>>,
     /// Whether any client must show a certificate, so that names matter beyond the handshake.
-    pub asks_clients: bool,
+    pub requests_client_certificate: bool,
     /// The identities for clients that a plugin asks for a certificate.
     asking: CertificateRequests,
 }
@@ -103,7 +103,7 @@ pub struct ServerIdentity {
     /// For the handshake of stream routes, whose protocols the gateway does not know.
     pub stream_config: Arc<ServerConfig>,
     /// Whether clients are asked for a certificate.
-    pub asks_clients: bool,
+    pub requests_client_certificate: bool,
     /// What is asked of the certificates of clients by the handshake itself.
     pub client: Option<ClientCertificate>,
     /// Paths for which clients need no certificate; `None`: the handshake's requirement applies to all.
@@ -113,7 +113,7 @@ pub struct ServerIdentity {
     /// The key pairs that come with what their responders say.
     staples: Vec<Arc<Staple>>,
     /// The positions of key pairs that should, and why they do not.
-    unstapled: Vec<(usize, NoStaple)>,
+    unstapled: Vec<(usize, StapleError)>,
 }
 
 impl ServerIdentity {
@@ -137,7 +137,7 @@ impl ServerIdentity {
 
     /// Whether a client whose connection was made under these rules has met the requirements of `wanted`.
     pub fn satisfies(&self, wanted: &Self) -> bool {
-        (!wanted.asks_clients || self.asks_clients)
+        (!wanted.requests_client_certificate || self.requests_client_certificate)
             && (wanted.client.is_none() || self.client == wanted.client)
     }
 }
@@ -177,7 +177,7 @@ impl ServerTls {
             match presented {
                 Ok(presented) => {
                     compiled.note_ends(index, certificate, &presented);
-                    compiled.note_staples(&presented, &place, diagnostics);
+                    compiled.record_staples(&presented, &place, diagnostics);
                     compiled.add(certificate, &presented, &place, diagnostics);
                 }
                 Err(found) => diagnostics.push(found),
@@ -211,7 +211,7 @@ impl ServerTls {
         }));
     }
 
-    fn note_staples(
+    fn record_staples(
         &mut self,
         presented: &ServerIdentity,
         place: &DocPath,
@@ -231,7 +231,7 @@ impl ServerTls {
         place: &DocPath,
         diagnostics: &mut Vec<Diagnostic>,
     ) {
-        self.asks_clients |= presented.asks_clients;
+        self.requests_client_certificate |= presented.requests_client_certificate;
         for (index, name) in certificate.names.iter().enumerate() {
             let name = name.to_ascii_lowercase();
             let presented = Arc::clone(presented);
@@ -280,7 +280,7 @@ impl ServerTls {
             }
         }
         self.asking = CertificateRequests { names, variants };
-        self.asks_clients = true;
+        self.requests_client_certificate = true;
     }
 
     /// The identity for a client that requests this name (in lower case).
@@ -385,7 +385,7 @@ fn present(
     Ok(ServerIdentity {
         config: Arc::new(config),
         stream_config: Arc::new(stream_config),
-        asks_clients: asks || certificate.client.is_some(),
+        requests_client_certificate: asks || certificate.client.is_some(),
         client: certificate.client.clone(),
         exempt_paths,
         validities,

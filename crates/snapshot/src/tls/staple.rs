@@ -54,7 +54,7 @@ pub enum UnusableAnswer {
 
 /// Why a certificate cannot be stapled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NoStaple {
+pub enum StapleError {
     /// It names no responder.
     #[error("the certificate names no OCSP responder, so nothing is stapled to it")]
     Responder,
@@ -95,15 +95,15 @@ impl Staple {
     ///
     /// # Errors
     /// Its certificate has no responder that can be asked.
-    pub(super) fn new(key: Arc<CertifiedKey>, rules: &OcspStapling) -> Result<Self, NoStaple> {
-        let certificate = key.cert.first().ok_or(NoStaple::Issuer)?;
-        let url = responder(certificate).ok_or(NoStaple::Responder)?;
+    pub(super) fn new(key: Arc<CertifiedKey>, rules: &OcspStapling) -> Result<Self, StapleError> {
+        let certificate = key.cert.first().ok_or(StapleError::Issuer)?;
+        let url = responder(certificate).ok_or(StapleError::Responder)?;
         let subject = key
             .cert
             .get(1)
             .and_then(|issuer| Subject::of(certificate, issuer));
         let id = subject
-            .ok_or(NoStaple::Issuer)?
+            .ok_or(StapleError::Issuer)?
             .id(|text| digest(&SHA1_FOR_LEGACY_USE_ONLY, text).as_ref().to_vec());
         Ok(Self {
             request: id.request(),

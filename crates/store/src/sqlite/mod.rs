@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 use tables::Tables;
-use thread::Handle;
+use thread::SqliteThread;
 use tokio::sync::watch::Receiver;
 
 /// The file's name in its folder.
@@ -76,7 +76,7 @@ impl Default for Options {
 /// The store. Clones share the connection, which closes with the last of them.
 #[derive(Debug, Clone)]
 pub struct SqliteStore {
-    thread: Handle,
+    thread: SqliteThread,
     feed: Arc<Feed>,
 }
 
@@ -106,7 +106,7 @@ impl SqliteStore {
         };
         let feed = Arc::new(Feed::new(tables.revision()?, FEED_LENGTH));
         Ok(Self {
-            thread: Handle::start(tables, feed.clone(), flusher, &log)?,
+            thread: SqliteThread::start(tables, feed.clone(), flusher, &log)?,
             feed,
         })
     }
@@ -186,7 +186,7 @@ impl Store for SqliteStore {
 }
 
 struct SqliteWatch {
-    thread: Handle,
+    thread: SqliteThread,
     feed: Arc<Feed>,
     prefix: String,
     after: Revision,

@@ -35,7 +35,7 @@ type Job = Box<dyn FnOnce(&mut Worker) + Send>;
 
 /// To ask the thread. It ends with the last handle.
 #[derive(Debug, Clone)]
-pub struct Handle(Arc<Sender<Job>>);
+pub struct SqliteThread(Arc<Sender<Job>>);
 
 /// The state of the thread.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub struct Worker {
     longest_look: Duration,
 }
 
-impl Handle {
+impl SqliteThread {
     /// `log` is the file that SQLite writes commits to first.
     pub fn start(
         tables: Tables,

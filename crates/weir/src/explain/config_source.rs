@@ -154,7 +154,7 @@ impl<'a> ConfigSource<'a> {
         };
         match source.next().await {
             SourceEvent::Whole { documents, .. } => Ok(documents),
-            SourceEvent::Away(reason) => anyhow::bail!("the configuration cannot be read: {reason}"),
+            SourceEvent::Unreachable(reason) => anyhow::bail!("the configuration cannot be read: {reason}"),
             SourceEvent::Changed { .. } => anyhow::bail!("the configuration cannot be read"),
         }
     }

@@ -1,6 +1,6 @@
 //! `weir developer`: erasing a developer of a portal of a running Weir.
 
-use super::{address, encoded, make, told};
+use super::{address, encoded, make, run_and_print};
 use crate::args::{DeveloperArgs, DeveloperCommand, RemoteArgs};
 use crate::outcome::CommandOutput;
 use serde_json::Value;
@@ -30,7 +30,7 @@ pub fn developer(args: &DeveloperArgs) -> CommandOutput {
         call = call.header("weir-dry-run", "true");
     }
     let verb = if *dry_run { "would be erased" } else { "erased" };
-    told(remote, call, |answer| text(verb, answer))
+    run_and_print(remote, call, |answer| text(verb, answer))
 }
 
 /// The id of the developer with a mail address.

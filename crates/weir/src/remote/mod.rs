@@ -28,7 +28,7 @@ pub fn history(args: &HistoryArgs) -> CommandOutput {
     if let Some(prefix) = &args.prefix {
         path.push_str(&format!("&prefix={}", encoded(prefix)));
     }
-    told(
+    run_and_print(
         &args.remote,
         ClientRequest::get(address(&args.remote, &path)),
         text::history,
@@ -41,7 +41,7 @@ pub fn diff(args: &DiffArgs) -> CommandOutput {
     if let Some(to) = args.to {
         path.push_str(&format!("&to={to}"));
     }
-    told(
+    run_and_print(
         &args.remote,
         ClientRequest::get(address(&args.remote, &path)),
         |answer| text::changes(&answer["items"]),
@@ -55,7 +55,7 @@ pub fn rollback(args: &RollbackArgs) -> CommandOutput {
     if args.dry_run {
         call = call.header("weir-dry-run", "true");
     }
-    told(&args.remote, call, |answer| text::changes(&answer["changes"]))
+    run_and_print(&args.remote, call, |answer| text::changes(&answer["changes"]))
 }
 
 /// Makes a service of an OpenAPI document.
@@ -78,7 +78,7 @@ pub fn import(args: &ImportArgs) -> CommandOutput {
     if args.dry_run {
         call = call.header("weir-dry-run", "true");
     }
-    told(
+    run_and_print(
         &args.remote,
         call.header("content-type", "text/plain"),
         text::import,
@@ -90,7 +90,7 @@ fn address(remote: &RemoteArgs, path: &str) -> String {
 }
 
 /// Makes a call and prints its outcome. What Weir warns of goes to standard error.
-fn told(remote: &RemoteArgs, call: ClientRequest, tell: impl Fn(&Value) -> String) -> CommandOutput {
+fn run_and_print(remote: &RemoteArgs, call: ClientRequest, tell: impl Fn(&Value) -> String) -> CommandOutput {
     let answer = match response(remote, call) {
         Ok(answer) => answer,
         Err(failed) => return failed,

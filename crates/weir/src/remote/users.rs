@@ -1,6 +1,6 @@
 //! `weir user`: making, changing and removing users of a running Weir. It prints a new token, and no other secret.
 
-use super::{address, encoded, text, told};
+use super::{address, encoded, text, run_and_print};
 use crate::args::{RemoteArgs, UserArgs, UserCommand};
 use crate::outcome::CommandOutput;
 use serde_json::json;
@@ -27,12 +27,12 @@ pub fn user(args: &UserArgs) -> CommandOutput {
                 body["password"] = password.into();
             }
             let call = ClientRequest::json(Method::POST, address(remote, &path_of(name)), &body);
-            told(remote, call, |answer| match answer["token"].as_str() {
+            run_and_print(remote, call, |answer| match answer["token"].as_str() {
                 Some(token) => format!("{token}\n"),
                 None => String::new(),
             })
         }
-        UserCommand::List { remote } => told(
+        UserCommand::List { remote } => run_and_print(
             remote,
             ClientRequest::get(address(remote, "/api/v1/users")),
             text::users,
@@ -75,7 +75,7 @@ fn delete(remote: &RemoteArgs, path: &str) -> CommandOutput {
 }
 
 fn silent(remote: &RemoteArgs, call: ClientRequest) -> CommandOutput {
-    told(remote, call, |_| String::new())
+    run_and_print(remote, call, |_| String::new())
 }
 
 /// The first line of a file, or of standard input.

@@ -20,10 +20,10 @@ type LoggedCertificate = (String, i64);
 
 /// Looks until the process ends.
 pub async fn watch(status: Arc<Status>) {
-    let mut told: HashMap<LoggedCertificate, i64> = HashMap::new();
+    let mut warned: HashMap<LoggedCertificate, i64> = HashMap::new();
     loop {
         if let Some(gateway) = status.gateway() {
-            for text in to_tell(gateway.published().snapshot.tls.ends(), &mut told, now()) {
+            for text in due_warnings(gateway.published().snapshot.tls.ends(), &mut warned, now()) {
                 tracing::warn!("{text}");
             }
         }
@@ -32,7 +32,7 @@ pub async fn watch(status: Arc<Status>) {
 }
 
 /// Has responders asked where `reach` permits it, until the process ends. To be called inside of a tokio runtime.
-pub fn keep_stapled(status: &Arc<Status>, reach: WebhookAddressPolicy) {
+pub fn spawn_ocsp_refresh(status: &Arc<Status>, reach: WebhookAddressPolicy) {
     let stats = Arc::new(OcspStats::default());
     status.metrics().observe_ocsp(Arc::clone(&stats));
     let status = Arc::clone(status);
@@ -40,16 +40,16 @@ pub fn keep_stapled(status: &Arc<Status>, reach: WebhookAddressPolicy) {
         let gateway = status.gateway();
         gateway.map_or_else(Vec::new, |it| it.published().snapshot.tls.staples().to_vec())
     };
-    tokio::spawn(staples::keep_fresh(served, stats, reach));
+    tokio::spawn(staples::refresh_staples(served, stats, reach));
 }
 
 /// The certificates to warn about now. Forgets those that are gone.
-fn to_tell(
+fn due_warnings(
     ends: &[weir_snapshot::Expiry],
-    told: &mut HashMap<LoggedCertificate, i64>,
+    warned: &mut HashMap<LoggedCertificate, i64>,
     now: i64,
 ) -> Vec<String> {
-    let before = std::mem::take(told);
+    let before = std::mem::take(warned);
     let mut texts = Vec::new();
     for end in ends {
         let Some(text) = warning(end, now) else { continue };
@@ -61,7 +61,7 @@ fn to_tell(
                 now
             }
         };
-        told.insert(key, at);
+        warned.insert(key, at);
     }
     texts
 }
@@ -80,7 +80,7 @@ mod tests {
             validity: Validity { from: 0, until },
         };
         let (over, fresh) = ([end(1_000)], [end(i64::MAX / 2)]);
-        let mut told = HashMap::new();
+        let mut warned = HashMap::new();
         for (ends, now, count) in [
             (&fresh, 2_000, 0),
             (&over, 2_000, 1),
@@ -89,7 +89,7 @@ mod tests {
             (&fresh, 2_000 + DAILY, 0),
             (&over, 2_000 + DAILY, 1),
         ] {
-            assert_eq!(to_tell(ends, &mut told, now).len(), count, "{now}");
+            assert_eq!(due_warnings(ends, &mut warned, now).len(), count, "{now}");
         }
     }
 }

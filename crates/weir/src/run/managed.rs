@@ -16,21 +16,21 @@ use super::quotas::counted_in;
 use super::{Control, ServeEnd};
 use crate::args::RoleArg;
 use opening::open_admin_apis;
-use reporting::{drain, limit_target, report_target, reporter, settle};
-use resources::{ManagedResources, source, taken_out};
+use reporting::{drain, limit_target, report_target, reporter, spawn_limit_sync};
+use resources::{ManagedResources, drain_state, source};
 use serving::Serving;
 use startup_notice::report_wait;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use weir_control::acme::{AcmeConfigs, Issuer};
 use weir_control::api::{FileTexts, Gateways};
+use weir_control::drain_state::DrainState;
 use weir_control::follow::{self, Engine, EngineEvent, Inputs, OpenStore, StateHandle};
 use weir_control::operational::OperationalStore;
 use weir_control::outbox::Outbox;
-use weir_control::report::{ReportTarget, ReporterInfo, is_taken_out, report};
+use weir_control::report::{ReportTarget, ReporterInfo, is_drained_by_control_plane, report};
 use weir_control::secrets::{Cache, Secrets};
 use weir_control::shared_records;
-use weir_control::taken_out::TakenOut;
 use weir_dialect::{DialectName, DialectSet};
 use weir_model::Model;
 use weir_plugin::{Registry, SharedRecords};
@@ -92,7 +92,7 @@ pub async fn serve(
         .status
         .metrics()
         .observe_evictions(engine.registry.evictions());
-    let taken_out = taken_out(&store, opened.last_known_good.as_ref());
+    let drain_state = drain_state(&store, opened.last_known_good.as_ref());
     let inputs = follow::start(engine, dialects.clone(), opened.last_known_good.clone())?;
     tokio::spawn(cache.clone().refresh(inputs.clone()));
     let is_read_only = files.is_some() && management.is_forgotten();
@@ -139,16 +139,16 @@ pub async fn serve(
     let opening = tokio::spawn(open_admin_apis((listeners, portal), store.clone(), shared));
     if is_gateway {
         let target = report_target(management, &store, gateways.clone());
-        let started = start_workers(control, starter, &serving, (&taken_out, &followed, &target)).await?;
-        let Some((reporter, is_out)) = started else {
+        let started = start_workers(control, starter, &serving, (&drain_state, &followed, &target)).await?;
+        let Some((reporter, is_drained)) = started else {
             return Ok(ServeEnd::Drained);
         };
-        settle(&reporter, limit_target(management, &gateways, &reporter), counts);
-        let drain = drain(taken_out, &reporter, &control.status);
-        tokio::spawn(report(reporter, followed.clone(), target, is_out, drain));
+        spawn_limit_sync(&reporter, limit_target(management, &gateways, &reporter), counts);
+        let drain = drain(drain_state, &reporter, &control.status);
+        tokio::spawn(report(reporter, followed.clone(), target, is_drained, drain));
     }
     let is_known = is_gateway && followed.state().is_last_known_good;
-    if !is_known && !settled(control, opening, &followed).await? {
+    if !is_known && !wait_until_ready(control, opening, &followed).await? {
         return Ok(ServeEnd::Drained);
     }
     control.announce_ready(&addresses)?;
@@ -177,7 +177,7 @@ async fn drain_and_release(control: &mut Control, outbox: &Outbox) -> anyhow::Re
 
 /// Waits until the Admin APIs are open and the first state is known: a client that waits for the `ready` line may write
 /// at once. Returns `false` if Weir is to stop before that.
-async fn settled(
+async fn wait_until_ready(
     control: &mut Control,
     opening: tokio::task::JoinHandle<anyhow::Result<()>>,
     followed: &StateHandle,
@@ -187,7 +187,7 @@ async fn settled(
         () = control.stop.asked() => return Ok(false),
     }
     tokio::select! {
-        () = followed.settled() => Ok(true),
+        () = followed.first_result() => Ok(true),
         () = control.stop.asked() => Ok(false),
     }
 }
@@ -224,7 +224,7 @@ async fn start_workers(
     control: &mut Control,
     starter: &Starter<'_>,
     serving: &Serving,
-    (taken_out, followed, target): (&TakenOut, &StateHandle, &ReportTarget),
+    (drain_state, followed, target): (&DrainState, &StateHandle, &ReportTarget),
 ) -> anyhow::Result<Option<(ReporterInfo, bool)>> {
     let snapshot = tokio::select! {
         snapshot = serving.first() => snapshot,
@@ -234,16 +234,16 @@ async fn start_workers(
     let reporter = reporter(starter, &gateway);
     starter.analytics.start(&reporter.name)?;
     // With a gateway it is ready, unless it is out.
-    let is_out = match is_taken_out(&reporter, followed, target).await {
-        Some(is_out) => {
-            taken_out.keep(&reporter.name, is_out);
-            is_out
+    let is_drained = match is_drained_by_control_plane(&reporter, followed, target).await {
+        Some(is_drained) => {
+            drain_state.keep(&reporter.name, is_drained);
+            is_drained
         }
-        None => taken_out.at_start(&reporter.name).await,
+        None => drain_state.at_start(&reporter.name).await,
     };
-    control.status.set_out(is_out);
+    control.status.set_drained(is_drained);
     serving.begin(gateway);
-    Ok(Some((reporter, is_out)))
+    Ok(Some((reporter, is_drained)))
 }
 
 /// Orders the certificates that the engine asks for, and keeps them in the store.

@@ -107,10 +107,10 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         counts: &counts,
     };
     let end = runtime.block_on(async {
-        analytics.look_after();
+        analytics.run_maintenance();
         let mut control = Control::new(status_listener, Arc::clone(&status), exposed)?;
         tokio::spawn(certificates::watch(Arc::clone(&status)));
-        certificates::keep_stapled(&status, outbox::reach(&args.outbox));
+        certificates::spawn_ocsp_refresh(&status, outbox::reach(&args.outbox));
         match &plan {
             RunMode::Files => {
                 counts.keep(&loader.registry);

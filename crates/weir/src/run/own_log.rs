@@ -25,25 +25,25 @@ pub fn begin() {
     let is_taken = |level| LINES.get().is_some_and(|lines| lines.are_taken(level));
     // The filter of all outermost: what it leaves out costs the least then.
     tracing_subscriber::registry()
-        .with(handed_over(is_taken))
+        .with(gateway_log_layer(is_taken))
         .with(to_stderr)
         .with(filter)
         .init();
 }
 
 /// Writes the lines that are handed over. A line that nothing takes is not even made.
-fn handed_over<S>(is_taken: impl Fn(GatewayLogLevel) -> bool + Send + Sync + 'static) -> impl Layer<S>
+fn gateway_log_layer<S>(is_taken: impl Fn(GatewayLogLevel) -> bool + Send + Sync + 'static) -> impl Layer<S>
 where
     S: Subscriber + for<'s> LookupSpan<'s>,
 {
-    let layer = fmt::layer().with_writer(HandedOver).with_ansi(false);
-    layer.with_filter(TakenLevels(is_taken))
+    let layer = fmt::layer().with_writer(GatewayLogWriter).with_ansi(false);
+    layer.with_filter(ActiveLevelFilter(is_taken))
 }
 
 /// Lets lines through that something takes at this moment: that changes with the configuration.
-struct TakenLevels<T>(T);
+struct ActiveLevelFilter<T>(T);
 
-impl<S, T: Fn(GatewayLogLevel) -> bool> Filter<S> for TakenLevels<T> {
+impl<S, T: Fn(GatewayLogLevel) -> bool> Filter<S> for ActiveLevelFilter<T> {
     fn enabled(&self, of: &Metadata<'_>, _: &Context<'_, S>) -> bool {
         (self.0)(level(*of.level())) && !GatewayLogLines::is_about_sending(of.target())
     }
@@ -55,12 +55,12 @@ pub fn hand_over_to(lines: GatewayLogLines) {
 }
 
 /// Makes writers that hand lines over.
-struct HandedOver;
+struct GatewayLogWriter;
 
 /// Takes one line.
 struct Line(GatewayLogLevel);
 
-impl<'w> MakeWriter<'w> for HandedOver {
+impl<'w> MakeWriter<'w> for GatewayLogWriter {
     type Writer = Line;
 
     fn make_writer(&'w self) -> Line {
@@ -97,7 +97,7 @@ impl Write for Line {
 
 #[cfg(test)]
 mod tests {
-    use super::{GatewayLogLevel, SubscriberExt, handed_over};
+    use super::{GatewayLogLevel, SubscriberExt, gateway_log_layer};
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     /// Counts how often it is written.
@@ -119,7 +119,7 @@ mod tests {
             (Some(GatewayLogLevel::Debug), 1),
         ] {
             let made = AtomicUsize::new(0);
-            let layer = handed_over(move |level| taken.is_some_and(|taken| level <= taken));
+            let layer = gateway_log_layer(move |level| taken.is_some_and(|taken| level <= taken));
             let subscriber = tracing_subscriber::registry().with(layer);
             tracing::subscriber::with_default(subscriber, || {
                 tracing::warn!(value = ?CountingValue(&made), "a line");

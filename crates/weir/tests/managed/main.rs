@@ -9,6 +9,7 @@ mod cluster;
 mod console;
 mod crashes;
 mod dialects;
+mod drained;
 mod files;
 mod limits;
 mod log_files;
@@ -23,7 +24,6 @@ mod secrets;
 mod signer_keys;
 mod sizes;
 mod support;
-mod taken_out;
 mod tokens;
 #[path = "../support/tools.rs"]
 mod tools;

@@ -200,7 +200,7 @@ fn a_gateway_whose_user_is_gone_gets_no_more_changes() {
     );
     until("it is cut off", || {
         let status = Call::get(&gateway.status(), "/status").make().json();
-        status["store"]["contact"] == "away"
+        status["store"]["contact"] == "unreachable"
     });
     until("it is recorded, and no report is", || {
         let log = native(&plane, &root, "GET", "/audit", &Value::Null)

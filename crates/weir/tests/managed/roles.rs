@@ -91,7 +91,7 @@ fn gateways_follow_live_on_and_come_back() {
     );
     let status = Call::get(&first.status(), "/status").make().json();
     assert_eq!(status["store"]["last_known_good"], true);
-    assert_eq!(status["store"]["contact"], "away");
+    assert_eq!(status["store"]["contact"], "unreachable");
 
     let plane = control(folder.path(), &console);
     put(&console, &server, "/three");

@@ -38,7 +38,7 @@ async fn serve(store: &dyn Store, followed: &StateHandle) {
     inputs
         .send(EngineEvent::Source(SourceEvent::Whole { documents, revision }))
         .await;
-    tokio::time::timeout(TIMEOUT, followed.settled())
+    tokio::time::timeout(TIMEOUT, followed.first_result())
         .await
         .expect("served");
 }

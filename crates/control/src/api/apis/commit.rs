@@ -85,11 +85,11 @@ impl Api {
     }
 
     /// The same, with a search on a thread of its own, whose result `settle` puts into the write, and with tests that
-    /// are run by what gateways would serve; `judge` says whether what came of them refuses it. With `is_told`, a dry run
+    /// are run by what gateways would serve; `judge` says whether what came of them refuses it. With `reports_refusal`, a dry run
     /// that is refused tells as much as it can.
     pub(super) async fn manage_tested<A: Send, F: Send + 'static>(
         self: &Arc<Self>,
-        (caller, headers, is_told): (&Caller, &HeaderMap, bool),
+        (caller, headers, reports_refusal): (&Caller, &HeaderMap, bool),
         work: impl FnMut(&mut Library) -> Result<WriteEffects<A>, Problem> + Send,
         searching: (
             impl Fn(&A) -> Option<Search<F>> + Send,
@@ -101,7 +101,7 @@ impl Api {
         ),
     ) -> Result<CommitResult<A>, Problem> {
         let is_dry = is_dry_run(headers);
-        let whose = (&*caller.name(), is_dry, is_dry && is_told);
+        let whose = (&*caller.name(), is_dry, is_dry && reports_refusal);
         self.manage_with(whose, now(), work, (searching, testing)).await
     }
 
@@ -124,7 +124,7 @@ impl Api {
     async fn manage_with<A: Send, F: Send + 'static>(
         self: &Arc<Self>,
         // The last: whether a refusal is told together with what would change.
-        (author, is_dry, is_told): (&str, bool, bool),
+        (author, is_dry, reports_refusal): (&str, bool, bool),
         now: u64,
         mut work: impl FnMut(&mut Library) -> Result<WriteEffects<A>, Problem> + Send,
         ((search, settle), (trial, judge)): (
@@ -148,13 +148,13 @@ impl Api {
                 library = searched;
                 match found {
                     Ok(found) => settle(&mut library, &mut done, found)?,
-                    Err(problem) => refusal = told(is_told, Err(problem))?,
+                    Err(problem) => refusal = defer_refusal(reports_refusal, Err(problem))?,
                 }
             }
             let mut rendered = match rendered(&library, &done.publications, now) {
                 Ok(rendered) => rendered,
                 Err(problem) => {
-                    refusal = refusal.or(told(is_told, Err(problem))?);
+                    refusal = refusal.or(defer_refusal(reports_refusal, Err(problem))?);
                     Changes::new()
                 }
             };
@@ -165,19 +165,22 @@ impl Api {
             let library = Arc::new(library);
             if refusal.is_none() && !rendered.is_empty() {
                 let compiled = self.dry_compile(&library, &rendered, &done.publications);
-                refusal = told(is_told, compiled.await)?;
+                refusal = defer_refusal(reports_refusal, compiled.await)?;
             }
             let report = match trial(&done.answer) {
                 Some(trial) if refusal.is_none() => Some(trial.run(self, &library, &rendered).await?),
                 _ => None,
             };
             if let Some(report) = &report {
-                refusal = told(is_told, judge(report))?;
+                refusal = defer_refusal(reports_refusal, judge(report))?;
             }
             let entities = library.changes().iter().filter(|(key, _)| is_entity(key));
             let changes: Vec<Change> = entities.chain(&rendered).map(change).collect();
             if refusal.is_none() {
-                refusal = told(is_told, check_sizes(&changes, self.store.largest_document()))?;
+                refusal = defer_refusal(
+                    reports_refusal,
+                    check_sizes(&changes, self.store.largest_document()),
+                )?;
             }
             let documents = changes_json(&library, &rendered);
             let written = |revision: u64, answer| CommitResult {
@@ -271,10 +274,10 @@ fn place_of(resource: String, publications: &BTreeSet<String>) -> String {
 }
 
 /// What refuses a write, where it is told together with what would change; elsewhere it ends the write.
-fn told(is_told: bool, outcome: Result<(), Problem>) -> Result<Option<Problem>, Problem> {
+fn defer_refusal(reports_refusal: bool, outcome: Result<(), Problem>) -> Result<Option<Problem>, Problem> {
     match outcome {
         Ok(()) => Ok(None),
-        Err(problem) if is_told && problem.is_refusal() => Ok(Some(problem)),
+        Err(problem) if reports_refusal && problem.is_refusal() => Ok(Some(problem)),
         Err(problem) => Err(problem),
     }
 }

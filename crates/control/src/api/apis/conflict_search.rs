@@ -27,7 +27,7 @@ pub struct ConflictsFound {
 
 impl ConflictsFound {
     /// In words.
-    pub fn told(&self) -> Vec<String> {
+    pub fn messages(&self) -> Vec<String> {
         let more = (self.unchecked > 0).then(|| {
             format!(
                 "and {} more routes of other dialects on these paths, which were not looked at",

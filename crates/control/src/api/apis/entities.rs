@@ -5,7 +5,7 @@ use super::commit::WriteEffects;
 use super::environment_check;
 use super::library;
 use super::library::{Library, PREFIX};
-use super::visible::{Sight, permit_application};
+use super::visible::{VisibilityFilter, permit_application};
 use crate::access::Caller;
 use crate::api::json_body;
 use crate::api::json_body::Json;
@@ -53,7 +53,7 @@ pub fn check_name(name: &str) -> Result<(), Problem> {
 pub async fn listed(api: &Api, caller: &Caller, kind: &str) -> Result<Json<Value>, Problem> {
     let library = api.library().await?;
     let items: Vec<Value> = library.list(&format!("{PREFIX}{kind}/"))?;
-    let items = Sight::new(&library, caller).of_list(kind, items)?;
+    let items = VisibilityFilter::new(&library, caller).of_list(kind, items)?;
     Ok(Json(json!({ "items": items })))
 }
 
@@ -68,7 +68,7 @@ pub async fn shown(api: &Api, caller: &Caller, key: &str) -> Result<Response, Pr
 /// Refuses a caller who does not see what stands under a key.
 pub fn seen(library: &Library, caller: &Caller, key: &str) -> Result<(), Problem> {
     let kind = key.strip_prefix(PREFIX).and_then(|it| it.split('/').next());
-    Sight::new(library, caller).demand(kind.unwrap_or_default(), &library.get(key)?)
+    VisibilityFilter::new(library, caller).demand(kind.unwrap_or_default(), &library.get(key)?)
 }
 
 /// The answer to a write: 201 if there was none before, otherwise 200.

@@ -384,7 +384,7 @@ fn text_of(
     if is_unchanged {
         text.push_str("nothing changes: this is what is published\n");
     }
-    for it in found.told() {
+    for it in found.messages() {
         text.push_str(&format!("! {it}\n"));
     }
     for document in documents {
@@ -501,7 +501,7 @@ fn conclude(
 ) -> Result<(), Problem> {
     let (name, version, request) = (wanted.api, wanted.version, wanted.request);
     if !found.conflicts.is_empty() || found.unchecked > 0 {
-        let told = found.told();
+        let told = found.messages();
         match request.force {
             true => result.forced.extend(told),
             false => {

@@ -3,7 +3,7 @@
 
 use super::library::PREFIX;
 use super::specs;
-use super::visible::Sight;
+use super::visible::VisibilityFilter;
 use crate::access::Caller;
 use crate::api::json_body::Json;
 use crate::api::{Api, Problem};
@@ -35,7 +35,7 @@ pub async fn versions(
             })
         })
         .collect();
-    let items = Sight::new(&library, &caller).of_list("versions", items)?;
+    let items = VisibilityFilter::new(&library, &caller).of_list("versions", items)?;
     Ok(Json(json!({ "items": items })))
 }
 

@@ -2,7 +2,7 @@
 
 use super::library::{Library, PREFIX};
 use crate::api::Problem;
-use crate::at_length::at_length;
+use crate::run_blocking::run_blocking;
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_apis::lint::{self, Options, Ruleset};
 use weir_apis::openapi::{self, Description};
@@ -55,7 +55,7 @@ pub fn read(text: &str) -> Result<Arc<Description>, Problem> {
     if let Some(found) = known(&hash) {
         return Ok(found);
     }
-    let description = at_length(|| openapi::read(text)).map_err(|found| unreadable(&found))?;
+    let description = run_blocking(|| openapi::read(text)).map_err(|found| unreadable(&found))?;
     let description = Arc::new(description);
     let mut known = READ.lock().unwrap_or_else(PoisonError::into_inner);
     known.push((hash, text.len(), Arc::clone(&description)));
@@ -84,12 +84,12 @@ pub fn findings(
     ruleset: &Ruleset,
     options: Options<'_>,
 ) -> Vec<Finding> {
-    at_length(|| lint::run(text, description, ruleset, options))
+    run_blocking(|| lint::run(text, description, ruleset, options))
 }
 
 /// What differs between two descriptions.
 pub fn difference(before: &Description, after: &Description) -> diff::Diff {
-    at_length(|| diff::diff(before, after))
+    run_blocking(|| diff::diff(before, after))
 }
 
 /// Why a text is no description, with lines and columns.

@@ -8,8 +8,8 @@ use crate::access::Caller;
 use crate::api::json_body::Json;
 use crate::api::precondition::tagged;
 use crate::api::{Api, Problem};
-use crate::at_length::at_length;
 use axum::Extension;
+use crate::run_blocking::run_blocking;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -42,7 +42,7 @@ struct Upload {
 
 impl Upload {
     fn read(text: &str) -> Result<Self, Problem> {
-        let value = at_length(|| openapi::parse(text)).map_err(|found| specs::unreadable(&[found]))?;
+        let value = run_blocking(|| openapi::parse(text)).map_err(|found| specs::unreadable(&[found]))?;
         let is_document = value.get("openapi").is_some() || value.get("swagger").is_some();
         if is_document {
             return Ok(Self::of(json!({}), Some(text.to_owned())));
@@ -61,7 +61,7 @@ impl Upload {
         let fields = Value::Object(fields);
         match spec {
             None => Ok(Self::of(fields, None)),
-            Some(Value::String(text)) => match at_length(|| openapi::parse(&text)) {
+            Some(Value::String(text)) => match run_blocking(|| openapi::parse(&text)) {
                 Ok(value) if postman::is_collection(&value) => Self::converted(fields, &value),
                 _ => Ok(Self::of(fields, Some(text))),
             },
@@ -89,7 +89,7 @@ impl Upload {
     }
 
     /// Adds what a collection has lost to what lint has found.
-    fn told_in(&self, mut answer: Value) -> Value {
+    fn with_findings(&self, mut answer: Value) -> Value {
         if let Some(findings) = answer["findings"].as_array_mut() {
             findings.extend(self.findings.iter().map(|it| json!(it)));
         }
@@ -222,7 +222,7 @@ pub async fn create(
             ))
         })
         .await?;
-    let answer = upload.told_in(shown(&written.answer, &spec, &description));
+    let answer = upload.with_findings(shown(&written.answer, &spec, &description));
     Ok((StatusCode::CREATED, Json(answer)).into_response())
 }
 
@@ -383,7 +383,7 @@ pub async fn put(
         })
         .await?;
     let (entity, text, description, difference, merged) = &written.answer;
-    let mut answer = upload.told_in(shown(entity, text, description));
+    let mut answer = upload.with_findings(shown(entity, text, description));
     answer["diff"] = difference_json(difference);
     answer["gone"] = json!(merged.gone);
     Ok(written.tagged(Json(answer).into_response()))

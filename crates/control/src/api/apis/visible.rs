@@ -106,7 +106,7 @@ fn action_of(kind: &str) -> Option<Action> {
 }
 
 /// Which entities a caller sees.
-pub struct Sight<'s> {
+pub struct VisibilityFilter<'s> {
     library: &'s Library,
     caller: &'s Caller,
     /// The applications with a subscription that the caller sees; read once they are asked for.
@@ -115,7 +115,7 @@ pub struct Sight<'s> {
     products: BTreeMap<String, EntityScopes>,
 }
 
-impl<'s> Sight<'s> {
+impl<'s> VisibilityFilter<'s> {
     pub fn new(library: &'s Library, caller: &'s Caller) -> Self {
         Self {
             library,

@@ -38,13 +38,13 @@ fn one_user_at_a_time_speaks_for_a_name() {
         ("edge-1", "other", 151, true),
         ("edge-1", "one", 152, false),
     ] {
-        let may = known.speak_for(name, speaker, at(seconds));
+        let may = known.claim_name(name, speaker, at(seconds));
         assert_eq!(may, expected, "{speaker} for {name} at {seconds}");
     }
     // Names are bounded; those that are silent make room, as `edge-2` is.
     let mut named = |range: std::ops::Range<usize>, seconds: u64| {
         range
-            .filter(|it| known.speak_for(&format!("n{it}"), "many", at(seconds)))
+            .filter(|it| known.claim_name(&format!("n{it}"), "many", at(seconds)))
             .count()
     };
     assert_eq!(named(0..MAX_GATEWAYS, 160), MAX_GATEWAYS - 1);
@@ -57,7 +57,7 @@ fn a_gateway_that_follows_the_store_speaks_for_its_name() {
     let (gateways, at) = (Gateways::default(), |seconds| {
         UNIX_EPOCH + Duration::from_secs(seconds)
     });
-    let token = |name: &str, seconds| gateways.known().speak_for(name, "token", at(seconds));
+    let token = |name: &str, seconds| gateways.known().claim_name(name, "token", at(seconds));
     let stored = |name: &str, seconds| {
         gateways.note_stored(name, GatewayReport::default(), ReportAge::New, at(seconds));
     };
@@ -108,7 +108,7 @@ async fn reports_that_are_found_at_the_start_hold_their_names_from_when_they_wer
     ] {
         let may = gateways
             .known()
-            .speak_for(name, "token", now + Duration::from_secs(later));
+            .claim_name(name, "token", now + Duration::from_secs(later));
         assert_eq!(may, expected, "{name} after {later}");
     }
 }
@@ -117,10 +117,14 @@ async fn reports_that_are_found_at_the_start_hold_their_names_from_when_they_wer
 fn a_process_speaks_for_its_own_gateway() {
     let (gateways, now) = (Gateways::default(), UNIX_EPOCH + Duration::from_secs(100));
     let edge = Caller::Key(crate::access::Role::Gateway);
-    assert!(gateways.speak_for("here", &edge, now).is_ok());
+    assert!(gateways.claim_name("here", &edge, now).is_ok());
     gateways.note_own("here", GatewayReport::default(), now);
-    assert!(gateways.speak_for("here", &edge, now).is_err());
-    assert!(gateways.speak_for(&"x".repeat(MAX_TEXT + 1), &edge, now).is_err());
+    assert!(gateways.claim_name("here", &edge, now).is_err());
+    assert!(
+        gateways
+            .claim_name(&"x".repeat(MAX_TEXT + 1), &edge, now)
+            .is_err()
+    );
 }
 
 #[test]
@@ -164,7 +168,7 @@ fn lag_is_what_was_committed_since() {
         shown(105),
         [(0, 0, serving()), (1, 1000, serving()), (3, 5000, serving())]
     );
-    assert!(shown(200).iter().all(|(.., state)| state == "away"));
+    assert!(shown(200).iter().all(|(.., state)| state == "offline"));
     assert!(shown(100_000).is_empty());
 }
 
@@ -176,7 +180,7 @@ fn one_that_is_out_has_to_serve_a_revision_as_others_do() {
         (SERVING, true, 8, false),
         (SERVING, true, 9, true),
         // What is cut off is not waited for.
-        ("store-away", false, 8, true),
+        ("store-unreachable", false, 8, true),
         ("last-known-good", true, 8, true),
     ] {
         let report = GatewayReport {

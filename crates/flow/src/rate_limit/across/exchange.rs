@@ -86,7 +86,7 @@ struct Gateway {
 
 /// What a gateway learns.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Settlement {
+pub struct CountUpdate {
     /// The exchange that sent this: a new one has to be sent everything.
     pub exchange: u64,
     /// How many gateways share limits.
@@ -123,14 +123,14 @@ impl CountExchange {
 
     /// Takes in what a gateway has counted, and says what the others have. The gateway is its name and its run. `all`:
     /// these are of all of its windows, and it has to hear of each.
-    pub fn merge(&self, gateway: (&str, u64), all: bool, counts: &[Count], now_ms: u64) -> Settlement {
+    pub fn merge(&self, gateway: (&str, u64), all: bool, counts: &[Count], now_ms: u64) -> CountUpdate {
         let mut known = lock(&self.known);
         known.prune(now_ms);
         let number = known.gateway(gateway, now_ms);
-        let mut settlement = Settlement {
+        let mut settlement = CountUpdate {
             exchange: self.id,
             gateways: known.active(now_ms),
-            ..Settlement::default()
+            ..CountUpdate::default()
         };
         let Some(number) = number else {
             settlement.without_room = counts.len();
@@ -274,7 +274,7 @@ impl ExchangeState {
         }
     }
 
-    fn answer(&mut self, number: u64, settlement: &mut Settlement) {
+    fn answer(&mut self, number: u64, settlement: &mut CountUpdate) {
         let Some(gateway) = self.gateways.get_mut(&number) else {
             return;
         };

@@ -103,7 +103,7 @@ async fn take(admin: &Admin, call: &ApiCall) -> Result<ApiResponse, Failure> {
             let served = turn.replace(text.into()).await;
             let number = served.map_err(|reason| Failure::declarative(&json!({ "error": reason })))?;
             let answer = write().await?;
-            turn.settle(number);
+            turn.publish(number);
             answer
         }
         _ => write().await?,

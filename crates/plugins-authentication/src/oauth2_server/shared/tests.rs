@@ -59,7 +59,7 @@ impl SharedStore for FakeStore {
         let mut state = self.state();
         state.reads += 1;
         then(match state.is_away {
-            true => Err(StoreAway),
+            true => Err(StoreUnavailable),
             false => Ok((state.records.get(name).cloned(), state.revision)),
         });
     }
@@ -67,7 +67,7 @@ impl SharedStore for FakeStore {
     fn commit(&self, change: SharedChange, then: Committed) {
         let mut state = self.state();
         if state.is_away {
-            return then(Err(StoreAway));
+            return then(Err(StoreUnavailable));
         }
         if state.is_slow {
             return state.held.push((change, then));
@@ -126,7 +126,7 @@ fn put(text: &str, made_ms: u64) -> Change {
     }
 }
 
-fn commit(gateway: &SharedTokens, change: Change) -> Option<Result<bool, StoreAway>> {
+fn commit(gateway: &SharedTokens, change: Change) -> Option<Result<bool, StoreUnavailable>> {
     match gateway.0.commit(change, 0) {
         ChangeResult::Now(done) => Some(Ok(done)),
         ChangeResult::Later(result) => result.take(),
@@ -193,10 +193,10 @@ fn a_store_that_is_away_gives_nothing_and_takes_nothing() {
     assert_eq!(commit(&one, put("a", 1)), Some(Ok(true)));
     store.state().is_away = true;
     assert!(one.0.find(&hash("a"), 9).is_some(), "what is known is good");
-    assert_eq!(commit(&one, put("b", 1)), Some(Err(StoreAway)));
+    assert_eq!(commit(&one, put("b", 1)), Some(Err(StoreUnavailable)));
     assert!(one.0.find(&hash("b"), 9).is_none());
     let looked = one.0.fetch(&hash("b"), CLIENT, 9).expect("looks");
-    assert_eq!(looked.take(), Some(Err(StoreAway)));
+    assert_eq!(looked.take(), Some(Err(StoreUnavailable)));
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn a_token_that_the_store_lacks_is_not_looked_for_again_and_again() {
     store.state().is_away = true;
     for now_ms in [1, 2] {
         let looked = away.0.fetch(&hash("b"), CLIENT, now_ms).expect("looks");
-        assert_eq!(looked.take(), Some(Err(StoreAway)));
+        assert_eq!(looked.take(), Some(Err(StoreUnavailable)));
     }
 }
 

@@ -109,9 +109,9 @@ impl Setup {
     }
 
     /// Looks after what is kept, and evaluates alert rules. To be called inside of a tokio runtime.
-    pub fn look_after(&self) {
+    pub fn run_maintenance(&self) {
         if let Some(kept) = &self.kept {
-            tokio::spawn(kept.clone().look_after());
+            tokio::spawn(kept.clone().run_maintenance());
             tokio::spawn(kept.clone().watch_alerts(3 * self.interval));
             tokio::spawn(kept.clone().watch_reports(3 * self.interval));
         }

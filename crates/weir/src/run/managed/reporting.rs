@@ -6,10 +6,10 @@ use crate::run::proxy::{Starter, first_address};
 use crate::status::Status;
 use std::sync::Arc;
 use weir_control::api::Gateways;
+use weir_control::drain_state::DrainState;
 use weir_control::follow::OpenStore;
 use weir_control::report::{ReportTarget, ReporterInfo};
 use weir_control::shared_limits::{LimitTarget, sync_limits};
-use weir_control::taken_out::TakenOut;
 use weir_dialect::DEFAULT_ENVIRONMENT;
 use weir_plugin::SharedCounts;
 
@@ -41,7 +41,7 @@ pub fn report_target(management: &Management, store: &OpenStore, gateways: Gatew
 }
 
 /// Settles limits that are for all gateways, until the process ends.
-pub fn settle(reporter: &ReporterInfo, target: LimitTarget, counts: Vec<Arc<dyn SharedCounts>>) {
+pub fn spawn_limit_sync(reporter: &ReporterInfo, target: LimitTarget, counts: Vec<Arc<dyn SharedCounts>>) {
     tokio::spawn(sync_limits(reporter.name.clone(), target, counts));
 }
 
@@ -64,14 +64,14 @@ pub fn limit_target(management: &Management, gateways: &Gateways, reporter: &Rep
 
 /// Takes this gateway out, or back.
 pub fn drain(
-    taken_out: TakenOut,
+    drain_state: DrainState,
     reporter: &ReporterInfo,
     status: &Arc<Status>,
 ) -> impl Fn(bool) + Send + Sync + use<> {
     let (name, status) = (reporter.name.clone(), Arc::clone(status));
-    move |is_out| {
+    move |is_drained| {
         // Who sees that it is out may end it at once.
-        taken_out.keep(&name, is_out);
-        status.set_out(is_out);
+        drain_state.keep(&name, is_drained);
+        status.set_drained(is_drained);
     }
 }

@@ -7,11 +7,11 @@ use crate::run::plan::{Management, Origin};
 use crate::run::portal;
 use anyhow::Context;
 use std::path::Path;
+use weir_control::drain_state::{DrainState, FILE_NAME as DRAIN_STATE_FILE};
 use weir_control::follow::{
     self, ControlSource, LAST_KNOWN_GOOD_FILE, LastKnownGoodFile, OpenStore, Source, StoreSource,
 };
 use weir_control::operational::OperationalStore;
-use weir_control::taken_out::{FILE_NAME as TAKEN_OUT_FILE, TakenOut};
 use weir_dialect::DialectSet;
 use weir_store::seal::{self, SealingKeys};
 use weir_store::sqlite::FILE_NAME;
@@ -97,10 +97,10 @@ fn last_known_good_file(
 }
 
 /// The sources from which this gateway reads whether it is taken out, before it reports.
-pub fn taken_out(store: &OpenStore, last_known_good: Option<&LastKnownGoodFile>) -> TakenOut {
-    TakenOut {
+pub fn drain_state(store: &OpenStore, last_known_good: Option<&LastKnownGoodFile>) -> DrainState {
+    DrainState {
         store: store.clone(),
-        file: last_known_good.map(|it| it.path.with_file_name(TAKEN_OUT_FILE)),
+        file: last_known_good.map(|it| it.path.with_file_name(DRAIN_STATE_FILE)),
     }
 }
 

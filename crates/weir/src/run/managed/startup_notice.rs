@@ -13,7 +13,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// Says that a place is waited for, until what it holds is served.
 pub async fn report_wait(place: String, followed: StateHandle) {
     let begun = Instant::now();
-    if tokio::time::timeout(FIRST_TIMEOUT, followed.settled())
+    if tokio::time::timeout(FIRST_TIMEOUT, followed.first_result())
         .await
         .is_ok()
     {
@@ -21,10 +21,13 @@ pub async fn report_wait(place: String, followed: StateHandle) {
     }
     tracing::warn!("waiting for {place}, which has not answered yet: nothing of it is served until it does");
     let mut pause = FIRST_PAUSE;
-    while tokio::time::timeout(pause, followed.settled()).await.is_err() {
+    while tokio::time::timeout(pause, followed.first_result())
+        .await
+        .is_err()
+    {
         let seconds = begun.elapsed().as_secs();
         match &followed.state().contact {
-            Contact::Away { reason, .. } => {
+            Contact::Unreachable { reason, .. } => {
                 tracing::warn!("still waiting for {place}, for {seconds} s now: {reason}");
             }
             Contact::Starting => {

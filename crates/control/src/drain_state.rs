@@ -9,40 +9,40 @@ use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The file's name in the folder of data. It holds the name of the gateway that is out.
-pub const FILE_NAME: &str = "taken-out";
+/// The file's name in the folder of data. It holds the name of the gateway that is drained.
+pub const FILE_NAME: &str = "drained";
 /// How long the store is waited for. It is asked again with every report.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The sources from which a gateway reads whether it is out before it reports.
 #[derive(Debug, Clone, Default)]
-pub struct TakenOut {
+pub struct DrainState {
     /// The store that is followed. It is not open if a control plane is followed.
     pub store: OpenStore,
     /// The file on disk; `None`: nothing is kept.
     pub file: Option<PathBuf>,
 }
 
-impl TakenOut {
+impl DrainState {
     /// Whether the gateway of a name begins as one that is out.
     pub async fn at_start(&self, name: &str) -> bool {
         let asked = tokio::time::timeout(STORE_TIMEOUT, in_store(&self.store, name)).await;
         match asked {
-            Ok(Ok(is_out)) => {
-                self.keep(name, is_out);
-                is_out
+            Ok(Ok(is_drained)) => {
+                self.keep(name, is_drained);
+                is_drained
             }
             _ => self.is_kept(name),
         }
     }
 
     /// Keeps that the gateway of a name is taken out, or back. What cannot be kept is logged.
-    pub fn keep(&self, name: &str, is_out: bool) {
-        if self.is_kept(name) == is_out {
+    pub fn keep(&self, name: &str, is_drained: bool) {
+        if self.is_kept(name) == is_drained {
             return;
         }
-        if let Err(error) = self.write(name, is_out) {
-            tracing::error!(%error, is_out, "it cannot be kept whether this gateway is taken out: a restart may not know it");
+        if let Err(error) = self.write(name, is_drained) {
+            tracing::error!(%error, is_drained, "it cannot be stored whether this gateway is drained: a restart may not know it");
         }
     }
 
@@ -55,18 +55,18 @@ impl TakenOut {
             Ok(kept) => kept == name.as_bytes(),
             Err(error) => {
                 if error.kind() != ErrorKind::NotFound {
-                    tracing::error!(%error, file = %path.display(), "it cannot be read whether this gateway is taken out");
+                    tracing::error!(%error, file = %path.display(), "it cannot be read whether this gateway is drained");
                 }
                 false
             }
         }
     }
 
-    fn write(&self, name: &str, is_out: bool) -> io::Result<()> {
+    fn write(&self, name: &str, is_drained: bool) -> io::Result<()> {
         let Some(path) = &self.file else {
             return Ok(());
         };
-        if is_out {
+        if is_drained {
             let fresh = path.with_extension("new");
             let mut file = File::create(&fresh)?;
             file.write_all(name.as_bytes())?;
@@ -132,21 +132,21 @@ mod tests {
             (Some(("edge-1", true)), Some(vec!["edge-10"]), false, false),
             (Some(("edge-1", true)), Some(vec!["edge-1"]), true, true),
         ] {
-            let away = TakenOut {
+            let away = DrainState {
                 file: file.clone(),
-                ..TakenOut::default()
+                ..DrainState::default()
             };
             for name in ["edge-10", "edge-1"] {
                 away.keep(name, false);
             }
-            if let Some((name, is_out)) = kept {
-                away.keep(name, is_out);
+            if let Some((name, is_drained)) = kept {
+                away.keep(name, is_drained);
             }
             let told = match &store {
                 Some(drained) => store_with(drained).await,
                 None => OpenStore::default(),
             };
-            let begun = TakenOut {
+            let begun = DrainState {
                 store: told,
                 file: file.clone(),
             };

@@ -3,7 +3,7 @@
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// Does such work where it is asked for. Other threads take over the calls that this one would answer meanwhile.
-pub fn at_length<T>(work: impl FnOnce() -> T) -> T {
+pub fn run_blocking<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|it| it.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
         // A runtime of one thread has no other that could.

@@ -36,7 +36,7 @@ pub enum Step<'a> {
         stream: u8,
         length: u8,
     },
-    Answer {
+    DetectorResponse {
         stream: u8,
         status: u16,
         ends: bool,
@@ -151,7 +151,7 @@ impl Step<'_> {
                 );
                 frame(out, 0, 1, odd(*stream), &vec![b'a'; usize::from(length)]);
             }
-            Self::Answer {
+            Self::DetectorResponse {
                 stream,
                 status,
                 ends,

@@ -141,7 +141,7 @@ pub enum Status {
 
 /// What a responder says of one certificate.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct SingleResponse {
     /// Which certificate.
     pub id: CertificateId,
     /// What it says.
@@ -164,7 +164,7 @@ pub struct Response<'d> {
     /// Certificates that it brings, one of which may be the signer's.
     pub certificates: Vec<&'d [u8]>,
     /// What it says of certificates.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<SingleResponse>,
 }
 
 /// Why a response is of no use.
@@ -236,7 +236,7 @@ impl<'d> Response<'d> {
     }
 }
 
-fn answer(mut values: Values<'_>) -> Option<Answer> {
+fn answer(mut values: Values<'_>) -> Option<SingleResponse> {
     let mut id = values.sequence()?;
     // Answers whose hashes are others name no certificate that was asked about.
     id.sequence()?;
@@ -255,7 +255,7 @@ fn answer(mut values: Values<'_>) -> Option<Answer> {
         Some((CONTEXT, content)) => Some(time(Values(content).next()?)?),
         _ => None,
     };
-    Some(Answer {
+    Some(SingleResponse {
         id,
         status,
         this_update,
@@ -328,7 +328,7 @@ mod tests {
         for (status, expected) in [(0, Status::Good), (1, Status::Revoked), (2, Status::Unknown)] {
             let bytes = response(status, Some("20261124120000Z"));
             let read = Response::parse(&bytes).expect("a response");
-            let answer = Answer {
+            let answer = SingleResponse {
                 id: id(),
                 status: expected,
                 this_update: 1_795_435_200,

@@ -64,7 +64,7 @@ impl FilterState {
 
     /// Records that `owner` requests the body ([`Outcome::NeedBody`](crate::Outcome::NeedBody)). `false` if it has
     /// requested it before, and the body was larger than it accepts.
-    pub fn ask_for_body<O: 'static>(&mut self, owner: &O) -> bool {
+    pub fn mark_body_requested<O: 'static>(&mut self, owner: &O) -> bool {
         if self.take::<O, BodyRequested>(owner).is_some() {
             return false;
         }
@@ -73,7 +73,7 @@ impl FilterState {
     }
 
     /// Whether `owner` has requested the body.
-    pub fn has_asked_for_body<O: 'static>(&mut self, owner: &O) -> bool {
+    pub fn is_body_requested<O: 'static>(&mut self, owner: &O) -> bool {
         self.get_mut::<O, BodyRequested>(owner).is_some()
     }
 
@@ -111,11 +111,11 @@ mod tests {
     fn a_body_is_asked_for_once() {
         let (one, other) = (1_u64, 2_u64);
         let mut state = FilterState::default();
-        assert!(!state.has_asked_for_body(&one));
-        assert!(state.ask_for_body(&one) && state.ask_for_body(&other));
-        assert!(state.has_asked_for_body(&one));
-        assert!(!state.ask_for_body(&one), "it was too large");
-        assert!(state.has_asked_for_body(&other));
+        assert!(!state.is_body_requested(&one));
+        assert!(state.mark_body_requested(&one) && state.mark_body_requested(&other));
+        assert!(state.is_body_requested(&one));
+        assert!(!state.mark_body_requested(&one), "it was too large");
+        assert!(state.is_body_requested(&other));
     }
 
     #[test]

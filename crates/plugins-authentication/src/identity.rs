@@ -182,7 +182,7 @@ impl Gate {
     }
 
     /// Whether calls without a good credential go on, as those of the anonymous consumer.
-    pub(crate) fn takes_anybody(&self) -> bool {
+    pub(crate) fn allows_anonymous(&self) -> bool {
         matches!(self.anonymous, Some(Some(_)))
     }
 

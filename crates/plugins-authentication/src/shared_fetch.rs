@@ -202,7 +202,7 @@ pub(crate) fn good(answer: Option<SubrequestResponse>) -> Option<SubrequestRespo
 }
 
 /// What was found, or what the engine has to do first.
-pub(crate) fn settled<V>(found: FetchResult<V>) -> Step<Option<V>> {
+pub(crate) fn require_value<V>(found: FetchResult<V>) -> Step<Option<V>> {
     match found {
         FetchResult::Value(value) => Ok(Some(value)),
         FetchResult::Nothing => Ok(None),
@@ -256,7 +256,7 @@ impl<V: Clone + 'static> KeyDocument<'_, V> {
             headers: headers.as_slice(),
             ..HttpRequest::GET
         };
-        settled(wanted.find(
+        require_value(wanted.find(
             owner,
             exchange,
             |_| Outcome::Subrequest(Box::new(self.server.request(request, self.rules))),

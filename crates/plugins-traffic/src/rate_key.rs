@@ -362,7 +362,7 @@ fn push_bounded(name: &mut Vec<u8>, text: &[u8]) {
 }
 
 /// Plugins that have no more to do with a call, because another one has done their work in its own way.
-pub(crate) mod settled {
+pub(crate) mod handled {
     use weir_plugin::Exchange;
 
     /// Stands for the list among what is kept of a call.
@@ -383,9 +383,9 @@ pub(crate) mod settled {
 
     /// Whether the plugin of this name has no more to do.
     #[inline]
-    pub(crate) fn is_settled(exchange: &mut Exchange, plugin: &str) -> bool {
+    pub(crate) fn is_handled(exchange: &mut Exchange, plugin: &str) -> bool {
         let list: Option<&mut List> = exchange.filter_state.get_mut(&OWNER);
-        list.is_some_and(|list| list.iter().flatten().any(|settled| *settled == plugin))
+        list.is_some_and(|list| list.iter().flatten().any(|handled| *handled == plugin))
     }
 }
 

@@ -77,7 +77,7 @@ impl Filter for BufferingFilter {
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         let is_waiting = exchange.request.has_body && exchange.request.body.is_none();
-        if !is_waiting || !exchange.filter_state.ask_for_body(self) {
+        if !is_waiting || !exchange.filter_state.mark_body_requested(self) {
             return Outcome::Continue;
         }
         Outcome::NeedBody {

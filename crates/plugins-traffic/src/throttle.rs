@@ -11,7 +11,7 @@
 //! Security: calls that wait hold their connections, so a large `burst` is work that anybody can pile up. Callers can
 //! escape a limit if they can choose the key, such as a header.
 
-use crate::rate_key::settled::is_settled;
+use crate::rate_key::handled::is_handled;
 use crate::rate_key::{CountBy, MissingKey, RateKey};
 use crate::redis::{Shared, Store, answer, run, scripts};
 use schemars::JsonSchema;
@@ -214,7 +214,7 @@ impl Filter for Bucket {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if is_settled(exchange, "throttle") {
+        if is_handled(exchange, "throttle") {
             return Outcome::Continue;
         }
         self.take(exchange)
@@ -265,7 +265,7 @@ impl Filter for SharedBucket {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if is_settled(exchange, "throttle") {
+        if is_handled(exchange, "throttle") {
             return Outcome::Continue;
         }
         if exchange.filter_state.take::<_, RedisQueried>(self).is_none() {

@@ -9,7 +9,7 @@
 //! After a rule has run a plugin, the plugin's own instance in the chain skips the call.
 
 use crate::concurrency_limit::ConcurrencyLimit;
-use crate::rate_key::settled::mark_done;
+use crate::rate_key::handled::mark_done;
 use crate::rate_limit::RateLimit;
 use crate::throttle::Throttle;
 use schemars::JsonSchema;

@@ -68,7 +68,7 @@ impl BufferedBody {
         let is_sure = is_small && coding.is_none() && response.body_filters.is_empty();
         match excess {
             // The final length is known only when the body is complete, but the head must carry it.
-            OversizePolicy::Refuse if !is_sure => hold_whole(response, max_bytes),
+            OversizePolicy::Refuse if !is_sure => buffer_whole(response, max_bytes),
             OversizePolicy::Cut if coding.is_some() => {
                 response.hold.get_or_insert(BufferResponse::Prefix(max_bytes));
             }
@@ -176,7 +176,7 @@ impl BufferedBody {
 }
 
 /// Has the head of a response wait for the whole body, of at most so many bytes.
-pub(crate) fn hold_whole(response: &mut Response, max_bytes: usize) {
+pub(crate) fn buffer_whole(response: &mut Response, max_bytes: usize) {
     let most = match response.hold {
         Some(BufferResponse::Whole(most)) => most.min(max_bytes),
         _ => max_bytes,

@@ -225,7 +225,7 @@ impl Filter for QueryFilter {
                 Ok(())
             }
             b"POST" if request.has_body && request.body.is_none() => {
-                if exchange.filter_state.ask_for_body(self) {
+                if exchange.filter_state.mark_body_requested(self) {
                     return Outcome::NeedBody {
                         max_bytes: self.config.max_body_bytes,
                     };

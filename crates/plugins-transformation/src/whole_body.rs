@@ -1,7 +1,7 @@
 //! A response's body that is made new as a whole: it is gathered, changed at its end, and refused if that fails. What it
 //! is not: the change itself, and the gathering, which is `buffered_body`.
 
-use crate::buffered_body::{BufferedBody, OversizePolicy, hold_whole, refuse};
+use crate::buffered_body::{BufferedBody, OversizePolicy, buffer_whole, refuse};
 use weir_plugin::{BodyFilter, Headers, Response};
 
 /// A change of one whole body.
@@ -32,7 +32,7 @@ impl<R: Rewrite> WholeBody<R> {
     pub(crate) fn attach(response: &mut Response, buffered: BufferedBody, rewrite: R) {
         if R::MAY_FAIL && buffered.excess() == OversizePolicy::Refuse {
             // Whether the body can be changed is known only when it is complete, but the head must say so.
-            hold_whole(response, buffered.max_bytes());
+            buffer_whole(response, buffered.max_bytes());
         }
         response.body_filters.push(Self {
             rewrite,

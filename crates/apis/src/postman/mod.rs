@@ -62,7 +62,7 @@ pub fn convert(collection: &Value) -> Result<Converted, String> {
     };
     reader.security = reader.schemes.of(collection);
     let whole = reader.security.as_ref().and_then(Requirement::value);
-    let above = Above {
+    let above = InheritedFields {
         tag: None,
         security: reader.security.clone(),
     };
@@ -151,13 +151,13 @@ struct Reader {
 }
 
 /// What a request has of the folders around it.
-struct Above<'t> {
+struct InheritedFields<'t> {
     tag: Option<&'t str>,
     security: Option<Requirement>,
 }
 
 impl Reader {
-    fn items(&mut self, holder: &Value, above: &Above<'_>, depth: usize) -> Result<(), String> {
+    fn items(&mut self, holder: &Value, above: &InheritedFields<'_>, depth: usize) -> Result<(), String> {
         if depth > MAX_DEPTH {
             return Err(format!("folders are nested deeper than {MAX_DEPTH}"));
         }
@@ -165,7 +165,7 @@ impl Reader {
             let name = item.get("name").and_then(Value::as_str);
             if item.get("item").is_some() {
                 name.into_iter().for_each(|name| self.tags.add(name));
-                let inner = Above {
+                let inner = InheritedFields {
                     tag: name.or(above.tag),
                     security: self.schemes.of(item).or_else(|| above.security.clone()),
                 };
@@ -181,7 +181,7 @@ impl Reader {
         Ok(())
     }
 
-    fn request(&mut self, name: &str, request: &Value, item: &Value, above: &Above<'_>) {
+    fn request(&mut self, name: &str, request: &Value, item: &Value, above: &InheritedFields<'_>) {
         let url = match request.get("url").unwrap_or(request) {
             Value::String(url) => url.clone(),
             url => url

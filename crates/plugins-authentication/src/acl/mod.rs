@@ -236,7 +236,7 @@ impl AclFilter {
     }
 
     /// What the rules say of groups.
-    fn judge_groups(&self, groups: &[String]) -> Finding {
+    fn evaluate_groups(&self, groups: &[String]) -> Finding {
         let any = |rules: &[Rule]| {
             rules
                 .iter()
@@ -360,7 +360,7 @@ impl Filter for AclFilter {
         };
         let counting = self.counting_groups(exchange, found.as_deref());
         let finding = match counting {
-            Some(groups) => self.judge_groups(groups),
+            Some(groups) => self.evaluate_groups(groups),
             None => self.judge(&JudgedCall {
                 exchange,
                 groups: found.as_deref(),

@@ -4,7 +4,7 @@ use super::claims::Claims;
 use super::config::{Introspection, KeyServer};
 use crate::jose::{KeySet, SigningKey};
 use crate::shared_fetch::{
-    FetchRequest, KeyDocument, STALE_MS, SharedKey, Step, good, hashed, settled, trust, unshared,
+    FetchRequest, KeyDocument, STALE_MS, SharedKey, Step, good, hashed, require_value, trust, unshared,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -135,7 +135,7 @@ impl Explainer {
             Some((Arc::new(claims), answer.body.len() * 3))
         };
         if config.cache_seconds == 0 {
-            let found = settled(unshared(&key, self, exchange, ask, read))?;
+            let found = require_value(unshared(&key, self, exchange, ask, read))?;
             return Ok(found.map(|(claims, _)| claims));
         }
         let wanted = FetchRequest {
@@ -155,7 +155,7 @@ impl Explainer {
             let lifetime = Lifetime::fresh(seconds.saturating_mul(1_000).max(1));
             Some((claims, bytes, lifetime))
         });
-        settled(found)
+        require_value(found)
     }
 
     fn request(&self, token: &str) -> weir_plugin::Subrequest {

@@ -296,7 +296,7 @@ impl Filter for KeyFilter {
         }
         match credential {
             Ok(entry) => self.gate.accept(exchange, &entry.identity),
-            Err(_) if self.strip == StripCredential::Found && self.gate.takes_anybody() => {
+            Err(_) if self.strip == StripCredential::Found && self.gate.allows_anonymous() => {
                 for place in &self.locations {
                     place.remove(&mut exchange.request, remove_argument);
                 }

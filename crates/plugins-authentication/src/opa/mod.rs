@@ -305,7 +305,7 @@ impl PolicyFilter {
     }
 
     /// Judges by a decision that may have been made for another call.
-    fn judge_alike(&self, exchange: &mut Exchange) -> Outcome {
+    fn evaluate_cached(&self, exchange: &mut Exchange) -> Outcome {
         let key = input::key(&self.config, &self.key, exchange);
         let wanted = FetchRequest {
             map: &self.decisions,
@@ -389,7 +389,7 @@ impl Filter for PolicyFilter {
             };
         }
         match is_kept {
-            true => self.judge_alike(exchange),
+            true => self.evaluate_cached(exchange),
             false => self.ask(exchange),
         }
     }

@@ -39,7 +39,7 @@ enum SignatureFault {
 
 impl Engine {
     /// The token that a call brings.
-    pub(super) fn brought(&self, exchange: &Exchange) -> BearerToken {
+    pub(super) fn find_token(&self, exchange: &Exchange) -> BearerToken {
         let request = &exchange.request;
         for place in &self.config.bearer_places {
             let found = match place {
@@ -80,7 +80,7 @@ impl Engine {
             && request.body.is_none()
             && self.config.bearer_places.iter().any(is_place)
             && body_form(request).is_some()
-            && matches!(self.brought(exchange), BearerToken::None)
+            && matches!(self.find_token(exchange), BearerToken::None)
     }
 
     /// Checks a signed token. `None` if it is not one, and another method may know it.

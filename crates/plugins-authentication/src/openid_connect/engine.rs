@@ -4,7 +4,7 @@
 use super::answer_keys::AnswerKeys;
 use super::client::Client;
 use super::config::{ClientAuth, Config};
-use super::provider::{Caches, Directory, Provider, Step, settled};
+use super::provider::{Caches, Directory, Provider, Step, require_value};
 use crate::jose::KeySet;
 use crate::session_cookie::Sessions;
 use crate::shared_fetch::{FetchRequest, KeyParts, SharedKey};
@@ -109,7 +109,7 @@ impl Engine {
             // The call sees that it has no answer.
             None => Outcome::Suspend(Suspend::time(Duration::ZERO)),
         };
-        settled(wanted.find(self, exchange, ask, read))
+        require_value(wanted.find(self, exchange, ask, read))
     }
 
     /// What is asked of the provider with a secret, as a key that does not show it.

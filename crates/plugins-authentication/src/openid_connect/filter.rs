@@ -70,7 +70,7 @@ impl Filter for OpenIdFilter {
                     self.remove_forged(exchange);
                     return Outcome::Continue;
                 }
-                if self.engine.reads_body(exchange) && exchange.filter_state.ask_for_body(self) {
+                if self.engine.reads_body(exchange) && exchange.filter_state.mark_body_requested(self) {
                     return Outcome::NeedBody {
                         max_bytes: MAX_TOKEN_BODY,
                     };
@@ -95,7 +95,7 @@ impl Filter for OpenIdFilter {
 impl OpenIdFilter {
     /// Reads what the caller brings, and removes what only this plugin may say.
     fn first(&self, exchange: &mut Exchange) -> CallState {
-        let (token, is_malformed) = match self.engine.brought(exchange) {
+        let (token, is_malformed) = match self.engine.find_token(exchange) {
             BearerToken::Token(token) => (Some(token), false),
             BearerToken::Malformed => (None, true),
             BearerToken::None => (None, false),
@@ -158,7 +158,7 @@ impl OpenIdFilter {
     /// None of the methods recognises the caller.
     fn unrecognised(&self, exchange: &mut Exchange, call: &CallState) -> Step<()> {
         let engine = &self.engine;
-        if self.gate.takes_anybody() {
+        if self.gate.allows_anonymous() {
             return self.reject(exchange, AuthFailure::Missing);
         }
         match call.fault {
@@ -200,7 +200,7 @@ impl OpenIdFilter {
                 Some(entry) => {
                     self.gate.accept(exchange, &entry.identity);
                 }
-                None if self.gate.takes_anybody() => {
+                None if self.gate.allows_anonymous() => {
                     return self.reject(exchange, AuthFailure::Invalid);
                 }
                 None => {

@@ -5,7 +5,7 @@ use super::token_description::TokenDescription;
 use crate::jose::KeySet;
 use crate::session_cookie::ended_sessions;
 use crate::shared_fetch::{FetchRequest, KeyDocument, RETRY_MS, STALE_MS, SharedKey, hashed, trust};
-pub(super) use crate::shared_fetch::{Step, good, settled};
+pub(super) use crate::shared_fetch::{Step, good, require_value};
 use crate::shared_marks::SharedMarks;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -180,7 +180,7 @@ impl Directory {
                 Some((Arc::new(provider), answer.body.len() * 2, self.lifetime()))
             },
         );
-        settled(found)
+        require_value(found)
     }
 
     /// Whether the document is that of the configured issuer. Some name themselves with a `/` at the end, and some without.

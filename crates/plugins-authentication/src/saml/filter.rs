@@ -167,7 +167,7 @@ impl SamlFilter {
     }
 
     fn without_session(&self, exchange: &mut Exchange) -> Outcome {
-        if self.gate.takes_anybody() {
+        if self.gate.allows_anonymous() {
             return self.gate.reject(exchange, AuthFailure::Missing, None);
         }
         let logs_in = match self.config.unauthenticated {

@@ -20,7 +20,7 @@ use crate::identity::{self, Gate};
 pub use crate::key_locations::KeyLocation;
 use crate::key_locations::{Lookup, MultipleKeys, form_of_body};
 use crate::query::remove_argument_and_encode;
-use crate::shared_fetch::{FetchRequest, Step, hashed, settled, trust, unshared};
+use crate::shared_fetch::{FetchRequest, Step, hashed, require_value, trust, unshared};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{self, SHA256, SHA256_OUTPUT_LEN};
 use schemars::JsonSchema;
@@ -297,7 +297,7 @@ enum CallToken {
     Body,
 }
 
-fn brought(places: &[KeyLocation], request: &Request) -> CallToken {
+fn find_token(places: &[KeyLocation], request: &Request) -> CallToken {
     for place in places {
         match place.look(request, MultipleKeys::Refuse) {
             Lookup::Absent => {}
@@ -369,7 +369,7 @@ impl PairFilter {
             Some((pair.map(Arc::new), fresh_ms))
         };
         if cache_seconds == 0 {
-            let found = settled(unshared(&key, self, exchange, ask, said))?;
+            let found = require_value(unshared(&key, self, exchange, ask, said))?;
             return Ok(found.map(|(pair, _)| pair));
         }
         let wanted = FetchRequest {
@@ -379,7 +379,7 @@ impl PairFilter {
             retry_ms: RETRY_MS,
             timeout: self.rules.timeout,
         };
-        settled(wanted.find(self, exchange, ask, |exchange| {
+        require_value(wanted.find(self, exchange, ask, |exchange| {
             let (pair, fresh_ms) = said(exchange)?;
             let bytes = 128 + pair.as_ref().map_or(0, |pair| pair.consumer.len());
             Some((pair, bytes, Lifetime::fresh(fresh_ms)))
@@ -477,7 +477,7 @@ impl Filter for PairFilter {
         }
         let request = &exchange.request;
         let tokens = [&self.config.access_token, &self.config.secret_token];
-        let judged = match tokens.map(|places| brought(places, request)) {
+        let judged = match tokens.map(|places| find_token(places, request)) {
             [CallToken::Body, _] | [_, CallToken::Body] => return Outcome::NeedBody { max_bytes },
             [CallToken::Token(access), CallToken::Token(secret)] => {
                 match self.judge(exchange, &access, &secret) {

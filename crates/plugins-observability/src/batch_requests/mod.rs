@@ -179,7 +179,7 @@ impl BatchFilter {
         let most = self.0.max_body_bytes;
         let Some(body) = request.body.as_deref() else {
             let length = request.content_length.unwrap_or_default();
-            if length > most as u64 || !exchange.filter_state.ask_for_body(self) {
+            if length > most as u64 || !exchange.filter_state.mark_body_requested(self) {
                 // Of a body without a length no more is read than shows that it is too large.
                 let length = length.max(most as u64 + 1);
                 let message =

@@ -108,7 +108,7 @@ impl Filter for LoggerFilter {
                 }
             }
             // One that is too large is forwarded and not logged.
-            None if !exchange.filter_state.ask_for_body(self) => {}
+            None if !exchange.filter_state.mark_body_requested(self) => {}
             None => {
                 return Outcome::NeedBody {
                     max_bytes: wanted.bytes.max(MAX_READ_BODY),

@@ -117,14 +117,14 @@ impl Scope for RequestScope<'_> {
             "headers" => {
                 let mut values = request.headers.get_all(&name).map(<[u8]>::to_vec).peekable();
                 if values.peek().is_some() {
-                    return several(values);
+                    return join_values(values);
                 }
                 // Names are written as they are in Lua, too.
                 let name: Vec<u8> = name
                     .iter()
                     .map(|byte| if *byte == b'_' { b'-' } else { *byte })
                     .collect();
-                several(request.headers.get_all(&name).map(<[u8]>::to_vec))
+                join_values(request.headers.get_all(&name).map(<[u8]>::to_vec))
             }
             "query_params" => {
                 let query = request.query.as_deref().unwrap_or_default();
@@ -135,7 +135,7 @@ impl Scope for RequestScope<'_> {
                     .peekable();
                 match values.peek() {
                     Some(None) => Value::Bool(true),
-                    _ => several(values.flatten()),
+                    _ => join_values(values.flatten()),
                 }
             }
             "uri_captures" => {
@@ -151,7 +151,7 @@ impl Scope for RequestScope<'_> {
 }
 
 /// The value of what may come several times: the first and the others in one text.
-fn several(values: impl Iterator<Item = Vec<u8>>) -> Value {
+fn join_values(values: impl Iterator<Item = Vec<u8>>) -> Value {
     let all: Vec<Vec<u8>> = values.collect();
     match all.len() {
         0 => Value::Nil,

@@ -284,7 +284,7 @@ impl Filter for CalloutFilter {
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         if self.needs_body() && exchange.request.has_body && exchange.request.body.is_none() {
-            if !exchange.filter_state.ask_for_body(self) {
+            if !exchange.filter_state.mark_body_requested(self) {
                 let kind = RefusalKind::Answered { plugin: NAME };
                 return Outcome::Refuse(Box::new(Refusal::with_status(kind, 413)));
             }

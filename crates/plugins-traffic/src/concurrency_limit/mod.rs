@@ -14,7 +14,7 @@
 
 mod shared;
 
-use crate::rate_key::settled::is_settled;
+use crate::rate_key::handled::is_handled;
 use crate::rate_key::{CountBy, LimitValue, MissingKey, Number, OnFailure, RateKey};
 use crate::redis::Store;
 use schemars::JsonSchema;
@@ -361,7 +361,7 @@ impl Filter for ConcurrencyFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if is_settled(exchange, "concurrency-limit") {
+        if is_handled(exchange, "concurrency-limit") {
             return Outcome::Continue;
         }
         self.take_local(exchange)

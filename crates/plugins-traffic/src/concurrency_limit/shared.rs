@@ -1,7 +1,7 @@
 //! Places that several gateways share: they are taken and given back in a Redis.
 
 use super::{ConcurrencyFilter, LimitDecision, RejectReason, pass};
-use crate::rate_key::settled::is_settled;
+use crate::rate_key::handled::is_handled;
 use crate::redis::{Shared, answer, run, scripts};
 use std::rc::Rc;
 use weir_plugin::{Exchange, Filter, Indeterminate, Outcome, Phases, RedisCall, RedisPublisher};
@@ -109,7 +109,7 @@ impl Filter for SharedConcurrencyFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if is_settled(exchange, "concurrency-limit") {
+        if is_handled(exchange, "concurrency-limit") {
             return Outcome::Continue;
         }
         let mut progress: Progress = exchange.filter_state.take(self).unwrap_or_default();

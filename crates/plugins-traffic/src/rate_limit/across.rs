@@ -2,7 +2,7 @@
 //! the local counters; its count is recorded and sent to the other gateways.
 
 use super::engine::Limits;
-use crate::rate_key::settled::is_settled;
+use crate::rate_key::handled::is_handled;
 use crate::shared_limits::SharedLimits;
 use std::sync::Arc;
 use weir_plugin::{Exchange, Filter, Indeterminate, Outcome, Phases};
@@ -27,7 +27,7 @@ impl Filter for LimitsAcross {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if is_settled(exchange, "rate-limit") {
+        if is_handled(exchange, "rate-limit") {
             return Outcome::Continue;
         }
         let cost = match self.limits.cost(exchange) {

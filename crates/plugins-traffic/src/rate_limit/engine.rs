@@ -4,7 +4,7 @@ use super::compiled::{CompiledLimit, DAY_MS, Names, length_ms};
 use super::{Config, MissingKey, OnFailure};
 use crate::graphql_cost::{CompiledCost, Costs, SchemaCache};
 use crate::rate_key::RateKey;
-use crate::rate_key::settled::is_settled;
+use crate::rate_key::handled::is_handled;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use weir_flow::rate_limit::{Counters, Limiter, MAX_LIMITS, Verdict, WindowLimit, WindowState};
@@ -369,7 +369,7 @@ impl Filter for Limits {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if is_settled(exchange, "rate-limit") {
+        if is_handled(exchange, "rate-limit") {
             return Outcome::Continue;
         }
         let cost = match self.cost(exchange) {

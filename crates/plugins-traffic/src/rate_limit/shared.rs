@@ -2,7 +2,7 @@
 //! synchronized with the Redis later.
 
 use super::engine::{Decision, Failure, Group, Limits, NoKey};
-use crate::rate_key::settled::is_settled;
+use crate::rate_key::handled::is_handled;
 use crate::redis::{Accumulator, Shared, answer, run, windows};
 use std::sync::Arc;
 use weir_flow::rate_limit::{MAX_LIMITS, WindowLimit, WindowState};
@@ -86,7 +86,7 @@ impl Filter for RedisLimits {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if is_settled(exchange, "rate-limit") {
+        if is_handled(exchange, "rate-limit") {
             return Outcome::Continue;
         }
         let known: Option<Progress> = exchange.filter_state.take(self);
@@ -144,7 +144,7 @@ impl Filter for SyncedLimits {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if is_settled(exchange, "rate-limit") {
+        if is_handled(exchange, "rate-limit") {
             return Outcome::Continue;
         }
         let cost = match self.limits.cost(exchange) {

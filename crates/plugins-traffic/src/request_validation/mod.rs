@@ -179,7 +179,7 @@ impl Filter for SchemaFilter {
             return Outcome::Continue;
         };
         if exchange.request.body.is_none() && exchange.request.has_body {
-            if !exchange.filter_state.ask_for_body(self) {
+            if !exchange.filter_state.mark_body_requested(self) {
                 return self.refuse(None);
             }
             return Outcome::NeedBody {

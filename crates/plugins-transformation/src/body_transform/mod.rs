@@ -242,7 +242,7 @@ impl Filter for TransformFilter {
             return Outcome::Continue;
         };
         if exchange.request.has_body && exchange.request.body.is_none() {
-            if !exchange.filter_state.ask_for_body(self) {
+            if !exchange.filter_state.mark_body_requested(self) {
                 return failed(&Failure(413, "request body is too large".to_owned()));
             }
             return Outcome::NeedBody {

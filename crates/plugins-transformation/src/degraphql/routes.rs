@@ -228,7 +228,7 @@ impl Filter for RouteFilter {
             return refuse(404);
         };
         if exchange.request.has_body && exchange.request.body.is_none() {
-            if !exchange.filter_state.ask_for_body(self) {
+            if !exchange.filter_state.mark_body_requested(self) {
                 return refuse(413);
             }
             return Outcome::NeedBody {

@@ -186,7 +186,7 @@ impl Filter for InvokeFilter {
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         let request = &exchange.request;
         if request.has_body && request.body.is_none() {
-            if !exchange.filter_state.ask_for_body(self) {
+            if !exchange.filter_state.mark_body_requested(self) {
                 return refused(RefusalKind::Answered { plugin: NAME }, 413);
             }
             return Outcome::NeedBody {

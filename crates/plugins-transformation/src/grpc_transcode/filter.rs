@@ -61,7 +61,7 @@ impl TranscodeFilter {
                 return Err(TranscodeError::Unfit(message.to_owned()));
             }
             Methods::One(target) => {
-                self.ask_for_body(exchange, true)?;
+                self.mark_body_requested(exchange, true)?;
                 let made = request::by_fields(target, &exchange.request, &self.config.json);
                 made.map(|message| (message, target))
             }
@@ -79,7 +79,7 @@ impl TranscodeFilter {
                         "the method takes a stream of messages".to_owned(),
                     ));
                 }
-                self.ask_for_body(exchange, found.target.body != Body::Unused)?;
+                self.mark_body_requested(exchange, found.target.body != Body::Unused)?;
                 let made = request::by_rule(&found, &exchange.request, &self.config.json);
                 made.map(|message| (message, found.target))
             }
@@ -93,11 +93,11 @@ impl TranscodeFilter {
         })
     }
 
-    fn ask_for_body(&self, exchange: &mut Exchange, is_wanted: bool) -> Result<(), TranscodeError> {
+    fn mark_body_requested(&self, exchange: &mut Exchange, is_wanted: bool) -> Result<(), TranscodeError> {
         if !is_wanted || !exchange.request.has_body || exchange.request.body.is_some() {
             return Ok(());
         }
-        if !exchange.filter_state.ask_for_body(self) {
+        if !exchange.filter_state.mark_body_requested(self) {
             return Err(TranscodeError::TooLarge);
         }
         Err(TranscodeError::NeedsBody)

@@ -142,7 +142,7 @@ impl WebFilter {
         exchange: &mut Exchange,
     ) -> Result<(), RequestError> {
         if exchange.request.has_body && exchange.request.body.is_none() {
-            return Err(match exchange.filter_state.ask_for_body(self) {
+            return Err(match exchange.filter_state.mark_body_requested(self) {
                 true => RequestError::NeedsBody,
                 false => RequestError::Status(413),
             });

@@ -81,7 +81,7 @@ impl Filter for JqFilter {
             let is_too_long = request
                 .content_length
                 .is_some_and(|length| length > max_bytes as u64);
-            if is_too_long || !exchange.filter_state.ask_for_body(self) {
+            if is_too_long || !exchange.filter_state.mark_body_requested(self) {
                 return refuse(413);
             }
             return Outcome::NeedBody { max_bytes };

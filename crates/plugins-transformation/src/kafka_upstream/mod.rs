@@ -236,7 +236,7 @@ impl Filter for RecordFilter {
         }
         let request = &exchange.request;
         if self.parts.body && request.body.is_none() && request.has_body {
-            if !exchange.filter_state.ask_for_body(self) {
+            if !exchange.filter_state.mark_body_requested(self) {
                 return refused(413);
             }
             return Outcome::NeedBody {

@@ -9,7 +9,7 @@ use super::messages::{Message, MessageParts, request_parts, response_parts};
 use super::ports::RAW;
 use super::property::{OwnValues, Property};
 use super::{CacheNode, NAME};
-use crate::buffered_body::hold_whole;
+use crate::buffered_body::buffer_whole;
 use crate::jq::{Program, STEPS};
 use crate::xml::{self, XmlForm};
 use serde_json::{Map, Value};
@@ -563,7 +563,7 @@ impl Filter for OrchestrationFilter {
                 let names = &self.graph.of_request;
                 let request = &exchange.request;
                 if names.contains(&"body") && request.has_body && request.body.is_none() {
-                    if !exchange.filter_state.ask_for_body(self) {
+                    if !exchange.filter_state.mark_body_requested(self) {
                         let kind = RefusalKind::Unacceptable { plugin: NAME };
                         return Outcome::Refuse(Box::new(Refusal::with_status(kind, 413)));
                     }
@@ -604,7 +604,7 @@ impl Filter for OrchestrationFilter {
         let is_read = self.graph.of_response.iter().any(|name| name.ends_with("body"));
         let body = &self.graph.response;
         if is_read || body.whole.is_some() || body.named.contains_key("body") {
-            hold_whole(response, self.max_body_bytes);
+            buffer_whole(response, self.max_body_bytes);
         }
         response.waits = true;
         let mut progress = exchange

@@ -250,7 +250,7 @@ impl Filter for InjectionFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        let has_asked = exchange.filter_state.has_asked_for_body(self);
+        let has_asked = exchange.filter_state.is_body_requested(self);
         if !has_asked && let Some((location, name)) = self.find_in_head(exchange) {
             return self.judge(location, name);
         }
@@ -262,7 +262,7 @@ impl Filter for InjectionFilter {
             return self.judge("body", "a content coding");
         }
         let Some(body) = request.body.as_deref() else {
-            if !exchange.filter_state.ask_for_body(self) {
+            if !exchange.filter_state.mark_body_requested(self) {
                 return self.judge("body", "more than is looked at");
             }
             return Outcome::NeedBody {

@@ -82,7 +82,7 @@ impl ValidationFilter {
                 return Ok(Err("several headers 'Content-Type'".to_owned()));
             }
             if body.needs_content(content_type) && request.body.is_none() && request.has_body {
-                if !exchange.filter_state.ask_for_body(self) {
+                if !exchange.filter_state.mark_body_requested(self) {
                     return Ok(Err("the body is too large".to_owned()));
                 }
                 return Err(Outcome::NeedBody {
@@ -208,7 +208,7 @@ impl Filter for ValidationFilter {
             action: self.config.response_action,
             status: self.config.response_status,
             message: self.config.response_message.clone(),
-            tells: (self.config.verbose, self.config.verbose_replaces),
+            describes: (self.config.verbose, self.config.verbose_replaces),
         });
     }
 }
@@ -227,7 +227,7 @@ struct Check {
     status: u16,
     message: String,
     /// Whether the response describes the fault, and whether it replaces the message.
-    tells: (bool, bool),
+    describes: (bool, bool),
 }
 
 impl Check {
@@ -260,7 +260,7 @@ impl BodyFilter for Check {
         if self.action == Action::Log {
             return;
         }
-        let message = match self.tells {
+        let message = match self.describes {
             (false, _) => self.message.clone(),
             (true, true) => format!("response body validation failed with error: '{fault}'"),
             (true, false) => format!("{}{fault}", self.message),

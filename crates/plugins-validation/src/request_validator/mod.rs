@@ -247,7 +247,7 @@ impl Filter for SchemaFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        let has_asked = exchange.filter_state.has_asked_for_body(self);
+        let has_asked = exchange.filter_state.is_body_requested(self);
         if !has_asked {
             if let Err(fault) = self.check_parameters(exchange) {
                 return self.refuse(PARAMETER, &fault);
@@ -261,7 +261,7 @@ impl Filter for SchemaFilter {
             return Outcome::Continue;
         };
         if exchange.request.body.is_none() && exchange.request.has_body {
-            if !exchange.filter_state.ask_for_body(self) {
+            if !exchange.filter_state.mark_body_requested(self) {
                 return self.refuse(BODY, "the body is too large");
             }
             return Outcome::NeedBody {

@@ -1,6 +1,6 @@
 //! An instance of `safeline-waf` at work: asks a detector about a call, and does what the answer and the mode say.
 
-use super::t1k::{Answer, Detection, Verdict, question};
+use super::t1k::{DetectorResponse, Detection, Verdict, question};
 use super::{Config, Mode, NAME};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -45,22 +45,22 @@ impl DetectorFilter {
     }
 
     /// Puts a header on the response that says something of the check.
-    fn tell(&self, exchange: &mut Exchange, what: &str, value: &str) {
+    fn set_header(&self, exchange: &mut Exchange, what: &str, value: &str) {
         if let Some(header) = &self.config.header {
             let name = format!("{header}{what}");
             exchange.response_headers.set(name.as_bytes(), value.as_bytes());
         }
     }
 
-    fn tell_error(&self, exchange: &mut Exchange, error: &str) {
+    fn set_error_header(&self, exchange: &mut Exchange, error: &str) {
         if self.config.debug_headers {
-            self.tell(exchange, "-ERROR", error);
+            self.set_header(exchange, "-ERROR", error);
         }
     }
 
-    fn tell_server(&self, exchange: &mut Exchange, node: usize) {
+    fn set_server_header(&self, exchange: &mut Exchange, node: usize) {
         if let Some(node) = self.config.nodes.get(node).filter(|_| self.config.debug_headers) {
-            self.tell(exchange, "-SERVER", &node.host);
+            self.set_header(exchange, "-SERVER", &node.host);
         }
     }
 
@@ -135,13 +135,13 @@ impl DetectorFilter {
     /// What becomes of a call about which the detector was asked.
     fn judge(&self, exchange: &mut Exchange, asked: &DetectionRequest) -> Outcome {
         let took = asked.since.elapsed();
-        self.tell_server(exchange, asked.node);
-        self.tell(exchange, "-TIME", &took.as_millis().to_string());
-        let answer = exchange.filter_state.take_answer::<Option<Answer>>();
+        self.set_server_header(exchange, asked.node);
+        self.set_header(exchange, "-TIME", &took.as_millis().to_string());
+        let answer = exchange.filter_state.take_answer::<Option<DetectorResponse>>();
         let Some(answer) = answer.flatten().and_then(|answer| *answer) else {
             return self.failed(exchange, took);
         };
-        self.tell(exchange, "", "yes");
+        self.set_header(exchange, "", "yes");
         if self.config.mode == Mode::Block {
             for (name, value) in &answer.headers {
                 exchange.response_headers.append(name, value);
@@ -149,13 +149,13 @@ impl DetectorFilter {
         }
         match answer.verdict {
             Verdict::Passed => {
-                self.tell(exchange, "-STATUS", "200");
-                self.tell(exchange, "-ACTION", "pass");
+                self.set_header(exchange, "-STATUS", "200");
+                self.set_header(exchange, "-ACTION", "pass");
                 Outcome::Continue
             }
             Verdict::Blocked { status, event_id } => {
-                self.tell(exchange, "-STATUS", &status.to_string());
-                self.tell(exchange, "-ACTION", "reject");
+                self.set_header(exchange, "-STATUS", &status.to_string());
+                self.set_header(exchange, "-ACTION", "reject");
                 if self.config.mode == Mode::Monitor {
                     tracing::warn!(plugin = NAME, event_id, "a call would have been refused");
                     return Outcome::Continue;
@@ -177,8 +177,8 @@ impl DetectorFilter {
             true => ("timeout", "the detector does not answer in time"),
             false => ("waf-err", "the detector gives no answer that can be used"),
         };
-        self.tell(exchange, "", word);
-        self.tell_error(exchange, reason);
+        self.set_header(exchange, "", word);
+        self.set_error_header(exchange, reason);
         if self.config.mode == Mode::Monitor {
             tracing::warn!(plugin = NAME, "a call is not checked: {reason}");
             return Outcome::Continue;
@@ -231,8 +231,8 @@ impl Filter for DetectorFilter {
         }
         let nodes = self.config.nodes.len();
         if nodes == 0 {
-            self.tell(exchange, "", "err");
-            self.tell_error(exchange, "missing metadata");
+            self.set_header(exchange, "", "err");
+            self.set_error_header(exchange, "missing metadata");
             let reason = "there is no detector";
             return Outcome::refuse(RefusalKind::PluginFailed { plugin: NAME, reason });
         }
@@ -242,7 +242,7 @@ impl Filter for DetectorFilter {
         };
         let request = &exchange.request;
         let wants_body = request.has_body && request.body.is_none() && self.config.max_body_bytes > 0;
-        if unchecked.is_none() && wants_body && exchange.filter_state.ask_for_body(self) {
+        if unchecked.is_none() && wants_body && exchange.filter_state.mark_body_requested(self) {
             return Outcome::NeedBodyStart {
                 max_bytes: self.config.max_body_bytes,
             };
@@ -250,8 +250,8 @@ impl Filter for DetectorFilter {
         let node = self.turn.fetch_add(1, Ordering::Relaxed) % nodes;
         match unchecked {
             Some(word) => {
-                self.tell_server(exchange, node);
-                self.tell(exchange, "", word);
+                self.set_server_header(exchange, node);
+                self.set_header(exchange, "", word);
                 Outcome::Continue
             }
             None => self.ask(exchange, node),

@@ -15,7 +15,7 @@
 mod filter;
 mod t1k;
 
-pub use t1k::{Answer, InvalidAnswer, Verdict, fuzz_answer, read_answer};
+pub use t1k::{DetectorResponse, InvalidAnswer, Verdict, fuzz_answer, read_answer};
 
 use filter::DetectorFilter;
 use schemars::JsonSchema;

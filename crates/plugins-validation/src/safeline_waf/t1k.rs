@@ -41,7 +41,7 @@ const FRAMING: [&[u8]; 6] = [
 
 /// What the detector says of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct DetectorResponse {
     /// Whether the call is good.
     pub verdict: Verdict,
     /// Headers for the response.
@@ -97,7 +97,7 @@ pub(super) fn question(head: &[u8], body: Option<&[u8]>, facts: &[(u8, &[u8])]) 
 ///
 /// # Errors
 /// It is not T1K, or longer than an answer may be.
-pub fn read_answer(bytes: &[u8]) -> Result<Option<Answer>, InvalidAnswer> {
+pub fn read_answer(bytes: &[u8]) -> Result<Option<DetectorResponse>, InvalidAnswer> {
     let mut length = 0;
     let (mut action, mut status, mut page, mut headers) = (None, None, None, None);
     for index in 0..MAX_PACKETS {
@@ -129,7 +129,7 @@ pub fn read_answer(bytes: &[u8]) -> Result<Option<Answer>, InvalidAnswer> {
                 },
                 _ => return Err(InvalidAnswer),
             };
-            return Ok(Some(Answer {
+            return Ok(Some(DetectorResponse {
                 verdict,
                 headers: read_headers(headers.unwrap_or_default()),
                 length,
@@ -173,7 +173,7 @@ fn read_headers(lines: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
 /// A question and its answer.
 pub(super) struct Detection {
     question: Vec<u8>,
-    answer: Option<Answer>,
+    answer: Option<DetectorResponse>,
 }
 
 impl Detection {

@@ -1,6 +1,6 @@
 //! Tests of `safeline-waf` from a user's view, with a detector instead of the engine's network.
 
-use super::t1k::Answer;
+use super::t1k::DetectorResponse;
 use super::*;
 use serde_json::json;
 use weir_plugin::{Dialogue, Exchange, Outcome, Received, Step};
@@ -242,7 +242,7 @@ fn answers_may_come_in_pieces() {
     let mut received = Received::new(BLOCKED);
     assert_eq!(conversation.dialogue.next(&mut received), Step::Done);
     assert_eq!(received.consumed(), BLOCKED.len());
-    let answer = conversation.dialogue.finish().downcast::<Option<Answer>>();
+    let answer = conversation.dialogue.finish().downcast::<Option<DetectorResponse>>();
     assert!(answer.is_ok_and(|answer| answer.is_some()));
 }
 

@@ -10,7 +10,7 @@ use rustls::sign::CertifiedKey;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use weir_model::OcspStapling;
-use weir_model::ocsp::{Answer, CertificateId, InvalidResponse, Response, Status, Subject, responder};
+use weir_model::ocsp::{SingleResponse, CertificateId, InvalidResponse, Response, Status, Subject, responder};
 
 /// How far the clock of a responder may be ahead, in seconds.
 const SKEW: i64 = 300;
@@ -217,7 +217,7 @@ impl Staple {
 }
 
 /// Whether an answer says that the certificate is good now.
-fn check(answer: &Answer, now: i64) -> Result<(), UnusableAnswer> {
+fn check(answer: &SingleResponse, now: i64) -> Result<(), UnusableAnswer> {
     match answer.status {
         Status::Good => {}
         Status::Revoked => return Err(UnusableAnswer::Revoked),

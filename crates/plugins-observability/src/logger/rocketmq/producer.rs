@@ -5,7 +5,7 @@
 //! all further retries are the queue's.
 
 use super::RocketmqTarget;
-use super::wire::{self, Answer, Route};
+use super::wire::{self, BrokerResponse, Route};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -165,7 +165,7 @@ impl Producer {
         };
     }
 
-    fn take_route(&mut self, answer: &Answer<'_>, failed: usize, topic: &'static str) {
+    fn take_route(&mut self, answer: &BrokerResponse<'_>, failed: usize, topic: &'static str) {
         match answer.code {
             0 => match Route::parse(answer.body) {
                 Some(mut route) => {
@@ -190,7 +190,7 @@ impl Producer {
         }
     }
 
-    fn take_receipt(&mut self, answer: &Answer<'_>) {
+    fn take_receipt(&mut self, answer: &BrokerResponse<'_>) {
         match answer.code {
             code if TAKEN.contains(&code) => self.state = State::Taken,
             code if ELSEWHERE.contains(&code) && !self.message.is_again => self.send_again(),
@@ -202,7 +202,7 @@ impl Producer {
 }
 
 /// What a server has refused, and why.
-fn refused(what: &str, answer: &Answer<'_>) -> String {
+fn refused(what: &str, answer: &BrokerResponse<'_>) -> String {
     // Remarks can be whole stack traces.
     let first = answer.remark.lines().next().unwrap_or_default();
     let remark: String = first.chars().take(200).collect();

@@ -65,7 +65,7 @@ pub fn request(
 
 /// An answer to a request, or something else that a server sends.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Answer<'a> {
+pub struct BrokerResponse<'a> {
     /// The result of the request; 0 means success.
     pub code: i64,
     /// The number of the request.
@@ -90,7 +90,7 @@ struct Header {
 }
 
 /// Reads what a server has sent, without its length. `None`: it cannot be read.
-pub fn answer(bytes: &[u8]) -> Option<Answer<'_>> {
+pub fn answer(bytes: &[u8]) -> Option<BrokerResponse<'_>> {
     let (first, rest) = bytes.split_first_chunk::<4>()?;
     let length = u32::from_be_bytes([0, first[1], first[2], first[3]]) as usize;
     let (header, body) = rest.split_at_checked(length)?;
@@ -99,7 +99,7 @@ pub fn answer(bytes: &[u8]) -> Option<Answer<'_>> {
         1 => own_header(header)?,
         _ => return None,
     };
-    Some(Answer {
+    Some(BrokerResponse {
         code: header.code,
         number: header.opaque,
         is_answer: header.flag & ANSWER != 0,
@@ -284,7 +284,7 @@ mod tests {
         let own = b"\0\x11\0\x01\x91\0\0\0\x03\0\0\0\x01\0\0\0\x08no topic\0\0\0\0";
         for (form, header) in [(0, &header[..]), (1, own)] {
             let bytes = answered(form, header, b"rest");
-            let expected = Answer {
+            let expected = BrokerResponse {
                 code: 17,
                 number: 3,
                 is_answer: true,

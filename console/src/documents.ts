@@ -2,7 +2,7 @@
 import { kindOf } from './kinds'
 
 export interface Place {
-  door: string
+  namespace: string
   kind: string
   name: string
   /** Where the console shows it; `null`: it has no page. */
@@ -29,16 +29,16 @@ const PAGES: Record<string, (words: string[]) => string> = {
 }
 
 export function placeOf(key: string): Place {
-  const [door = '', ...rest] = key.split('/')
-  if (door === 'apis') {
+  const [namespace = '', ...rest] = key.split('/')
+  if (namespace === 'apis') {
     const [kind = '', ...words] = rest
     const page = PAGES[kind]
     // The name of a document is the hash of its content.
     const name = kind === 'specs' ? (words[0] ?? '').slice(0, 8) : words.join(' ')
-    return { door, kind, name, to: page === undefined ? null : page(words.map(encodeURIComponent)) }
+    return { namespace, kind, name, to: page === undefined ? null : page(words.map(encodeURIComponent)) }
   }
   const name = rest.at(-1) ?? ''
   const kind = rest.at(-2) ?? rest[0] ?? ''
-  if (door === 'native' && kindOf(kind) !== undefined) return { door, kind, name, to: `/${kind}/${encodeURIComponent(name)}` }
-  return { door, kind, name, to: null }
+  if (namespace === 'native' && kindOf(kind) !== undefined) return { namespace, kind, name, to: `/${kind}/${encodeURIComponent(name)}` }
+  return { namespace, kind, name, to: null }
 }

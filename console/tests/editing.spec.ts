@@ -214,7 +214,7 @@ test('what a document was is taken from its history into the form, and saved lik
   expect(await filled.read('routes', 'orders')).toEqual(before)
 })
 
-test('the lines of a certificate and of its key stay lines, pasted or from a file; the key is veiled', async ({ page, weir }) => {
+test('the lines of a certificate and of its key stay lines, pasted or from a file; the key is masked', async ({ page, weir }) => {
   const pem = (kind: string) => `-----BEGIN ${kind}-----\nMIIB\nAQAB\n-----END ${kind}-----\n`
   await open(page, weir, '/certificates/@new?view=both')
   const certificate = page.getByRole('textbox', { name: 'Certificate', exact: true })

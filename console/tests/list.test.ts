@@ -25,5 +25,5 @@ test('every page of the portal is visited', () => {
 })
 
 test('a page that is not visited is found', () => {
-  expect(missed(['/', '/apis/@new', '/apis/:api'], ['/', '/apis/@new?door=kong'])).toEqual(['/apis/:api'])
+  expect(missed(['/', '/apis/@new', '/apis/:api'], ['/', '/apis/@new?dialect=kong'])).toEqual(['/apis/:api'])
 })

@@ -1,5 +1,5 @@
 // A certificate or a key in PEM: lines that a field of one line would put together. It is pasted, or chosen as a file; a
-// private key is veiled until somebody asks.
+// private key is masked until somebody asks.
 import { useState } from 'react'
 import type { Json, Schema } from '../api/types'
 import { IconButton } from '../ui/button'
@@ -27,7 +27,7 @@ export function PemInput({ ids, title, value, isSecret, isDisabled, isBare, onCh
   const [wrong, setWrong] = useState<string | null>(null)
   const text = typeof value === 'string' ? value : ''
   // A reference to a vault is no secret itself.
-  const isVeiled = isSecret && !isRevealed && text !== '' && !isReference(text)
+  const isMasked = isSecret && !isRevealed && text !== '' && !isReference(text)
   const take = async (file: File) => {
     setWrong(null)
     if (file.size > MOST) return setWrong(`${file.name} is too large to be a certificate or a key.`)
@@ -39,7 +39,7 @@ export function PemInput({ ids, title, value, isSecret, isDisabled, isBare, onCh
     <>
       <textarea
         id={ids.input}
-        className={isVeiled ? 'input mono pem veiled' : 'input mono pem'}
+        className={isMasked ? 'input mono pem masked' : 'input mono pem'}
         rows={text === '' ? 3 : 6}
         value={text}
         disabled={isDisabled}

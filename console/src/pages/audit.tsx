@@ -33,7 +33,7 @@ const columns: Column<AuditEntry>[] = [
     width: 'minmax(4rem, 0.4fr)',
     from: 2,
   },
-  { id: 'door', title: 'API', text: (it) => it.dialect, from: 2, width: '6rem' },
+  { id: 'dialect', title: 'API', text: (it) => it.dialect, from: 2, width: '6rem' },
   { id: 'from', title: 'From', text: (it) => it.from, from: 2, width: 'minmax(6rem, 0.8fr)' },
 ]
 

@@ -7,7 +7,7 @@ import { textOf, words } from '../kinds'
 import { ButtonLink } from '../ui/button'
 import { type Column } from '../ui/table'
 import { Time } from '../ui/time'
-import { ListPage, doorColumn, nameColumn } from './list'
+import { ListPage, dialectColumn, nameColumn } from './list'
 
 /** Certificates that end within so many seconds are marked. */
 const SOON_S = 30 * 86_400
@@ -31,7 +31,7 @@ const columns: Column<ViewRow>[] = [
     render: (row) => (!row.not_after ? '' : <Ends at={row.not_after} />),
     sortsAs: 'not-after',
   },
-  doorColumn,
+  dialectColumn,
 ]
 
 export default function Certificates() {

@@ -1,7 +1,7 @@
 // All consumers, of every dialect: who may call, and with what.
 import type { ViewRow } from '../api/types'
 import { type Column } from '../ui/table'
-import { ListPage, badges, doorColumn, nameColumn, pluginColumn } from './list'
+import { ListPage, badges, dialectColumn, nameColumn, pluginColumn } from './list'
 
 const columns: Column<ViewRow>[] = [
   nameColumn('consumers'),
@@ -14,7 +14,7 @@ const columns: Column<ViewRow>[] = [
   { id: 'group', title: 'Groups', text: (row) => (row.groups ?? []).join(', '), from: 2 },
   { id: 'custom', title: 'Custom ID', text: (row) => row.custom_id ?? '', from: 3 },
   pluginColumn,
-  doorColumn,
+  dialectColumn,
 ]
 
 export default function Consumers() {

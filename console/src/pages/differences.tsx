@@ -24,7 +24,7 @@ export function Differences({ items, action }: { items: Difference[]; action?: (
             <div className="head2">
               <h3 className="clip">{place.to ? <Link href={place.to}>{place.name}</Link> : place.name}</h3>
               <span className="row">
-                <span className="badge">{place.door}</span>
+                <span className="badge">{place.namespace}</span>
                 <span className="badge">{place.kind}</span>
                 <span className={`badge ${change === 'created' ? 'good' : change === 'removed' ? 'bad' : 'accent'}`}>{change}</span>
                 {action?.(it)}

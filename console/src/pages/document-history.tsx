@@ -11,11 +11,11 @@ import { toast } from '../ui/toast'
 import { CommitList } from './commit-list'
 
 /** What the server writes in place of a secret that the reader may not see. It must not be saved. */
-const VEIL = /^\*\*\*( \(another\))?$/
+const REDACTED = /^\*\*\*( \(another\))?$/
 
 /** Whether a document holds such a place. */
-export const isVeiled = (value: Json): boolean =>
-  typeof value === 'string' ? VEIL.test(value) : typeof value === 'object' && value !== null && Object.values(value).some(isVeiled)
+export const isRedacted = (value: Json): boolean =>
+  typeof value === 'string' ? REDACTED.test(value) : typeof value === 'object' && value !== null && Object.values(value).some(isRedacted)
 
 interface Props {
   kind: Kind
@@ -38,7 +38,7 @@ export function DocumentHistory({ kind, name, refused, onTake }: Props) {
       const found = data.items.find((it) => it.document === document)
       if (found === undefined) toast(`It is what it was at revision ${revision}`)
       else if (!isMap(found.before)) toast(`It was not there at revision ${revision}`, { isBad: true })
-      else if (isVeiled(found.before)) toast('It held secrets, which the history shows to administrators only. Take it back by hand, or ask one of them.', { isBad: true })
+      else if (isRedacted(found.before)) toast('It held secrets, which the history shows to administrators only. Take it back by hand, or ask one of them.', { isBad: true })
       else onTake(found.before, revision)
     } catch (wrong) {
       setError(wrong)

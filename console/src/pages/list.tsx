@@ -31,7 +31,7 @@ export function linkOf(list: string, row: ViewRow): string {
   return own ? `/${own.kind}/${encodeURIComponent(own.name)}` : `/view/${list}/${encodeURIComponent(row.id)}`
 }
 
-export function DoorBadge({ row }: { row: ViewRow }) {
+export function DialectBadge({ row }: { row: ViewRow }) {
   return <span className={row.dialect === 'native' ? 'badge accent' : 'badge'}>{DIALECTS[row.dialect] ?? row.dialect}</span>
 }
 
@@ -51,12 +51,12 @@ export function nameColumn(list: ViewList): Column<ViewRow> {
   }
 }
 
-export const doorColumn: Column<ViewRow> = {
+export const dialectColumn: Column<ViewRow> = {
   id: 'dialect',
   title: 'From',
   text: (row) => row.dialect,
   sortsAs: 'dialect',
-  render: (row) => <DoorBadge row={row} />,
+  render: (row) => <DialectBadge row={row} />,
   from: 2,
   width: '5rem',
 }

@@ -4,7 +4,7 @@ import { Link } from 'wouter'
 import { type Frame, type Query, shown, useNumbers } from '../api/analytics'
 import type { ViewRow } from '../api/types'
 import { type Column } from '../ui/table'
-import { ListPage, doorColumn, nameColumn, pluginColumn } from './list'
+import { ListPage, dialectColumn, nameColumn, pluginColumn } from './list'
 
 /** As many groups as an answer may have. */
 const MOST = 1000
@@ -60,6 +60,6 @@ function callColumns(frames: Frame[]): Column<ViewRow>[] {
 export default function Routes() {
   const numbers = useNumbers(CALLS)
   const frames = numbers.data?.frames
-  const all = useMemo(() => [...columns, ...(frames === undefined ? [] : callColumns(frames)), doorColumn], [frames])
+  const all = useMemo(() => [...columns, ...(frames === undefined ? [] : callColumns(frames)), dialectColumn], [frames])
   return <ListPage list="routes" title="Routes" columns={all} />
 }

@@ -12,7 +12,7 @@ import { Failure, Page } from '../shell/page'
 import { useSegments } from '../shell/segments'
 import { ButtonLink } from '../ui/button'
 import { label } from '../form/schema'
-import { DoorBadge } from './list'
+import { DialectBadge } from './list'
 
 const ForeignEditor = lazy(() => import('./foreign'))
 const ConsumerReach = lazy(() => import('./consumer-reach'))
@@ -46,7 +46,7 @@ function About({ row, list }: { row: ViewRow; list: string }) {
     <>
       <div className="note">
         <div className="row">
-          <DoorBadge row={row} />
+          <DialectBadge row={row} />
           {row.file ? (
             <span>
               It stands in the file <code>{row.file}</code>

@@ -13,7 +13,7 @@ import { Failure } from '../shell/page'
 import { Act } from '../ui/act'
 import { TextField } from '../ui/field'
 import { toast } from '../ui/toast'
-import { isVeiled } from './document-history'
+import { isRedacted } from './document-history'
 import { Effects, movesCalls } from './effects'
 
 /** Whether a document can be taken back here: native ones of the store. */
@@ -42,7 +42,7 @@ export function TakeBack({ difference, revision, onClose }: { difference: Differ
   const isSame = planned !== undefined && JSON.stringify(planned.before) === JSON.stringify(after)
   const refused = tried.error
     ? 'Weir refuses this.'
-    : isVeiled(after)
+    : isRedacted(after)
       ? 'It held secrets, which the history shows to administrators only.'
       : planned === undefined
         ? 'It is being checked.'

@@ -3,13 +3,13 @@ import { useHealth } from '../api/hooks'
 import type { AddressHealth, UpstreamHealth, ViewRow } from '../api/types'
 import { type Column, Table } from '../ui/table'
 import { countText } from '../ui/time'
-import { ListPage, doorColumn, nameColumn } from './list'
+import { ListPage, dialectColumn, nameColumn } from './list'
 
 const columns: Column<ViewRow>[] = [
   nameColumn('upstreams'),
   { id: 'target', title: 'Targets', text: (row) => (row.targets ?? []).join(', '), width: 'minmax(9rem, 1.6fr)' },
   { id: 'algorithm', title: 'Balancing', text: (row) => row.algorithm ?? 'round-robin', from: 2 },
-  doorColumn,
+  dialectColumn,
 ]
 
 export default function Upstreams() {

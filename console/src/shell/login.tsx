@@ -38,7 +38,7 @@ export default function Login() {
   const providers = known?.providers ?? []
   const isTokenForm = wantsToken || (!hasPasswords && providers.length === 0)
   return (
-    <ModalOverlay className="veil login" isOpen isKeyboardDismissDisabled>
+    <ModalOverlay className="backdrop login" isOpen isKeyboardDismissDisabled>
       <Modal className="modal">
         <Dialog className="dialog">
           <Heading slot="title" level={1}>

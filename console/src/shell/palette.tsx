@@ -54,7 +54,7 @@ export default function Palette({ onClose }: { onClose: () => void }) {
     return [...entries.filter(holds), ...rows].slice(0, MOST)
   }, [entries, text, objects.data, go])
   return (
-    <ModalOverlay className="veil" isOpen isDismissable onOpenChange={(open) => !open && onClose()}>
+    <ModalOverlay className="backdrop" isOpen isDismissable onOpenChange={(open) => !open && onClose()}>
       <Modal className="modal">
         <Dialog className="dialog" aria-label="Find">
           <Autocomplete inputValue={text} onInputChange={setText}>

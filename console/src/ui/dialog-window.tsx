@@ -25,7 +25,7 @@ export default function DialogWindow({ title, isOpen, onClose, children, wide, a
     else if (loses === undefined) onClose()
   }
   return (
-    <ModalOverlay className="veil" isOpen={isOpen} isDismissable onOpenChange={(open) => !open && leave()}>
+    <ModalOverlay className="backdrop" isOpen={isOpen} isDismissable onOpenChange={(open) => !open && leave()}>
       <Modal className={wide ? 'modal wide2' : 'modal'}>
         <AriaDialog className="dialog">
           <div className="row between">

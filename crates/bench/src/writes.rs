@@ -54,7 +54,7 @@ pub fn run(bench: &Bench, rate: u32, seconds: u32, results: &mut Results) -> Res
         .gateways
         .iter()
         .find(|found| found.gateway.program == "weir");
-    let found = found.context("writes are measured with weir: name one of its doors with --gateways")?;
+    let found = found.context("writes are measured with weir: name one of its dialects with --gateways")?;
     let program = found.program.clone().map_err(|error| anyhow::anyhow!(error))?;
     let title = format!("Writes · {rate} a second for {seconds} s under {RATE} calls/s");
     let columns = [

@@ -89,7 +89,7 @@ pub fn run(bench: &Bench, args: &Args, results: &mut Results) -> Result<bool> {
         .gateways
         .iter()
         .find(|found| found.gateway.program == "weir");
-    let weir = weir.context("plugins are measured with weir: name one of its doors with --gateways")?;
+    let weir = weir.context("plugins are measured with weir: name one of its dialects with --gateways")?;
     let program = weir.program.clone().map_err(|error| anyhow::anyhow!(error))?;
     let directory = bench.directory("plugins")?;
     let context = RunContext::start(bench, &directory)?;

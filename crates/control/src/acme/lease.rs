@@ -114,7 +114,7 @@ impl<'s> Lease<'s> {
                 Err(error) => return Err(AcmeError::Store(error.to_string())),
             }
         }
-        Err(AcmeError::Store("others write too fast".to_owned()))
+        Err(AcmeError::Store("conflicting concurrent writes".to_owned()))
     }
 }
 

@@ -115,7 +115,7 @@ pub async fn commit<T>(
     }
     Err(Problem::new(
         StatusCode::CONFLICT,
-        "others write too fast; try again",
+        "conflicting concurrent writes; try again",
     ))
 }
 

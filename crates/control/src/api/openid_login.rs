@@ -409,7 +409,7 @@ async fn commit<T>(
             Err(error) => return Err(error.into()),
         }
     }
-    let detail = "others write too fast; try again";
+    let detail = "conflicting concurrent writes; try again";
     Err(Problem::new(StatusCode::CONFLICT, detail))
 }
 

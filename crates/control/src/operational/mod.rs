@@ -83,7 +83,7 @@ pub enum OperationalError {
     #[error("not a name: {0}")]
     Name(weir_store::BadKey),
     /// Others were always faster.
-    #[error("others write too fast; try again")]
+    #[error("conflicting concurrent writes; try again")]
     Busy,
     /// A value has no JSON form.
     #[error("a document cannot be written: {0}")]

@@ -128,7 +128,7 @@ impl RunMode {
         let has_store = flags.data.is_some() || flags.store.is_some();
         if flags.admin_certificate.is_some() && !has_admin_tls {
             return refused(
-                "no Admin API speaks TLS that could show --admin-certificate: say so behind an address, such as --kong-admin 127.0.0.1:8444,tls",
+                "--admin-certificate needs a TLS listener: append \",tls\" to an address, such as --kong-admin 127.0.0.1:8444,tls",
             );
         }
         match flags.role {
@@ -284,7 +284,7 @@ mod tests {
             ),
             (
                 "--data /d --admin-certificate c --admin-key k",
-                Err("no Admin API speaks TLS"),
+                Err("--admin-certificate needs a TLS listener"),
             ),
             ("--role control", Err("needs a store")),
             ("--role control --data /d -c a.yaml", Err("serves no calls")),

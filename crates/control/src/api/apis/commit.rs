@@ -208,7 +208,7 @@ impl Api {
         }
         Err(Problem::new(
             StatusCode::CONFLICT,
-            "others write too fast; try again",
+            "conflicting concurrent writes; try again",
         ))
     }
 

@@ -36,10 +36,9 @@ enum Field {
     Status,
 }
 
-const FIELDS: [(&str, Field); 20] = [
+const FIELDS: [(&str, Field); 19] = [
     ("name", Field::Name),
     ("dialect", Field::Dialect),
-    ("door", Field::Dialect),
     ("workspace", Field::Workspace),
     ("host", Field::Host),
     ("path", Field::Path),

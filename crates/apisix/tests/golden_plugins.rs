@@ -293,7 +293,7 @@ fn request_ids() {
     for (config, fields) in [
         (
             json!({}),
-            json!({"header": "X-Request-Id", "generator": "uuid", "keep_clients": true, "echo": "if-absent"}),
+            json!({"header": "X-Request-Id", "generator": "uuid", "keep_client_id": true, "echo": "if-absent"}),
         ),
         (
             json!({"algorithm": "range_id", "range_id": {"length": 8, "char_set": "abcdef"},

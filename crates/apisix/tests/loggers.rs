@@ -206,7 +206,7 @@ fn kafka_gets_brokers_and_users() {
             .collect();
         assert_eq!(told, brokers);
         assert_eq!(
-            (kafka.sasl.is_some(), kafka.acks, kafka.record_each),
+            (kafka.sasl.is_some(), kafka.acks, kafka.record_per_entry),
             (has_user, -1, false)
         );
     }

@@ -245,7 +245,7 @@ pub struct ForwardedHeaders {
     pub first_line_only: bool,
     /// `X-Forwarded-Host` of a call that names no host (HTTP/1.0).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub host_if_none: Option<String>,
+    pub default_host: Option<String>,
 }
 
 impl Default for ForwardedHeaders {
@@ -259,7 +259,7 @@ impl Default for ForwardedHeaders {
             host_as_written: false,
             drop_forwarded: false,
             first_line_only: false,
-            host_if_none: None,
+            default_host: None,
         }
     }
 }

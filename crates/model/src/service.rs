@@ -63,7 +63,7 @@ pub struct Timeouts {
     /// For all tries of a call together, from the first one until the response is complete; 0: no limit. For calls
     /// only.
     #[serde(skip_serializing_if = "is_default")]
-    pub call_ms: u64,
+    pub total_ms: u64,
 }
 
 impl Default for Timeouts {
@@ -72,7 +72,7 @@ impl Default for Timeouts {
             connect_ms: 5_000,
             write_ms: 60_000,
             read_ms: 60_000,
-            call_ms: 0,
+            total_ms: 0,
         }
     }
 }

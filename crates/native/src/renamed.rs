@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use weir_model::{Diagnostic, DocPath};
 
 /// What has the field, its old name, and its new one. A plugin's configuration goes by the plugin's name.
-const RENAMED: [(&str, &str, &str); 32] = [
+const RENAMED: [(&str, &str, &str); 62] = [
     ("document", "voice", "dialect"),
     ("document", "route_tables", "dialect_settings"),
     ("service", "voice", "dialect"),
@@ -18,11 +18,16 @@ const RENAMED: [(&str, &str, &str); 32] = [
     ("route", "voice", "dialect"),
     ("route", "request_stamps", "request_headers"),
     ("route", "response_stamps", "response_headers"),
+    ("acl", "tell", "label_header"),
+    ("app-login", "tell_user", "set_userinfo_header"),
+    ("authz-keycloak", "early_seconds", "refresh_leeway_seconds"),
     ("basic-auth", "hide", "strip"),
+    ("client-certificate-headers", "tell", "send_headers"),
     ("concurrency-limit", "otherwise", "when_key_missing"),
     ("forward-auth", "keepalive", "pool_size"),
     ("forward-auth", "keepalive_ms", "pool_idle_timeout_ms"),
     ("hmac-auth", "hide", "strip"),
+    ("jwe-decrypt", "unopened_status", "decryption_failed_status"),
     ("jwt", "hide", "strip"),
     ("jwt", "look_in", "locations"),
     ("jwt", "several", "on_multiple"),
@@ -31,14 +36,39 @@ const RENAMED: [(&str, &str, &str); 32] = [
     ("key-auth", "look_in", "locations"),
     ("metrics-endpoint", "otherwise", "not_found_body"),
     ("metrics-endpoint", "otherwise_type", "not_found_content_type"),
+    ("multi-auth", "tell_failures", "report_failures"),
+    ("oauth2-server", "tls_ended_by", "tls_terminated_by"),
+    ("openid-connect", "bearer_places", "bearer_locations"),
     ("prometheus", "tells_targets", "target_health"),
+    ("proxy-cache", "keep_seconds", "storage_ttl_seconds"),
+    ("proxy-cache", "words", "status_values"),
     ("rate-limit", "otherwise", "when_key_missing"),
+    ("redirect", "believe_forwarded_proto", "trust_forwarded_proto"),
+    ("referer-restriction", "pass_missing", "allow_missing"),
+    ("request-buffering", "whole", "enabled"),
+    ("request-id", "keep_clients", "keep_client_id"),
+    ("response-rate-limit", "tell", "limit_headers"),
     ("throttle", "otherwise", "when_key_missing"),
+    ("upstream-oauth", "early_seconds", "refresh_leeway_seconds"),
+    ("upstream-timeout", "call_ms", "total_ms"),
+    ("user-agent-restriction", "pass_missing", "allow_missing"),
     ("user-agent-restriction", "several", "allow_multiple"),
+    ("user-agent-restriction", "several_message", "multiple_message"),
     ("webhook-signature", "several", "allow_multiple"),
+    ("attempt spans", "numbers_names", "number_in_name"),
+    ("attempt spans", "status_of_failures_only", "status_on_failure_only"),
+    ("cache status", "not_kept", "not_stored"),
+    ("cross origin", "yields", "keep_existing"),
+    ("forwarded", "host_if_none", "default_host"),
+    ("introspection", "host_of_call", "use_request_host"),
+    ("introspection", "path_of_call", "use_request_path"),
+    ("kafka", "record_each", "record_per_entry"),
+    ("spans", "tries", "attempts"),
     ("store", "away_message", "unavailable_message"),
     ("store", "settle_every", "sync_interval_seconds"),
     ("store", "when_away", "on_unavailable"),
+    ("timeouts", "call_ms", "total_ms"),
+    ("token rules", "accept_secrets", "allow_symmetric_keys"),
     // Their values change too: `RESPONSES`.
     ("target", "broken", "respond"),
     ("target", "unavailable", "respond"),
@@ -48,7 +78,7 @@ const RENAMED: [(&str, &str, &str); 32] = [
 const RESPONSES: [(&str, bool); 2] = [("broken", true), ("unavailable", false)];
 
 /// Where the parts are: what has the field, the field, and what its value (or each item of its list) is.
-const PARTS: [(&str, &str, &str); 22] = [
+const PARTS: [(&str, &str, &str); 42] = [
     ("document", "services", "service"),
     ("document", "routes", "route"),
     ("document", "stream_routes", "stream route"),
@@ -58,8 +88,11 @@ const PARTS: [(&str, &str, &str); 22] = [
     ("document", "plugins", PLUGIN),
     ("document", "unmatched", PLUGIN),
     ("service", "routes", "route"),
+    ("service", "timeouts", "timeouts"),
     ("route", "plugins", PLUGIN),
     ("route", "to", "target"),
+    ("route", "forwarded", "forwarded"),
+    ("route", "timeouts", "timeouts"),
     ("stream route", "plugins", PLUGIN),
     (PLUGIN, "use", PLUGIN),
     ("multi-auth", "any_of", PLUGIN),
@@ -71,6 +104,23 @@ const PARTS: [(&str, &str, &str); 22] = [
     ("concurrency-limit", "store", "store"),
     ("graphql-limit", "store", "store"),
     ("response-rate-limit", "store", "store"),
+    ("gateway-log", "target", "log target"),
+    ("logger", "target", "log target"),
+    ("statsd", "target", "log target"),
+    ("log target", "kafka", "kafka"),
+    ("kafka-upstream", "kafka", "kafka"),
+    ("graphql-limit", "fields", "query cost"),
+    ("rate-limit", "graphql", "query cost"),
+    ("query cost", "services", "service weights"),
+    ("service weights", "introspection", "introspection"),
+    ("grpc-web", "cross_origin", "cross origin"),
+    ("jwt-signer", "access_token", "token rules"),
+    ("jwt-signer", "channel_token", "token rules"),
+    ("proxy-cache", "status_values", "cache status"),
+    ("proxy-cache", "words", "cache status"),
+    ("tracing", "spans", "spans"),
+    ("spans", "attempts", "attempt spans"),
+    ("spans", "tries", "attempt spans"),
 ];
 
 /// A map with a plugin's name as a key and its configuration as the value, or with `name` and `config`.
@@ -214,8 +264,10 @@ mod tests {
             "service" | "consumer" | "route" => json!({"weir": 1, format!("{kind}s"): [fields]}),
             "stream route" => json!({"weir": 1, "stream_routes": [fields]}),
             "target" => json!({"weir": 1, "routes": [{"name": "r", "paths": ["/"], "to": fields}]}),
-            "store" => plugin("rate-limit", json!({ "store": fields })),
-            name => plugin(name, Value::Object(fields)),
+            part => match PARTS.iter().find(|(.., known)| *known == part) {
+                Some((whole, field, _)) => document_with(whole, field, Value::Object(fields)),
+                None => plugin(part, Value::Object(fields)),
+            },
         };
         if kind == "document"
             && let Value::Object(document) = &mut document
@@ -254,9 +306,12 @@ mod tests {
     fn renamed_fields_of_plugins_are_those_of_the_plugins() {
         let registry = weir_plugins::registry();
         for (kind, old, new) in RENAMED {
-            let plugin = if kind == "store" { "rate-limit" } else { kind };
-            let Some(plugin) = registry.get(plugin) else {
-                assert!(!kind.contains('-'), "no plugin is named '{kind}'");
+            let mut name = kind;
+            while let Some((whole, ..)) = PARTS.iter().find(|(.., part)| *part == name) {
+                name = whole;
+            }
+            let Some(plugin) = registry.get(name) else {
+                assert!(!name.contains('-'), "no plugin is named '{name}'");
                 continue;
             };
             let schema = plugin.config_schema().to_value().to_string();

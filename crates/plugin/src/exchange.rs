@@ -101,7 +101,7 @@ pub struct UpstreamTimeouts {
     /// Between two successful reads of the response.
     pub read_ms: Option<u64>,
     /// For all tries of the call together; 0: no bound.
-    pub call_ms: Option<u64>,
+    pub total_ms: Option<u64>,
 }
 
 /// What filters and conditions may know of the matched route.

@@ -63,7 +63,7 @@ pub struct Config {
     pub userinfo_url: String,
     /// Whether upstreams get the user, in `X-Userinfo`.
     #[serde(default = "weir_plugins_shared::yes")]
-    pub tell_user: bool,
+    pub set_userinfo_header: bool,
     /// The session and its cookie.
     pub session: SessionConfig,
     /// The HTTP settings for calls to the provider.
@@ -321,7 +321,7 @@ impl LoginFilter {
 
     fn go_on(&self, exchange: &mut Exchange, user: &[u8]) -> Outcome {
         self.sessions.strip(&mut exchange.request);
-        if self.config.tell_user {
+        if self.config.set_userinfo_header {
             let value = STANDARD.encode(user);
             exchange.request.headers.set_owned(USERINFO, value.as_bytes());
         }
@@ -374,7 +374,7 @@ mod tests {
             code_query: "code".into(),
             token_url: "http://id.test/token".into(),
             userinfo_url: "http://id.test/user".into(),
-            tell_user: true,
+            set_userinfo_header: true,
             session,
             http: HttpRules::default(),
         }

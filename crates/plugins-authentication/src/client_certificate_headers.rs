@@ -26,7 +26,7 @@ use weir_plugins_shared::config_checks::ConfigErrors;
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Whether the headers are set. If not, the headers that callers send are still removed.
-    pub tell: bool,
+    pub send_headers: bool,
     /// The header with the certificate, in PEM with escapes as in a URL.
     pub certificate: String,
     /// The header with the serial number, in hexadecimal digits.
@@ -42,7 +42,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            tell: true,
+            send_headers: true,
             certificate: "X-Client-Cert".into(),
             serial: "X-Client-Cert-Serial".into(),
             issuer: "X-Client-Cert-Issuer-DN".into(),
@@ -121,7 +121,7 @@ impl Filter for HeadersFilter {
         for (_, name) in config.names() {
             request.headers.remove_owned(name.as_bytes());
         }
-        let shown = request.client_certificates.as_ref().filter(|_| config.tell);
+        let shown = request.client_certificates.as_ref().filter(|_| config.send_headers);
         let Some(own) = shown.and_then(|shown| shown.chain.first()) else {
             return Outcome::Continue;
         };
@@ -166,8 +166,8 @@ mod tests {
             .push(rcgen::DnType::OrganizationName, "Acme");
         let key = rcgen::KeyPair::generate().expect("a key");
         let der = parameters.self_signed(&key).expect("good").der().to_vec();
-        for (tell, shows, told) in [(true, true, 5), (true, false, 0), (false, true, 0)] {
-            let filter = build(&ClientCertificateHeaders, &json!({"tell": tell})).expect("valid");
+        for (send_headers, shows, told) in [(true, true, 5), (true, false, 0), (false, true, 0)] {
+            let filter = build(&ClientCertificateHeaders, &json!({"send_headers": send_headers})).expect("valid");
             let mut call = exchange();
             prepare(&mut call, "GET /", &forged);
             call.request.client_certificates = shows.then(|| {

@@ -32,7 +32,7 @@ pub struct Config {
     pub any_of: Vec<BTreeMap<String, Value>>,
     /// Whether a response names the last way that failed even if another one succeeds, as Apache APISIX does.
     #[serde(default)]
-    pub tell_failures: bool,
+    pub report_failures: bool,
 }
 
 /// The plugin.
@@ -101,7 +101,7 @@ impl Plugin for MultiAuth {
                 // Before the last of them nothing is lost by what it strips.
                 strips: strips && ways.len() > 1,
                 ways,
-                tell_failures: config.tell_failures,
+                report_failures: config.report_failures,
             })),
             false => Err(faults),
         }
@@ -143,7 +143,7 @@ struct WaitingCall {
 /// An instance of `multi-auth`.
 struct AnyOf {
     ways: Vec<Arc<dyn Filter>>,
-    tell_failures: bool,
+    report_failures: bool,
     /// Whether a way takes credentials out of the request.
     strips: bool,
 }
@@ -211,7 +211,7 @@ impl Filter for AnyOf {
                 Outcome::Continue => {
                     let others = self.ways.iter().enumerate().filter(|(other, _)| *other != at);
                     others.for_each(|(_, other)| other.remove_forged(exchange));
-                    if let Some(challenge) = challenge.filter(|_| self.tell_failures) {
+                    if let Some(challenge) = challenge.filter(|_| self.report_failures) {
                         exchange
                             .response_headers
                             .set(b"WWW-Authenticate", challenge.as_bytes());
@@ -254,7 +254,7 @@ mod tests {
             (true, &[("apikey", "k")][..], "Invalid", Some("Key")),
             (false, &[], "Invalid", Some("Key")),
         ] {
-            let config = json!({"any_of": ways, "tell_failures": tells});
+            let config = json!({"any_of": ways, "report_failures": tells});
             let filter = build(&MultiAuth::default(), &config).expect("valid");
             let mut exchange = exchange();
             prepare(&mut exchange, "GET /", headers);
@@ -274,7 +274,7 @@ mod tests {
         ] {
             let config = json!({
                 "any_of": [{"basic-auth": {}}, {"key-auth": {"identity": {"anonymous": "guest"}}}],
-                "tell_failures": tells,
+                "report_failures": tells,
             });
             let filter = build(&MultiAuth::default(), &config).expect("valid");
             let mut exchange = exchange();

@@ -68,7 +68,7 @@ pub struct Config {
     pub default_seconds: u64,
     /// So long before it expires, a token is not used any more, in seconds.
     #[serde(default = "five")]
-    pub early_seconds: u64,
+    pub refresh_leeway_seconds: u64,
     /// Statuses of upstreams that mean that the token is not accepted. The call is sent once more with a new token, if
     /// its body can be sent again; after statuses other than 401 only if its method may be repeated.
     #[serde(default = "unauthorized")]
@@ -108,7 +108,7 @@ impl Config {
             headers: BTreeMap::new(),
             upstream_header: standard_header(),
             default_seconds: one_hour(),
-            early_seconds: five(),
+            refresh_leeway_seconds: five(),
             purge_on: unauthorized(),
             failure_status: bad_gateway(),
             http: HttpRules::default(),
@@ -322,7 +322,7 @@ impl TokenFilter {
         let left_s = tokens
             .expires_at_s
             .map_or(self.config.default_seconds, |at| at.saturating_sub(now_s));
-        let seconds = left_s.saturating_sub(self.config.early_seconds);
+        let seconds = left_s.saturating_sub(self.config.refresh_leeway_seconds);
         let token: Arc<str> = tokens.access_token.into();
         let bytes = token.len();
         Some((token, bytes, Lifetime::fresh((seconds * 1_000).max(1))))

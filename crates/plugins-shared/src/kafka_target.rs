@@ -29,7 +29,7 @@ pub struct KafkaTarget {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sasl: Option<Sasl>,
     /// An entry is a record; else a batch is one.
-    pub record_each: bool,
+    pub record_per_entry: bool,
     /// The longest that sending a batch may take, in milliseconds.
     pub timeout_ms: u64,
 }
@@ -93,7 +93,7 @@ impl Default for KafkaTarget {
             tls: false,
             verify_tls: true,
             sasl: None,
-            record_each: true,
+            record_per_entry: true,
             timeout_ms: 10_000,
         }
     }
@@ -118,7 +118,7 @@ impl KafkaTarget {
             topic: self.topic.clone(),
             key: self.key.clone().map(String::into_bytes),
             acks: self.acks,
-            each_line: self.record_each,
+            each_line: self.record_per_entry,
             timeout: Duration::from_millis(self.timeout_ms.max(1)),
         }))
     }

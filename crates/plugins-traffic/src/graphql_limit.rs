@@ -435,7 +435,7 @@ mod tests {
             "limit": 60, "window_seconds": 21, "cost_offset": 0.01, "max_cost": 40, "cost_header": "Cost",
             "remaining_header": "Left",
             "fields": {"strategy": "node-quantifier", "services": [{
-                "introspection": {"url": "http://127.0.0.1:1980/", "path_of_call": true, "host_of_call": true,
+                "introspection": {"url": "http://127.0.0.1:1980/", "use_request_path": true, "use_request_host": true,
                     "headers": {"X-Key": "k"}},
                 "weights": [{"path": "Query.products", "multiply_arguments": ["first"]},
                     {"path": "Product.reviews", "multiply_arguments": ["first"]}],

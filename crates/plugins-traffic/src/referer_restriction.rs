@@ -2,7 +2,7 @@
 //!
 //! ```yaml
 //! allow: [example.com, "*.example.com"]
-//! pass_missing: true
+//! allow_missing: true
 //! ```
 //!
 //! Security: browsers send the true page or none; other programs can send what they like.
@@ -30,7 +30,7 @@ pub struct Config {
     pub deny: Vec<String>,
     /// Whether calls pass that have no `Referer`, or one that is not a web address.
     #[serde(default)]
-    pub pass_missing: bool,
+    pub allow_missing: bool,
     /// Status of the refusal, 200 to 599.
     #[serde(default = "forbidden")]
     #[schemars(range(min = 200, max = 599))]
@@ -46,7 +46,7 @@ impl Default for Config {
         Self {
             allow: Vec::new(),
             deny: Vec::new(),
-            pass_missing: false,
+            allow_missing: false,
             status: forbidden(),
             message: None,
         }
@@ -126,7 +126,7 @@ impl Filter for RefererFilter {
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         let referer = exchange.request.headers.get(b"referer");
         let passes = match referer.and_then(host) {
-            None => self.config.pass_missing,
+            None => self.config.allow_missing,
             Some(host) => (self.config.allow.is_empty() || self.allow.has(host)) && !self.deny.has(host),
         };
         if passes {
@@ -168,7 +168,7 @@ mod tests {
     fn calls_pass_by_where_they_come_from() {
         let allow = json!({"allow": ["yy.com", "*.zz.com", "[::1]"]});
         let deny = json!({"deny": ["yy.com", "*.zz.com"]});
-        let missing = json!({"deny": ["yy.com"], "pass_missing": true});
+        let missing = json!({"deny": ["yy.com"], "allow_missing": true});
         for (config, referer, passes) in [
             (&allow, Some("http://yy.com/p?x"), true),
             (&allow, Some("https://www.zz.com"), true),

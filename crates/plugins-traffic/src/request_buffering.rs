@@ -1,7 +1,7 @@
 //! `request-buffering`: whether a request's body is read whole before the service is asked, or passed on as it comes.
 //!
 //! ```yaml
-//! whole: true
+//! enabled: true
 //! max_bytes: 1048576
 //! ```
 //!
@@ -19,7 +19,7 @@ use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, parse
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Whether bodies are read whole first.
-    pub whole: bool,
+    pub enabled: bool,
     /// The largest body that is read whole; larger ones are passed on as they come.
     #[schemars(range(max = 16_777_216))]
     pub max_bytes: usize,
@@ -28,7 +28,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            whole: true,
+            enabled: true,
             max_bytes: 1 << 20,
         }
     }
@@ -69,7 +69,7 @@ struct BufferingFilter(Config);
 
 impl Filter for BufferingFilter {
     fn phases(&self) -> Phases {
-        match self.0.whole {
+        match self.0.enabled {
             true => Phases::REQUEST,
             false => Phases::default(),
         }
@@ -101,7 +101,7 @@ mod tests {
         for expected in ["body", "continue"] {
             assert_eq!(word(&filter.on_request(&mut exchange)), expected);
         }
-        let off = build(&RequestBuffering, &json!({"whole": false})).expect("valid");
+        let off = build(&RequestBuffering, &json!({"enabled": false})).expect("valid");
         assert_eq!(off.phases(), Phases::default());
         assert_eq!(
             refused_at(&RequestBuffering, &json!({"max_bytes": 1u64 << 30})),

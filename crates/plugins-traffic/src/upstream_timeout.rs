@@ -3,7 +3,7 @@
 //! ```yaml
 //! connect_ms: 200
 //! read_ms: 1000
-//! call_ms: 3000
+//! total_ms: 3000
 //! ```
 //!
 //! If it is configured for a consumer or under a condition, only those calls get these timeouts.
@@ -33,7 +33,7 @@ pub struct Config {
     pub read_ms: Option<u64>,
     /// Milliseconds for all tries of a call together; 0: no bound.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub call_ms: Option<u64>,
+    pub total_ms: Option<u64>,
 }
 
 /// The plugin.
@@ -68,7 +68,7 @@ impl Plugin for UpstreamTimeout {
                 connect_ms: config.connect_ms,
                 write_ms: config.write_ms,
                 read_ms: config.read_ms,
-                call_ms: config.call_ms,
+                total_ms: config.total_ms,
             }))),
             false => Err(faults),
         }
@@ -89,7 +89,7 @@ impl Filter for TimeoutFilter {
             connect_ms: self.0.connect_ms.or(before.connect_ms),
             write_ms: self.0.write_ms.or(before.write_ms),
             read_ms: self.0.read_ms.or(before.read_ms),
-            call_ms: self.0.call_ms.or(before.call_ms),
+            total_ms: self.0.total_ms.or(before.total_ms),
         };
         Outcome::Continue
     }
@@ -110,7 +110,7 @@ mod tests {
             (json!({"connect_ms": 7}), [Some(7), None, Some(5), None]),
             (json!({}), [Some(7), None, Some(5), None]),
             (
-                json!({"read_ms": 6, "call_ms": 0}),
+                json!({"read_ms": 6, "total_ms": 0}),
                 [Some(7), None, Some(6), Some(0)],
             ),
         ] {
@@ -118,7 +118,7 @@ mod tests {
             assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
             let set = exchange.upstream_timeouts;
             assert_eq!(
-                [set.connect_ms, set.write_ms, set.read_ms, set.call_ms],
+                [set.connect_ms, set.write_ms, set.read_ms, set.total_ms],
                 wanted,
                 "{config}"
             );

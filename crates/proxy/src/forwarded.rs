@@ -222,7 +222,7 @@ pub fn write_plain(
 
 /// The host that the call is for.
 fn named_host<'h>(forwarded: &'h ForwardedHeaderPolicy, request: &'h Request) -> &'h [u8] {
-    match (&forwarded.host_if_none, request.host.is_empty()) {
+    match (&forwarded.default_host, request.host.is_empty()) {
         (Some(host), true) => host,
         _ => &request.host,
     }
@@ -411,7 +411,7 @@ fn set_host(
         // Lent for as long as the list changes.
         None => {
             let host = std::mem::take(&mut request.host);
-            match (&forwarded.host_if_none, host.is_empty()) {
+            match (&forwarded.default_host, host.is_empty()) {
                 (Some(other), true) => set(request, HOST, other),
                 _ => set(request, HOST, &host),
             }

@@ -136,7 +136,7 @@ pub struct ForwardedHeaderPolicy {
     /// Of an `X-Forwarded-For` or `Via` on several lines only the first is passed on.
     pub first_line_only: bool,
     /// `X-Forwarded-Host` of a call that names no host.
-    pub host_if_none: Option<Vec<u8>>,
+    pub default_host: Option<Vec<u8>>,
 }
 
 impl ForwardedHeaderPolicy {

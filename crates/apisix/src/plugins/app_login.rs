@@ -47,7 +47,7 @@ impl AppOptions {
             code_query: self.code_query,
             token_url,
             userinfo_url: self.userinfo_url,
-            tell_user: self.set_userinfo_header,
+            set_userinfo_header: self.set_userinfo_header,
             session,
             http: HttpRules {
                 timeout_ms: self.timeout.max(1),

@@ -89,7 +89,7 @@ impl PluginAdapter for AuthzKeycloak {
             max_body_bytes: options.max_req_body_size,
             cache_seconds: options.cache_ttl_seconds,
             token_seconds: options.access_token_expires_in,
-            early_seconds: options.access_token_expires_leeway,
+            refresh_leeway_seconds: options.access_token_expires_leeway,
             http: HttpRules {
                 timeout_ms: options.timeout,
                 verify_tls: options.ssl_verify,

@@ -224,7 +224,7 @@ impl Kafka {
                 user: user.user,
                 password: user.password,
             }),
-            record_each: true,
+            record_per_entry: true,
             timeout_ms,
         };
         (Target::Kafka(target), Form::Json)

@@ -102,8 +102,8 @@ impl Options {
             host: upstream
                 .filter(|upstream| upstream.pass_host == "rewrite")
                 .and_then(|upstream| upstream.upstream_host.clone()),
-            host_of_call: upstream.is_some_and(|upstream| upstream.pass_host == "pass"),
-            path_of_call: true,
+            use_request_host: upstream.is_some_and(|upstream| upstream.pass_host == "pass"),
+            use_request_path: true,
             ..common
         }
     }

@@ -63,7 +63,7 @@ impl PluginAdapter for GrpcWeb {
             others: NonGrpcPolicy::Refuse,
             cross_origin: Some(CrossOrigin {
                 allow_origin: "*".to_owned(),
-                yields: true,
+                keep_existing: true,
                 allow_methods: "POST".to_owned(),
                 allow_headers: options.cors_allow_headers,
                 expose_headers: Some("grpc-message,grpc-status".to_owned()),

@@ -82,7 +82,7 @@ impl PluginAdapter for MultiAuth {
         }
         serde_json::to_value(Config {
             any_of,
-            tell_failures: true,
+            report_failures: true,
         })
     }
 }

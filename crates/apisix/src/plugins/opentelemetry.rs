@@ -290,7 +290,7 @@ fn spans(additional: &[String]) -> Spans {
             ..Root::default()
         },
         parts: Vec::new(),
-        tries: None,
+        attempts: None,
     }
 }
 

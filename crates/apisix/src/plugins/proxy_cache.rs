@@ -95,7 +95,7 @@ fn common(config: &Value, settings: &Settings, notes: &mut Warnings) -> Result<C
         obey_lifetime: is_disk,
         store_cookies: common.cache_set_cookie,
         status_header: Some("Apisix-Cache-Status".to_owned()),
-        words: CacheStatusTexts {
+        status_values: CacheStatusTexts {
             hit: "HIT".to_owned(),
             miss: "MISS".to_owned(),
             expired: "EXPIRED".to_owned(),
@@ -103,7 +103,7 @@ fn common(config: &Value, settings: &Settings, notes: &mut Warnings) -> Result<C
             bypass: "BYPASS".to_owned(),
             other_method: if is_disk { "BYPASS" } else { "MISS" }.to_owned(),
             only_if_cached: Some("MISS".to_owned()),
-            not_kept: None,
+            not_stored: None,
             ..CacheStatusTexts::default()
         },
         // The original never asks the upstream again, and knows nothing of what a change makes old.

@@ -46,7 +46,7 @@ impl PluginAdapter for ProxyControl {
         _: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         serde_json::to_value(Config {
-            whole: config["request_buffering"] == Value::Bool(true),
+            enabled: config["request_buffering"] == Value::Bool(true),
             ..Config::default()
         })
     }

@@ -98,7 +98,7 @@ impl PluginAdapter for Redirect {
             pattern,
             to_https: options.http_to_https,
             // The header of peers that are not trusted was replaced before.
-            believe_forwarded_proto: options.http_to_https,
+            trust_forwarded_proto: options.http_to_https,
             https_port: context.settings.https_port.filter(|_| options.http_to_https),
             append_query: options.append_query_string,
             escape: options.encode_uri,

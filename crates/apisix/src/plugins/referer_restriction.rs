@@ -67,7 +67,7 @@ impl PluginAdapter for RefererRestriction {
         serde_json::to_value(Config {
             allow: options.whitelist,
             deny: options.blacklist,
-            pass_missing: options.bypass_missing,
+            allow_missing: options.bypass_missing,
             message: Some(options.message),
             ..Config::default()
         })

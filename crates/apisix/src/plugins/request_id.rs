@@ -90,7 +90,7 @@ impl PluginAdapter for RequestId {
                 "range_id" => random(options.range_id, notes),
                 _ => Generator::Uuid,
             },
-            keep_clients: true,
+            keep_client_id: true,
             echo: if options.include_in_response {
                 Echo::IfAbsent
             } else {

@@ -73,7 +73,7 @@ impl PluginAdapter for UaRestriction {
         serde_json::to_value(Config {
             allow: options.allowlist,
             deny: options.denylist,
-            pass_missing: options.bypass_missing,
+            allow_missing: options.bypass_missing,
             allow_multiple: true,
             message: Some(options.message),
             ..Config::default()

@@ -138,6 +138,6 @@ fn spans(version: u8) -> Spans {
             ],
             _ => vec![part("proxy", Start, Answer), part("response_span", Answer, End)],
         },
-        tries: None,
+        attempts: None,
     }
 }

@@ -263,7 +263,7 @@ fn forwarded(trusted: &[IpNet]) -> ForwardedHeaders {
         via: None,
         host_as_written: true,
         drop_forwarded: true,
-        host_if_none: Some("localhost".to_owned()),
+        default_host: Some("localhost".to_owned()),
         trusted: trusted.to_vec(),
         ..ForwardedHeaders::default()
     }

@@ -14,7 +14,7 @@ const TIMEOUTS: Timeouts = Timeouts {
     connect_ms: 60_000,
     write_ms: 60_000,
     read_ms: 60_000,
-    call_ms: 0,
+    total_ms: 0,
 };
 /// The default pool of idle connections, as in APISIX's configuration.
 const KEEPALIVE: KeepalivePool = KeepalivePool {
@@ -146,7 +146,7 @@ pub fn timeouts(timeout: Timeout) -> Timeouts {
         connect_ms: milliseconds(timeout.connect),
         write_ms: milliseconds(timeout.send),
         read_ms: milliseconds(timeout.read),
-        call_ms: 0,
+        total_ms: 0,
     }
 }
 

@@ -190,9 +190,9 @@ fn costs_of_graphql_follow_their_documents() {
             "services": [{"service": "s", "introspection": introspection, "weights": weights(add)}]})
     };
     let derived = |url: &str, of_call: bool| {
-        let mut derived = json!({"url": url, "path_of_call": true, "verify_tls": false});
+        let mut derived = json!({"url": url, "use_request_path": true, "verify_tls": false});
         if of_call {
-            derived["host_of_call"] = json!(true);
+            derived["use_request_host"] = json!(true);
         }
         derived
     };

@@ -59,7 +59,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
             },
             header: (!config.hide_groups_header).then(|| "X-Authenticated-Groups".to_owned()),
         }),
-        tell: (!config.hide_groups_header).then(|| LabelHeader {
+        label_header: (!config.hide_groups_header).then(|| LabelHeader {
             header: "X-Consumer-Groups".to_owned(),
             label: GROUPS.to_owned(),
             if_empty: true,

@@ -43,7 +43,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         except: config.allow.unwrap_or_default(),
         deny: config.deny.unwrap_or_default(),
         known_bots: true,
-        several_message: Some("Only one User-Agent header allowed".to_owned()),
+        multiple_message: Some("Only one User-Agent header allowed".to_owned()),
         ..Config::default()
     }))
 }

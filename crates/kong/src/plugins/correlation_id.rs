@@ -43,7 +43,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
             "tracker" => Generator::Tracker,
             _ => Generator::UuidCounter,
         },
-        keep_clients: true,
+        keep_client_id: true,
         echo: if config.echo_downstream {
             Echo::Replace
         } else {

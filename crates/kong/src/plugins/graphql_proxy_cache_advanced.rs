@@ -58,14 +58,14 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         store_cookies: true,
         status_header: Some("X-Cache-Status".to_owned()),
         key_header: Some("X-Cache-Key".to_owned()),
-        words: CacheStatusTexts {
+        status_values: CacheStatusTexts {
             hit: "Hit".to_owned(),
             miss: "Miss".to_owned(),
             expired: "Miss".to_owned(),
             refresh: "Refresh".to_owned(),
             bypass: "Bypass".to_owned(),
             other_method: "Bypass".to_owned(),
-            not_kept: Some("Bypass".to_owned()),
+            not_stored: Some("Bypass".to_owned()),
             ..CacheStatusTexts::default()
         },
         revalidate: false,

@@ -45,7 +45,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         others: NonGrpcPolicy::Explain,
         cross_origin: config.allow_origin_header.map(|allow_origin| CrossOrigin {
             allow_origin,
-            yields: false,
+            keep_existing: false,
             allow_methods: "POST".to_owned(),
             allow_headers: "content-type,x-grpc-web,x-user-agent".to_owned(),
             expose_headers: None,

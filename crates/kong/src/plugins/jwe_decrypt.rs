@@ -45,7 +45,7 @@ fn translate(config: &Value, known: &Consumers<'_>) -> Result<Value, Unsupported
         required: options.strict.unwrap_or(true),
         missing_status: 403,
         invalid_status: 400,
-        unopened_status: Some(403),
+        decryption_failed_status: Some(403),
         keys: Some(keys.flatten().collect()),
         ..Config::default()
     }))

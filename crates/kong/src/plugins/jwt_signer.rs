@@ -259,7 +259,7 @@ fn token(
         optional: options.optional == Some(true),
         verify_signature: options.verify_signature != Some(false),
         verification_keys: keys,
-        accept_secrets: common.enable_hs_signatures == Some(true),
+        allow_symmetric_keys: common.enable_hs_signatures == Some(true),
         claims: ClaimRules {
             verify_expiry: options.verify_expiry != Some(false),
             leeway_seconds: seconds(options.leeway),
@@ -497,7 +497,7 @@ mod tests {
         let all = made(&config).expect("it is served");
         for (path, expected) in [
             ("/realm", json!("r")),
-            ("/access_token/accept_secrets", json!(true)),
+            ("/access_token/allow_symmetric_keys", json!(true)),
             ("/access_token/verification_keys/address", json!("https://a/jwks")),
             ("/access_token/claims/scopes", Value::Null),
             ("/access_token/introspection/claims/scopes", json!(["b"])),

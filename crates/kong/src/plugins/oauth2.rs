@@ -162,7 +162,7 @@ fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unsuppo
         all_services: config.global_credentials,
         header: config.auth_header_name.unwrap_or_else(|| standard.header.clone()),
         strip: config.hide_credentials,
-        tls_ended_by: own_networks,
+        tls_terminated_by: own_networks,
         realm: config.realm,
         identity: identity(config.anonymous.as_deref(), true, consumers),
         ..standard

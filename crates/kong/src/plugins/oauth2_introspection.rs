@@ -79,7 +79,7 @@ fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unsuppo
         introspection_endpoint: Some(config.introspection_url.clone()),
         introspection_authorization: Some(config.authorization_value),
         introspection_seconds: (config.ttl as u64).max(1),
-        bearer_places: vec![
+        bearer_locations: vec![
             TokenSource::Bearer,
             TokenSource::Query("access_token".into()),
             TokenSource::Body("access_token".into()),

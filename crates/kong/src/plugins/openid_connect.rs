@@ -195,7 +195,7 @@ impl Options {
                 self.token_post_args_values.as_ref(),
             ),
             logout: self.logout(),
-            bearer_places: self.bearer_places(),
+            bearer_locations: self.bearer_locations(),
             introspection_seconds: self.cache_ttl,
             issuers: issuers.unwrap_or_default(),
             required: self.required(),
@@ -245,7 +245,7 @@ impl Options {
         }
     }
 
-    fn bearer_places(&self) -> Vec<TokenSource> {
+    fn bearer_locations(&self) -> Vec<TokenSource> {
         let mut places = Vec::new();
         for kind in &self.bearer_token_param_type {
             match kind.as_str() {

@@ -140,13 +140,13 @@ fn spans() -> Spans {
             ..Root::default()
         },
         parts: Vec::new(),
-        tries: Some(AttemptSpanOptions {
+        attempts: Some(AttemptSpanOptions {
             name: "kong.balancer".to_owned(),
             number: "try_count".to_owned(),
             address: "net.peer.ip".to_owned(),
             port: "net.peer.port".to_owned(),
             status: "http.status_code".to_owned(),
-            status_of_failures_only: true,
+            status_on_failure_only: true,
             attributes: BTreeMap::new(),
             ..AttemptSpanOptions::default()
         }),

@@ -145,14 +145,14 @@ pub fn config_of(config: &Value) -> Result<Config, UnsupportedOption> {
         statuses: config.response_code,
         content_types: config.content_type,
         ttl_seconds: config.cache_ttl.unwrap_or(300),
-        keep_seconds: config.storage_ttl.and_then(|seconds| u64::try_from(seconds).ok()),
+        storage_ttl_seconds: config.storage_ttl.and_then(|seconds| u64::try_from(seconds).ok()),
         cache_control: config.cache_control,
         obey_private: false,
         store_cookies: true,
         status_header: shown("X-Cache-Status", config.response_headers.status),
         key_header: shown("X-Cache-Key", config.response_headers.key),
         age: config.response_headers.age.unwrap_or(true),
-        words: CacheStatusTexts {
+        status_values: CacheStatusTexts {
             hit: "Hit".to_owned(),
             miss: "Miss".to_owned(),
             expired: "Miss".to_owned(),
@@ -160,7 +160,7 @@ pub fn config_of(config: &Value) -> Result<Config, UnsupportedOption> {
             bypass: "Bypass".to_owned(),
             other_method: "Bypass".to_owned(),
             only_if_cached: None,
-            not_kept: Some("Bypass".to_owned()),
+            not_stored: Some("Bypass".to_owned()),
             ..CacheStatusTexts::default()
         },
         // The original never asks the upstream again, and knows neither parts nor what a change makes old.

@@ -161,7 +161,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         scope: None,
         header: config.header_name,
         refuse_when_used_up: config.block_on_first_violation,
-        tell: !config.hide_client_headers,
+        limit_headers: !config.hide_client_headers,
         store: (config.policy == "redis").then(|| Store {
             on_unavailable: on_unavailable(config.fault_tolerant),
             ..Store::new(config.redis.redis())

@@ -47,7 +47,7 @@ struct Options {
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let options: Options = typed(config)?;
     Ok(untyped(Config {
-        tell: options.inject_client_cert_details,
+        send_headers: options.inject_client_cert_details,
         certificate: options.client_cert_header_name,
         serial: options.client_serial_header_name,
         issuer: options.client_cert_issuer_dn_header_name,

@@ -161,7 +161,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         headers: oauth.token_headers.unwrap_or_default(),
         upstream_header: behavior.upstream_access_token_header_name,
         default_seconds: cache.default_ttl as u64,
-        early_seconds: cache.eagerly_expire,
+        refresh_leeway_seconds: cache.eagerly_expire,
         purge_on: behavior.purge_token_on_upstream_status_codes,
         http: HttpRules {
             timeout_ms: client.timeout.max(1),

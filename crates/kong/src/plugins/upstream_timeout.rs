@@ -39,6 +39,6 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         connect_ms: config.connect_timeout,
         write_ms: config.send_timeout,
         read_ms: config.read_timeout,
-        call_ms: None,
+        total_ms: None,
     }))
 }

@@ -240,14 +240,14 @@ fn spans(options: &Options) -> Spans {
             ]),
             leads: true,
         }],
-        tries: Some(AttemptSpanOptions {
+        attempts: Some(AttemptSpanOptions {
             name: format!("{name} (balancer try"),
-            numbers_names: true,
+            number_in_name: true,
             number: "kong.balancer.try".to_owned(),
             address: String::new(),
             port: String::new(),
             status: "http.status_code".to_owned(),
-            status_of_failures_only: true,
+            status_on_failure_only: true,
             failure: Some("error".to_owned()),
             attributes: behind,
             leads: false,

@@ -89,7 +89,7 @@ pub fn translate_one(
             via: Some(PSEUDONYM.to_owned()),
             first_line_only: true,
             // The original's name for itself.
-            host_if_none: Some("kong".to_owned()),
+            default_host: Some("kong".to_owned()),
             ..ForwardedHeaders::default()
         },
         response_headers: response_headers(),

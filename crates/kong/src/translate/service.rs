@@ -191,7 +191,7 @@ fn translate_service(service: &Service, scheme: Scheme, upstream: Option<&Upstre
             connect_ms: service.connect_timeout.unwrap_or(60_000),
             write_ms: service.write_timeout.unwrap_or(standard.write_ms),
             read_ms: service.read_timeout.unwrap_or(standard.read_ms),
-            call_ms: 0,
+            total_ms: 0,
         },
     }
 }

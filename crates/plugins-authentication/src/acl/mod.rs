@@ -46,7 +46,7 @@ pub struct Config {
     pub authenticated_groups: Option<AuthenticatedGroups>,
     /// The request header with the values of a label, for the upstream. The caller's own copy is always removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tell: Option<LabelHeader>,
+    pub label_header: Option<LabelHeader>,
     /// Status of the refusal, 200 to 599.
     #[serde(default = "forbidden")]
     #[schemars(range(min = 200, max = 599))]
@@ -69,7 +69,7 @@ impl Default for Config {
             methods: Vec::new(),
             anonymous_must_have: false,
             authenticated_groups: None,
-            tell: None,
+            label_header: None,
             status: forbidden(),
             message: None,
             missing_message: None,
@@ -175,8 +175,8 @@ impl Plugin for Acl {
             ("methods", config.methods.is_empty()),
         ]);
         faults.check_status("status", config.status);
-        if let Some(tell) = &config.tell {
-            faults.check_name("tell", &tell.header);
+        if let Some(label_header) = &config.label_header {
+            faults.check_name("label_header", &label_header.header);
         }
         let groups = config.authenticated_groups.as_ref();
         if let Some(header) = groups.and_then(|groups| groups.header.as_deref()) {
@@ -330,20 +330,20 @@ impl AclFilter {
                 None => user_headers::remove_forged(exchange, [header].into_iter()),
             }
         }
-        match &config.tell {
-            Some(tell) if groups.is_none() => self.set_label_header(tell, exchange),
-            Some(tell) => exchange.request.headers.remove_owned(tell.header.as_bytes()),
+        match &config.label_header {
+            Some(label_header) if groups.is_none() => self.set_label_header(label_header, exchange),
+            Some(label_header) => exchange.request.headers.remove_owned(label_header.header.as_bytes()),
             None => {}
         }
     }
 
-    fn set_label_header(&self, tell: &LabelHeader, exchange: &mut Exchange) {
+    fn set_label_header(&self, label_header: &LabelHeader, exchange: &mut Exchange) {
         let headers = &mut exchange.request.headers;
-        let label = |identity: &Identity| self.labels.get(identity, &tell.label);
+        let label = |identity: &Identity| self.labels.get(identity, &label_header.label);
         match exchange.identity.as_ref().and_then(label) {
-            Some(label) => headers.set_owned(tell.header.as_bytes(), label.joined.as_bytes()),
-            None if tell.if_empty => headers.set_owned(tell.header.as_bytes(), b""),
-            None => headers.remove_owned(tell.header.as_bytes()),
+            Some(label) => headers.set_owned(label_header.header.as_bytes(), label.joined.as_bytes()),
+            None if label_header.if_empty => headers.set_owned(label_header.header.as_bytes(), b""),
+            None => headers.remove_owned(label_header.header.as_bytes()),
         }
     }
 }

@@ -81,7 +81,7 @@ fn groups_that_other_plugins_have_found_are_judged() {
         json!({
             "allow": [{"of": {"label": "team"}, "values": ["red", "admins"]}],
             "authenticated_groups": {"of": of, "header": "X-Authenticated-Groups"},
-            "tell": {"header": "X-Groups", "label": "team", "if_empty": true},
+            "label_header": {"header": "X-Groups", "label": "team", "if_empty": true},
         })
     };
     let (without, everybody) = (rules("without-credential"), rules("everybody"));
@@ -174,7 +174,7 @@ fn a_label_of_the_route_goes_before_the_name_of_its_service() {
 fn upstreams_get_the_label() {
     let config = json!({
         "deny": [{"of": "consumer", "values": ["x"]}],
-        "tell": {"header": "X-Groups", "label": "team"},
+        "label_header": {"header": "X-Groups", "label": "team"},
     });
     let filter = build(&Acl, &config).expect("valid");
     for (caller, told) in [("alice", &["X-Groups: blue"][..]), ("bob", &[])] {
@@ -189,8 +189,8 @@ fn bad_configurations_are_refused_at_their_place() {
     for (config, places) in [
         (json!({}), &[""][..]),
         (
-            json!({"deny": [{"of": "consumer", "values": []}], "status": 1, "tell": {"header": "", "label": "l"}}),
-            &["status", "tell"],
+            json!({"deny": [{"of": "consumer", "values": []}], "status": 1, "label_header": {"header": "", "label": "l"}}),
+            &["status", "label_header"],
         ),
         (json!({"deny": [{"of": "consumer"}]}), &["deny[0]"]),
         (

@@ -77,7 +77,7 @@ pub struct Config {
     pub token_seconds: u64,
     /// So long before it expires, a token of the client is not used any more, in seconds.
     #[serde(default)]
-    pub early_seconds: u64,
+    pub refresh_leeway_seconds: u64,
     /// The HTTP settings for calls to Keycloak.
     #[serde(default)]
     pub http: HttpRules,

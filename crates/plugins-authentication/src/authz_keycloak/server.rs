@@ -132,7 +132,7 @@ impl Keycloak {
                 let now_s = exchange.unix_ms() / 1_000;
                 let tokens = client::tokens(exchange.subrequest_response.take()?, now_s).ok()?;
                 let ends_s = tokens.expires_at_s.unwrap_or(now_s + config.token_seconds);
-                let seconds = ends_s.saturating_sub(now_s + 1 + config.early_seconds);
+                let seconds = ends_s.saturating_sub(now_s + 1 + config.refresh_leeway_seconds);
                 let token: Arc<str> = tokens.access_token.into();
                 let bytes = token.len();
                 Some((token, bytes, Lifetime::fresh((seconds * 1_000).max(1))))

@@ -58,7 +58,7 @@ pub struct Config {
     /// Status of the response to calls with a token that no key opens, 200 to 599; absent: `invalid_status`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 200, max = 599))]
-    pub unopened_status: Option<u16>,
+    pub decryption_failed_status: Option<u16>,
     /// Keys that open tokens, which must name one by its id. Absent: the credentials of consumers open them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<Vec<PrivateKey>>,
@@ -73,7 +73,7 @@ impl Default for Config {
             header_is_protected: true,
             missing_status: unauthenticated(),
             invalid_status: unauthenticated(),
-            unopened_status: None,
+            decryption_failed_status: None,
             keys: None,
         }
     }
@@ -136,7 +136,7 @@ impl Plugin for JweDecrypt {
         faults.check_name("forward_header", &config.forward_header);
         faults.check_status("missing_status", config.missing_status);
         faults.check_status("invalid_status", config.invalid_status);
-        faults.check_status("unopened_status", config.unopened_status.unwrap_or(401));
+        faults.check_status("decryption_failed_status", config.decryption_failed_status.unwrap_or(401));
         faults.done()?;
         let keys = config.keys.as_ref().map(|keys| {
             // Of keys with one id, the first counts.
@@ -232,7 +232,7 @@ impl TokenFilter {
         let status = match failure {
             AuthFailure::Missing => self.config.missing_status,
             AuthFailure::Token(TokenDefect::BadSignature | TokenDefect::UnknownKey { .. }) => {
-                self.config.unopened_status.unwrap_or(self.config.invalid_status)
+                self.config.decryption_failed_status.unwrap_or(self.config.invalid_status)
             }
             _ => self.config.invalid_status,
         };

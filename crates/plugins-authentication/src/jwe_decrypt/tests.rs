@@ -229,7 +229,7 @@ fn keys_replace_credentials_and_the_answers_have_their_statuses() {
         let mut config = with_keys(&keys);
         config["missing_status"] = json!(403);
         config["invalid_status"] = json!(400);
-        config["unopened_status"] = json!(418);
+        config["decryption_failed_status"] = json!(418);
         let filter = build_with(&JweDecrypt, &config, &credentials).expect("valid");
         let mut exchange = exchange();
         if let Some(token) = token {

@@ -41,7 +41,7 @@ pub struct TokenRules {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verification_keys: Option<KeyServer>,
     /// Whether keys of that document may be secrets (`oct`), for `HS256`, `HS384` and `HS512`.
-    pub accept_secrets: bool,
+    pub allow_symmetric_keys: bool,
     /// The claims that a token must have. Absent: `exp` must be there and in the future, and nothing else is checked.
     pub claims: ClaimRules,
     /// Opaque tokens are explained by a server. Absent: they are refused.
@@ -62,7 +62,7 @@ impl Default for TokenRules {
             optional: false,
             verify_signature: true,
             verification_keys: None,
-            accept_secrets: false,
+            allow_symmetric_keys: false,
             claims: ClaimRules::default(),
             introspection: None,
             signing: None,

@@ -177,7 +177,7 @@ impl SignerFilter {
                 "there is no document with keys to check signatures by",
             )));
         };
-        let takes_secrets = token.rules.accept_secrets;
+        let takes_secrets = token.rules.allow_symmetric_keys;
         let read = |body: &[u8]| match takes_secrets {
             true => KeySet::parse_with_secrets(body).map(Arc::new),
             false => KeySet::parse(body).map(Arc::new),

@@ -147,7 +147,7 @@ fn built(field: &str, rules: &TokenRules, http: &ServerCallRules, faults: &mut C
         }
         source
     };
-    let use_as = if rules.accept_secrets {
+    let use_as = if rules.allow_symmetric_keys {
         "any keys"
     } else {
         "public keys"

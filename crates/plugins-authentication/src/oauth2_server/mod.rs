@@ -99,7 +99,7 @@ pub struct Config {
     /// Networks whose `X-Forwarded-Proto: https` is trusted: the endpoints accept calls over TLS only.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
-    pub tls_ended_by: Vec<IpNet>,
+    pub tls_terminated_by: Vec<IpNet>,
     /// The realm in `WWW-Authenticate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub realm: Option<String>,
@@ -123,7 +123,7 @@ impl Config {
             all_services: false,
             header: standard_header(),
             strip: false,
-            tls_ended_by: Vec::new(),
+            tls_terminated_by: Vec::new(),
             realm: None,
             identity: identity::Config::default(),
         }
@@ -403,7 +403,7 @@ impl Server {
             is_https && said.next().is_none()
         };
         let peer = request.peer.ip();
-        request.is_tls || (self.config.tls_ended_by.iter().any(|net| net.contains(&peer)) && says_so())
+        request.is_tls || (self.config.tls_terminated_by.iter().any(|net| net.contains(&peer)) && says_so())
     }
 
     fn allows(&self, grant: Grant) -> bool {

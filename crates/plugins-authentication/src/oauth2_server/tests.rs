@@ -23,8 +23,8 @@ fn bad_configurations_are_refused_at_their_place() {
         ),
         (json!({"grants": grants, "provision_key": ""}), &["provision_key"]),
         (
-            json!({"grants": grants, "tls_ended_by": ["10.0.0.0/99"]}),
-            &["tls_ended_by[0]"],
+            json!({"grants": grants, "tls_terminated_by": ["10.0.0.0/99"]}),
+            &["tls_terminated_by[0]"],
         ),
         (json!({"grants": grants, "pkce": "some"}), &["pkce"]),
     ] {

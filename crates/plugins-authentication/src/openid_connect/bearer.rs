@@ -41,7 +41,7 @@ impl Engine {
     /// The token that a call brings.
     pub(super) fn find_token(&self, exchange: &Exchange) -> BearerToken {
         let request = &exchange.request;
-        for place in &self.config.bearer_places {
+        for place in &self.config.bearer_locations {
             let found = match place {
                 TokenSource::Bearer => {
                     let Some(value) = request.headers.get(b"authorization") else {
@@ -78,7 +78,7 @@ impl Engine {
         let is_place = |place: &TokenSource| matches!(place, TokenSource::Body(_));
         request.has_body
             && request.body.is_none()
-            && self.config.bearer_places.iter().any(is_place)
+            && self.config.bearer_locations.iter().any(is_place)
             && body_form(request).is_some()
             && matches!(self.find_token(exchange), BearerToken::None)
     }

@@ -73,7 +73,7 @@ pub struct Config {
     pub logout: Logout,
     /// The locations of a bearer token.
     #[serde(default = "standard_places")]
-    pub bearer_places: Vec<TokenSource>,
+    pub bearer_locations: Vec<TokenSource>,
     /// A public key in PEM that verifies bearer tokens, instead of the provider's key set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub public_key: Option<String>,
@@ -187,7 +187,7 @@ impl Config {
             authorization_arguments: BTreeMap::new(),
             token_arguments: BTreeMap::new(),
             logout: Logout::default(),
-            bearer_places: standard_places(),
+            bearer_locations: standard_places(),
             public_key: None,
             introspection_endpoint: None,
             introspection_hint: access_token(),

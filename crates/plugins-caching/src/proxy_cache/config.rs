@@ -40,7 +40,7 @@ pub struct Config {
     pub ttl_seconds: u64,
     /// For how many seconds a response is kept, if that is longer than it is fresh.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub keep_seconds: Option<u64>,
+    pub storage_ttl_seconds: Option<u64>,
     /// Whether `Cache-Control` of requests and responses counts (RFC 9111); a response is then kept only if it says for
     /// how long.
     pub cache_control: bool,
@@ -78,7 +78,7 @@ pub struct Config {
     /// Whether responses from the cache contain their age.
     pub age: bool,
     /// The values of the status header.
-    pub words: CacheStatusTexts,
+    pub status_values: CacheStatusTexts,
     /// Milliseconds that a call waits at most for another one that fetches the same.
     pub wait_ms: u64,
     /// Whether stale responses with a validator are revalidated with the service (`If-None-Match`,
@@ -168,7 +168,7 @@ pub struct CacheStatusTexts {
     pub stale: String,
     /// The response must not be kept; absent: the word for the earlier state stays.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub not_kept: Option<String>,
+    pub not_stored: Option<String>,
 }
 
 impl Default for CacheStatusTexts {
@@ -183,7 +183,7 @@ impl Default for CacheStatusTexts {
             only_if_cached: None,
             revalidated: "revalidated".into(),
             stale: "stale".into(),
-            not_kept: None,
+            not_stored: None,
         }
     }
 }
@@ -218,7 +218,7 @@ impl Default for Config {
             statuses: vec![200, 301, 404],
             content_types: Vec::new(),
             ttl_seconds: 300,
-            keep_seconds: None,
+            storage_ttl_seconds: None,
             cache_control: false,
             obey_lifetime: false,
             obey_private: true,
@@ -233,7 +233,7 @@ impl Default for Config {
             status_header: Some("X-Cache-Status".into()),
             key_header: None,
             age: true,
-            words: CacheStatusTexts::default(),
+            status_values: CacheStatusTexts::default(),
             wait_ms: 10_000,
             revalidate: true,
             stale_while_revalidate_seconds: 0,

@@ -153,7 +153,7 @@ impl CacheFilter {
 
     /// Tells how the call was answered.
     pub(super) fn set_status_headers(&self, headers: &mut Headers, status: CacheStatus, key: Option<&Key>) {
-        if let (Some(name), Some(word)) = (&self.config.status_header, self.config.words.of(status)) {
+        if let (Some(name), Some(word)) = (&self.config.status_header, self.config.status_values.of(status)) {
             headers.set(name.as_bytes(), word.as_bytes());
         }
         if let (Some(name), Some(key)) = (&self.config.key_header, key) {

@@ -76,7 +76,7 @@ impl CacheFilter {
                 exchange.response.body_filters.push(recorder);
                 status
             }
-            None if self.config.words.not_kept.is_some() => CacheStatus::NotKept,
+            None if self.config.status_values.not_stored.is_some() => CacheStatus::NotKept,
             None => status,
         }
     }
@@ -185,7 +185,7 @@ impl CacheFilter {
             config.stale_while_revalidate_seconds,
         );
         let if_error = beyond(control.stale_if_error, config.stale_if_error_seconds);
-        let kept = config.keep_seconds.unwrap_or(0).saturating_mul(1000).max(fresh);
+        let kept = config.storage_ttl_seconds.unwrap_or(0).saturating_mul(1000).max(fresh);
         let times = Times {
             stored: now_ms,
             age,

@@ -35,7 +35,7 @@ impl CacheStatusTexts {
             CacheStatus::OnlyIfCached => self.only_if_cached.as_deref(),
             CacheStatus::Revalidated => Some(&self.revalidated),
             CacheStatus::Stale => Some(&self.stale),
-            CacheStatus::NotKept => self.not_kept.as_deref(),
+            CacheStatus::NotKept => self.not_stored.as_deref(),
         }
     }
 }

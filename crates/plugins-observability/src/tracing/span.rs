@@ -55,7 +55,7 @@ pub struct Builder {
     name: Template,
     attributes: Attributes,
     parts: Vec<PhaseSpan>,
-    tries: Option<AttemptSpan>,
+    attempts: Option<AttemptSpan>,
     /// Request headers that become attributes, in lower case; a `*` at the end stands for anything.
     headers: Vec<String>,
     /// The request header with further attributes: `name=value; …`.
@@ -76,7 +76,7 @@ impl Builder {
                     shape,
                 })
                 .collect(),
-            tries: spans.tries.map(|shape| AttemptSpan {
+            attempts: spans.attempts.map(|shape| AttemptSpan {
                 name: Template::parse(&shape.name),
                 attributes: Attributes::compile(&shape.attributes),
                 shape,
@@ -89,8 +89,8 @@ impl Builder {
     /// Whether any of its variables is in the request's body.
     pub fn needs_body(&self) -> bool {
         let parts = self.parts.iter().map(|part| &part.attributes);
-        let tries = self.tries.iter().map(|tries| &tries.attributes);
-        let mut all = parts.chain(tries).chain([&self.attributes]);
+        let attempts = self.attempts.iter().map(|attempts| &attempts.attributes);
+        let mut all = parts.chain(attempts).chain([&self.attributes]);
         self.name.needs_body() || all.any(Attributes::need_body)
     }
 
@@ -105,8 +105,8 @@ impl Builder {
             };
             spans.push(part.build(exchange, record, trace, id));
         }
-        if let (Some(tries), Some(forwarded)) = (&self.tries, record.forwarded_us) {
-            tries.build(exchange, record, trace, forwarded, &mut spans);
+        if let (Some(attempts), Some(forwarded)) = (&self.attempts, record.forwarded_us) {
+            attempts.build(exchange, record, trace, forwarded, &mut spans);
         }
         spans
     }
@@ -260,7 +260,7 @@ impl AttemptSpan {
             attributes.push((shape.address.clone(), Value::Text(address.ip().to_string())));
             attributes.push((shape.port.clone(), Value::Whole(address.port().into())));
         }
-        if let Some(status) = status.filter(|_| has_failed || !shape.status_of_failures_only) {
+        if let Some(status) = status.filter(|_| has_failed || !shape.status_on_failure_only) {
             attributes.push((shape.status.clone(), Value::Whole(status.into())));
         }
         if let Some(failure) = shape.failure.as_ref().filter(|_| has_failed) {
@@ -269,7 +269,7 @@ impl AttemptSpan {
         attributes.retain(|(name, _)| !name.is_empty());
         self.attributes.write(exchange, &mut attributes);
         let mut name = rendered(&self.name, exchange);
-        if shape.numbers_names {
+        if shape.number_in_name {
             name.push_str(&format!(" {number})"));
         }
         Span {

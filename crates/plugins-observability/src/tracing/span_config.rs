@@ -148,10 +148,10 @@ pub struct PhaseSpanOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AttemptSpanOptions {
-    /// Their name, with variables; with `numbers_names`, followed by the number of the try.
+    /// Their name, with variables; with `number_in_name`, followed by the number of the try.
     pub name: String,
     /// The try's number, from 1, is a part of the name: `NAME N)`.
-    pub numbers_names: bool,
+    pub number_in_name: bool,
     /// The attribute with the try's number.
     pub number: String,
     /// The attribute with the target's address.
@@ -161,7 +161,7 @@ pub struct AttemptSpanOptions {
     /// The attribute with the status: the response's, or the one for a failure.
     pub status: String,
     /// Only failures have a status.
-    pub status_of_failures_only: bool,
+    pub status_on_failure_only: bool,
     /// A further attribute of failures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
@@ -176,12 +176,12 @@ impl Default for AttemptSpanOptions {
     fn default() -> Self {
         Self {
             name: "$request_method".into(),
-            numbers_names: false,
+            number_in_name: false,
             number: "http.request.resend_count".into(),
             address: "network.peer.address".into(),
             port: "network.peer.port".into(),
             status: "http.response.status_code".into(),
-            status_of_failures_only: false,
+            status_on_failure_only: false,
             failure: None,
             attributes: texts(&[("http.request.method", "$request_method")]),
             leads: true,
@@ -198,8 +198,8 @@ pub struct Spans {
     /// Those between two moments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PhaseSpanOptions>,
-    /// Those of tries; `null`: none.
-    pub tries: Option<AttemptSpanOptions>,
+    /// Those of attempts; `null`: none.
+    pub attempts: Option<AttemptSpanOptions>,
 }
 
 impl Default for Spans {
@@ -207,7 +207,7 @@ impl Default for Spans {
         Self {
             root: Root::default(),
             parts: Vec::new(),
-            tries: Some(AttemptSpanOptions::default()),
+            attempts: Some(AttemptSpanOptions::default()),
         }
     }
 }
@@ -215,7 +215,7 @@ impl Default for Spans {
 impl Spans {
     /// Whether upstreams get a span other than the root as their parent.
     pub fn has_leader(&self) -> bool {
-        self.parts.iter().any(|part| part.leads) || self.tries.as_ref().is_some_and(|tries| tries.leads)
+        self.parts.iter().any(|part| part.leads) || self.attempts.as_ref().is_some_and(|attempts| attempts.leads)
     }
 }
 

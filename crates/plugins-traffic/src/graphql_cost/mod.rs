@@ -96,11 +96,11 @@ pub struct Introspection {
     /// Whether the schema is fetched from the path of the call that needs it, instead of the path of `url`. Each path
     /// then has its own schema, so that no caller can choose the schema by which others are counted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub path_of_call: bool,
+    pub use_request_path: bool,
     /// Whether the `Host` of the call that needs the schema is sent, instead of `host`. Each host then has its own
     /// schema.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub host_of_call: bool,
+    pub use_request_host: bool,
     /// Further headers.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
@@ -113,8 +113,8 @@ impl Default for Introspection {
         Self {
             url: String::new(),
             host: None,
-            path_of_call: false,
-            host_of_call: false,
+            use_request_path: false,
+            use_request_host: false,
             headers: BTreeMap::new(),
             verify_tls: true,
         }

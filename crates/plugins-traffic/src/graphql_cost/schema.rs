@@ -175,8 +175,8 @@ impl Types {
 /// Where a schema comes from, ready for use.
 pub(super) struct Source {
     server: HttpServer,
-    path_of_call: bool,
-    host_of_call: bool,
+    use_request_path: bool,
+    use_request_host: bool,
     headers: Vec<(String, String)>,
     rules: ServerCallRules,
     key: Vec<u8>,
@@ -204,8 +204,8 @@ impl Source {
         }
         Some(Self {
             server,
-            path_of_call: of.path_of_call,
-            host_of_call: of.host_of_call,
+            use_request_path: of.use_request_path,
+            use_request_host: of.use_request_host,
             headers: of.headers.clone().into_iter().collect(),
             rules: ServerCallRules {
                 verify_tls: of.verify_tls,
@@ -223,7 +223,7 @@ impl Source {
     /// The server to call for this call, and the name under which its schema is cached.
     fn asked_for(&self, request: &Request) -> (HttpServer, Vec<u8>) {
         let (mut server, mut key) = (self.server.clone(), self.key.clone());
-        if self.path_of_call {
+        if self.use_request_path {
             let mut target = Vec::with_capacity(request.path.len());
             match request.path_is_decoded {
                 true => escape_path(request.forwarded_path(), &mut target),
@@ -233,7 +233,7 @@ impl Source {
             key.extend_from_slice(server.target.as_bytes());
         }
         let host = request.headers.get(b"host").filter(|host| is_value(host));
-        if let Some(host) = host.filter(|host| self.host_of_call && !host.is_empty()) {
+        if let Some(host) = host.filter(|host| self.use_request_host && !host.is_empty()) {
             server.authority = String::from_utf8_lossy(host).into_owned();
             // No path has a space.
             key.push(b' ');
@@ -249,7 +249,7 @@ impl Source {
             return self.keep(fetch, &key, answer, exchange.unix_ms());
         }
         let now = exchange.unix_ms();
-        let (server, key) = match self.path_of_call || self.host_of_call {
+        let (server, key) = match self.use_request_path || self.use_request_host {
             true => {
                 let (server, key) = self.asked_for(&exchange.request);
                 (Cow::Owned(server), Cow::Owned(key))

@@ -56,7 +56,7 @@ pub struct Config {
     /// Whether response headers report each limit and its remaining amount (`X-RateLimit-Limit-videos-hour`). The
     /// amount before the call (`X-RateLimit-Remaining-videos`) is always reported.
     #[serde(default = "weir_plugins_shared::yes")]
-    pub tell: bool,
+    pub limit_headers: bool,
     /// The store for counts that several gateways share. Left out: in this process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<Store>,
@@ -75,7 +75,7 @@ impl Default for Config {
             scope: None,
             header: standard_header(),
             refuse_when_used_up: false,
-            tell: true,
+            limit_headers: true,
             store: None,
             across: CountScope::default(),
         }
@@ -195,7 +195,7 @@ impl Plugin for ResponseRateLimit {
                 .collect(),
             header: config.header,
             refuse_when_used_up: config.refuse_when_used_up,
-            tell: config.tell,
+            limit_headers: config.limit_headers,
         };
         Ok(match shared {
             None => Arc::new(filter),
@@ -272,7 +272,7 @@ struct UseFilter {
     limits: Vec<Compiled>,
     header: String,
     refuse_when_used_up: bool,
-    tell: bool,
+    limit_headers: bool,
 }
 
 impl UseFilter {
@@ -355,7 +355,7 @@ impl UseFilter {
             for (place, span) in limit.windows.iter().enumerate() {
                 let left = span.left(known.used(exchange, index, span, place));
                 is_over |= used > 0 && left <= 0;
-                if self.tell {
+                if self.limit_headers {
                     let headers = &mut exchange.response.headers;
                     set_number(headers, &span.limit_header, clamped(span.count));
                     let then = left.saturating_sub(clamped(used)).max(0);

@@ -92,7 +92,7 @@ fn calls_are_refused_when_anything_is_used_up() {
     let config = json!({
         "limits": {"v": [{"count": 1, "per": "day"}], "a": [{"count": 9, "per": "day"}]},
         "refuse_when_used_up": true,
-        "tell": false,
+        "limit_headers": false,
     });
     let filter = build(&ResponseRateLimit::default(), &config).expect("valid");
     let headers = ["X-RateLimit-Remaining-a: 9", "X-RateLimit-Remaining-v: 1"].map(str::to_owned);

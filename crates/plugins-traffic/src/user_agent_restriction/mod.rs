@@ -45,7 +45,7 @@ pub struct Config {
     pub known_bots: bool,
     /// Whether calls pass that do not name their program.
     #[serde(default = "weir_plugins_shared::yes")]
-    pub pass_missing: bool,
+    pub allow_missing: bool,
     /// Whether a call may name several programs (each is checked). `false`: it is refused with status 400.
     #[serde(default)]
     pub allow_multiple: bool,
@@ -58,7 +58,7 @@ pub struct Config {
     pub message: Option<String>,
     /// The message for callers that name several programs, instead of the dialect's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub several_message: Option<String>,
+    pub multiple_message: Option<String>,
 }
 
 impl Default for Config {
@@ -69,11 +69,11 @@ impl Default for Config {
             allow: Vec::new(),
             deny: Vec::new(),
             known_bots: false,
-            pass_missing: true,
+            allow_missing: true,
             allow_multiple: false,
             status: forbidden(),
             message: None,
-            several_message: None,
+            multiple_message: None,
         }
     }
 }
@@ -192,10 +192,10 @@ impl Filter for AgentFilter {
         let plugin = "user-agent-restriction";
         let mut agents = exchange.request.headers.get_all(b"user-agent");
         let passes = match (agents.next(), agents.next()) {
-            (None, _) => self.config.pass_missing,
+            (None, _) => self.config.allow_missing,
             (Some(_), Some(_)) if !self.config.allow_multiple => {
                 let mut refusal = Refusal::new(RefusalKind::Unacceptable { plugin });
-                refusal.message.clone_from(&self.config.several_message);
+                refusal.message.clone_from(&self.config.multiple_message);
                 return Outcome::Refuse(Box::new(refusal));
             }
             (Some(agent), None) => self.passes_one(exchange, agent),
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn programs_pass_by_their_name() {
         let deny = json!({"deny": ["bad-bot", r"Spider/(\d+)\.(\d+)"], "allow_multiple": true});
-        let allow = json!({"allow": ["^my"], "allow_multiple": true, "pass_missing": false});
+        let allow = json!({"allow": ["^my"], "allow_multiple": true, "allow_missing": false});
         let bots = json!({"known_bots": true, "except": ["good"], "deny": ["evil"]});
         type Call<'c> = (&'c Value, &'c [&'c str], &'c str);
         let cases: [Call<'_>; 19] = [

@@ -158,7 +158,7 @@ impl Plugin for Dubbo {
                 connect_ms: Some(config.connect_timeout_ms),
                 write_ms: Some(config.write_timeout_ms),
                 read_ms: Some(config.read_timeout_ms),
-                call_ms: None,
+                total_ms: None,
             },
         }))
     }
@@ -210,7 +210,7 @@ impl Filter for InvokeFilter {
         });
         let timeouts = &mut exchange.upstream_timeouts;
         *timeouts = UpstreamTimeouts {
-            call_ms: timeouts.call_ms,
+            total_ms: timeouts.total_ms,
             ..self.timeouts
         };
         Outcome::Continue

@@ -252,7 +252,7 @@ impl WebFilter {
             headers.set(b"Access-Control-Allow-Methods", told.allow_methods.as_bytes());
             headers.set(b"Access-Control-Allow-Headers", told.allow_headers.as_bytes());
         }
-        if !(told.yields && headers.contains(b"access-control-allow-origin")) {
+        if !(told.keep_existing && headers.contains(b"access-control-allow-origin")) {
             headers.set(b"Access-Control-Allow-Origin", told.allow_origin.as_bytes());
         }
         if let Some(exposed) = &told.expose_headers {

@@ -115,7 +115,7 @@ pub struct CrossOrigin {
     /// `Access-Control-Allow-Origin`.
     pub allow_origin: String,
     /// Whether another plugin's `Access-Control-Allow-Origin` takes precedence.
-    pub yields: bool,
+    pub keep_existing: bool,
     /// `Access-Control-Allow-Methods`.
     pub allow_methods: String,
     /// `Access-Control-Allow-Headers`.
@@ -131,7 +131,7 @@ impl Default for CrossOrigin {
     fn default() -> Self {
         Self {
             allow_origin: "*".to_owned(),
-            yields: true,
+            keep_existing: true,
             allow_methods: "POST".to_owned(),
             allow_headers: "content-type,x-grpc-web,x-user-agent,grpc-timeout".to_owned(),
             expose_headers: Some("grpc-status,grpc-message".to_owned()),

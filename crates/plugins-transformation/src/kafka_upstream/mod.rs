@@ -35,7 +35,7 @@ pub const MAX_RECORD_BYTES: usize = 16 << 20;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// The topic, and where it is. Each call is a record of its own, whatever `record_each` says.
+    /// The topic, and where it is. Each call is a record of its own, whatever `record_per_entry` says.
     pub kafka: KafkaTarget,
     /// Whether records have the call's `method`.
     pub method: bool,
@@ -104,7 +104,7 @@ impl Plugin for KafkaUpstream {
         if ![config.method, config.uri, config.headers, config.body].contains(&true) {
             faults.add("body", "expected at least one of method, uri, headers and body");
         }
-        config.kafka.record_each = true;
+        config.kafka.record_per_entry = true;
         let sink = match config.kafka.sink() {
             Ok(sink) => sink,
             Err((field, message)) => {

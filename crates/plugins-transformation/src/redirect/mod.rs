@@ -39,7 +39,7 @@ pub struct Config {
     pub https_port: Option<u16>,
     /// With `to_https`, calls with `https` in `X-Forwarded-Proto` count as TLS. Use it only if that header is accepted
     /// from trusted proxies alone.
-    pub believe_forwarded_proto: bool,
+    pub trust_forwarded_proto: bool,
     /// Whether the call's path and query replace those of `location`.
     pub keep_path: bool,
     /// Whether the call's query is appended to that of the new address.
@@ -63,7 +63,7 @@ impl Default for Config {
             pattern: None,
             to_https: false,
             https_port: None,
-            believe_forwarded_proto: false,
+            trust_forwarded_proto: false,
             keep_path: false,
             append_query: false,
             escape: false,
@@ -126,7 +126,7 @@ impl Plugin for Redirect {
         let to = if config.to_https {
             Some(RedirectTarget::Https {
                 port: config.https_port.filter(|port| *port != 443),
-                believes: config.believe_forwarded_proto,
+                believes: config.trust_forwarded_proto,
             })
         } else if let Some(Replacement { pattern, replacement }) = &config.pattern {
             match weir_plugins_shared::regex_list::compile(pattern, root.field("pattern").field("pattern")) {

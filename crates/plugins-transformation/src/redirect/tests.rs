@@ -52,7 +52,7 @@ fn callers_are_sent_elsewhere() {
             "301 https://api.example/x?a=1",
         ),
         (
-            json!({"to_https": true, "believe_forwarded_proto": true}),
+            json!({"to_https": true, "trust_forwarded_proto": true}),
             "GET /x",
             "on",
         ),

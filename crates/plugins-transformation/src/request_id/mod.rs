@@ -30,7 +30,7 @@ pub struct Config {
     /// How ids are made.
     pub generator: Generator,
     /// Whether an id that the client sends is kept.
-    pub keep_clients: bool,
+    pub keep_client_id: bool,
     /// Whether the response carries the id.
     pub echo: Echo,
 }
@@ -40,7 +40,7 @@ impl Default for Config {
         Self {
             header: "X-Request-Id".into(),
             generator: Generator::Uuid,
-            keep_clients: true,
+            keep_client_id: true,
             echo: Echo::Replace,
         }
     }
@@ -127,7 +127,7 @@ impl Plugin for RequestId {
         Ok(Arc::new(IdFilter {
             header: config.header.into_bytes(),
             ids,
-            keep_clients: config.keep_clients,
+            keep_client_id: config.keep_client_id,
             echo: config.echo,
         }))
     }
@@ -137,7 +137,7 @@ impl Plugin for RequestId {
 struct IdFilter {
     header: Vec<u8>,
     ids: Ids,
-    keep_clients: bool,
+    keep_client_id: bool,
     echo: Echo,
 }
 
@@ -158,7 +158,7 @@ impl Filter for IdFilter {
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         let clients = exchange.request.headers.get(&self.header);
-        if !self.keep_clients || clients.is_none_or(<[u8]>::is_empty) {
+        if !self.keep_client_id || clients.is_none_or(<[u8]>::is_empty) {
             self.give(exchange);
         }
         Outcome::Continue

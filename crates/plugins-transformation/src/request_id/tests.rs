@@ -93,7 +93,7 @@ fn ids_are_kept_and_echoed_as_configured() {
             Some("aaa"),
         ),
         (
-            json!({"keep_clients": false, "generator": {"random": {"characters": "a", "length": 3}}}),
+            json!({"keep_client_id": false, "generator": {"random": {"characters": "a", "length": 3}}}),
             &mine,
             &theirs,
             Some("aaa"),

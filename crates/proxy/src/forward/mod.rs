@@ -207,7 +207,7 @@ impl RequestContext<'_> {
             None => self.started,
         };
         let timeouts = own_timeouts(forward.timeouts, self.exchange.upstream_timeouts);
-        let call_ms = timeouts.call_ms;
+        let total_ms = timeouts.total_ms;
         let plan = ForwardPlan {
             stripped,
             tells_plainly,
@@ -224,7 +224,7 @@ impl RequestContext<'_> {
             sticky: self.sticky_target(upstream),
             timeouts,
             started,
-            deadline: (call_ms > 0).then(|| later(started, Duration::from_millis(call_ms))),
+            deadline: (total_ms > 0).then(|| later(started, Duration::from_millis(total_ms))),
             proxy,
             slot: OverloadSlot::enter(upstream, route.rules.priority)?,
         };
@@ -533,7 +533,7 @@ fn own_timeouts(route: Timeouts, own: UpstreamTimeouts) -> Timeouts {
         connect_ms: own.connect_ms.unwrap_or(route.connect_ms),
         write_ms: own.write_ms.unwrap_or(route.write_ms),
         read_ms: own.read_ms.unwrap_or(route.read_ms),
-        call_ms: own.call_ms.unwrap_or(route.call_ms),
+        total_ms: own.total_ms.unwrap_or(route.total_ms),
     }
 }
 

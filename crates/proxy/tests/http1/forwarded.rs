@@ -14,7 +14,7 @@ fn gateway(upstream: SocketAddr, trusted: &Value, when: &Value) -> TestGateway {
         "routes": {
             "match": [{"when": when}],
             "upstream_host": "client",
-            "forwarded": {"host_as_written": true, "drop_forwarded": true, "host_if_none": "localhost", "trusted": trusted},
+            "forwarded": {"host_as_written": true, "drop_forwarded": true, "default_host": "localhost", "trusted": trusted},
         },
     });
     TestGateway::start(patch(simple_model(upstream), &changes))

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn a_call_ends_in_time_however_it_goes_on() {
-    let timeouts = json!({"connect_ms": 60_000, "write_ms": 60_000, "read_ms": 60_000, "call_ms": 150});
+    let timeouts = json!({"connect_ms": 60_000, "write_ms": 60_000, "read_ms": 60_000, "total_ms": 150});
     let changes = json!({"services": {"retries": 3, "timeouts": timeouts}});
     // No answer.
     let upstream = Upstream::bind();
@@ -44,7 +44,7 @@ fn a_call_ends_in_time_however_it_goes_on() {
     let upstream = Upstream::bind();
     let model = patch(
         simple_model(upstream.address),
-        &json!({"services": {"timeouts": {"call_ms": 20_000}}}),
+        &json!({"services": {"timeouts": {"total_ms": 20_000}}}),
     );
     upstream.serve(|_| answer("ok"));
     let gateway = TestGateway::start(model);

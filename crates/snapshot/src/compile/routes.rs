@@ -223,7 +223,7 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
         }
         let texts = [
             ("via", "a pseudonym for the header 'Via'", &forwarded.via),
-            ("host_if_none", "a host", &forwarded.host_if_none),
+            ("default_host", "a host", &forwarded.default_host),
         ];
         let unfit = |text: &&str| !headers::is_value(text.as_bytes());
         for (field, what, text) in texts {
@@ -242,7 +242,7 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
             host_as_written: forwarded.host_as_written,
             drop_forwarded: forwarded.drop_forwarded,
             first_line_only: forwarded.first_line_only,
-            host_if_none: (forwarded.host_if_none.as_ref()).map(|host| host.as_bytes().to_vec()),
+            default_host: (forwarded.default_host.as_ref()).map(|host| host.as_bytes().to_vec()),
         };
         self.cache
             .forwardings

@@ -140,7 +140,7 @@ impl PluginAdapter for KafkaLogger {
                     password: sasl.password,
                 }),
                 // As in the original, a batch is one record.
-                record_each: false,
+                record_per_entry: false,
                 timeout_ms: options.timeout.saturating_mul(1000),
             }),
             form: batch.form(),

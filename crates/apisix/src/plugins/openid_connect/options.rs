@@ -273,7 +273,7 @@ impl Options {
                 redirect_uri: self.post_logout_redirect_uri,
                 ..Logout::default()
             },
-            bearer_places: vec![TokenSource::Bearer, TokenSource::Header("X-Access-Token".into())],
+            bearer_locations: vec![TokenSource::Bearer, TokenSource::Header("X-Access-Token".into())],
             public_key: self.public_key,
             introspection_endpoint: self.introspection_endpoint,
             introspection_headers: self.introspection_addon_headers,

@@ -299,7 +299,7 @@ fn forged_tokens_are_refused() {
     let as_secret = json!({"keys": [{"kty": "oct", "kid": "issuer", "k": secret}]}).to_string();
     let confused = SigningKey::of_set(Algorithm::HS256, as_secret.as_bytes()).expect("a key");
     let confused = confused.sign(&claims()).expect("signed");
-    let secrets = with(config(), &[("/access_token/accept_secrets", json!(true))]);
+    let secrets = with(config(), &[("/access_token/allow_symmetric_keys", json!(true))]);
     let own = signed(Algorithm::RS256, "gateway", &claims());
     for (what, config, token) in [
         (

@@ -387,7 +387,7 @@ fn a_token_in_a_body_is_found() {
     let token = provider.token(json!({}));
     let filter = filter(|config| {
         config.methods = vec![Method::Bearer];
-        config.bearer_places = vec![TokenSource::Bearer, TokenSource::Body("access_token".into())];
+        config.bearer_locations = vec![TokenSource::Bearer, TokenSource::Body("access_token".into())];
     });
     let (form, json_type) = ("application/x-www-form-urlencoded", "application/json");
     for (content_type, body, expected) in [

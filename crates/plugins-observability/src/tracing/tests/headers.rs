@@ -205,7 +205,7 @@ fn what_clients_send_is_read() {
     for (format, headers, trace, span, sampled) in [w3c_readings(), b3_readings(), other_readings()].concat()
     {
         let filter =
-            filter(&json!({"extract": [format], "spans": {"tries": null}, "sampling": {"ratio": 0}}));
+            filter(&json!({"extract": [format], "spans": {"attempts": null}, "sampling": {"ratio": 0}}));
         let mut exchange = exchange();
         let told: Vec<(&str, &str)> = headers
             .iter()

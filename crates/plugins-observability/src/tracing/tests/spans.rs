@@ -273,15 +273,15 @@ fn tries_and_failures_are_exported() {
         let upstream_id = exchange.trace.expect("a place").upstream_id.to_be_bytes();
         let error = spans[0].status.as_ref().map(|it| (it.code, it.message.as_str()));
         assert_eq!(error, answered.is_none().then_some((2, "gateway error: 503")));
-        let tries = &spans[1..];
-        assert_eq!(tries.len(), names.len());
-        for (span, (number, end, code)) in tries.iter().zip(names) {
+        let attempts = &spans[1..];
+        assert_eq!(attempts.len(), names.len());
+        for (span, (number, end, code)) in attempts.iter().zip(names) {
             let told = attributes(&span.attributes);
             assert!(told.contains(&format!("http.request.resend_count={number} (int)")));
             assert_eq!(span.end, (NOW_MS * 1000 + end) * 1000);
             assert_eq!(span.status.as_ref().map_or(0, |it| it.code), code);
         }
-        let leader = tries.last().map(|span| span.span_id.clone());
+        let leader = attempts.last().map(|span| span.span_id.clone());
         assert_eq!(leader.as_deref(), Some(&upstream_id[..]));
     }
 }
@@ -302,9 +302,9 @@ fn a_call_is_exported_to_zipkin() {
                 "events": [{"name": "sr", "at": "start"}],
             },
             "parts": [{"name": "proxy", "from": "forward", "to": "end", "kind": "client", "leads": true}],
-            "tries": {
-                "name": "GET (balancer try", "numbers_names": true, "number": "try", "address": "", "port": "",
-                "status_of_failures_only": true, "leads": false, "attributes": {},
+            "attempts": {
+                "name": "GET (balancer try", "number_in_name": true, "number": "try", "address": "", "port": "",
+                "status_on_failure_only": true, "leads": false, "attributes": {},
             },
         },
         "export": {"zipkin": {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The result of a request: the label `result` of `weir_ocsp_answers_total`.
+/// The result of a request: the label `result` of `weir_ocsp_responses_total`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OcspResult {
     /// The answer is passed on to clients.

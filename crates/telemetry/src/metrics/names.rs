@@ -61,7 +61,7 @@ metrics! {
     ConfigReloads = "weir_config_reloads_total", Counter, "Attempts to take over a configuration, by result.";
     ConfigLastReloadSuccessful = "weir_config_last_reload_successful", Gauge, "1 if the last attempt to take over a configuration succeeded, else 0.";
     ConfigLastReloadTimestamp = "weir_config_last_reload_timestamp_seconds", Gauge, "Unix time of the last attempt to take over a configuration.";
-    ConfigDocumentsLeftOut = "weir_config_documents_left_out", Gauge, "Documents of the followed store that are broken and not served.";
+    ConfigDocumentsSkipped = "weir_config_documents_skipped", Gauge, "Documents of the followed store that are broken and not served.";
     ConfigStoreConnected = "weir_config_store_connected", Gauge, "1 while the store or control plane is followed, 0 while it is away.";
     Requests = "weir_requests_total", Counter, "Requests answered or given up, on any route or none.";
     ClientConnections = "weir_client_connections_total", Counter, "Client connections accepted.";
@@ -87,7 +87,7 @@ metrics! {
     StreamBytesOut = "weir_stream_sent_bytes_total", Counter, "Bytes of streams sent to clients, by protocol.";
     StreamDatagramsDropped = "weir_stream_datagrams_dropped_total", Counter, "Datagrams of clients that were not passed on.";
     CertificateExpires = "weir_certificate_expires_seconds", Gauge, "Seconds until a certificate that clients are shown ends, by its first name; below 0 once it has.";
-    OcspAnswers = "weir_ocsp_answers_total", Counter, "Questions to the OCSP responders of certificates, by whether the answer is stapled, cannot be used, or never came.";
+    OcspResponses = "weir_ocsp_responses_total", Counter, "Questions to the OCSP responders of certificates, by whether the answer is stapled, cannot be used, or never came.";
     ProtocolErrors = "weir_protocol_errors_total", Counter, "Violations of the protocol by clients and upstreams, by kind.";
     Refusals = "weir_refusals_total", Counter, "Responses that the gateway gave by itself, by reason.";
     RouteRequests = "weir_route_requests_total", Counter, "Requests by service, route and status; code other is the rest of its class.";

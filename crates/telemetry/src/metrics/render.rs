@@ -86,7 +86,7 @@ impl Scrape {
             out.single(Metric::ConfigLastReloadTimestamp, unix_seconds)?;
         }
         if let Some((left_out, is_connected)) = now.store {
-            out.single(Metric::ConfigDocumentsLeftOut, left_out as u64)?;
+            out.single(Metric::ConfigDocumentsSkipped, left_out as u64)?;
             out.single(Metric::ConfigStoreConnected, u64::from(is_connected))?;
         }
         Ok(())
@@ -151,10 +151,10 @@ impl Scrape {
         if OcspResult::ALL.iter().all(|result| stats.count(*result) == 0) {
             return Ok(());
         }
-        out.family(Metric::OcspAnswers)?;
+        out.family(Metric::OcspResponses)?;
         for result in OcspResult::ALL {
             let labels = Labels::new(&[(label::RESULT, result.label())]);
-            out.sample(Metric::OcspAnswers, &labels, stats.count(result))?;
+            out.sample(Metric::OcspResponses, &labels, stats.count(result))?;
         }
         Ok(())
     }

@@ -141,7 +141,7 @@ fn upstreams() -> Vec<Panel> {
 
 fn configuration() -> Vec<Panel> {
     use Metric as M;
-    let left_out = format!("{}{CHOSEN}", M::ConfigDocumentsLeftOut.name());
+    let left_out = format!("{}{CHOSEN}", M::ConfigDocumentsSkipped.name());
     let ends = format!("min({}{CHOSEN}) by (name)", M::CertificateExpires.name());
     let reloads = format!(
         "sum(increase({}{CHOSEN}[$__rate_interval])) by (result)",
@@ -269,7 +269,7 @@ fn rules_of_the_configuration() -> Vec<Rule> {
         ),
         (
             "WeirDocumentsLeftOut",
-            format!("{} > 0", M::ConfigDocumentsLeftOut.name()),
+            format!("{} > 0", M::ConfigDocumentsSkipped.name()),
             "10m",
             "warning",
             "{{ $labels.instance }} leaves out {{ $value }} documents: see /status.",

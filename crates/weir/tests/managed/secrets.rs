@@ -134,7 +134,7 @@ fn references_are_resolved_and_never_shown() {
     assert_eq!(status(&weir, "/apisix", ""), 401);
     assert_eq!(status(&weir, "/apisix", "of-jack"), 200);
     let metrics = Call::get(&weir.status(), "/metrics").make().body;
-    assert!(metrics.contains("weir_config_documents_left_out 1"), "{metrics}");
+    assert!(metrics.contains("weir_config_documents_skipped 1"), "{metrics}");
 }
 
 /// Each caller has turns of its own for each of them. A minute may end meanwhile, and give them once more.

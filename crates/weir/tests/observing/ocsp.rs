@@ -231,7 +231,7 @@ fn responders_that_are_not_public_are_only_asked_where_the_operator_allows_it() 
     let document = json!({"weir": 1, "certificates": [shown]});
     let weir = Gateway::with("weir.yaml", &document, &["--listen-tls", "127.0.0.1:0"]);
     let began = Instant::now();
-    let failed = "weir_ocsp_answers_total{result=\"failed\"} 1";
+    let failed = "weir_ocsp_responses_total{result=\"failed\"} 1";
     while !weir.scrape("/metrics").lines().any(|line| line == failed) {
         assert!(began.elapsed() < TIMEOUT, "{}", weir.scrape("/metrics"));
     }
@@ -296,7 +296,7 @@ fn only_good_answers_of_the_right_responder_are_passed_on() {
     let weir = gateway(&certificates);
     let began = Instant::now();
     let count = |result: &str| -> u64 {
-        let start = format!("weir_ocsp_answers_total{{result=\"{result}\"}} ");
+        let start = format!("weir_ocsp_responses_total{{result=\"{result}\"}} ");
         let text = weir.scrape("/metrics");
         let value = text
             .lines()

@@ -3,7 +3,7 @@ import { renderToStaticMarkup } from 'react-dom/server'
 import { expect, test } from 'vitest'
 import { Answer, type Explained } from '../src/pages/explain-answer'
 
-const explained = (stands_for?: string): Explained => ({
+const explained = (placeholder_for?: string): Explained => ({
   call: 'GET /',
   client: '127.0.0.1',
   route: null,
@@ -11,7 +11,7 @@ const explained = (stands_for?: string): Explained => ({
   others: [],
   plugins: [
     {
-      plugin: { name: 'request-termination', id: null, when: null, is_shared: false, at: null, ...(stands_for === undefined ? {} : { stands_for }) },
+      plugin: { name: 'request-termination', id: null, when: null, is_shared: false, at: null, ...(placeholder_for === undefined ? {} : { placeholder_for }) },
       response_only: false,
       exceptions: [],
       exceptions_not_shown: 0,

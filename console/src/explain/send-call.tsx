@@ -117,7 +117,7 @@ export function SendCall({ asked, explained, isNow }: { asked: AskedCall; explai
           ) : (
             <p className="muted">The body is no text.</p>
           )}
-          {answer.is_cut && <p className="muted">It is longer: 1 MiB of it is shown.</p>}
+          {answer.is_truncated && <p className="muted">It is longer: 1 MiB of it is shown.</p>}
         </>
       )}
     </section>

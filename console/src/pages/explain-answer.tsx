@@ -128,7 +128,7 @@ function Plugins({ steps }: { steps: Step[] }) {
                 <div>
                   <strong>{step.plugin?.name ?? 'nothing'}</strong> <span className={`badge ${tone}`}>{words}</span> {step.verdict.status && <span className={`badge ${toneOf(step.verdict.status)}`}>{step.verdict.status}</span>}
                   {step.response_only && <span className="badge">works on the response</span>}
-                  {step.plugin?.stands_for && <p className="muted">{step.plugin.stands_for} is written there and is not served, so calls are refused.</p>}
+                  {step.plugin?.placeholder_for && <p className="muted">{step.plugin.placeholder_for} is written there and is not served, so calls are refused.</p>}
                   {step.verdict.because && <p className="muted">{step.verdict.because}</p>}
                   {step.verdict.body && <pre className="code small">{step.verdict.body}</pre>}
                 </div>

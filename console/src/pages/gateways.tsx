@@ -17,7 +17,7 @@ const number = (value: unknown): number => (typeof value === 'number' ? value : 
 /** Thousandths of a core as a share of one. */
 const share = (permille: number | null | undefined): string => (permille == null ? 'not told' : `${(permille / 10).toFixed(permille < 100 ? 1 : 0)} %`)
 
-const tone: Record<string, string> = { serving: 'good', away: 'bad', 'last-known-good': 'warn', 'store-away': 'warn' }
+const tone: Record<string, string> = { serving: 'good', offline: 'bad', 'last-known-good': 'warn', 'store-unreachable': 'warn' }
 
 const columnsOf = (head: number | undefined): Column<Gateway>[] => [
   { id: 'name', title: 'Name', text: (it) => it.name },
@@ -158,7 +158,7 @@ function Drain({ gateways, isOut, onClose }: { gateways: Gateway[]; isOut: boole
 function Forget({ gateways, onClose }: { gateways: Gateway[]; onClose: () => void }) {
   const client = useQueryClient()
   const names = gateways.map((it) => it.name).join(', ')
-  const running = gateways.filter((it) => it.state !== 'away').map((it) => it.name)
+  const running = gateways.filter((it) => it.state !== 'offline').map((it) => it.name)
   const refused = running.length === 0 ? null : `${running.join(', ')} ${running.length === 1 ? 'is' : 'are'} not away. Stop ${running.length === 1 ? 'it' : 'them'} first: a gateway that is stopped ends its open calls and takes no new ones.`
   return (
     <Act

@@ -12,7 +12,7 @@ import { countText } from '../ui/time'
 import { DIALECTS } from './dialects'
 import { PluginForm } from './plugin-form'
 
-const texts = (it: CataloguePlugin): string => [it.name, it.does, ...Object.values(it.names).flat()].join(' ').toLowerCase()
+const texts = (it: CataloguePlugin): string => [it.name, it.summary, ...Object.values(it.names).flat()].join(' ').toLowerCase()
 
 export default function Plugins() {
   const refused = useRight('configuration:write')
@@ -78,7 +78,7 @@ export default function Plugins() {
                 Where used<span className="sr">: {it.name}</span>
               </Link>
             </div>
-            <p className="muted small"><Prose text={it.does} /></p>
+            <p className="muted small"><Prose text={it.summary} /></p>
             <p className="small muted">
               {Object.entries(it.names)
                 .filter(([, names]) => names.length > 0)

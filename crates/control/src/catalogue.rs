@@ -23,7 +23,7 @@ pub struct CataloguePlugin {
     /// Its name in `weir.yaml`.
     pub name: String,
     /// Its work, in a line.
-    pub does: String,
+    pub summary: String,
     /// Its names in other dialects, by dialect.
     pub names: BTreeMap<String, Vec<String>>,
     /// When it works: `request`, `response`, `log`, `stream`, and `own-log` for lines of the gateway's own log.
@@ -42,7 +42,7 @@ impl CataloguePlugin {
 
 /// A row of the guide's table.
 struct Row {
-    does: &'static str,
+    summary: &'static str,
     page: &'static str,
     example: &'static str,
 }
@@ -57,7 +57,7 @@ pub fn catalogue(dialects: &DialectSet) -> Vec<CataloguePlugin> {
         let owned = |names: Vec<&'static str>| names.into_iter().map(str::to_owned).collect();
         CataloguePlugin {
             name: plugin.name().to_owned(),
-            does: row.map_or("", |row| row.does).to_owned(),
+            summary: row.map_or("", |row| row.summary).to_owned(),
             names: names(dialects, plugin.name()),
             phases: owned(row.map_or_else(Vec::new, |row| phases(plugin, row.example))),
             docs: format!("docs/{page}"),
@@ -69,14 +69,14 @@ pub fn catalogue(dialects: &DialectSet) -> Vec<CataloguePlugin> {
 /// Reads a row: `` | [`NAME`](PAGE) | what it does | `EXAMPLE` | ``; without a page the name is no link.
 fn row(line: &'static str) -> Option<(&'static str, Row)> {
     let (name, rest) = line.strip_prefix("| ")?.split_once(" | ")?;
-    let (does, example) = rest.split_once(" | ")?;
+    let (summary, example) = rest.split_once(" | ")?;
     let (name, page) = match name.strip_prefix('[') {
         Some(link) => link.strip_suffix(')')?.split_once("](")?,
         None => (name, NO_PAGE),
     };
     let name = name.strip_prefix('`')?.strip_suffix('`')?;
     let example = example.strip_suffix(" |")?.strip_prefix('`')?.strip_suffix('`')?;
-    Some((name, Row { does, page, example }))
+    Some((name, Row { summary, page, example }))
 }
 
 /// The names of a plugin of the catalogue in the dialects.

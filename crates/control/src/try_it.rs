@@ -86,7 +86,7 @@ pub struct TryItResponse {
     /// Whether it is a text.
     pub is_text: bool,
     /// Whether it was longer than what is shown.
-    pub is_cut: bool,
+    pub is_truncated: bool,
 }
 
 /// Why a part that says who calls cannot be sent.
@@ -241,7 +241,7 @@ async fn answer_of(request: ClientRequest) -> Result<TryItResponse, Problem> {
             )
         })
         .collect();
-    let (mut bytes, mut is_cut) = (Vec::new(), false);
+    let (mut bytes, mut is_truncated) = (Vec::new(), false);
     let mut body = answer.into_body();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| {
@@ -251,13 +251,13 @@ async fn answer_of(request: ClientRequest) -> Result<TryItResponse, Problem> {
             let room = MAX_BODY - bytes.len();
             bytes.extend_from_slice(&data[..data.len().min(room)]);
             if data.len() > room {
-                is_cut = true;
+                is_truncated = true;
                 break;
             }
         }
     }
     let ms = milliseconds(begin);
-    if is_cut {
+    if is_truncated {
         // The cut may go through a character.
         let whole = std::str::from_utf8(&bytes).map_or_else(|error| error.valid_up_to(), str::len);
         if bytes.len() - whole < 4 {
@@ -273,7 +273,7 @@ async fn answer_of(request: ClientRequest) -> Result<TryItResponse, Problem> {
         headers,
         is_text: text.is_ok(),
         body: text.unwrap_or_default(),
-        is_cut,
+        is_truncated,
     })
 }
 

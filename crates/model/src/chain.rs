@@ -33,7 +33,7 @@ pub struct PluginInstance {
     /// The name, in its dialect, of the plugin that is written and that this one stands for, because it cannot be served. No
     /// text form says so.
     #[serde(skip)]
-    pub stands_for: Option<String>,
+    pub placeholder_for: Option<String>,
 }
 
 fn empty_object() -> serde_json::Value {

@@ -99,7 +99,7 @@ fn refusal(id: String) -> PluginInstance {
         on_refusal: None,
         workspace: None,
         state: None,
-        stands_for: None,
+        placeholder_for: None,
     }
 }
 

@@ -148,7 +148,7 @@ fn instance() -> impl Strategy<Value = PluginInstance> {
             on_refusal: None,
             workspace: None,
             state: None,
-            stands_for: None,
+            placeholder_for: None,
         }
     })
 }

@@ -17,7 +17,7 @@ interface Answer {
   headers: [string, string][]
   body: string
   is_text: boolean
-  is_cut: boolean
+  is_truncated: boolean
 }
 
 interface Props {
@@ -124,7 +124,7 @@ export default function Try({ publication, operation, parameters, typed, schemas
               <pre className="code small" tabIndex={0}>{answer.headers.map(([name, value]) => `${name}: ${value}`).join('\n')}</pre>
             </details>
             <pre className="code small answer" tabIndex={0} aria-label="Answer">{answer.is_text ? readable(answer.body) : '(bytes that are no text)'}</pre>
-            {answer.is_cut && <p className="muted small">The answer is longer than what is shown.</p>}
+            {answer.is_truncated && <p className="muted small">The answer is longer than what is shown.</p>}
           </>
         )}
       </div>

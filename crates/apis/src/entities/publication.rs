@@ -229,8 +229,8 @@ pub struct Publication {
     #[serde(skip_serializing_if = "is_default")]
     pub canary: Option<Canary>,
     /// The last canary, if a guard has taken it back and nothing was published since.
-    #[serde(skip_serializing_if = "is_default")]
-    pub taken_back: Option<CanaryRollback>,
+    #[serde(alias = "taken_back", skip_serializing_if = "is_default")]
+    pub canary_rollback: Option<CanaryRollback>,
     /// The announcement for callers.
     #[serde(skip_serializing_if = "is_default")]
     pub deprecation: Option<Deprecation>,

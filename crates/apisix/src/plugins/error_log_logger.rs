@@ -110,7 +110,7 @@ pub fn instance(metadata: &Map<String, Value>) -> Result<Option<PluginInstance>,
         on_refusal: None,
         workspace: None,
         state: None,
-        stands_for: None,
+        placeholder_for: None,
     }))
 }
 

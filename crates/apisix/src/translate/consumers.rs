@@ -231,7 +231,7 @@ fn refuse(
         on_refusal: None,
         workspace: None,
         state: None,
-        stands_for: None,
+        placeholder_for: None,
     });
     let table = tables.entry(REFUSED.to_owned()).or_default();
     table.insert(item.id.clone(), Some(REFUSED.to_owned()));

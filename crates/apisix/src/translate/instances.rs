@@ -208,7 +208,7 @@ impl<'d> Instances<'d> {
             }),
             workspace: None,
             state: None,
-            stands_for: None,
+            placeholder_for: None,
         })
     }
 

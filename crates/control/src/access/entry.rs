@@ -38,6 +38,6 @@ pub struct Change {
     /// The value after; `null`: it was removed.
     pub after: Value,
     /// It is too large to be recorded here; the history has it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_left_out: bool,
+    #[serde(default, alias = "is_left_out", skip_serializing_if = "std::ops::Not::not")]
+    pub is_omitted: bool,
 }

@@ -125,7 +125,7 @@ fn without_secrets(change: &HistoryEntry, room: &mut usize) -> Change {
             document,
             before: Value::Null,
             after: Value::Null,
-            is_left_out: true,
+            is_omitted: true,
         };
     }
     *room -= size;
@@ -133,7 +133,7 @@ fn without_secrets(change: &HistoryEntry, room: &mut usize) -> Change {
         document,
         before,
         after,
-        is_left_out: false,
+        is_omitted: false,
     }
 }
 
@@ -267,7 +267,7 @@ mod tests {
         let mut recorded = entry(vec![revision.0]);
         fill(&*store, &mut recorded).await;
         assert_eq!(recorded.changes.len(), MAX_CHANGES);
-        let left_out: Vec<bool> = recorded.changes.iter().take(3).map(|it| it.is_left_out).collect();
+        let left_out: Vec<bool> = recorded.changes.iter().take(3).map(|it| it.is_omitted).collect();
         assert_eq!(left_out, [false, true, false]);
     }
 }

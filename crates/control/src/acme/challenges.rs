@@ -125,7 +125,7 @@ fn reply(path: &str, body: &str) -> PluginInstance {
         on_refusal: None,
         workspace: None,
         state: None,
-        stands_for: None,
+        placeholder_for: None,
     }
 }
 

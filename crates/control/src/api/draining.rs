@@ -29,7 +29,7 @@ pub async fn drain(
 }
 
 /// Answers `DELETE /api/v1/gateways/{name}/drain`.
-pub async fn take_back(
+pub async fn undrain(
     State(api): State<Arc<Api>>,
     Path(name): Path<String>,
     Extension(caller): Extension<Caller>,

@@ -92,9 +92,9 @@ pub struct Rollout {
     /// The gateways of the environment that were heard of lately.
     pub gateways: usize,
     /// Those of them that serve something older.
-    pub behind: Vec<String>,
+    pub lagging: Vec<String>,
     /// Gateways of the environment that were not heard of lately.
-    pub away: Vec<String>,
+    pub offline: Vec<String>,
 }
 
 impl GatewayReport {
@@ -263,17 +263,17 @@ impl Gateways {
             match since(*seen, now) {
                 _ if !is_of_it => {}
                 silent if silent > GONE => {}
-                silent if silent > OFFLINE_AFTER => rollout.away.push(name.clone()),
+                silent if silent > OFFLINE_AFTER => rollout.offline.push(name.clone()),
                 _ => {
                     rollout.gateways += 1;
                     // One that serves its last known good file says of which revision that is.
                     if report.revision < revision.0 {
-                        rollout.behind.push(name.clone());
+                        rollout.lagging.push(name.clone());
                     }
                 }
             }
         }
-        rollout.served = rollout.gateways > 0 && rollout.behind.is_empty();
+        rollout.served = rollout.gateways > 0 && rollout.lagging.is_empty();
         rollout
     }
 

@@ -40,7 +40,7 @@ pub struct Instance {
     pub at: Option<String>,
     /// The name, in its dialect, of the plugin that is written there and is not served: this one refuses calls in its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stands_for: Option<String>,
+    pub placeholder_for: Option<String>,
 }
 
 /// The plugin that runs for one consumer.
@@ -106,7 +106,7 @@ impl Explainer<'_> {
             when: instance.when.as_ref().map(weir_model::Predicate::to_value),
             is_shared,
             at: (self.place)(place),
-            stands_for: instance.stands_for.clone(),
+            placeholder_for: instance.placeholder_for.clone(),
         }
     }
 

@@ -16,7 +16,7 @@ pub struct Explanation {
     /// The client's address.
     pub client: String,
     /// The route that takes it; `null`: none does.
-    pub route: Option<Winner>,
+    pub route: Option<MatchedRoute>,
     /// A status that the gateway answers with before any plugin works, and why.
     pub answer: Option<GatewayResponse>,
     /// Routes that nearly took it, the nearest first.
@@ -39,7 +39,7 @@ pub struct Explanation {
 
 /// The route that takes a call.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
-pub struct Winner {
+pub struct MatchedRoute {
     /// Its name.
     pub name: String,
     /// Its dialect.

@@ -15,7 +15,7 @@ mod verdict;
 
 pub use call::ExplainedCall;
 pub use chain::{Instance, PluginStep};
-pub use explanation::{ExplainedTarget, Explanation, GatewayResponse, NearMissRoute, TargetList, Winner};
+pub use explanation::{ExplainedTarget, Explanation, GatewayResponse, NearMissRoute, TargetList, MatchedRoute};
 pub use reach::{ReachKind, RouteReach};
 pub use verdict::{CallEnd, EndKind, StepVerdict, VerdictKind};
 
@@ -289,7 +289,7 @@ impl Explainer<'_> {
         (self.place)(&DocPath::root().field("routes").index(index as usize))
     }
 
-    fn winner(&self, route: &Route, found: &MatchExplanation) -> Winner {
+    fn winner(&self, route: &Route, found: &MatchExplanation) -> MatchedRoute {
         let service = match &route.target {
             RouteTarget::Service(name) => Some(name.clone()),
             RouteTarget::Respond(_) => None,
@@ -299,7 +299,7 @@ impl Explainer<'_> {
             .and_then(|name| self.model.services.iter().find(|it| it.name == name));
         let upstream = known.and_then(|it| self.targets(it.upstream.as_deref()?));
         let url = known.and_then(|it| it.url.as_deref()).map(without_user);
-        Winner {
+        MatchedRoute {
             name: route.name.clone(),
             dialect: route.dialect,
             at: self.place_of_route(found.route),

@@ -166,7 +166,7 @@ impl Chains {
         // Instances for more than one route are shared, so that they have one state.
         let is_stand_in = !is_served(instances.definition) || self.refusing.contains(&plugin.id.to_string());
         let made = PluginInstance {
-            stands_for: is_stand_in.then(|| plugin.name.clone()),
+            placeholder_for: is_stand_in.then(|| plugin.name.clone()),
             ..instance(plugin, made)
         };
         if plugin.consumer.is_some() || plugin.route.is_none() {
@@ -329,7 +329,7 @@ fn instance(plugin: &Plugin, made: CataloguePlugin) -> PluginInstance {
         when: None,
         on_refusal: None,
         workspace: None,
-        stands_for: None,
+        placeholder_for: None,
     }
 }
 

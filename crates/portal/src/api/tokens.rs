@@ -29,7 +29,7 @@ pub fn operations() -> Vec<Operation> {
         Operation::post(
             "/portal/v1/account/tokens",
             (
-                "makeToken",
+                "createToken",
                 "Makes a personal token for programs that call this API in your name; it is shown this once",
             ),
             make,

@@ -37,7 +37,7 @@ pub fn operations() -> Vec<Operation> {
         Operation::post(
             "/portal/v1/apps/{app}/subscriptions/{subscription}/trial-keys",
             (
-                "makeTrialKey",
+                "createTrialKey",
                 "Makes a key to try calls with; it is shown this once, and ends by itself after 15 minutes",
             ),
             make,

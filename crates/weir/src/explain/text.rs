@@ -135,7 +135,7 @@ fn described(instance: &Instance) -> String {
         text.push_str(&format!(" when {when}"));
     }
     text.push_str(&at(&instance.at));
-    if let Some(name) = &instance.stands_for {
+    if let Some(name) = &instance.placeholder_for {
         text.push_str(&format!(": {name} there is not served, so calls are refused"));
     }
     text

@@ -19,7 +19,7 @@ use weir_dialect::DialectSet;
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct PluginListing {
     name: String,
-    does: String,
+    summary: String,
     kong: Vec<String>,
     apisix: Vec<String>,
     phases: Vec<String>,
@@ -107,7 +107,7 @@ fn listed() -> Vec<PluginListing> {
         kong: plugin.names.remove("kong").unwrap_or_default(),
         apisix: plugin.names.remove("apisix").unwrap_or_default(),
         name: plugin.name,
-        does: plugin.does,
+        summary: plugin.summary,
         phases: plugin.phases,
         docs: plugin.docs,
         fields: Vec::new(),
@@ -137,7 +137,7 @@ impl PluginListing {
     }
 
     fn text(&self) -> String {
-        let mut text = format!("{}: {}\n", self.name, self.does);
+        let mut text = format!("{}: {}\n", self.name, self.summary);
         for (label, values) in [
             ("Kong", &self.kong),
             ("APISIX", &self.apisix),
@@ -206,7 +206,7 @@ rate-limit: limits the number of calls in a time window
     fn all_plugins_are_described_and_all_spellings_lead_to_one() {
         let listed = listed();
         for plugin in &listed {
-            assert!(!plugin.does.is_empty(), "{}: no row in the guide", plugin.name);
+            assert!(!plugin.summary.is_empty(), "{}: no row in the guide", plugin.name);
             assert!(!plugin.phases.is_empty(), "{}: its example builds", plugin.name);
         }
         let kong = weir_kong::plugins::DEFINITIONS

@@ -56,7 +56,7 @@ fn no_body_of_any_call_ends_the_process() {
 /// likes.
 #[test]
 fn parameters_that_a_call_does_not_know_are_refused_by_name() {
-    const BY_OTHERS: [&str; 3] = ["finishOpenidLogin", "followConfiguration", "settleLimits"];
+    const BY_OTHERS: [&str; 3] = ["finishOpenidLogin", "followConfiguration", "syncLimits"];
     let plane = Plane::start();
     let description = plane.get("/api/v1/openapi.json").expect(200).json();
     let paths = description["paths"].as_object().expect("paths");

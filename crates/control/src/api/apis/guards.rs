@@ -137,12 +137,12 @@ pub async fn beyond(
 pub fn alerts(library: &Library) -> Result<Vec<(Rule, Alert)>, Problem> {
     let publications: Vec<Publication> = library.list(&library::publication_key(""))?;
     let alerts = publications.iter().filter_map(|it| {
-        let taken_back = it.taken_back.as_ref()?;
-        let mut rule = rule(it, Vec::new(), &taken_back.guard);
+        let canary_rollback = it.canary_rollback.as_ref()?;
+        let mut rule = rule(it, Vec::new(), &canary_rollback.guard);
         rule.name = format!(
             "canary of {}, revision {}, taken back",
             it.id(),
-            taken_back.revision
+            canary_rollback.revision
         );
         // Who may see it is decided by what it is about.
         let only = |value: &str| OneOrMany::Many(vec![value.to_owned()]);
@@ -152,9 +152,9 @@ pub fn alerts(library: &Library) -> Result<Vec<(Rule, Alert)>, Problem> {
         ]);
         let alert = Alert {
             state: AlertState::Ongoing,
-            since: taken_back.at,
-            start_value: Some(taken_back.value),
-            last_value: Some(taken_back.value),
+            since: canary_rollback.at,
+            start_value: Some(canary_rollback.value),
+            last_value: Some(canary_rollback.value),
         };
         Some((rule, alert))
     });
@@ -178,7 +178,7 @@ pub async fn acknowledge(
         let Some(mut entity) = library.find::<Publication>(&key)? else {
             return Ok(WriteEffects::quiet("", false));
         };
-        if entity.taken_back.take().is_none() {
+        if entity.canary_rollback.take().is_none() {
             return Ok(WriteEffects::quiet("", false));
         }
         entity.note(HistoryItem {

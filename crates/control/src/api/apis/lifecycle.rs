@@ -109,7 +109,7 @@ pub async fn canary(mut step: Step) -> JsonResult {
             );
             return Err(Problem::step("read", vec![("revision".to_owned(), message)]));
         }
-        publication.taken_back = None;
+        publication.canary_rollback = None;
         publication.canary = Some(Canary {
             started: now(),
             revision: match canary.revision {

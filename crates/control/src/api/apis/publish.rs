@@ -434,7 +434,7 @@ fn steps(
     let approval = approved(library, caller, &environment, both, &revision, request);
     let approval = wanted.pass(&mut refused, approval)?;
     (publication.revision, publication.hash) = (revision.number, revision.hash.clone());
-    (publication.canary, publication.taken_back) = (None, None);
+    (publication.canary, publication.canary_rollback) = (None, None);
     let diff = difference(library, known.as_ref(), &revision)?;
     let plans = plan_changes(library, known.as_ref(), &revision)?;
     let mut forced = Vec::new();

@@ -228,7 +228,7 @@ impl Ticker {
                 if !publication.canary.as_ref().is_some_and(is_it) {
                     return Ok(WriteEffects::quiet("", false));
                 }
-                publication.taken_back = publication.canary.take().map(|canary| CanaryRollback {
+                publication.canary_rollback = publication.canary.take().map(|canary| CanaryRollback {
                     revision: canary.revision,
                     guard: beyond.guard.clone(),
                     value: beyond.value,

@@ -234,8 +234,8 @@ fn a_revision_is_served_when_all_gateways_of_its_environment_have_it() {
             revision,
             served,
             gateways: count,
-            behind: behind.into_iter().map(str::to_owned).collect(),
-            away: away.into_iter().map(str::to_owned).collect(),
+            lagging: behind.into_iter().map(str::to_owned).collect(),
+            offline: away.into_iter().map(str::to_owned).collect(),
         };
         assert_eq!(
             gateways.rollout(environment, Revision(revision), at(101)),

@@ -46,9 +46,9 @@ pub(super) fn of_gateways() -> Vec<Operation> {
         .status(StatusCode::NO_CONTENT),
         Operation::delete(
             "/api/v1/gateways/{name}/drain",
-            "takeGatewayBack",
+            "undrainGateway",
             Action::EnvironmentsWrite,
-            draining::take_back,
+            draining::undrain,
         )
         .about("Gateways", "Takes a gateway back that was taken out")
         .headers(DRY_RUN),
@@ -63,7 +63,7 @@ pub(super) fn of_gateways() -> Vec<Operation> {
         .headers(DRY_RUN),
         Operation::post(
             "/api/v1/gateways/{name}/limits",
-            "settleLimits",
+            "syncLimits",
             follow,
             gateways::limits,
         )

@@ -61,7 +61,7 @@ pub(super) fn of_access() -> Vec<Operation> {
         Operation::get("/api/v1/roles", "listRoles", Action::Own, roles::list)
             .about("Access", "Lists roles, and what each allows")
             .answers::<roles::RoleTable>(),
-        Operation::get("/api/v1/users/{name}/can", "askPermission", manage, roles::can)
+        Operation::get("/api/v1/users/{name}/can", "checkPermission", manage, roles::can)
             .about(
                 "Access",
                 "Answers whether a user may do something somewhere: by which right, or what is missing",

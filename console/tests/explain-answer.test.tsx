@@ -15,15 +15,15 @@ const explained = (placeholder_for?: string): Explained => ({
       response_only: false,
       exceptions: [],
       exceptions_not_shown: 0,
-      verdict: { verdict: 'answers', status: 503, because: null, body: null },
+      verdict: { verdict: 'answers', status: 503, reason: null, body: null },
     },
   ],
   response_order: [],
   consumer: null,
-  end: { kind: 'answered', step: 1, status: 503, because: null },
+  end: { kind: 'answered', step: 1, status: 503, reason: null },
   revision: 1,
   plans: [],
-  left_out: [],
+  skipped: [],
 })
 
 test('a plugin that is not served is named beside the one that stands for it', () => {

@@ -33,8 +33,8 @@ test('a consumer of Kong: the same, on its page', async ({ page, weir }) => {
   await weir.good('PUT', '/api/v1/dialects/kong/routes/shop', { service: { name: 'shop' }, paths: ['/shop'] })
   await weir.good('POST', '/api/v1/dialects/kong/plugins', { name: 'key-auth', route: { name: 'shop' } })
   const { id } = await weir.good<{ id: string }>('PUT', '/api/v1/dialects/kong/consumers/bob', {})
-  const verdict = async () => (await weir.good<{ items: { verdict: string; because?: string }[] }>('GET', '/api/v1/consumers/bob/routes')).items
-  expect(await verdict()).toMatchObject([{ route: 'shop', dialect: 'kong', verdict: 'may-not', because: 'the consumer has no key-auth credential' }])
+  const verdict = async () => (await weir.good<{ items: { verdict: string; reason?: string }[] }>('GET', '/api/v1/consumers/bob/routes')).items
+  expect(await verdict()).toMatchObject([{ route: 'shop', dialect: 'kong', verdict: 'may-not', reason: 'the consumer has no key-auth credential' }])
   await weir.good('POST', '/api/v1/dialects/kong/consumers/bob/key-auth', { key: 'bobs-key' })
   expect(await verdict()).toMatchObject([{ route: 'shop', verdict: 'may', is_open: false }])
   await open(page, weir, `/view/consumers/${encodeURIComponent(`kong/default/consumers/${id}`)}`)

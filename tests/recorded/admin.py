@@ -62,8 +62,8 @@ def wait_until_served(status_port: int, revision: int):
         if refusal := store.get("refused_because"):
             raise Refused(0, f"stored, and not served: {refusal}")
         if store.get("revision", 0) >= revision:
-            if left_out := store.get("left_out"):
-                raise Refused(0, f"stored, and left out: {left_out}")
+            if skipped := store.get("skipped"):
+                raise Refused(0, f"stored, and left out: {skipped}")
             return
         time.sleep(0.002)
     raise Refused(0, f"revision {revision} is not served after {SERVED_TIMEOUT_S:.0f} s")

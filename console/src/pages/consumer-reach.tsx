@@ -25,7 +25,7 @@ const WORDS: Record<Verdict, { text: string; tone: string }> = {
 /** Why, in a sentence. */
 function reasonOf(it: RouteReach): string {
   const by = it.plugin ? `${it.plugin}${it.status ? ` (${it.status})` : ''}: ` : ''
-  if (it.verdict !== 'may') return `${by}${it.because ?? 'a plain call is answered otherwise'}`
+  if (it.verdict !== 'may') return `${by}${it.reason ?? 'a plain call is answered otherwise'}`
   return it.is_open ? 'open to all' : 'accepted'
 }
 

@@ -35,7 +35,7 @@ function End({ explained }: { explained: Explained }) {
           The gateway answers {end.status}
           {step?.plugin && <> by {step.plugin.name}</>}
         </strong>
-        {end.because && <span>{end.because}</span>}
+        {end.reason && <span>{end.reason}</span>}
       </div>
     )
   }
@@ -50,7 +50,7 @@ function End({ explained }: { explained: Explained }) {
   return (
     <div className={end.kind === 'unknown' ? 'note warn' : 'note'} role="status" aria-label="What comes of it">
       <strong>{end.kind === 'forwarded' ? <>It goes to {route?.to}</> : 'It depends on what another server says'}</strong>
-      {end.because && <span>{end.because}</span>}
+      {end.reason && <span>{end.reason}</span>}
     </div>
   )
 }
@@ -91,7 +91,7 @@ function RouteCard({ explained }: { explained: Explained }) {
         </dl>
       ) : (
         <p>
-          No route takes it{answer ? <>: the gateway answers {answer.status}</> : ''}. {answer?.because !== 'no route takes it' && answer?.because}
+          No route takes it{answer ? <>: the gateway answers {answer.status}</> : ''}. {answer?.reason !== 'no route takes it' && answer?.reason}
         </p>
       )}
       {route?.upstream && (
@@ -129,7 +129,7 @@ function Plugins({ steps }: { steps: Step[] }) {
                   <strong>{step.plugin?.name ?? 'nothing'}</strong> <span className={`badge ${tone}`}>{words}</span> {step.verdict.status && <span className={`badge ${toneOf(step.verdict.status)}`}>{step.verdict.status}</span>}
                   {step.response_only && <span className="badge">works on the response</span>}
                   {step.plugin?.placeholder_for && <p className="muted">{step.plugin.placeholder_for} is written there and is not served, so calls are refused.</p>}
-                  {step.verdict.because && <p className="muted">{step.verdict.because}</p>}
+                  {step.verdict.reason && <p className="muted">{step.verdict.reason}</p>}
                   {step.verdict.body && <pre className="code small">{step.verdict.body}</pre>}
                 </div>
               </li>
@@ -156,7 +156,7 @@ export function Answer({ explained }: { explained: Explained }) {
           <ul className="lines-list">
             {explained.plans.map((it) => (
               <li key={it.plan} className="row">
-                <strong>{it.plan}</strong> <span className="badge">{it.verdict.replaceAll('-', ' ')}</span> <span className="muted">{it.because}</span>
+                <strong>{it.plan}</strong> <span className="badge">{it.verdict.replaceAll('-', ' ')}</span> <span className="muted">{it.reason}</span>
                 {it.subscription && <Link href={`/subscriptions/${encodeURIComponent(it.subscription)}`}>{it.application}</Link>}
               </li>
             ))}
@@ -175,7 +175,7 @@ export function Answer({ explained }: { explained: Explained }) {
                   <Link href={`/routes?q=${encodeURIComponent(`name:${it.name}`)}`}>{it.name}</Link> <span className="badge">{DIALECTS[it.dialect] ?? it.dialect}</span> <code className="muted">{it.by}</code>
                 </div>
                 <ul className="muted">
-                  {it.because.map((text) => (
+                  {it.reason.map((text) => (
                     <li key={text}>{text}</li>
                   ))}
                 </ul>
@@ -184,13 +184,13 @@ export function Answer({ explained }: { explained: Explained }) {
           </ul>
         )}
       </section>
-      {explained.left_out.length > 0 && (
+      {explained.skipped.length > 0 && (
         <section className="card" aria-label="Left out">
           <h2>Documents that are not served</h2>
           <ul className="lines-list">
-            {explained.left_out.map((it) => (
+            {explained.skipped.map((it) => (
               <li key={it.document}>
-                <code>{it.document}</code> {it.because}
+                <code>{it.document}</code> {it.reason}
               </li>
             ))}
           </ul>

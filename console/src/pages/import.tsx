@@ -44,7 +44,7 @@ interface Report {
   service: string
   is_new: boolean
   routes: { created: string[]; changed: string[]; removed: string[] }
-  left_out: string[]
+  skipped: string[]
 }
 
 const EXAMPLE = `openapi: 3.1.0
@@ -260,11 +260,11 @@ function ReportCard({ report }: { report: Report }) {
           <span className="muted clip">{names.slice(0, 8).join(', ')}</span>
         </div>
       ))}
-      {report.left_out.length > 0 && (
+      {report.skipped.length > 0 && (
         <div className="row">
           <span className="badge">no route</span>
-          <span>{countText(report.left_out.length, 'operation', 'operations')}</span>
-          <span className="muted clip">{report.left_out.slice(0, 8).join(', ')}: the gateway answers these methods itself</span>
+          <span>{countText(report.skipped.length, 'operation', 'operations')}</span>
+          <span className="muted clip">{report.skipped.slice(0, 8).join(', ')}: the gateway answers these methods itself</span>
         </div>
       )}
     </section>

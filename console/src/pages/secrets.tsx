@@ -150,8 +150,8 @@ export default function Secrets() {
               <span>{failing[0]?.reason}</span>
             </div>
           )}
-          {(found.data?.left_out ?? 0) > 0 && (
-            <p className="muted">{countText(found.data?.left_out ?? 0, 'more reference is', 'more references are')} not shown.</p>
+          {(found.data?.skipped ?? 0) > 0 && (
+            <p className="muted">{countText(found.data?.skipped ?? 0, 'more reference is', 'more references are')} not shown.</p>
           )}
           <Table
             label="References"

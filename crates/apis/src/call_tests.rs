@@ -44,7 +44,7 @@ pub struct Observed {
     /// The plugin that decides; empty: none.
     pub plugin: String,
     /// Why, in a sentence.
-    pub because: String,
+    pub reason: String,
     /// Plugins with what they make of the call.
     pub verdicts: Vec<(String, String)>,
     /// The targets that it may go to, as `host:port`.
@@ -286,9 +286,9 @@ pub fn differences(expected: &Expected, observed: &Observed) -> Vec<Difference> 
 
 /// What is found, with its reason, if the reason explains it.
 fn with_reason(found: String, field: &str, observed: &Observed) -> String {
-    match observed.because.as_str() {
+    match observed.reason.as_str() {
         "" => found,
-        because if matches!(field, "status" | "end") => format!("{found} ({because})"),
+        reason if matches!(field, "status" | "end") => format!("{found} ({reason})"),
         _ => found,
     }
 }
@@ -334,7 +334,7 @@ mod tests {
             end: "answered".into(),
             status: Some(429),
             plugin: "rate-limit".into(),
-            because: "a limit is reached".into(),
+            reason: "a limit is reached".into(),
             verdicts: vec![
                 ("key-auth".into(), "continues".into()),
                 ("rate-limit".into(), "continues".into()),

@@ -63,7 +63,7 @@ pub struct PlanDiagnosis {
     /// In a word.
     pub verdict: PlanVerdict,
     /// In a sentence.
-    pub because: String,
+    pub reason: String,
     /// The subscription that the key belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subscription: Option<String>,
@@ -101,17 +101,17 @@ pub fn diagnose(input: &Input<'_>) -> Vec<PlanDiagnosis> {
 }
 
 fn one(input: &Input<'_>, plan: &Plan) -> PlanDiagnosis {
-    let (verdict, because, subscription) = judge(input, plan);
+    let (verdict, reason, subscription) = evaluate(input, plan);
     PlanDiagnosis {
         plan: plan.name.clone(),
         verdict,
-        because,
+        reason,
         subscription: subscription.map(|it| it.id.clone()),
         application: subscription.map(|it| it.application.clone()),
     }
 }
 
-fn judge<'i>(input: &Input<'i>, plan: &Plan) -> (PlanVerdict, String, Option<&'i Subscription>) {
+fn evaluate<'i>(input: &Input<'i>, plan: &Plan) -> (PlanVerdict, String, Option<&'i Subscription>) {
     use PlanVerdict::{Good, InvalidToken, KeyExpired, NoToken, Revoked};
     if plan.security == PlanSecurity::Keyless {
         return (Good, "it takes calls without a key".to_owned(), None);
@@ -124,8 +124,8 @@ fn judge<'i>(input: &Input<'i>, plan: &Plan) -> (PlanVerdict, String, Option<&'i
     // Of several credentials, the gateway has chosen the one that counts.
     let mut subscriptions = input.subscriptions.iter();
     if let Some(subscription) = subscriptions.find(|it| is(&caller.recognised, it)) {
-        let (verdict, because) = of_subscription(input, plan, subscription);
-        return (verdict, because, Some(subscription));
+        let (verdict, reason) = of_subscription(input, plan, subscription);
+        return (verdict, reason, Some(subscription));
     }
     let mut credentials = input.credentials.iter();
     let by_hash = credentials.clone().find(|it| caller.hashes.contains(&it.hash));
@@ -142,7 +142,7 @@ fn judge<'i>(input: &Input<'i>, plan: &Plan) -> (PlanVerdict, String, Option<&'i
             false => (NoToken, "the call carries no key".to_owned(), None),
         };
     };
-    let (verdict, because) = match credential {
+    let (verdict, reason) = match credential {
         Some(key) if key.revoked.is_some() => (Revoked, format!("the key {}… was revoked", key.prefix)),
         Some(key) if !key.is_good(input.now) => {
             (KeyExpired, format!("the time of the key {}… is over", key.prefix))
@@ -153,22 +153,22 @@ fn judge<'i>(input: &Input<'i>, plan: &Plan) -> (PlanVerdict, String, Option<&'i
         ),
         _ => of_subscription(input, plan, subscription),
     };
-    (verdict, because, Some(subscription))
+    (verdict, reason, Some(subscription))
 }
 
 /// How a plan stands to the subscription that a call counts for.
 fn of_subscription(input: &Input<'_>, plan: &Plan, subscription: &Subscription) -> (PlanVerdict, String) {
     let operation = &input.caller.operation;
     if subscription.publication != input.publication {
-        let because = format!("no subscription: the key is for {}", subscription.target());
-        return (PlanVerdict::NoSubscription, because);
+        let reason = format!("no subscription: the key is for {}", subscription.target());
+        return (PlanVerdict::NoSubscription, reason);
     }
     if subscription.plan != plan.name {
-        let because = format!(
+        let reason = format!(
             "no subscription: the call counts for the subscription to the plan '{}'",
             subscription.plan
         );
-        return (PlanVerdict::NoSubscription, because);
+        return (PlanVerdict::NoSubscription, reason);
     }
     match of_state(subscription, input.now) {
         (PlanVerdict::Good, _) if !opens(plan, operation) => (

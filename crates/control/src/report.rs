@@ -74,7 +74,7 @@ pub async fn report(
             let is_other = said.hash != report.hash
                 || said.state != report.state
                 || said.draining != report.draining
-                || said.left_out != report.left_out;
+                || said.skipped != report.skipped;
             // In a store, a revision that changes nothing else may be that of the last report.
             let is_further = !matches!(target, ReportTarget::Store(_)) && said.revision != report.revision;
             is_other || is_further || report.time.saturating_sub(said.time) >= INTERVAL.as_millis() as u64
@@ -152,7 +152,7 @@ impl ReporterInfo {
         GatewayReport {
             revision: state.revision.0,
             hash: state.hash.clone(),
-            left_out: state.left_out.len(),
+            skipped: state.skipped.len(),
             state: match (state.is_last_known_good, &state.contact) {
                 (true, _) => "last-known-good",
                 (false, Contact::Unreachable { .. }) => "store-unreachable",

@@ -128,8 +128,8 @@ async fn broken_documents_are_named_and_an_absent_store_is_reported() {
     };
     running.hear(whole).await;
     let state = running.until(|state| state.revision == Revision(7)).await;
-    assert_eq!((state.left_out.len(), state.documents), (1, 2));
-    assert_eq!(state.left_out[0].document, "native/services/x");
+    assert_eq!((state.skipped.len(), state.documents), (1, 2));
+    assert_eq!(state.skipped[0].document, "native/services/x");
     assert_eq!(running.routes.load(Ordering::Relaxed), 1);
     running
         .hear(SourceEvent::Unreachable("no power".to_owned()))
@@ -143,7 +143,7 @@ async fn broken_documents_are_named_and_an_absent_store_is_reported() {
     };
     running.hear(whole).await;
     let state = running.until(|state| state.revision == Revision(9)).await;
-    assert_eq!((state.left_out.len(), state.documents), (0, 2));
+    assert_eq!((state.skipped.len(), state.documents), (0, 2));
     assert_eq!(state.contact, Contact::Following);
 }
 

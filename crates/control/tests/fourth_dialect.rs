@@ -92,9 +92,9 @@ async fn a_further_dialect_is_followed_from_a_store() {
         *served.lock().expect("no panic"),
         ["sample sample/a", "other other/c"]
     );
-    let left_out = &followed.state().left_out;
-    assert_eq!(left_out.len(), 1, "{left_out:?}");
-    assert_eq!(left_out[0].document, "sample/routes/b");
+    let skipped = &followed.state().skipped;
+    assert_eq!(skipped.len(), 1, "{skipped:?}");
+    assert_eq!(skipped[0].document, "sample/routes/b");
     let mut others = 0;
     followed.any(DialectName::new("sample"), &mut |_, owner| {
         assert_eq!(owner.workspace, "default");

@@ -32,7 +32,7 @@ impl RequestContext<'_> {
                 continue;
             }
             let applies = match chain.needs_body {
-                true => self.judge(instance)?,
+                true => self.evaluate(instance)?,
                 false => self.applies(instance),
             };
             self.check_work()?;
@@ -63,7 +63,7 @@ impl RequestContext<'_> {
 
     /// Whether an instance works on the call, if that or its work may depend on the body. A call that no plugin can
     /// judge is refused: a large body is no way past a plugin that may refuse the call.
-    fn judge(&self, instance: &Instance) -> Result<bool, ShortCircuit> {
+    fn evaluate(&self, instance: &Instance) -> Result<bool, ShortCircuit> {
         let filter = &instance.filter;
         let applies = match &instance.when {
             None => true,

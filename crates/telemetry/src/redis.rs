@@ -48,7 +48,7 @@ pub struct RedisServerStats {
     /// Calls that were sent, or were to be, and got no good answer.
     pub failed: AtomicU64,
     /// Calls that were not sent, as the server was away.
-    pub left_out: AtomicU64,
+    pub skipped: AtomicU64,
     /// Connections that were made.
     pub connections: AtomicU64,
 }

@@ -250,7 +250,7 @@ impl Status {
         if let (Some(state), Some(source)) = (awaited, self.source.get()) {
             answer["waits_for"] = source.as_str().into();
             if let Contact::Unreachable { reason, .. } = &state.contact {
-                answer["because"] = reason.as_str().into();
+                answer["unreachable_reason"] = reason.as_str().into();
             }
         }
         answer
@@ -373,7 +373,7 @@ async fn metrics(State(status): State<Arc<Status>>) -> Response {
     let mut text = String::new();
     if let Some(state) = status.followed.get().map(StateHandle::state) {
         let is_connected = state.contact == Contact::Following;
-        status.metrics.store_followed(state.left_out.len(), is_connected);
+        status.metrics.store_followed(state.skipped.len(), is_connected);
     }
     if let Some(published) = status.gateway().map(Gateway::published) {
         let left = certificates::seconds_left(&published.snapshot.tls);

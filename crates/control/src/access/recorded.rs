@@ -267,7 +267,7 @@ mod tests {
         let mut recorded = entry(vec![revision.0]);
         fill(&*store, &mut recorded).await;
         assert_eq!(recorded.changes.len(), MAX_CHANGES);
-        let left_out: Vec<bool> = recorded.changes.iter().take(3).map(|it| it.is_omitted).collect();
-        assert_eq!(left_out, [false, true, false]);
+        let skipped: Vec<bool> = recorded.changes.iter().take(3).map(|it| it.is_omitted).collect();
+        assert_eq!(skipped, [false, true, false]);
     }
 }

@@ -15,7 +15,7 @@ use weir_store::Document;
 #[derive(Serialize, JsonSchema)]
 pub struct UnservedDocument {
     document: String,
-    because: String,
+    reason: String,
 }
 
 /// A compiled configuration, for explanations.
@@ -25,7 +25,7 @@ pub struct CompiledConfig {
     model: Model,
     snapshot: Snapshot,
     /// Documents that would not be served, and why.
-    pub left_out: Vec<UnservedDocument>,
+    pub skipped: Vec<UnservedDocument>,
 }
 
 impl CompiledConfig {
@@ -48,8 +48,8 @@ impl CompiledConfig {
     /// Compiles what models say.
     pub fn of_models(api: &Api, dialects: &DialectSet, models: &mut DialectModels) -> Result<Self, Problem> {
         let (model, skipped) = models.model(|_, _| Vec::new());
-        let left_out = skipped.into_iter().map(UnservedDocument::of).collect();
-        Self::of_model(api, dialects, &model, left_out)
+        let skipped = skipped.into_iter().map(UnservedDocument::of).collect();
+        Self::of_model(api, dialects, &model, skipped)
     }
 
     /// Compiles a model.
@@ -57,21 +57,21 @@ impl CompiledConfig {
         api: &Api,
         dialects: &DialectSet,
         model: &Model,
-        mut left_out: Vec<UnservedDocument>,
+        mut skipped: Vec<UnservedDocument>,
     ) -> Result<Self, Problem> {
         let registry = (api.options.registry)();
         let (model, snapshot, more) = compile_reduced(model, &registry, &PersistentState::default())
             .map_err(|found| Problem::invalid(&found))?;
-        left_out.extend(more.into_iter().map(|it| UnservedDocument {
+        skipped.extend(more.into_iter().map(|it| UnservedDocument {
             document: it.name,
-            because: it.reason,
+            reason: it.reason,
         }));
         Ok(Self {
             dialects: dialects.clone(),
             registry,
             model,
             snapshot,
-            left_out,
+            skipped,
         })
     }
 
@@ -100,7 +100,7 @@ impl CompiledConfig {
 }
 
 /// The files that are served in addition to the store.
-pub fn files(api: &Api, dialects: &DialectSet, left_out: &mut Vec<UnservedDocument>) -> Option<Model> {
+pub fn files(api: &Api, dialects: &DialectSet, skipped: &mut Vec<UnservedDocument>) -> Option<Model> {
     let mut whole: Option<Model> = None;
     for file in api.options.files.get().1.iter() {
         let read = document::parse(&file.text).ok();
@@ -108,9 +108,9 @@ pub fn files(api: &Api, dialects: &DialectSet, left_out: &mut Vec<UnservedDocume
         match (model, &mut whole) {
             (Some((model, _)), Some(whole)) => whole.merge(model),
             (Some((model, _)), None) => whole = Some(model),
-            (None, _) => left_out.push(UnservedDocument {
+            (None, _) => skipped.push(UnservedDocument {
                 document: file.file.clone(),
-                because: "the file cannot be read on its own".to_owned(),
+                reason: "the file cannot be read on its own".to_owned(),
             }),
         }
     }
@@ -134,7 +134,7 @@ impl UnservedDocument {
     fn of(skipped: SkippedDocument) -> Self {
         Self {
             document: skipped.document,
-            because: skipped.reason,
+            reason: skipped.reason,
         }
     }
 }

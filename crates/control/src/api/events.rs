@@ -298,7 +298,7 @@ impl PolledState {
         let gateways = api.options.gateways.to_json(SystemTime::now());
         let gateways = gateways.into_iter().map(|it| {
             let name = it["name"].as_str().unwrap_or_default().to_owned();
-            let told = ["name", "state", "revision", "hash", "left_out"];
+            let told = ["name", "state", "revision", "hash", "skipped"];
             let told = told.map(|field| (field.to_owned(), it[field].clone()));
             (name, Value::Object(told.into_iter().collect()))
         });

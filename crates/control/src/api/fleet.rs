@@ -48,8 +48,9 @@ pub struct GatewayReport {
     /// The hash of what it serves.
     pub hash: String,
     /// How many documents it had to leave out.
-    pub left_out: usize,
-    /// `serving`, `last-known-good` or `store-away`.
+    #[serde(alias = "left_out")]
+    pub skipped: usize,
+    /// `serving`, `last-known-good` or `store-unreachable`.
     pub state: String,
     /// Whether it has heard that it is taken out. It serves what its state says all the same.
     pub draining: bool,
@@ -361,7 +362,7 @@ impl Gateways {
                 "draining": report.draining,
                 "revision": report.revision,
                 "hash": report.hash,
-                "left_out": report.left_out,
+                "skipped": report.skipped,
                 "environments": report.environments,
                 "lag_revisions": missing.count(),
                 "lag_ms": lag.as_millis() as u64,

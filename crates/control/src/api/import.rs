@@ -38,7 +38,7 @@ pub async fn import(
     body: String,
 ) -> Result<Response, Problem> {
     let document = document::parse(&body).map_err(|found| Problem::bad(found.message))?;
-    let left_out = openapi::left_out(&document);
+    let skipped = openapi::skipped(&document);
     let fresh =
         openapi::service(&document, wanted.name.as_deref(), wanted.url.as_deref()).map_err(Problem::bad)?;
     let name = fresh["name"].as_str().unwrap_or_default().to_owned();
@@ -57,7 +57,7 @@ pub async fn import(
         "service": name,
         "is_new": known.is_none(),
         "routes": openapi::difference(known.as_ref(), &merged),
-        "left_out": left_out,
+        "skipped": skipped,
         "dry_run": is_dry,
     });
     if known.as_ref() != Some(&merged) {

@@ -77,7 +77,7 @@ fn is_served(method: &str) -> bool {
 }
 
 /// Operations of a document that become no routes, such as `TRACE /pets`.
-pub fn left_out(document: &Value) -> Vec<String> {
+pub fn skipped(document: &Value) -> Vec<String> {
     let Some(paths) = document.get("paths").and_then(Value::as_object) else {
         return Vec::new();
     };
@@ -223,7 +223,7 @@ mod tests {
             "/files/{name}.json": { "get": {}, "trace": {}, "query": {}, "additionalOperations": { "CONNECT": {}, "COPY": {} } },
         }));
         assert_eq!(
-            left_out(&document),
+            skipped(&document),
             ["TRACE /files/{name}.json", "CONNECT /files/{name}.json"]
         );
         let service = service(&document, None, None).expect("a service");

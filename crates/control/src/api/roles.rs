@@ -112,7 +112,7 @@ fn verdict(name: &str, rights: &[Right], action: Action, scope: &Scope) -> Verdi
         part => format!("in {part}"),
     };
     let told = |it: &Right| format!("{} {}", it.role.as_str(), place(&it.scope));
-    let because = match (action, by.first(), elsewhere.as_slice()) {
+    let reason = match (action, by.first(), elsewhere.as_slice()) {
         (Action::Own, ..) => "every user may".to_owned(),
         (_, Some(right), _) => format!("{} allows it", told(right)),
         (_, None, []) => {
@@ -127,7 +127,7 @@ fn verdict(name: &str, rights: &[Right], action: Action, scope: &Scope) -> Verdi
     let may = if allowed { "may" } else { "may not" };
     Verdict {
         allowed,
-        reason: format!("{name} {may} {} {}: {because}", action.meaning(), place(scope)),
+        reason: format!("{name} {may} {} {}: {reason}", action.meaning(), place(scope)),
         by: RoleAssignment::of(&by),
         elsewhere: RoleAssignment::of(&elsewhere),
         roles,

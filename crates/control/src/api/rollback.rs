@@ -146,7 +146,7 @@ fn broken(api: &Api, dialects: &mut DialectModels) -> Vec<SkippedDocument> {
     let (model, mut broken) = dialects.model(|_, _| Vec::new());
     let (persistent, mut cache) = (PersistentState::default(), CompileCache::default());
     match compile(&model, 0, &(api.options.registry)(), &persistent, &mut cache) {
-        Ok((_, left_out)) => broken.extend(left_out.into_iter().map(|it| SkippedDocument {
+        Ok((_, skipped)) => broken.extend(skipped.into_iter().map(|it| SkippedDocument {
             document: it.name,
             reason: it.reason,
         })),

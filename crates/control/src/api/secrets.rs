@@ -34,7 +34,7 @@ pub struct SecretList {
     /// The references, first those that cannot be had.
     pub references: Vec<SecretReference>,
     /// How many references are not listed, because there are too many: of all, of one document or of one file.
-    pub left_out: usize,
+    pub skipped: usize,
 }
 
 /// A store of secrets.
@@ -213,7 +213,7 @@ fn listed(
 ) -> SecretList {
     let is_visible = |scope: &Scope| scopes.iter().any(|it| it.contains(scope));
     let uses = of_files.uses(is_visible).chain(references.uses(is_visible));
-    let cut = of_files.left_out(is_visible) + references.left_out(is_visible);
+    let cut = of_files.skipped(is_visible) + references.skipped(is_visible);
     let mut all = grouped(uses, readings);
     let mut counts: HashMap<(&str, &str), (usize, usize)> = HashMap::new();
     for it in &all {
@@ -228,12 +228,12 @@ fn listed(
         (store.references, store.failing) = counted.copied().unwrap_or_default();
     }
     all.sort_by_key(|it| it.stand.state);
-    let left_out = cut + all.len().saturating_sub(MAX_LISTED);
+    let skipped = cut + all.len().saturating_sub(MAX_LISTED);
     all.truncate(MAX_LISTED);
     SecretList {
         stores,
         references: all,
-        left_out,
+        skipped,
     }
 }
 
@@ -435,7 +435,7 @@ mod tests {
             let scopes = [Scope::parse(scope).expect("a scope")];
             let list = listed(&references, &of_files, &scopes, None);
             let uses: usize = list.references.iter().map(|it| it.uses).sum();
-            assert_eq!((uses, list.left_out), expected, "{scope} {in_document} {in_file}");
+            assert_eq!((uses, list.skipped), expected, "{scope} {in_document} {in_file}");
         }
     }
 }

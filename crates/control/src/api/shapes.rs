@@ -123,7 +123,7 @@ pub struct ImportResult {
     /// Its routes.
     pub routes: ImportedRoutes,
     /// Operations that become no routes, such as `TRACE /pets`: the gateway answers their methods itself.
-    pub left_out: Vec<String>,
+    pub skipped: Vec<String>,
     /// Whether nothing was changed.
     pub dry_run: bool,
 }
@@ -374,7 +374,7 @@ pub struct GatewayState {
     pub address: String,
     /// The version of its program.
     pub version: String,
-    /// `serving`, `last-known-good`, `store-away` or `away`.
+    /// `serving`, `last-known-good`, `store-unreachable` or `offline`.
     pub state: String,
     /// Whether it is taken out: it drains as soon as it has heard so.
     pub drain: bool,
@@ -385,7 +385,7 @@ pub struct GatewayState {
     /// The hash of what it serves.
     pub hash: String,
     /// How many documents it had to leave out.
-    pub left_out: u64,
+    pub skipped: u64,
     /// The environments whose documents it serves.
     pub environments: Vec<String>,
     /// The number of commits that it is behind.

@@ -85,7 +85,7 @@ pub struct GatewayResponse {
     /// The dialect in whose words it is.
     pub dialect: DialectName,
     /// Why.
-    pub because: String,
+    pub reason: String,
 }
 
 /// A route that nearly took a call.
@@ -100,5 +100,5 @@ pub struct NearMissRoute {
     /// Its conditions.
     pub by: String,
     /// Why it does not take the call.
-    pub because: Vec<String>,
+    pub reason: Vec<String>,
 }

@@ -65,13 +65,13 @@ impl Explainer<'_> {
         for table in &self.snapshot.tables {
             if self.read_path(table.dialect, &mut exchange).is_err() {
                 if winner.is_none() {
-                    let because =
+                    let reason =
                         "the path leads above the root, holds a broken escape, or can be read in two ways"
                             .to_owned();
                     explanation.answer = Some(GatewayResponse {
                         status: 400,
                         dialect: table.dialect,
-                        because,
+                        reason,
                     });
                 }
                 break;
@@ -90,7 +90,7 @@ impl Explainer<'_> {
             None => self.explain_unmatched(call, &mut explanation),
         }
         if let Some(answer) = &explanation.answer {
-            explanation.end = CallEnd::answered(answer.status, &answer.because);
+            explanation.end = CallEnd::answered(answer.status, &answer.reason);
         }
         explanation
     }
@@ -153,17 +153,17 @@ impl Explainer<'_> {
             (Some(status), _) if !call.is_tls => Some(GatewayResponse {
                 status,
                 dialect: route.dialect,
-                because: "the route takes calls over TLS only".to_owned(),
+                reason: "the route takes calls over TLS only".to_owned(),
             }),
             _ if route.grpc_only_status.is_some() && !call.is_grpc() => Some(GatewayResponse {
                 status: route.grpc_only_status.unwrap_or_default(),
                 dialect: route.dialect,
-                because: "the route takes gRPC only".to_owned(),
+                reason: "the route takes gRPC only".to_owned(),
             }),
             (_, RouteTarget::Respond(respond)) if respond.before_plugins => Some(GatewayResponse {
                 status: respond.status,
                 dialect: route.dialect,
-                because: "the route leads nowhere".to_owned(),
+                reason: "the route leads nowhere".to_owned(),
             }),
             _ => None,
         };
@@ -188,7 +188,7 @@ impl Explainer<'_> {
         explanation.answer = Some(GatewayResponse {
             status: 404,
             dialect: self.snapshot.dialect,
-            because: "no route takes it".to_owned(),
+            reason: "no route takes it".to_owned(),
         });
         let place = DocPath::root().field("unmatched");
         let chain = &self.snapshot.unmatched;
@@ -243,7 +243,7 @@ impl Explainer<'_> {
 
     fn other(&self, explained: &MatchExplanation, winner: Option<&MatchExplanation>) -> NearMissRoute {
         let route = &self.model.routes[explained.route as usize];
-        let because = match &explained.verdict {
+        let reason = match &explained.verdict {
             Verdict::Fails(mismatches) => mismatches.iter().map(ToString::to_string).collect(),
             Verdict::Wins | Verdict::LowerPrecedence => vec![self.lower(explained, winner)],
         };
@@ -252,7 +252,7 @@ impl Explainer<'_> {
             dialect: route.dialect,
             at: self.place_of_route(explained.route),
             by: conditions(route, explained.match_index),
-            because,
+            reason,
         }
     }
 

@@ -45,7 +45,7 @@ pub struct RouteReach {
     pub status: Option<u16>,
     /// Why, in a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub because: Option<String>,
+    pub reason: Option<String>,
     /// The publication that it belongs to: `API/VERSION/ENVIRONMENT`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub publication: Option<String>,
@@ -82,7 +82,7 @@ impl Explainer<'_> {
             is_open: true,
             plugin: None,
             status: None,
-            because: None,
+            reason: None,
             publication: publication
                 .map(|((api, version), environment)| format!("{api}/{version}/{environment}")),
         };
@@ -130,7 +130,7 @@ impl Explainer<'_> {
         let is_refused = step.is_some_and(|it| verdicts[it].verdict == VerdictKind::Refuses);
         reach.plugin = instance.map(|it| it.plugin.to_owned());
         reach.status = end.status;
-        reach.because = end.because;
+        reach.reason = end.reason;
         reach.verdict = match end.kind {
             EndKind::Forwarded => ReachKind::May,
             // What is wrong with a plain call may be right with another one.

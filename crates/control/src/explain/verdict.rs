@@ -46,7 +46,7 @@ pub struct StepVerdict {
     pub status: Option<u16>,
     /// Why, in a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub because: Option<String>,
+    pub reason: Option<String>,
     /// How the body of the refusal or the answer begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
@@ -56,11 +56,11 @@ pub struct StepVerdict {
 }
 
 impl StepVerdict {
-    fn of(verdict: VerdictKind, because: impl Into<String>) -> Self {
-        let because = Some(because.into()).filter(|it| !it.is_empty());
+    fn of(verdict: VerdictKind, reason: impl Into<String>) -> Self {
+        let reason = Some(reason.into()).filter(|it| !it.is_empty());
         Self {
             verdict,
-            because,
+            reason,
             ..Self::default()
         }
     }
@@ -89,7 +89,7 @@ pub struct CallEnd {
     pub status: Option<u16>,
     /// Why.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub because: Option<String>,
+    pub reason: Option<String>,
     /// The place in `plugins` (from 1) of the plugin that decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub step: Option<usize>,
@@ -97,11 +97,11 @@ pub struct CallEnd {
 
 impl CallEnd {
     /// The gateway answers.
-    pub fn answered(status: u16, because: &str) -> Self {
+    pub fn answered(status: u16, reason: &str) -> Self {
         Self {
             kind: EndKind::Answered,
             status: Some(status),
-            because: Some(because.to_owned()),
+            reason: Some(reason.to_owned()),
             step: None,
         }
     }
@@ -144,7 +144,7 @@ impl Work<'_> {
                 unknown = Some(CallEnd {
                     kind: EndKind::Unknown,
                     status: None,
-                    because: verdict.because.clone(),
+                    reason: verdict.reason.clone(),
                     step: Some(index + 1),
                 });
             }
@@ -153,7 +153,7 @@ impl Work<'_> {
                 let end = unknown.unwrap_or_else(|| CallEnd {
                     kind: EndKind::Answered,
                     status: verdicts[index].status,
-                    because: verdicts[index].because.clone(),
+                    reason: verdicts[index].reason.clone(),
                     step: Some(index + 1),
                 });
                 return (verdicts, end);
@@ -207,8 +207,8 @@ impl Work<'_> {
                 consumer: Arc::clone(consumer),
                 credential_id: None,
             });
-            let because = format!("the consumer has a {name} credential");
-            return Some(StepVerdict::of(VerdictKind::Continues, because));
+            let reason = format!("the consumer has a {name} credential");
+            return Some(StepVerdict::of(VerdictKind::Continues, reason));
         }
         let has_credentials = self
             .registry
@@ -233,12 +233,12 @@ impl Work<'_> {
                 return verdict;
             }
             if let Some(consumer) = self.consumer.take() {
-                let because = format!("the call is taken for one of the consumer {}", consumer.id);
+                let reason = format!("the call is taken for one of the consumer {}", consumer.id);
                 self.exchange.identity = Some(Identity {
                     consumer,
                     credential_id: None,
                 });
-                return StepVerdict::of(VerdictKind::Continues, because);
+                return StepVerdict::of(VerdictKind::Continues, reason);
             }
         }
         let reply = self.renderer.render(refusal, &self.exchange);
@@ -251,8 +251,8 @@ impl Work<'_> {
     }
 }
 
-fn unknown(because: &str) -> StepVerdict {
-    StepVerdict::of(VerdictKind::Unknown, because)
+fn unknown(reason: &str) -> StepVerdict {
+    StepVerdict::of(VerdictKind::Unknown, reason)
 }
 
 fn answered(reply: &Reply) -> StepVerdict {

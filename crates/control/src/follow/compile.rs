@@ -51,8 +51,8 @@ pub fn compile_reduced(
     persistent: &PersistentState,
 ) -> Result<(Model, Snapshot, Vec<SkippedResource>), Vec<Diagnostic>> {
     let mut model = Cow::Borrowed(model);
-    let (snapshot, left_out) = reduce(&mut model, 0, registry, persistent, &mut CompileCache::default())?;
-    Ok((model.into_owned(), snapshot, left_out))
+    let (snapshot, skipped) = reduce(&mut model, 0, registry, persistent, &mut CompileCache::default())?;
+    Ok((model.into_owned(), snapshot, skipped))
 }
 
 fn reduce(
@@ -62,7 +62,7 @@ fn reduce(
     persistent: &PersistentState,
     cache: &mut CompileCache,
 ) -> Result<(Snapshot, Vec<SkippedResource>), Vec<Diagnostic>> {
-    let mut left_out = Vec::new();
+    let mut skipped = Vec::new();
     for _ in 0..MAX_ROUNDS {
         let found = match weir_snapshot::recompile(model, hash, registry, persistent, cache) {
             Ok((snapshot, warnings)) => {
@@ -70,7 +70,7 @@ fn reduce(
                     let name = name_of(&warning, model);
                     tracing::warn!(resource = name, "{}", warning.message);
                 }
-                return Ok((snapshot, left_out));
+                return Ok((snapshot, skipped));
             }
             Err(found) => found,
         };
@@ -83,7 +83,7 @@ fn reduce(
                 true => format!("{}; {REFUSED}", error.message),
                 false => error.message.clone(),
             };
-            left_out.push(SkippedResource {
+            skipped.push(SkippedResource {
                 name: name_of(error, model),
                 reason,
             });
@@ -417,9 +417,9 @@ mod tests {
             // Twice: what was compiled before must not be in the way.
             for _ in 0..2 {
                 let made = compile(&model, 7, &registry, &PersistentState::default(), &mut cache);
-                let (snapshot, left_out) = made.unwrap_or_else(|found| panic!("{wrong}: {found:?}"));
+                let (snapshot, skipped) = made.unwrap_or_else(|found| panic!("{wrong}: {found:?}"));
                 let is_served = snapshot.routes.iter().any(|it| &*it.series_names.1 == "good");
-                assert!(is_served && !left_out.is_empty(), "{wrong}: {left_out:?}");
+                assert!(is_served && !skipped.is_empty(), "{wrong}: {skipped:?}");
             }
         }
     }
@@ -429,7 +429,7 @@ mod tests {
         let document: serde_json::Value = serde_json::from_str(DOCUMENT).expect("JSON");
         let (model, _) = weir_native::translate(&document).expect("a model");
         let registry = weir_plugins::registry();
-        let (snapshot, left_out) = compile(
+        let (snapshot, skipped) = compile(
             &model,
             7,
             &registry,
@@ -443,7 +443,7 @@ mod tests {
             .map(|it| it.series_names.1.as_ref())
             .collect();
         assert_eq!(names, ["good", "shared", "astray"]);
-        let left_out: HashSet<&str> = left_out.iter().map(|it| it.name.as_str()).collect();
+        let skipped: HashSet<&str> = skipped.iter().map(|it| it.name.as_str()).collect();
         for name in [
             "service 'a'",
             "service 'b'",
@@ -451,7 +451,7 @@ mod tests {
             "route 'regex'",
             "consumer 'c'",
         ] {
-            assert!(left_out.contains(name), "{name}: {left_out:?}");
+            assert!(skipped.contains(name), "{name}: {skipped:?}");
         }
     }
 }

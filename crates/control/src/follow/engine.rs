@@ -289,7 +289,7 @@ impl Work {
             followed,
             ..
         } = &mut self.engine;
-        let (model, mut left_out) = self
+        let (model, mut skipped) = self
             .dialects
             .model(|dialect, model| secrets.resolve(dialect, model));
         let translated = begun.elapsed();
@@ -306,13 +306,13 @@ impl Work {
         tracing::debug!(revision = %self.revision, ?translated, compiled = ?begun.elapsed(), "a configuration is compiled");
         match compiled {
             Ok((snapshot, more)) => {
-                left_out.extend(more.into_iter().map(|it| SkippedDocument {
+                skipped.extend(more.into_iter().map(|it| SkippedDocument {
                     document: it.name,
                     reason: it.reason,
                 }));
-                left_out.extend(self.dialects.warnings());
-                left_out.truncate(MAX_NAMED);
-                self.serve(snapshot, left_out);
+                skipped.extend(self.dialects.warnings());
+                skipped.truncate(MAX_NAMED);
+                self.serve(snapshot, skipped);
             }
             Err(found) => self.refuse(&found),
         }
@@ -353,8 +353,8 @@ impl Work {
             secrets,
             ..
         } = &mut self.engine;
-        let (model, mut left_out) = dialects.model(|dialect, model| secrets.resolve(dialect, model));
-        left_out.truncate(MAX_NAMED);
+        let (model, mut skipped) = dialects.model(|dialect, model| secrets.resolve(dialect, model));
+        skipped.truncate(MAX_NAMED);
         let hash = known.number() ^ self.files_hash;
         let compiled = compile::compile(&model, hash, registry, persistent, &mut CompileCache::default());
         drop(model);
@@ -362,19 +362,19 @@ impl Work {
         let Ok((snapshot, _)) = compiled else { return };
         (self.engine.serve)(snapshot);
         self.engine.followed.update(|state| {
-            state.note_served(&known, revision, left_out);
+            state.note_served(&known, revision, skipped);
             state.is_last_known_good = true;
         });
     }
 
-    fn serve(&mut self, snapshot: Snapshot, left_out: Vec<SkippedDocument>) {
+    fn serve(&mut self, snapshot: Snapshot, skipped: Vec<SkippedDocument>) {
         let known = self.engine.followed.state();
-        for broken in left_out.iter().filter(|it| !known.left_out.contains(it)) {
+        for broken in skipped.iter().filter(|it| !known.skipped.contains(it)) {
             tracing::error!(document = %broken.document, reason = %broken.reason, "a document is left out");
         }
         (self.engine.serve)(snapshot);
         self.engine.followed.update(|state| {
-            state.note_served(&self.documents, self.revision, left_out);
+            state.note_served(&self.documents, self.revision, skipped);
             state.is_last_known_good = !self.is_heard;
             state.refusal = None;
         });

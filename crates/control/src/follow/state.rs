@@ -38,7 +38,7 @@ pub struct FollowState {
     /// Whether they are the last known good ones from the disk, because nothing was heard from the source yet.
     pub is_last_known_good: bool,
     /// Documents that are left out.
-    pub left_out: Vec<SkippedDocument>,
+    pub skipped: Vec<SkippedDocument>,
     /// Why the newest documents are not served at all; `None`: they are.
     pub refusal: Option<String>,
     /// The revision that was kept on disk last; `None`: none was yet.
@@ -55,7 +55,7 @@ impl Default for FollowState {
             documents: 0,
             served_at: None,
             is_last_known_good: false,
-            left_out: Vec::new(),
+            skipped: Vec::new(),
             refusal: None,
             last_known_good: None,
             contact: Contact::Starting,
@@ -69,13 +69,13 @@ impl FollowState {
         &mut self,
         documents: &super::Documents,
         revision: Revision,
-        left_out: Vec<SkippedDocument>,
+        skipped: Vec<SkippedDocument>,
     ) {
         self.revision = revision;
         self.hash = documents.hash();
         self.documents = documents.len();
         self.served_at = Some(SystemTime::now());
-        self.left_out = left_out;
+        self.skipped = skipped;
     }
 
     /// For people and their tools.
@@ -97,7 +97,7 @@ impl FollowState {
             "last_known_good_revision": self.last_known_good.map(|it| it.0),
             // The name of version 0.1, for one version.
             "kept_revision": self.last_known_good.map(|it| it.0),
-            "left_out": self.left_out,
+            "skipped": self.skipped,
             "refused_because": self.refusal,
         })
     }

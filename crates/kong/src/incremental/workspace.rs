@@ -371,7 +371,7 @@ impl Workspace {
         keep_equal(&mut services, &self.services, |it| &it.name);
         keep_equal(&mut upstreams, &self.upstreams, |it| &it.name);
         (self.services, self.upstreams) = (services, upstreams);
-        self.services_broken = found.iter().filter_map(left_out).collect();
+        self.services_broken = found.iter().filter_map(skipped).collect();
     }
 
     /// Sorts all instances by plugin and scope again. Returns whether others are left out than before.
@@ -533,7 +533,7 @@ fn make_config(plugin: &Plugin, consumers: &Consumers<'_>) -> Config {
     }
 }
 
-fn left_out(found: &Diagnostic) -> Option<SkippedDocument> {
+fn skipped(found: &Diagnostic) -> Option<SkippedDocument> {
     (found.severity != Severity::Warning).then_some(())?;
     Some(SkippedDocument {
         document: key_of(&found.path)?,

@@ -249,7 +249,7 @@ impl AclFilter {
         }
     }
 
-    fn judge(&self, call: &JudgedCall<'_>) -> Finding {
+    fn evaluate(&self, call: &JudgedCall<'_>) -> Finding {
         let (config, exchange) = (&self.config, call.exchange);
         if !self.is_known(&config.require, call) {
             // Somebody is known, who is no consumer and in no group.
@@ -361,7 +361,7 @@ impl Filter for AclFilter {
         let counting = self.counting_groups(exchange, found.as_deref());
         let finding = match counting {
             Some(groups) => self.evaluate_groups(groups),
-            None => self.judge(&JudgedCall {
+            None => self.evaluate(&JudgedCall {
                 exchange,
                 groups: found.as_deref(),
             }),

@@ -258,7 +258,7 @@ impl ForwardAuthFilter {
         headers
     }
 
-    fn judge(&self, answer: Option<SubrequestResponse>, exchange: &mut Exchange) -> Outcome {
+    fn evaluate(&self, answer: Option<SubrequestResponse>, exchange: &mut Exchange) -> Outcome {
         let Some(answer) = answer else {
             let plugin = "forward-auth";
             return match self.config.pass_on_failure {
@@ -338,7 +338,7 @@ impl Filter for ForwardAuthFilter {
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         if let Some(answer) = exchange.subrequest_response.take() {
-            return self.judge(answer, exchange);
+            return self.evaluate(answer, exchange);
         }
         let request = &exchange.request;
         if self.config.send_body && request.body.is_none() && request.has_body {

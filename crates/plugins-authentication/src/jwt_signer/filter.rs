@@ -66,7 +66,7 @@ impl Token {
 impl SignerFilter {
     fn run(&self, exchange: &mut Exchange, progress: &mut Progress) -> Step<Outcome> {
         for token in self.tokens.iter().skip(progress.0.len()) {
-            match self.judge(token, exchange)? {
+            match self.evaluate(token, exchange)? {
                 Ok(judged) => progress.0.push(judged),
                 Err(fault) => return Ok(self.refuse(fault)),
             }
@@ -100,7 +100,7 @@ impl SignerFilter {
         Ok(Outcome::Continue)
     }
 
-    fn judge(&self, token: &Token, exchange: &mut Exchange) -> Step<TokenResult> {
+    fn evaluate(&self, token: &Token, exchange: &mut Exchange) -> Step<TokenResult> {
         let rules = &token.rules;
         let Some(header) = &rules.request_header else {
             return Ok(match rules.optional {

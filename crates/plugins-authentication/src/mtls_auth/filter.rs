@@ -70,7 +70,7 @@ pub(super) fn key(config: &Config) -> Vec<u8> {
 
 impl CertificateFilter {
     /// Whose the certificates are; `None`: they are not good.
-    fn judge(
+    fn evaluate(
         &self,
         exchange: &mut Exchange,
         chain: &[Vec<u8>],
@@ -240,7 +240,7 @@ impl Filter for CertificateFilter {
             return Outcome::Continue;
         }
         let failure = match presented_certificates::of(&self.config.source, exchange) {
-            PresentedCertificates::Chain(chain) => match self.judge(exchange, &chain) {
+            PresentedCertificates::Chain(chain) => match self.evaluate(exchange, &chain) {
                 Ok(Some(holder)) => return self.accept(exchange, &holder),
                 Ok(None) => AuthFailure::Invalid,
                 Err(outcome) => return outcome,

@@ -280,7 +280,7 @@ impl PolicyFilter {
         Self::undecided(self.config.failure_status, "the policy agent does not answer")
     }
 
-    fn judge(&self, answer: Option<SubrequestResponse>, exchange: &mut Exchange) -> Outcome {
+    fn evaluate(&self, answer: Option<SubrequestResponse>, exchange: &mut Exchange) -> Outcome {
         let Some(answer) = answer else {
             return self.unanswered();
         };
@@ -380,7 +380,7 @@ impl Filter for PolicyFilter {
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         let is_kept = self.config.cache_seconds > 0;
         if !is_kept && let Some(answer) = exchange.subrequest_response.take() {
-            return self.judge(answer, exchange);
+            return self.evaluate(answer, exchange);
         }
         let request = &exchange.request;
         if self.config.body != BodyForm::None && request.body.is_none() && request.has_body {

@@ -323,7 +323,7 @@ impl PairFilter {
     }
 
     /// The consumer of the tokens.
-    fn judge(&self, exchange: &mut Exchange, access: &[u8], secret: &[u8]) -> Step<TokenVerdict> {
+    fn evaluate(&self, exchange: &mut Exchange, access: &[u8], secret: &[u8]) -> Step<TokenVerdict> {
         let wrong = |reason| Ok(TokenVerdict::Refused(AuthFailure::Rejected(reason)));
         let access = std::str::from_utf8(access).ok();
         let Some(access) = access.filter(|it| it.len() <= MAX_TOKEN && is_segment(it)) else {
@@ -480,7 +480,7 @@ impl Filter for PairFilter {
         let judged = match tokens.map(|places| find_token(places, request)) {
             [CallToken::Body, _] | [_, CallToken::Body] => return Outcome::NeedBody { max_bytes },
             [CallToken::Token(access), CallToken::Token(secret)] => {
-                match self.judge(exchange, &access, &secret) {
+                match self.evaluate(exchange, &access, &secret) {
                     Ok(judged) => judged,
                     Err(wait) => return *wait,
                 }

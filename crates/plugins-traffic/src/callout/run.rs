@@ -173,7 +173,7 @@ impl CalloutFilter {
     ) -> Option<Outcome> {
         let callout = self.callouts.get(progress.next)?;
         let fetch = progress.fetch.take();
-        match judge(callout, answer) {
+        match evaluate(callout, answer) {
             CalloutResult::Good(answer) => {
                 let answer = Arc::new(json!({ "response": answer }));
                 if let (Some(redis), Some(outlet), Some(asked)) =
@@ -219,7 +219,7 @@ impl CalloutFilter {
 }
 
 /// Whether an answer is good, and what expressions know of it.
-fn judge(callout: &CompiledCallout, answer: Option<SubrequestResponse>) -> CalloutResult {
+fn evaluate(callout: &CompiledCallout, answer: Option<SubrequestResponse>) -> CalloutResult {
     let Some(answer) = answer else {
         return CalloutResult::Error(Value::Null);
     };

@@ -232,7 +232,7 @@ impl InjectionFilter {
         None
     }
 
-    fn judge(&self, location: &str, name: &str) -> Outcome {
+    fn evaluate(&self, location: &str, name: &str) -> Outcome {
         let fault = format!("{name} in {location}");
         match self.config.action {
             Action::Refuse => refuse(PLUGIN, self.config.status, self.config.message.as_str(), &fault),
@@ -252,25 +252,25 @@ impl Filter for InjectionFilter {
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         let has_asked = exchange.filter_state.is_body_requested(self);
         if !has_asked && let Some((location, name)) = self.find_in_head(exchange) {
-            return self.judge(location, name);
+            return self.evaluate(location, name);
         }
         let request = &exchange.request;
         if !self.body || !request.has_body {
             return Outcome::Continue;
         }
         if request.headers.contains(b"content-encoding") {
-            return self.judge("body", "a content coding");
+            return self.evaluate("body", "a content coding");
         }
         let Some(body) = request.body.as_deref() else {
             if !exchange.filter_state.mark_body_requested(self) {
-                return self.judge("body", "more than is looked at");
+                return self.evaluate("body", "more than is looked at");
             }
             return Outcome::NeedBody {
                 max_bytes: self.config.max_body_bytes,
             };
         };
         match self.find(body) {
-            Some(name) => self.judge("body", name),
+            Some(name) => self.evaluate("body", name),
             None => Outcome::Continue,
         }
     }

@@ -122,7 +122,7 @@ struct ThreatFilter {
 }
 
 impl ThreatFilter {
-    fn judge(&self, fault: &str) -> Outcome {
+    fn evaluate(&self, fault: &str) -> Outcome {
         match self.config.action {
             Action::Refuse => refuse(PLUGIN, self.config.status, self.config.message.as_str(), fault),
             Action::Log => {
@@ -156,16 +156,16 @@ impl Filter for ThreatFilter {
                 .content_length
                 .is_some_and(|length| length > max_bytes as u64);
             if is_too_long || !exchange.filter_state.mark_body_requested(self) {
-                return self.judge("the body is too large");
+                return self.evaluate("the body is too large");
             }
             return Outcome::NeedBody { max_bytes };
         };
         if self.config.max_body_bytes.is_some_and(|most| body.len() > most) {
-            return self.judge("the body is too large");
+            return self.evaluate("the body is too large");
         }
         match scan(body, &self.limits) {
             Ok(()) => Outcome::Continue,
-            Err(fault) => self.judge(fault),
+            Err(fault) => self.evaluate(fault),
         }
     }
 }

@@ -36,7 +36,7 @@ impl ValidationFilter {
     }
 
     /// What is wrong with the call, or what the engine has to do first.
-    fn judge(&self, api: &Arc<Api>, exchange: &mut Exchange) -> Result<Result<(), String>, Outcome> {
+    fn evaluate(&self, api: &Arc<Api>, exchange: &mut Exchange) -> Result<Result<(), String>, Outcome> {
         let config = &self.config;
         let request = &exchange.request;
         let path = match request.path_is_decoded {
@@ -168,7 +168,7 @@ impl Filter for ValidationFilter {
             },
             (None, None) => return Outcome::Continue,
         };
-        match self.judge(&api, exchange) {
+        match self.evaluate(&api, exchange) {
             Err(outcome) => outcome,
             Ok(Ok(())) => Outcome::Continue,
             Ok(Err(fault)) => match self.config.action {

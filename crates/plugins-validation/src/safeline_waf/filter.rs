@@ -133,7 +133,7 @@ impl DetectorFilter {
     }
 
     /// What becomes of a call about which the detector was asked.
-    fn judge(&self, exchange: &mut Exchange, asked: &DetectionRequest) -> Outcome {
+    fn evaluate(&self, exchange: &mut Exchange, asked: &DetectionRequest) -> Outcome {
         let took = asked.since.elapsed();
         self.set_server_header(exchange, asked.node);
         self.set_header(exchange, "-TIME", &took.as_millis().to_string());
@@ -227,7 +227,7 @@ impl Filter for DetectorFilter {
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
         if let Some(asked) = exchange.filter_state.take::<_, DetectionRequest>(self) {
-            return self.judge(exchange, &asked);
+            return self.evaluate(exchange, &asked);
         }
         let nodes = self.config.nodes.len();
         if nodes == 0 {

@@ -200,7 +200,7 @@ fn send(node: &Rc<Node>, call: &RedisCall, in_full: bool, asking: bool) -> Optio
         parts.for_each(|part| resp::part(out, part));
     });
     let Some(answer) = answer else {
-        RedisServerStats::add(&node.stats.left_out);
+        RedisServerStats::add(&node.stats.skipped);
         return None;
     };
     Some(InFlight {

@@ -87,7 +87,7 @@ impl RouteTable {
                 if !applicable.contains(&root) {
                     mismatches.push(Mismatch::Host);
                 }
-                self.judge(&near, exchange, &mut mismatches);
+                self.evaluate(&near, exchange, &mut mismatches);
                 judged.push((near.candidate, host.clone(), mismatches));
             }
         }
@@ -110,7 +110,7 @@ impl RouteTable {
         explained.collect()
     }
 
-    fn judge(&self, near: &NearMiss, exchange: &Exchange, mismatches: &mut Vec<Mismatch>) {
+    fn evaluate(&self, near: &NearMiss, exchange: &Exchange, mismatches: &mut Vec<Mismatch>) {
         let candidate = &near.candidate;
         let path = &exchange.request.path;
         let path_holds = near.is_on_path

@@ -145,7 +145,7 @@ impl Staple {
     /// The reason why it is not used. An answer that says that the certificate was revoked ends the previous one; all
     /// other answers leave it unchanged.
     pub fn take(&self, response: &[u8], now: i64) -> Result<(), UnusableAnswer> {
-        let judged = self.judge(response, now);
+        let judged = self.evaluate(response, now);
         match judged {
             Ok(next_update) => {
                 let mut stapled = CertifiedKey::clone(&self.key);
@@ -184,7 +184,7 @@ impl Staple {
     }
 
     /// When an answer ends; `None`: it says nothing of that.
-    fn judge(&self, bytes: &[u8], now: i64) -> Result<Option<i64>, UnusableAnswer> {
+    fn evaluate(&self, bytes: &[u8], now: i64) -> Result<Option<i64>, UnusableAnswer> {
         if bytes.len() > MAX_RESPONSE {
             return Err(UnusableAnswer::TooLong);
         }

@@ -157,8 +157,8 @@ impl Registry {
 
     /// Notes how it stands with the store that is followed: how many of its documents are left out, and whether it is
     /// there.
-    pub fn store_followed(&self, left_out: usize, is_connected: bool) {
-        self.state().configuration.store = Some((left_out, is_connected));
+    pub fn store_followed(&self, skipped: usize, is_connected: bool) {
+        self.state().configuration.store = Some((skipped, is_connected));
     }
 
     /// Exposes the counts of an access log.

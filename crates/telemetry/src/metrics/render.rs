@@ -85,8 +85,8 @@ impl Scrape {
             out.single(Metric::ConfigLastReloadSuccessful, u64::from(succeeded))?;
             out.single(Metric::ConfigLastReloadTimestamp, unix_seconds)?;
         }
-        if let Some((left_out, is_connected)) = now.store {
-            out.single(Metric::ConfigDocumentsSkipped, left_out as u64)?;
+        if let Some((skipped, is_connected)) = now.store {
+            out.single(Metric::ConfigDocumentsSkipped, skipped as u64)?;
             out.single(Metric::ConfigStoreConnected, u64::from(is_connected))?;
         }
         Ok(())
@@ -334,7 +334,7 @@ impl Scrape {
             let results = [
                 ("answered", &server.answered),
                 ("failed", &server.failed),
-                ("left_out", &server.left_out),
+                ("skipped", &server.skipped),
             ];
             for (result, count) in results {
                 let labels = Labels::new(&[(label::SERVER, server.name()), (label::RESULT, result)]);

@@ -57,7 +57,7 @@ impl<'a> ConfigSource<'a> {
             dialects.apply(key.as_str(), Some(&value));
             secrets.apply(key.as_str(), Some(&value));
         }
-        let (model, mut left_out) = dialects.model(|dialect, model| {
+        let (model, mut skipped) = dialects.model(|dialect, model| {
             let unresolved = secrets.resolve_by(dialect, Policy::Look, model);
             unresolved.into_iter().map(|it| it.broken).collect()
         });
@@ -68,14 +68,14 @@ impl<'a> ConfigSource<'a> {
                     anyhow::anyhow!("the configuration is refused: {}", first.unwrap_or_default())
                 },
             )?;
-        left_out.extend(
+        skipped.extend(
             more.into_iter()
                 .map(|SkippedResource { name, reason }| SkippedDocument {
                     document: name,
                     reason,
                 }),
         );
-        left_out.extend(dialects.warnings());
+        skipped.extend(dialects.warnings());
         let finding = |it: SkippedDocument| Finding {
             severity: Severity::Dropped,
             text: format!("not served as it is written: {}: {}", it.document, it.reason),
@@ -84,7 +84,7 @@ impl<'a> ConfigSource<'a> {
             set,
             model,
             snapshot,
-            left_out.into_iter().map(finding).collect(),
+            skipped.into_iter().map(finding).collect(),
         ))
     }
 

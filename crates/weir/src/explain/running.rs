@@ -12,7 +12,7 @@ use weir_plugin::Headers;
 pub struct RemoteExplanation {
     #[serde(flatten)]
     pub explanation: Explanation,
-    left_out: Vec<SkippedPart>,
+    skipped: Vec<SkippedPart>,
     /// What was not looked at.
     note: Option<String>,
 }
@@ -20,15 +20,15 @@ pub struct RemoteExplanation {
 #[derive(Deserialize)]
 struct SkippedPart {
     document: String,
-    because: String,
+    reason: String,
 }
 
 impl RemoteExplanation {
     /// What is not served as it is written, one a line.
     pub fn report(&self) -> String {
         let line =
-            |it: &SkippedPart| format!("not served as it is written: {}: {}\n", it.document, it.because);
-        self.left_out.iter().map(line).collect()
+            |it: &SkippedPart| format!("not served as it is written: {}: {}\n", it.document, it.reason);
+        self.skipped.iter().map(line).collect()
     }
 
     /// Whether nothing is published in an environment that it serves.

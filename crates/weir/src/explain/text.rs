@@ -37,7 +37,7 @@ fn write_all(explanation: &Explanation, out: &mut String) -> std::fmt::Result {
         writeln!(
             out,
             "  The gateway answers {} in the {dialect} dialect: {}",
-            answer.status, answer.because
+            answer.status, answer.reason
         )?;
     }
     write_others(explanation, out)?;
@@ -51,7 +51,7 @@ fn write_others(explanation: &Explanation, out: &mut String) -> std::fmt::Result
     writeln!(out, "\nNot these")?;
     for other in explanation.others.iter().take(MAX_OTHERS) {
         writeln!(out, "  {} ({}){}", other.name, other.by, at(&other.at))?;
-        writeln!(out, "    {}", other.because.join(", "))?;
+        writeln!(out, "    {}", other.reason.join(", "))?;
     }
     if explanation.others.len() > MAX_OTHERS {
         writeln!(out, "  … and {} more", explanation.others.len() - MAX_OTHERS)?;
@@ -98,14 +98,14 @@ fn write_step(number: usize, step: &PluginStep, out: &mut String) -> std::fmt::R
         None => writeln!(out, "  {number}. nothing{suffix}")?,
     }
     let verdict = &step.verdict;
-    let because = verdict.because.as_deref().unwrap_or_default();
+    let reason = verdict.reason.as_deref().unwrap_or_default();
     match (verdict.verdict, verdict.status) {
         (VerdictKind::Refuses, Some(status)) => {
-            writeln!(out, "       refuses this call with {status}: {because}")?
+            writeln!(out, "       refuses this call with {status}: {reason}")?
         }
         (VerdictKind::Answers, Some(status)) => writeln!(out, "       answers this call with {status}")?,
-        (VerdictKind::DoesNotApply, _) => writeln!(out, "       not for this call: {because}")?,
-        (VerdictKind::Unknown, _) => writeln!(out, "       cannot be said without a call: {because}")?,
+        (VerdictKind::DoesNotApply, _) => writeln!(out, "       not for this call: {reason}")?,
+        (VerdictKind::Unknown, _) => writeln!(out, "       cannot be said without a call: {reason}")?,
         _ => {}
     }
     for exception in &step.exceptions {

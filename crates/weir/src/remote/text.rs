@@ -119,7 +119,7 @@ pub fn import(answer: &Value) -> String {
         true => format!("service {}: no difference\n", text(answer, "service")),
         false => format!("service {} {verb}\n{told}", text(answer, "service")),
     };
-    for operation in items(answer, "left_out") {
+    for operation in items(answer, "skipped") {
         let operation = operation.as_str().unwrap_or_default();
         report.push_str(&format!(
             "no route for {operation}: the gateway answers this method itself\n"
@@ -179,7 +179,7 @@ mod tests {
     fn imports_and_problems_are_printed() {
         let answer = json!({ "service": "s", "is_new": false, "dry_run": false, "routes": { "created": ["a"], "removed": ["b"] } });
         assert_eq!(import(&answer), "service s changed\n+ route a\n- route b\n");
-        let answer = json!({ "service": "s", "left_out": ["TRACE /a"] });
+        let answer = json!({ "service": "s", "skipped": ["TRACE /a"] });
         assert_eq!(
             import(&answer),
             "service s: no difference\nno route for TRACE /a: the gateway answers this method itself\n"

@@ -141,7 +141,7 @@ fn upstreams() -> Vec<Panel> {
 
 fn configuration() -> Vec<Panel> {
     use Metric as M;
-    let left_out = format!("{}{CHOSEN}", M::ConfigDocumentsSkipped.name());
+    let skipped = format!("{}{CHOSEN}", M::ConfigDocumentsSkipped.name());
     let ends = format!("min({}{CHOSEN}) by (name)", M::CertificateExpires.name());
     let reloads = format!(
         "sum(increase({}{CHOSEN}[$__rate_interval])) by (result)",
@@ -149,7 +149,7 @@ fn configuration() -> Vec<Panel> {
     );
     let dropped = rate(M::AnalyticsDropped, CHOSEN, "instance");
     vec![
-        ("Documents left out", "none", vec![(left_out, "{{instance}}")]),
+        ("Documents left out", "none", vec![(skipped, "{{instance}}")]),
         ("Certificates end in", "s", vec![(ends, "{{name}}")]),
         ("Reloads", "none", vec![(reloads, "{{result}}")]),
         (

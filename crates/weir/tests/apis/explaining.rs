@@ -91,7 +91,7 @@ fn a_refused_call_is_explained_by_its_plan() {
         "{lost:#}"
     );
     assert!(
-        lost["others"][0]["because"][0]
+        lost["others"][0]["reason"][0]
             .as_str()
             .is_some_and(|it| it.contains("method")),
         "{lost:#}"
@@ -168,7 +168,7 @@ fn keys_of_others_and_paused_subscriptions_are_explained() {
         "{paused:#}"
     );
     assert!(
-        paused["plans"][0]["because"]
+        paused["plans"][0]["reason"]
             .as_str()
             .is_some_and(|it| it.contains("unpaid"))
     );

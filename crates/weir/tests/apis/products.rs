@@ -136,7 +136,7 @@ fn a_product_of_two_environments_is_served_whole_by_a_process_that_serves_both()
     });
     for weir in [&plane.weir, &gateway] {
         let status = Call::get(&weir.status(), "/status").make().json();
-        assert_eq!(status["store"]["left_out"], json!([]), "{status:#}");
+        assert_eq!(status["store"]["skipped"], json!([]), "{status:#}");
     }
     // The limit is one for both.
     let left = |path: &str| {

@@ -82,7 +82,7 @@ fn a_destination_that_is_none_stops_nothing_else() {
     });
     until("what is wrong is named", || {
         let status = Call::get(&weir.status(), "/status").make().json();
-        status["store"]["left_out"].to_string().contains("'a:b'")
+        status["store"]["skipped"].to_string().contains("'a:b'")
     });
     weir.kill();
     let weir = Weir::start(folder.path(), &ALL_APIS);
@@ -113,5 +113,5 @@ fn a_broken_document_does_not_stop_the_rest() {
         status_of(&weir.proxy(), "/good") == Some(200)
     });
     let status = Call::get(&weir.status(), "/status").make().json();
-    assert_eq!(status["store"]["left_out"], serde_json::json!([]));
+    assert_eq!(status["store"]["skipped"], serde_json::json!([]));
 }

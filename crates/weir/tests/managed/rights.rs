@@ -35,7 +35,7 @@ fn what_is_only_tried_changes_nothing_and_all_else_is_recorded() {
     kong("POST", "/upstreams/u/targets", "{\"target\": \"127.0.0.1:1\"}");
     let root = token_of(&weir, None, "root", "admin");
     let rights = json!({"rights": [{"workspace": "*", "role": "admin"}]});
-    let report = json!({"revision": 1, "hash": "", "left_out": 0, "state": "serving", "version": "", "address": "", "time": 0});
+    let report = json!({"revision": 1, "hash": "", "skipped": 0, "state": "serving", "version": "", "address": "", "time": 0});
     for (address, method, path, body, status) in [
         (weir.console(), "POST", "/api/v1/users/mallory", &rights, 201),
         (weir.console(), "DELETE", "/api/v1/users/root", &json!({}), 204),
@@ -190,7 +190,7 @@ fn a_gateway_whose_user_is_gone_gets_no_more_changes() {
     until("it is served", || {
         status_of(&gateway.proxy(), "/one") == Some(200)
     });
-    let report = json!({"revision": 1, "hash": "", "left_out": 0, "state": "serving", "version": "1".repeat(257), "address": "", "time": 0});
+    let report = json!({"revision": 1, "hash": "", "skipped": 0, "state": "serving", "version": "1".repeat(257), "address": "", "time": 0});
     native(&plane, &edge, "POST", "/api/v1/gateways/edge", &report).expect(400);
     assert!(
         plane

@@ -57,7 +57,7 @@ fn secrets_are_never_weirs_own_variables() {
     let get = |path: &str| Call::get(&weir.proxy(), path).make();
     until("all is named", || {
         let status = Call::get(&weir.status(), "/status").make().json();
-        status["store"]["left_out"]
+        status["store"]["skipped"]
             .to_string()
             .matches("WEIR_NAME is Weir's own")
             .count()
@@ -127,7 +127,7 @@ fn references_are_resolved_and_never_shown() {
     );
     until("what cannot be had is named", || {
         let status = Call::get(&weir.status(), "/status").make().json();
-        status["store"]["left_out"]
+        status["store"]["skipped"]
             .to_string()
             .contains("the variable NOT_THERE is not set")
     });

@@ -40,7 +40,7 @@ fn calls_go_on_without_it_and_with_it_again() {
             redis.ask("FLUSHALL");
             let up = gateway.metric(&format!("weir_redis_up{server}")) == 1;
             let failed = || {
-                ["failed", "left_out"].map(|result| {
+                ["failed", "skipped"].map(|result| {
                     gateway.metric(&format!("weir_redis_calls_total{server},result=\"{result}\""))
                 })
             };
@@ -68,9 +68,9 @@ fn a_silent_server_is_waited_for_once() {
         ))
     };
     // Each of two workers has waited once.
-    let (failed, left_out) = (count("failed"), count("left_out"));
+    let (failed, skipped) = (count("failed"), count("skipped"));
     assert!(failed <= 2 && failed > 0, "{failed} calls have waited");
-    assert_eq!(failed + left_out, 60);
+    assert_eq!(failed + skipped, 60);
     assert_eq!(gateway.log().matches("a Redis cannot be used").count(), 1);
 }
 

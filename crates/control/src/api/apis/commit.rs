@@ -85,7 +85,7 @@ impl Api {
     }
 
     /// The same, with a search on a thread of its own, whose result `settle` puts into the write, and with tests that
-    /// are run by what gateways would serve; `judge` says whether what came of them refuses it. With `reports_refusal`, a dry run
+    /// are run by what gateways would serve; `evaluate` says whether what came of them refuses it. With `reports_refusal`, a dry run
     /// that is refused tells as much as it can.
     pub(super) async fn manage_tested<A: Send, F: Send + 'static>(
         self: &Arc<Self>,
@@ -127,7 +127,7 @@ impl Api {
         (author, is_dry, reports_refusal): (&str, bool, bool),
         now: u64,
         mut work: impl FnMut(&mut Library) -> Result<WriteEffects<A>, Problem> + Send,
-        ((search, settle), (trial, judge)): (
+        ((search, settle), (trial, evaluate)): (
             (
                 impl Fn(&A) -> Option<Search<F>> + Send,
                 impl Fn(&mut Library, &mut WriteEffects<A>, F) -> Result<(), Problem> + Send,
@@ -172,7 +172,7 @@ impl Api {
                 _ => None,
             };
             if let Some(report) = &report {
-                refusal = defer_refusal(reports_refusal, judge(report))?;
+                refusal = defer_refusal(reports_refusal, evaluate(report))?;
             }
             let entities = library.changes().iter().filter(|(key, _)| is_entity(key));
             let changes: Vec<Change> = entities.chain(&rendered).map(change).collect();
@@ -453,7 +453,7 @@ fn broken(api: &Api, dialects: &mut DialectModels) -> Vec<(String, String)> {
     let mut broken: Vec<(String, String)> = skipped.into_iter().map(|it| (it.document, it.reason)).collect();
     let (persistent, mut cache) = (PersistentState::default(), CompileCache::default());
     match compile(&model, 0, &(api.options.registry)(), &persistent, &mut cache) {
-        Ok((_, left_out)) => broken.extend(left_out.into_iter().map(|it| (it.name, it.reason))),
+        Ok((_, skipped)) => broken.extend(skipped.into_iter().map(|it| (it.name, it.reason))),
         Err(found) => broken.extend(found.into_iter().map(|it| (it.path.to_string(), it.message))),
     }
     broken

@@ -269,7 +269,7 @@ async fn run(
     let settle = |library: &mut Library, done: &mut WriteEffects<PublishResult>, found: ConflictsFound| {
         conclude(library, &step.caller, &wanted, (&mut done.answer, found))
     };
-    let judge = |report: &TestReport| match report.failed == 0 || may_fail {
+    let evaluate = |report: &TestReport| match report.failed == 0 || may_fail {
         true => Ok(()),
         false => Err(failing(report)),
     };
@@ -291,7 +291,7 @@ async fn run(
                 }
             },
             (search, settle),
-            (trial, judge),
+            (trial, evaluate),
         )
         .await;
     match written {

@@ -229,7 +229,7 @@ fn observed(explanation: &Explanation, publication: &Publication, access: &Acces
         end: word(&explanation.end.kind),
         status: explanation.end.status,
         plugin: decides.unwrap_or_default(),
-        because: explanation.end.because.clone().unwrap_or_default(),
+        reason: explanation.end.reason.clone().unwrap_or_default(),
         verdicts: verdicts.collect(),
         targets: targets(explanation),
     };
@@ -274,14 +274,14 @@ fn describe(observed: &Observed) -> String {
         "" => "no route takes it".to_owned(),
         route => format!("the route {route} takes it"),
     };
-    let because = match observed.because.as_str() {
+    let reason = match observed.reason.as_str() {
         "" => String::new(),
-        because => format!(": {because}"),
+        reason => format!(": {reason}"),
     };
     match (observed.status, observed.plugin.as_str()) {
-        (Some(status), "") => format!("{route}, and the gateway answers {status}{because}"),
-        (Some(status), plugin) => format!("{route}, and {plugin} answers {status}{because}"),
-        (None, _) => format!("{route}, and it is {}{because}", observed.end),
+        (Some(status), "") => format!("{route}, and the gateway answers {status}{reason}"),
+        (Some(status), plugin) => format!("{route}, and {plugin} answers {status}{reason}"),
+        (None, _) => format!("{route}, and it is {}{reason}", observed.end),
     }
 }
 

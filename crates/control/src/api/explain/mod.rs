@@ -101,7 +101,7 @@ pub struct ExplainResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     health: Option<UpstreamHealth>,
     /// Documents that would not be served, and why.
-    left_out: Vec<UnservedDocument>,
+    skipped: Vec<UnservedDocument>,
     /// What was not looked at, if no route takes the call: nothing is published where this process serves.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
@@ -211,11 +211,11 @@ impl ExplainJob<'_> {
         mut changes: BTreeMap<String, Option<Arc<[u8]>>>,
     ) -> Result<ExplainResponse, Problem> {
         let mut models = DialectModels::new(&self.dialects);
-        let mut left_out = Vec::new();
+        let mut skipped = Vec::new();
         if let Some(text) = &self.wanted.configuration {
             models.set_files(self.model_of_text(text)?);
         } else {
-            if let Some(model) = files(self.api, &self.dialects, &mut left_out) {
+            if let Some(model) = files(self.api, &self.dialects, &mut skipped) {
                 models.set_files(model);
             }
             for it in &self.documents {
@@ -229,7 +229,7 @@ impl ExplainJob<'_> {
         let prepared = CompiledConfig::of_models(self.api, &self.dialects, &mut models)?;
         let explanation = prepared.explain(call);
         let note = explanation.route.is_none().then(|| self.unserved()).flatten();
-        left_out.extend(prepared.left_out);
+        skipped.extend(prepared.skipped);
         let source = self.api.options.health.as_deref().filter(|_| self.is_of_now());
         let upstream = explanation.route.as_ref().and_then(|it| it.upstream.as_ref());
         let health = source
@@ -247,7 +247,7 @@ impl ExplainJob<'_> {
             publication,
             plans,
             health,
-            left_out,
+            skipped,
             note,
         })
     }

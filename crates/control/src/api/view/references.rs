@@ -48,7 +48,7 @@ pub struct DocumentReferences {
     /// Pointers (RFC 6901) with texts.
     texts: Vec<(String, String)>,
     /// How many more there are.
-    left_out: usize,
+    skipped: usize,
 }
 
 /// The holder of a reference.
@@ -126,9 +126,9 @@ impl References {
     }
 
     /// How many more references these documents hold.
-    pub fn left_out(&self, is_visible: impl Fn(&Scope) -> bool) -> usize {
+    pub fn skipped(&self, is_visible: impl Fn(&Scope) -> bool) -> usize {
         let visible = self.documents.values().filter(|it| is_visible(&it.scope));
-        visible.map(|it| it.left_out).sum()
+        visible.map(|it| it.skipped).sum()
     }
 
     /// The target of a text that documents of a dialect may hold; `None`: it is no reference.
@@ -163,9 +163,9 @@ impl FileReferences {
     }
 
     /// How many more references these files hold.
-    pub fn left_out(&self, is_visible: impl Fn(&Scope) -> bool) -> usize {
+    pub fn skipped(&self, is_visible: impl Fn(&Scope) -> bool) -> usize {
         let visible = self.files.iter().filter(|(_, it)| is_visible(&it.scope));
-        visible.map(|(_, it)| it.left_out).sum()
+        visible.map(|(_, it)| it.skipped).sum()
     }
 }
 
@@ -233,7 +233,7 @@ fn split(key: &str) -> (Option<&str>, &str) {
 struct Collected {
     texts: Vec<(String, String)>,
     most: usize,
-    left_out: usize,
+    skipped: usize,
 }
 
 impl Collected {
@@ -241,7 +241,7 @@ impl Collected {
         let mut found = Self {
             texts: Vec::new(),
             most,
-            left_out: 0,
+            skipped: 0,
         };
         found.collect(value, &mut String::new(), is_reference);
         found
@@ -252,7 +252,7 @@ impl Collected {
             dialect,
             scope,
             texts: self.texts,
-            left_out: self.left_out,
+            skipped: self.skipped,
         }
     }
 
@@ -261,7 +261,7 @@ impl Collected {
         match value {
             Value::String(text) if is_reference(text) => match self.texts.len() < self.most {
                 true => self.texts.push((pointer.clone(), text.clone())),
-                false => self.left_out += 1,
+                false => self.skipped += 1,
             },
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! The routes of a workspace: each is made again when something changes that it depends on, and is the same shared
 //! value until then.
 
-use super::{Invalidation, Route, Workspace, left_out};
+use super::{Invalidation, Route, Workspace, skipped};
 use crate::RouterFlavor;
 use crate::document::{self, Upstream};
 use crate::incremental::match_order::{MatchOrder, SortKey};
@@ -71,7 +71,7 @@ impl Workspace {
             Route {
                 keys: keys.collect(),
                 made: single.map(|it| Arc::new(qualify_route(it.route, self.prefix.as_deref()))),
-                broken: found.iter().find_map(left_out),
+                broken: found.iter().find_map(skipped),
             }
         };
         let made: Vec<(Uuid, Option<Route>)> = if changed.all_routes {

@@ -1,6 +1,6 @@
 //! Routes of connections and datagrams. There are few, so all are made again with every model.
 
-use super::{SkippedDocument, Workspace, left_out, name_in};
+use super::{SkippedDocument, Workspace, skipped, name_in};
 use crate::document::Upstream;
 use crate::incremental::workspace_scope::qualify_steps;
 use crate::translate::service::ServiceInfo;
@@ -56,7 +56,7 @@ impl Workspace {
             };
             let mut found = Vec::new();
             let single = stream::translate_one(entity, position, self.router, backend.as_ref(), &mut found);
-            broken.extend(found.iter().find_map(left_out));
+            broken.extend(found.iter().find_map(skipped));
             let Some(mut single) = single else { continue };
             match self.chains.as_mut().map(|it| it.stream_steps(id, service)) {
                 Some(Some(steps)) => single.route.plugins = steps,

@@ -36,18 +36,46 @@ const NAMES: [(&str, &str); 24] = [
 ];
 
 /// Former names, as whole identifiers: their words are ordinary ones.
-const IDENTIFIERS: [(&str, &str); 11] = [
+const IDENTIFIERS: [(&str, &str); 39] = [
+    ("ask_for_body", "mark_body_requested"),
+    ("at_length", "run_blocking"),
+    ("because", "reason"),
+    ("bring_in", "inline_files"),
     ("by_now", "reauthorize"),
+    ("demand_privacy", "require_tls_or_loopback"),
+    ("Fate", "UnresolvedEffect"),
+    ("give_exchange", "release_exchange"),
+    ("give_output", "release_output"),
+    ("HandedOver", "GatewayLogWriter"),
+    ("HasBusy", "ConnectOutcome"),
+    ("hear_whole", "observe_all"),
     ("Heard", "Source"),
+    ("hold_whole", "buffer_whole"),
     ("Kept", "Stale"),
-    ("KEPT_FILE_NAME", "LAST_KNOWN_GOOD_FILE"),
     ("kept_file", "last_known_good_file"),
+    ("KEPT_FILE_NAME", "LAST_KNOWN_GOOD_FILE"),
+    ("look_after", "run_maintenance, refresh"),
+    ("NoStaple", "StapleError"),
+    ("poll_gone", "poll_closed"),
+    ("poll_settled", "poll_finished"),
+    ("promise_to_go", "start_graceful_shutdown"),
     ("side_call", "background_request"),
     ("side_calls", "background_requests"),
+    ("speak_for", "claim_name"),
+    ("stands_for", "placeholder_for"),
+    ("StoreAway", "StoreUnavailable"),
+    ("take_exchange", "acquire_exchange"),
     ("take_here", "take_local"),
+    ("take_output", "acquire_output"),
+    ("taken_back", "canary_rollback"),
+    ("TakenLevels", "ActiveLevelFilter"),
+    ("TakenOut", "DrainState"),
+    ("takes_anybody", "allows_anonymous"),
     ("told_apart", "qualify_route"),
+    ("told_in", "with_warning, with_findings"),
     ("told_prefixes", "replicated_prefixes"),
     ("Unseen", "NotProcessed"),
+    ("untold", "pending"),
 ];
 
 /// Phrases of comments, texts and pages.

@@ -62,7 +62,8 @@ pub fn run(bench: &Bench, size: Size, results: &mut Results) -> Result<bool> {
         .gateways
         .iter()
         .find(|found| found.gateway.program == "weir");
-    let found = found.context("publishing is measured with weir: name one of its dialects with --gateways")?;
+    let found =
+        found.context("publishing is measured with weir: name one of its dialects with --gateways")?;
     let program = found.program.clone().map_err(|error| anyhow::anyhow!(error))?;
     let flags = ["--environment", ENVIRONMENT];
     let plane = ControlPlane::start(bench, &program, &directory.join("weir"), size.followers, &flags)?;

@@ -76,7 +76,14 @@ fn row(line: &'static str) -> Option<(&'static str, Row)> {
     };
     let name = name.strip_prefix('`')?.strip_suffix('`')?;
     let example = example.strip_suffix(" |")?.strip_prefix('`')?.strip_suffix('`')?;
-    Some((name, Row { summary, page, example }))
+    Some((
+        name,
+        Row {
+            summary,
+            page,
+            example,
+        },
+    ))
 }
 
 /// The names of a plugin of the catalogue in the dialects.

@@ -56,7 +56,11 @@ const RENAMED: [(&str, &str, &str); 62] = [
     ("user-agent-restriction", "several_message", "multiple_message"),
     ("webhook-signature", "several", "allow_multiple"),
     ("attempt spans", "numbers_names", "number_in_name"),
-    ("attempt spans", "status_of_failures_only", "status_on_failure_only"),
+    (
+        "attempt spans",
+        "status_of_failures_only",
+        "status_on_failure_only",
+    ),
     ("cache status", "not_kept", "not_stored"),
     ("cross origin", "yields", "keep_existing"),
     ("forwarded", "host_if_none", "default_host"),

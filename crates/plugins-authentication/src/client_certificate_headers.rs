@@ -121,7 +121,10 @@ impl Filter for HeadersFilter {
         for (_, name) in config.names() {
             request.headers.remove_owned(name.as_bytes());
         }
-        let shown = request.client_certificates.as_ref().filter(|_| config.send_headers);
+        let shown = request
+            .client_certificates
+            .as_ref()
+            .filter(|_| config.send_headers);
         let Some(own) = shown.and_then(|shown| shown.chain.first()) else {
             return Outcome::Continue;
         };
@@ -167,7 +170,8 @@ mod tests {
         let key = rcgen::KeyPair::generate().expect("a key");
         let der = parameters.self_signed(&key).expect("good").der().to_vec();
         for (send_headers, shows, told) in [(true, true, 5), (true, false, 0), (false, true, 0)] {
-            let filter = build(&ClientCertificateHeaders, &json!({"send_headers": send_headers})).expect("valid");
+            let filter =
+                build(&ClientCertificateHeaders, &json!({"send_headers": send_headers})).expect("valid");
             let mut call = exchange();
             prepare(&mut call, "GET /", &forged);
             call.request.client_certificates = shows.then(|| {

@@ -15,7 +15,9 @@ mod verdict;
 
 pub use call::ExplainedCall;
 pub use chain::{Instance, PluginStep};
-pub use explanation::{ExplainedTarget, Explanation, GatewayResponse, NearMissRoute, TargetList, MatchedRoute};
+pub use explanation::{
+    ExplainedTarget, Explanation, GatewayResponse, MatchedRoute, NearMissRoute, TargetList,
+};
 pub use reach::{ReachKind, RouteReach};
 pub use verdict::{CallEnd, EndKind, StepVerdict, VerdictKind};
 

@@ -332,7 +332,10 @@ impl AclFilter {
         }
         match &config.label_header {
             Some(label_header) if groups.is_none() => self.set_label_header(label_header, exchange),
-            Some(label_header) => exchange.request.headers.remove_owned(label_header.header.as_bytes()),
+            Some(label_header) => exchange
+                .request
+                .headers
+                .remove_owned(label_header.header.as_bytes()),
             None => {}
         }
     }

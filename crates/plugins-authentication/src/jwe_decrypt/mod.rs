@@ -136,7 +136,10 @@ impl Plugin for JweDecrypt {
         faults.check_name("forward_header", &config.forward_header);
         faults.check_status("missing_status", config.missing_status);
         faults.check_status("invalid_status", config.invalid_status);
-        faults.check_status("decryption_failed_status", config.decryption_failed_status.unwrap_or(401));
+        faults.check_status(
+            "decryption_failed_status",
+            config.decryption_failed_status.unwrap_or(401),
+        );
         faults.done()?;
         let keys = config.keys.as_ref().map(|keys| {
             // Of keys with one id, the first counts.
@@ -231,9 +234,10 @@ impl TokenFilter {
     fn refuse(&self, failure: AuthFailure) -> Outcome {
         let status = match failure {
             AuthFailure::Missing => self.config.missing_status,
-            AuthFailure::Token(TokenDefect::BadSignature | TokenDefect::UnknownKey { .. }) => {
-                self.config.decryption_failed_status.unwrap_or(self.config.invalid_status)
-            }
+            AuthFailure::Token(TokenDefect::BadSignature | TokenDefect::UnknownKey { .. }) => self
+                .config
+                .decryption_failed_status
+                .unwrap_or(self.config.invalid_status),
             _ => self.config.invalid_status,
         };
         let plugin = "jwe-decrypt";

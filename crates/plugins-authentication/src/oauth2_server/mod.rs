@@ -403,7 +403,13 @@ impl Server {
             is_https && said.next().is_none()
         };
         let peer = request.peer.ip();
-        request.is_tls || (self.config.tls_terminated_by.iter().any(|net| net.contains(&peer)) && says_so())
+        request.is_tls
+            || (self
+                .config
+                .tls_terminated_by
+                .iter()
+                .any(|net| net.contains(&peer))
+                && says_so())
     }
 
     fn allows(&self, grant: Grant) -> bool {

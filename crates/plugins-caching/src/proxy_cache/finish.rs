@@ -185,7 +185,11 @@ impl CacheFilter {
             config.stale_while_revalidate_seconds,
         );
         let if_error = beyond(control.stale_if_error, config.stale_if_error_seconds);
-        let kept = config.storage_ttl_seconds.unwrap_or(0).saturating_mul(1000).max(fresh);
+        let kept = config
+            .storage_ttl_seconds
+            .unwrap_or(0)
+            .saturating_mul(1000)
+            .max(fresh);
         let times = Times {
             stored: now_ms,
             age,

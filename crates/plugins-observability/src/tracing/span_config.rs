@@ -215,7 +215,8 @@ impl Default for Spans {
 impl Spans {
     /// Whether upstreams get a span other than the root as their parent.
     pub fn has_leader(&self) -> bool {
-        self.parts.iter().any(|part| part.leads) || self.attempts.as_ref().is_some_and(|attempts| attempts.leads)
+        self.parts.iter().any(|part| part.leads)
+            || self.attempts.as_ref().is_some_and(|attempts| attempts.leads)
     }
 }
 

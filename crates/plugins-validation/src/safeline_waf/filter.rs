@@ -1,6 +1,6 @@
 //! An instance of `safeline-waf` at work: asks a detector about a call, and does what the answer and the mode say.
 
-use super::t1k::{DetectorResponse, Detection, Verdict, question};
+use super::t1k::{Detection, DetectorResponse, Verdict, question};
 use super::{Config, Mode, NAME};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

@@ -242,7 +242,10 @@ fn answers_may_come_in_pieces() {
     let mut received = Received::new(BLOCKED);
     assert_eq!(conversation.dialogue.next(&mut received), Step::Done);
     assert_eq!(received.consumed(), BLOCKED.len());
-    let answer = conversation.dialogue.finish().downcast::<Option<DetectorResponse>>();
+    let answer = conversation
+        .dialogue
+        .finish()
+        .downcast::<Option<DetectorResponse>>();
     assert!(answer.is_ok_and(|answer| answer.is_some()));
 }
 

@@ -21,7 +21,10 @@ pub fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::post(
             "/portal/v1/reset",
-            ("requestPasswordReset", "Sends a mail with a link for a new password"),
+            (
+                "requestPasswordReset",
+                "Sends a mail with a link for a new password",
+            ),
             ask_reset,
         )
         .body::<Address>()

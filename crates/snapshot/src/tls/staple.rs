@@ -10,7 +10,9 @@ use rustls::sign::CertifiedKey;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use weir_model::OcspStapling;
-use weir_model::ocsp::{SingleResponse, CertificateId, InvalidResponse, Response, Status, Subject, responder};
+use weir_model::ocsp::{
+    CertificateId, InvalidResponse, Response, SingleResponse, Status, Subject, responder,
+};
 
 /// How far the clock of a responder may be ahead, in seconds.
 const SKEW: i64 = 300;

@@ -1,6 +1,6 @@
 //! `weir user`: making, changing and removing users of a running Weir. It prints a new token, and no other secret.
 
-use super::{address, encoded, text, run_and_print};
+use super::{address, encoded, run_and_print, text};
 use crate::args::{RemoteArgs, UserArgs, UserCommand};
 use crate::outcome::CommandOutput;
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! Routes of connections and datagrams. There are few, so all are made again with every model.
 
-use super::{SkippedDocument, Workspace, skipped, name_in};
+use super::{SkippedDocument, Workspace, name_in, skipped};
 use crate::document::Upstream;
 use crate::incremental::workspace_scope::qualify_steps;
 use crate::translate::service::ServiceInfo;

@@ -14,7 +14,10 @@ fn secrets_are_keys_only_where_they_are_wanted() {
     ] {
         let servers = Servers::new();
         *servers.keys.borrow_mut() = Some(set.clone());
-        let config = with(config(), &[("/access_token/allow_symmetric_keys", json!(accepts))]);
+        let config = with(
+            config(),
+            &[("/access_token/allow_symmetric_keys", json!(accepts))],
+        );
         let (found, _) = call(&servers, &config, &[("Authorization", &token)]);
         assert_eq!(found, expected);
     }

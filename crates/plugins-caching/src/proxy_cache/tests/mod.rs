@@ -124,7 +124,8 @@ fn what_filters_add_for_a_call_is_not_kept() {
 
 #[test]
 fn some_responses_are_not_kept() {
-    let cache = cache(&json!({"content_types": ["text/plain", "image/*"], "status_values": {"not_stored": "no"}}));
+    let cache =
+        cache(&json!({"content_types": ["text/plain", "image/*"], "status_values": {"not_stored": "no"}}));
     let plain = ("Content-Type", "text/plain");
     for (index, (response, kept)) in [
         (vec![plain], true),

@@ -46,6 +46,8 @@ const MAX_DEPTH: usize = 128;
 
 /// Bytes of the name of an entity at most, or of the number of a character.
 const MAX_ENTITY: usize = 8;
+/// Why a document cannot be written that goes beyond its bound.
+const TOO_LARGE: &str = "a document that is too large";
 
 /// An element that is open.
 struct OpenElement {
@@ -242,12 +244,17 @@ impl XmlForm {
     }
 }
 
-/// Writes a value as a document, in an element of this name. Without a name, the value is an object whose only member is the
-/// document's element.
+/// Writes a value as a document of at most so many bytes, in an element of this name. Without a name, the value is an object
+/// whose only member is the document's element.
 ///
 /// # Errors
 /// Says why it cannot be written.
-pub(crate) fn write(value: &Value, root: Option<&str>, form: &XmlForm) -> Result<String, &'static str> {
+pub(crate) fn write(
+    value: &Value,
+    root: Option<&str>,
+    form: &XmlForm,
+    max_bytes: usize,
+) -> Result<String, &'static str> {
     let only = value
         .as_object()
         .filter(|map| map.len() == 1)
@@ -259,71 +266,91 @@ pub(crate) fn write(value: &Value, root: Option<&str>, form: &XmlForm) -> Result
         (_, Some(root)) => (root, value),
         _ => return Err("a document needs one element around all others: name it with `root`"),
     };
-    let mut out = String::new();
-    write_element(name, value, form, 0, &mut out)?;
-    Ok(out)
+    let out = String::new();
+    let mut writer = Writer { form, max_bytes, out };
+    writer.element(name, value, 0)?;
+    Ok(writer.out)
 }
 
-fn write_element(
-    name: &str,
-    value: &Value,
-    form: &XmlForm,
-    depth: usize,
-    out: &mut String,
-) -> Result<(), &'static str> {
-    if depth > MAX_DEPTH {
-        return Err("too many levels");
+/// A document as far as it is written.
+struct Writer<'f> {
+    form: &'f XmlForm,
+    max_bytes: usize,
+    out: String,
+}
+
+impl Writer<'_> {
+    /// Puts texts behind what is written. A name stands before each item of its list, so that a document may be far larger than
+    /// its value.
+    fn push(&mut self, texts: &[&str]) -> Result<(), &'static str> {
+        let bytes: usize = texts.iter().map(|text| text.len()).sum();
+        if self.out.len() + bytes > self.max_bytes {
+            return Err(TOO_LARGE);
+        }
+        texts.iter().for_each(|text| self.out.push_str(text));
+        Ok(())
     }
-    if !is_name(name) {
-        return Err("a name that no element can have");
+
+    /// Puts a text behind what is written, without letters that mean something else.
+    fn escaped(&mut self, value: &Value) -> Result<(), &'static str> {
+        escape(&text(value)?, &mut self.out);
+        match self.out.len() > self.max_bytes {
+            true => Err(TOO_LARGE),
+            false => Ok(()),
+        }
     }
-    if let Value::Array(items) = value
-        && !items.is_empty()
-    {
-        return (items.iter()).try_for_each(|item| write_element(name, item, form, depth + 1, out));
-    }
-    out.push('<');
-    out.push_str(name);
-    let mut content = String::new();
-    match value {
-        Value::Object(members) => {
-            for (member, value) in members {
-                if let Some(attributes) = form.attributes_of(member, value) {
-                    for (name, value) in attributes {
-                        write_attribute(name, value, out)?;
-                    }
-                } else if *member == form.text_member {
-                    escape(&text(value)?, &mut content);
-                } else {
-                    write_element(member, value, form, depth + 1, &mut content)?;
-                }
+
+    fn element(&mut self, name: &str, value: &Value, depth: usize) -> Result<(), &'static str> {
+        if depth > MAX_DEPTH {
+            return Err("too many levels");
+        }
+        if let Value::Array(items) = value
+            && !items.is_empty()
+        {
+            return (items.iter()).try_for_each(|item| self.element(name, item, depth + 1));
+        }
+        if !is_name(name) {
+            return Err("a name that no element can have");
+        }
+        self.push(&["<", name])?;
+        let form = self.form;
+        for (member, value) in value.as_object().into_iter().flatten() {
+            for (name, value) in form.attributes_of(member, value).into_iter().flatten() {
+                self.attribute(name, value)?;
             }
         }
-        Value::Array(_) => {}
-        value => escape(&text(value)?, &mut content),
+        self.push(&[">"])?;
+        let start = self.out.len();
+        match value {
+            Value::Object(members) => {
+                for (member, value) in members {
+                    if form.attributes_of(member, value).is_some() {
+                        continue;
+                    }
+                    match *member == form.text_member {
+                        true => self.escaped(value)?,
+                        false => self.element(member, value, depth + 1)?,
+                    }
+                }
+            }
+            Value::Array(_) => {}
+            value => self.escaped(value)?,
+        }
+        if self.out.len() > start {
+            return self.push(&["</", name, ">"]);
+        }
+        self.out.pop();
+        self.push(&["/>"])
     }
-    if content.is_empty() {
-        out.push_str("/>");
-    } else {
-        out.push('>');
-        out.push_str(&content);
-        out.push_str("</");
-        out.push_str(name);
-        out.push('>');
-    }
-    Ok(())
-}
 
-fn write_attribute(name: &str, value: &Value, out: &mut String) -> Result<(), &'static str> {
-    if !is_name(name) {
-        return Err("a name that no attribute can have");
+    fn attribute(&mut self, name: &str, value: &Value) -> Result<(), &'static str> {
+        if !is_name(name) {
+            return Err("a name that no attribute can have");
+        }
+        self.push(&[" ", name, "=\""])?;
+        self.escaped(value)?;
+        self.push(&["\""])
     }
-    out.push(' ');
-    out.push_str(name);
-    out.push_str("=\"");
-    escape(&text(value)?, out);
-    out.push('"');
-    Ok(())
 }
 
 /// The text of a value that is no list and no object.
@@ -484,7 +511,7 @@ mod tests {
             (&textual, "<a><b>1</b></a>", json!({"a": {"b": {"#text": "1"}}})),
         ] {
             assert_eq!(parse(document.as_bytes(), form), Ok(value.clone()), "{document}");
-            assert_eq!(write(&value, None, form).as_deref(), Ok(document), "{value}");
+            assert_eq!(write(&value, None, form, 1000).as_deref(), Ok(document), "{value}");
         }
         let deep = (0..200).fold(json!(1), |value, _| json!({ "a": value }));
         for (value, root, expected) in [
@@ -521,10 +548,28 @@ mod tests {
             (deep, None, Err("too many levels")),
         ] {
             assert_eq!(
-                write(&value, root, &member).as_deref(),
+                write(&value, root, &member, 1000).as_deref(),
                 expected.as_deref(),
                 "{value}"
             );
+        }
+    }
+    /// An element's name stands in the document once for each item of its list.
+    #[test]
+    fn documents_are_no_larger_than_their_bound() {
+        let (name, many) = ("n".repeat(1000), vec![0; 1000]);
+        let value = json!({ "a": { name: many } });
+        assert_eq!(write(&value, None, &TABLES, 10_000), Err(TOO_LARGE));
+        let whole = write(&value, None, &TABLES, 3_000_000).expect("it fits");
+        assert_eq!(whole.len(), 1000 * (2 * 1000 + 6) + 7);
+        for (value, whole) in [
+            (json!({"a": "&"}), "<a>&amp;</a>"),
+            (json!({"a": {"_attr": {"b": "1"}}}), "<a b=\"1\"/>"),
+            (json!({"a": {"b": {}}}), "<a><b/></a>"),
+        ] {
+            let found = |bytes| write(&value, None, &TABLES, bytes);
+            assert_eq!(found(whole.len()).as_deref(), Ok(whole));
+            assert_eq!(found(whole.len() - 1), Err(TOO_LARGE), "{value}");
         }
     }
 }

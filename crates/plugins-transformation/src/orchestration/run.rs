@@ -276,7 +276,10 @@ impl OrchestrationFilter {
                 }
                 match value {
                     Value::Null => one(Datum::null()),
-                    value => one(Datum::json(xml::write(&value, root.as_deref(), form)?)),
+                    value => {
+                        let most = self.max_body_bytes;
+                        one(Datum::json(xml::write(&value, root.as_deref(), form, most)?))
+                    }
                 }
             }
             Work::Property {

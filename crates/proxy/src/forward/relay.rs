@@ -68,7 +68,7 @@ impl RequestContext<'_> {
             _ => (self.replacement(head)).map(|body| self.exchange.response.filter_whole(body)),
         };
         let replaced = match self.exchange.response.waits {
-            true => Box::pin(self.wait_before_head(plan, replaced)).await?,
+            true => Box::pin(self.wait_before_head(plan, head, replaced)).await?,
             false => replaced,
         };
         let framing = self.outgoing_framing(head, replaced.as_deref());
@@ -107,15 +107,17 @@ impl RequestContext<'_> {
         }
     }
 
-    /// Lets filters wait, who see and may replace a body that is whole. A part of one that has passed already goes first.
+    /// Lets filters wait, who see and may replace a body that is whole. A part of one that has passed already goes first. They may
+    /// also have made the answer one without a body.
     async fn wait_before_head(
         &mut self,
         plan: &ForwardPlan<'_>,
+        head: &ResponseHead,
         replaced: Option<Vec<u8>>,
     ) -> Result<Option<Vec<u8>>, RelayError> {
         self.exchange.response.replaced_body = replaced;
         match self.run_response_waits(&plan.route.chain).await {
-            Ok(()) => Ok(self.exchange.response.replaced_body.take()),
+            Ok(()) => Ok(self.replacement(head)),
             Err(ShortCircuit::Gone) => Err(RelayError::Cut(ConnectionFate::Close)),
             Err(answer) => Err(RelayError::Refused(answer)),
         }

@@ -48,6 +48,30 @@ fn responses_wait_for_filters() {
     }
 }
 
+/// What of a body comes behind a head without one would be the next answer to the client.
+#[test]
+fn a_status_without_a_body_that_is_set_late_has_none() {
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+    for (config, response) in [
+        (json!({"response_wait": ["empty", 0]}), answer("abc")),
+        (json!({"response_wait": ["empty", 0]}), chunked.into()),
+        (json!({"response_wait": ["empty", 0], "replace": "new"}), answer("abc")),
+    ] {
+        let upstream = Upstream::bind();
+        let gateway = gateway(&upstream, &config);
+        let mut client = gateway.connect();
+        for _ in 0..2 {
+            client.send(CALL);
+            let mut server = upstream.accept();
+            server.request().unwrap();
+            server.send(&response);
+            let message = client.response().unwrap();
+            assert_eq!(message.head.line, "HTTP/1.1 204 No Content", "{config}");
+            assert_eq!(message.head.get("content-length"), None, "{config}");
+        }
+    }
+}
+
 #[test]
 fn others_are_asked_before_a_response_goes_on() {
     let (upstream, asked) = (Upstream::bind(), Upstream::bind());

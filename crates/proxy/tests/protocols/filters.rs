@@ -64,6 +64,16 @@ fn bodies_and_statuses_become_what_filters_say() {
             (json!({"status": 204}), LONG, 204, "", None),
             (json!({"status": 304}), LONG, 304, "", None),
             (json!({"status": 204, "replace": "abc"}), LONG, 204, "", None),
+            (json!({"response_wait": ["empty", 0]}), LONG, 204, "", None),
+            (json!({"response_wait": ["empty", 0]}), CHUNKED, 204, "", None),
+            (json!({"response_wait": ["empty", 0]}), OPEN, 204, "", None),
+            (
+                json!({"response_wait": ["empty", 0], "replace": "abc"}),
+                LONG,
+                204,
+                "",
+                None,
+            ),
             (json!({"status": 200}), NO_CONTENT, 200, "", Some("0")),
             (
                 json!({"status": 200, "replace": "abc"}),

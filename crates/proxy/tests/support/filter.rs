@@ -25,8 +25,8 @@ use weir_plugin::{
 /// `ask_proxy` through the HTTP proxy at that port. `talk`: says a line to the server at this port and sets the line
 /// that comes back in a request header. `log`: logs calls (see `log_target`). `panic`: panics on calls of this path, in
 /// `panic_in` (`request`, `response` or `body`). `ask_certificate`: asks clients for a certificate; sets in a request
-/// header how many they have shown. `response_wait` (`time`, `ask`, `talk`, `reply`, `refuse`, `body`): what is waited for
-/// before the response goes on; the port of `ask` and `talk` is in the same object. `repeat_on` (statuses): the call is
+/// header how many they have shown. `response_wait` (`time`, `ask`, `talk`, `reply`, `refuse`, `body`, `empty`): what is waited for
+/// before the response goes on, or that its status becomes 204 then; the port of `ask` and `talk` is in the same object. `repeat_on` (statuses): the call is
 /// sent once more after these, with a header that says so; with `gives_up` it is refused then. `publish`: sends the path
 /// as an entry to this target (see `log_target`), waits until it is taken, and answers `taken` or `lost`. `read_kafka`:
 /// answers with records (see `kafka`), with `events` as a stream.
@@ -343,6 +343,10 @@ impl Filter for PuppetFilter {
                 Some(line) => line.into_bytes(),
                 None => b"none".to_vec(),
             },
+            ("empty", _) => {
+                exchange.response.status = 204;
+                b"waited".to_vec()
+            }
             ("body", _) => exchange.response.replaced_body.clone().unwrap_or_default(),
             _ => b"waited".to_vec(),
         };

@@ -1,5 +1,7 @@
 //! HTTP requests that filters have the engine send: the address of a server, and a whole message to it.
 
+use crate::header_edits;
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 use std::time::Duration;
 use weir_plugin::headers::is_value;
@@ -31,8 +33,12 @@ impl HttpServer {
         let (authority, target) = rest.split_at(end);
         let (host, port) = match authority.strip_prefix('[') {
             Some(bracketed) => {
-                let (host, port) = bracketed.split_once(']')?;
-                (host, port.strip_prefix(':'))
+                let (host, behind) = bracketed.split_once(']')?;
+                host.parse::<Ipv6Addr>().ok()?;
+                match behind {
+                    "" => (host, None),
+                    behind => (host, Some(behind.strip_prefix(':')?)),
+                }
             }
             None => match authority.split_once(':') {
                 Some((host, port)) => (host, Some(port)),
@@ -127,6 +133,20 @@ impl HttpServer {
             connector: rules.connector.clone(),
         }
     }
+}
+
+/// Headers that belong to the call of a client, besides those of its connection and of the message's framing: the host that is
+/// called, and which form and part of an answer it wants.
+const OF_CALL: [&[u8]; 3] = [b"host", b"accept-encoding", b"range"];
+
+/// Whether a header belongs to the call of a client, so that other servers are not to get it. Conditions on the answer do,
+/// too: a server would leave out what the client has.
+pub fn is_of_call(name: &[u8]) -> bool {
+    let is_condition = name
+        .get(..3)
+        .is_some_and(|start| start.eq_ignore_ascii_case(b"if-"));
+    let is_listed = OF_CALL.iter().any(|own| name.eq_ignore_ascii_case(own));
+    is_condition || is_listed || std::str::from_utf8(name).is_ok_and(header_edits::is_own)
 }
 
 /// The HTTP proxy at an address that begins with `http://`; `None` if the address is invalid.
@@ -227,6 +247,12 @@ mod tests {
             ("http://a", Some("false a 80 /")),
             ("https://a?x", Some("true a 443 /?x")),
             ("https://[::1]:81/a?b=c", Some("true ::1 81 /a?b=c")),
+            ("http://[::1]?b", Some("false ::1 80 /?b")),
+            ("http://[::1]evil.example/", None),
+            ("http://[::1]81/", None),
+            ("http://[::1]:/", None),
+            ("http://[a.example]/", None),
+            ("http://[]/", None),
             ("ftp://a", None),
             ("http://", None),
             ("http://a:0/", None),

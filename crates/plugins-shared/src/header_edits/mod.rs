@@ -46,8 +46,17 @@ const OWN: [&str; 10] = [
     "http2-settings",
 ];
 
-/// Whether the gateway itself writes the header of this name.
+/// Those that say where a message ends.
+const FRAMING: [&str; 2] = ["content-length", "transfer-encoding"];
+
+/// Whether the gateway itself writes the header of this name. So that there is no second one that frames a message for servers
+/// which take `_` for `-`, those with `_` are the gateway's own, too.
 pub fn is_own(name: &str) -> bool {
+    let frames = name.contains('_') && FRAMING.contains(&&*name.replace('_', "-").to_ascii_lowercase());
+    frames || is_listed(name)
+}
+
+fn is_listed(name: &str) -> bool {
     OWN.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
 
@@ -240,7 +249,7 @@ impl Compiler {
             HeaderEdit::Remove(names) => {
                 let path = path.field("remove");
                 for (index, name) in names.iter().enumerate() {
-                    if !is_own(name) {
+                    if !is_listed(name) {
                         self.push(name, &path.index(index), Work::Remove);
                     }
                 }

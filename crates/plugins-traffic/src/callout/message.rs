@@ -10,8 +10,9 @@ use weir_plugin::headers::is_value;
 use weir_plugin::uri::{decode_form, query_pairs};
 use weir_plugin::{Connector, Exchange, Headers, Request, Subrequest, WorkBudget};
 use weir_plugins_shared::expression::{self, EvaluationError, Expression, Interpolated, RequestScope, Scope};
-use weir_plugins_shared::header_edits;
-use weir_plugins_shared::http_request::{HttpServer, ServerCallRules, add_form_argument, http_proxy};
+use weir_plugins_shared::http_request::{
+    HttpServer, ServerCallRules, add_form_argument, http_proxy, is_of_call,
+};
 
 /// The most bytes of an answer.
 const MAX_ANSWER: usize = 1 << 20;
@@ -345,7 +346,7 @@ impl CompiledCallout {
         let mut headers = Headers::default();
         if self.send.forward_headers {
             for header in request.headers.iter() {
-                if !is_own(header.name) {
+                if !is_of_call(header.name) {
                     headers.append(header.name, header.value);
                 }
             }
@@ -365,18 +366,6 @@ impl CompiledCallout {
         Ok(server.request_with((&self.method, &target), &headers, &body, &self.rules))
     }
 }
-
-/// Whether a header is about the call itself. Conditions on the answer are, too: the server would leave out what the caller has.
-fn is_own(name: &[u8]) -> bool {
-    let is_condition = name
-        .get(..3)
-        .is_some_and(|start| start.eq_ignore_ascii_case(b"if-"));
-    let is_listed = OWN.iter().any(|own| name.eq_ignore_ascii_case(own));
-    is_condition || is_listed || std::str::from_utf8(name).is_ok_and(header_edits::is_own)
-}
-
-/// Besides headers about a connection or a message's framing: the host of the call, and what part of an answer it wants.
-const OWN: [&[u8]; 3] = [b"host", b"accept-encoding", b"range"];
 
 fn connector(of: &Callout) -> Result<Option<Arc<Connector>>, String> {
     let Some(proxy) = &of.proxy else { return Ok(None) };

@@ -120,7 +120,7 @@ const BESIDE_SELECTORS: [&str; 8] = [
 ];
 
 /// Objects in which every text is a secret, whatever the name of its field.
-const SECRET_OBJECTS: [&str; 4] = ["auth", "authorization", "jwk", "jwks"];
+const SECRET_OBJECTS: [&str; 5] = ["auth", "authorization", "jwk", "jwks", "vault"];
 /// So are those whose names end like this. Plugins may be called `key-auth`, so that most names say nothing of objects.
 const SECRET_OBJECT_ENDS: [&str; 4] = ["_key", "_keys", "token", "apikey"];
 /// The secret members of a JSON Web Key (RFC 7518, 6.2 to 6.4).
@@ -322,6 +322,10 @@ mod tests {
             (
                 json!({"auth": {"header": {"X-Any": "v"}, "query": {"q": "v"}}}),
                 json!({"auth": {"header": {"X-Any": "***"}, "query": {"q": "***"}}}),
+            ),
+            (
+                json!({"resources": {"vault": {"any": "v", "cache": null}}, "vault": "name"}),
+                json!({"resources": {"vault": {"any": "***", "cache": null}}, "vault": "name"}),
             ),
             (
                 json!({"client_secret": {"value": "v", "from": ["w"]}, "api_key": {"value": "v"}}),

@@ -39,7 +39,7 @@ pub enum KafkaStart {
 }
 
 /// Topics to read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct KafkaSource {
     /// Where they are.
     pub cluster: KafkaCluster,

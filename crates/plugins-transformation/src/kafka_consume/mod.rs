@@ -70,7 +70,7 @@ pub struct Config {
     /// Whether brokers keep how far the group has come. Else each call begins at `start`.
     pub store_offsets: bool,
     /// The name of the group; absent: one that is made from the instance's id. Each client of `events` has a group of
-    /// its own, whose name ends with the consumer's id, or the client's address if there is no consumer.
+    /// its own, whose name ends with the consumer's id; one without a consumer has none, and begins at `start`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 200))]
     pub group: Option<String>,
@@ -206,20 +206,25 @@ impl Plugin for KafkaConsume {
         let (Ok(cluster), Ok(())) = (cluster, &done) else {
             return Err(done.err().unwrap_or_default());
         };
+        let source = KafkaSource {
+            cluster,
+            topics: config.topics,
+            start: match config.start {
+                Start::Earliest => KafkaStart::Earliest,
+                Start::Latest => KafkaStart::Latest,
+            },
+            keeps_offsets: config.store_offsets,
+            max_bytes: config.max_bytes,
+            max_records: config.max_records,
+            wait: Duration::from_millis(config.wait_ms),
+            timeout: Duration::from_millis(config.timeout_ms),
+        };
         Ok(Arc::new(ReadFilter {
-            source: Arc::new(KafkaSource {
-                cluster,
-                topics: config.topics,
-                start: match config.start {
-                    Start::Earliest => KafkaStart::Earliest,
-                    Start::Latest => KafkaStart::Latest,
-                },
-                keeps_offsets: config.store_offsets,
-                max_bytes: config.max_bytes,
-                max_records: config.max_records,
-                wait: Duration::from_millis(config.wait_ms),
-                timeout: Duration::from_millis(config.timeout_ms),
+            unstored: Arc::new(KafkaSource {
+                keeps_offsets: false,
+                ..source.clone()
             }),
+            source: Arc::new(source),
             group: match config.group {
                 Some(group) => group,
                 None => format!("weir.{}", context.instance_id),
@@ -237,6 +242,8 @@ impl Plugin for KafkaConsume {
 /// An instance.
 struct ReadFilter {
     source: Arc<KafkaSource>,
+    /// The same without groups at the brokers.
+    unstored: Arc<KafkaSource>,
     group: String,
     form: Arc<RecordForm>,
     mode: Mode,
@@ -250,14 +257,15 @@ struct ReadRequested;
 
 impl ReadFilter {
     fn stream(&self, exchange: &Exchange) -> Outcome {
-        let client = match &exchange.identity {
-            Some(identity) => identity.consumer.id.to_string(),
-            None => exchange.request.client.to_string(),
+        let (source, client) = match &exchange.identity {
+            Some(identity) => (&self.source, identity.consumer.id.to_string()),
+            // Each address would be a group at the brokers, and a client may have as many addresses as it likes.
+            None => (&self.unstored, exchange.request.client.to_string()),
         };
         let reply = Reply::new(200, "text/event-stream", IDLE.1).with_header("Cache-Control", "no-cache");
         Outcome::Kafka(KafkaWork::Events(Box::new(KafkaEvents {
             read: KafkaRead {
-                source: Arc::clone(&self.source),
+                source: Arc::clone(source),
                 group: format!("{}.{client}", self.group),
             },
             reply,

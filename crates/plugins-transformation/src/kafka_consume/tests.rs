@@ -154,6 +154,27 @@ fn streams_are_counted_and_have_groups_of_their_own() {
     assert_eq!(word(&filter.on_request(&mut third)), "events of Kafka");
 }
 
+/// A client may have any number of addresses, and each would be a group that brokers keep for days.
+#[test]
+fn brokers_keep_groups_of_consumers_only() {
+    for (mode, consumer, keeps) in [
+        ("events", Some("alice"), true),
+        ("events", None, false),
+        ("once", None, true),
+    ] {
+        let filter = build(&KafkaConsume, &config(json!({"mode": mode}))).expect("a good configuration");
+        let mut exchange = exchange();
+        prepare(&mut exchange, "GET /", &[]);
+        exchange.identity = consumer.map(|id| identity(id, None));
+        let read = match filter.on_request(&mut exchange) {
+            Outcome::Kafka(KafkaWork::Events(events)) => events.read,
+            Outcome::Kafka(KafkaWork::Read(read)) => read,
+            other => panic!("{}", word(&other)),
+        };
+        assert_eq!(read.source.keeps_offsets, keeps, "{mode} {consumer:?}");
+    }
+}
+
 #[test]
 fn values_that_are_no_text_and_no_json_are_told() {
     let headers = vec![("h".to_owned(), Some(b"1".to_vec())), ("n".to_owned(), None)];

@@ -511,7 +511,11 @@ mod tests {
             (&textual, "<a><b>1</b></a>", json!({"a": {"b": {"#text": "1"}}})),
         ] {
             assert_eq!(parse(document.as_bytes(), form), Ok(value.clone()), "{document}");
-            assert_eq!(write(&value, None, form, 1000).as_deref(), Ok(document), "{value}");
+            assert_eq!(
+                write(&value, None, form, 1000).as_deref(),
+                Ok(document),
+                "{value}"
+            );
         }
         let deep = (0..200).fold(json!(1), |value, _| json!({ "a": value }));
         for (value, root, expected) in [

@@ -63,6 +63,17 @@ fn qualify_upstreams(plugin: &mut PluginInstance, workspace: &str) {
             let rules = rules.into_iter().flatten();
             rules.filter_map(|rule| rule.get_mut("upstream")).collect()
         }
+        // The name is known at a call: it is made of this and a value.
+        "orchestration" => {
+            let nodes = plugin.config.get_mut("nodes").and_then(Value::as_array_mut);
+            let properties = nodes
+                .into_iter()
+                .flatten()
+                .filter_map(|node| node.get_mut("property"));
+            properties
+                .filter_map(|property| property.get_mut("prefix"))
+                .collect()
+        }
         _ => return,
     };
     for name in names {
@@ -144,6 +155,19 @@ mod tests {
                 "canary",
                 json!({"percent": 1, "host": "h"}),
                 json!({"percent": 1, "host": "h"}),
+            ),
+            (
+                "orchestration",
+                json!({"nodes": [
+                    {"name": "a", "property": {"name": "upstream_name", "prefix": ""}, "input": "request.headers"},
+                    {"name": "b", "property": {"name": "own.prefix"}},
+                    {"name": "c", "jq": ".prefix"},
+                ]}),
+                json!({"nodes": [
+                    {"name": "a", "property": {"name": "upstream_name", "prefix": own("")}, "input": "request.headers"},
+                    {"name": "b", "property": {"name": "own.prefix"}},
+                    {"name": "c", "jq": ".prefix"},
+                ]}),
             ),
             ("mirror", json!({"upstream": "u"}), json!({"upstream": "u"})),
         ] {

@@ -317,6 +317,9 @@ struct NodeOptions {
     values: Option<BTreeMap<String, Value>>,
 }
 
+/// The longest that values are kept, in seconds.
+const MOST_TTL: i64 = 1_000_000_000;
+
 /// The label with the document of a route, as a property of the catalogue names it.
 const ROUTE: &str = "route_label_route_document";
 const SERVICE: &str = "route_label_service_document";
@@ -357,7 +360,8 @@ fn refused(field: &'static str, what: String) -> UnsupportedOption {
 }
 
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
-    let options: Options = typed(config)?;
+    let mut options: Options = typed(config)?;
+    rename_reserved(&mut options.nodes);
     let resources = options.resources;
     let (cache, vault) = resources.map_or((None, None), |resources| (resources.cache, resources.vault));
     let secrets = vault.unwrap_or_default();
@@ -372,6 +376,30 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         max_body_bytes: 1 << 20,
         timeout_ms: 120_000,
     }))
+}
+
+/// Gives a node another name that has one which stands for secrets here.
+fn rename_reserved(nodes: &mut [NodeOptions]) {
+    const RESERVED: &str = "secrets";
+    if !nodes.iter().any(|node| node.name == RESERVED) {
+        return;
+    }
+    let mut fresh = format!("{RESERVED}-node");
+    while nodes.iter().any(|node| node.name == fresh) {
+        fresh.push('-');
+    }
+    let rename = |text: &mut String| match text.strip_prefix(RESERVED) {
+        Some(rest) if rest.is_empty() || rest.starts_with('.') => *text = format!("{fresh}{rest}"),
+        _ => {}
+    };
+    for node in nodes {
+        let links = [&mut node.inputs, &mut node.outputs].into_iter().flatten();
+        let links = links.flat_map(BTreeMap::values_mut);
+        let names = [&mut node.then, &mut node.r#else].into_iter().flatten().flatten();
+        let whole = [&mut node.input, &mut node.output].into_iter().flatten();
+        links.chain(names).chain(whole).for_each(rename);
+        rename(&mut node.name);
+    }
 }
 
 /// A connection, with the name that secrets have here.
@@ -413,15 +441,17 @@ fn node(
         "cache" => {
             let usual = CacheNode::default();
             node.cache = Some(CacheNode {
-                ttl_seconds: of
-                    .ttl
-                    .map_or(usual.ttl_seconds, |ttl| u64::try_from(ttl).unwrap_or(0)),
+                ttl_seconds: of.ttl.map_or(usual.ttl_seconds, |ttl| {
+                    u64::try_from(ttl.clamp(1, MOST_TTL)).unwrap_or(1)
+                }),
                 bypass_on_error: of.bypass_on_error.unwrap_or(false),
             });
         }
         "call" => {
-            let proxy = Proxy::take(of, all, secrets, &mut node.inputs)?;
-            node.call = Some(call(of, &node, proxy));
+            let proxies = Proxies::take(of, all, secrets, &mut node.inputs)?;
+            let may_be_any =
+                node.inputs.contains_key("url") || node.input.is_some() || gets_url(all, &of.name);
+            node.call = Some(call(of, may_be_any, proxies));
         }
         "exit" => {
             node.exit = Some(ExitNode {
@@ -456,9 +486,25 @@ fn node(
     Ok(node)
 }
 
-fn call(of: &NodeOptions, node: &Node, proxy: Option<Proxy>) -> CallNode {
-    let may_be_any = node.inputs.contains_key("url") || node.input.is_some();
-    let (proxy, proxy_authorization) = proxy.map_or((None, None), |it| (Some(it.address), it.authorization));
+/// Whether a node gives its values to this call as a whole, or to its `url`.
+fn gets_url(all: &[NodeOptions], name: &str) -> bool {
+    let gives = |text: &String| match text.strip_prefix(name) {
+        Some(rest) => rest.is_empty() || rest == ".url",
+        None => false,
+    };
+    all.iter().any(|node| {
+        let one = node.output.iter();
+        let named = node.outputs.iter().flat_map(BTreeMap::values);
+        one.chain(named).any(gives)
+    })
+}
+
+fn call(of: &NodeOptions, may_be_any: bool, proxies: Proxies) -> CallNode {
+    let (proxy, https_proxy) = match (proxies.http, proxies.https) {
+        // The one for other addresses is not for these.
+        (Some(http), None) => (Some(http), Some(String::new())),
+        both => both,
+    };
     CallNode {
         url: of.url.clone(),
         // The original calls whatever server it is given.
@@ -472,24 +518,26 @@ fn call(of: &NodeOptions, node: &Node, proxy: Option<Proxy>) -> CallNode {
         verify_tls: of.ssl_verify.unwrap_or(true),
         server_name: of.ssl_server_name.clone(),
         proxy,
-        proxy_authorization,
+        https_proxy,
+        proxy_authorization: proxies.authorization,
     }
 }
 
-/// The proxy of a call.
-struct Proxy {
-    address: String,
+/// The proxies of a call, by the schemes of addresses.
+struct Proxies {
+    http: Option<String>,
+    https: Option<String>,
     authorization: Option<String>,
 }
 
-impl Proxy {
+impl Proxies {
     /// Takes what says it out of the inputs of a call: fixed texts, and values that are known before.
     fn take(
         of: &NodeOptions,
         all: &[NodeOptions],
         secrets: &BTreeMap<String, String>,
         inputs: &mut BTreeMap<String, String>,
-    ) -> Result<Option<Self>, UnsupportedOption> {
+    ) -> Result<Self, UnsupportedOption> {
         let whole = of.input.as_deref().and_then(|name| static_values(all, name));
         let mut fixed = |name: &str| match inputs.remove(name) {
             Some(text) => fixed_text(&text, all, secrets).map(Some).ok_or_else(|| {
@@ -502,15 +550,16 @@ impl Proxy {
         };
         let (http, https) = (fixed("http_proxy")?, fixed("https_proxy")?);
         let (user, password) = (fixed("proxy_auth_username")?, fixed("proxy_auth_password")?);
-        let is_https = of.url.as_ref().is_some_and(|url| url.starts_with("https://"));
-        let address = if is_https { https } else { http };
-        Ok(address.map(|address| Self {
-            address,
-            authorization: user.map(|user| {
-                let pair = format!("{user}:{}", password.unwrap_or_default());
-                format!("Basic {}", BASE64.encode(pair.as_bytes()))
-            }),
-        }))
+        let has_proxy = http.is_some() || https.is_some();
+        let authorization = user.filter(|_| has_proxy).map(|user| {
+            let pair = format!("{user}:{}", password.unwrap_or_default());
+            format!("Basic {}", BASE64.encode(pair.as_bytes()))
+        });
+        Ok(Self {
+            http,
+            https,
+            authorization,
+        })
     }
 }
 
@@ -550,7 +599,16 @@ fn property(of: &NodeOptions) -> Result<PropertyNode, UnsupportedOption> {
         )
     })?;
     let is_entity = own == ROUTE || own == SERVICE;
+    let is = |name: &str| own == name;
     Ok(PropertyNode {
+        // The original sends calls wherever values say.
+        servers: if is("upstream_target") {
+            vec!["*".to_owned()]
+        } else {
+            Vec::new()
+        },
+        // A workspace puts its name in front.
+        prefix: is("upstream_name").then(String::new),
         json: is_entity || of.content_type.as_deref() == Some("application/json"),
         required: of.non_nil.unwrap_or(false),
         name: own,

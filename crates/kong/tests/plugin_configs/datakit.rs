@@ -21,7 +21,25 @@ fn nodes_of_the_paid_edition_are_nodes_of_the_catalogue() {
             json!({"name": "A", "type": "call", "url": "http://a/", "method": "POST", "timeout": 5, "ssl_verify": false, "ssl_server_name": "b",
                 "inputs": {"http_proxy": "http://p:3128", "https_proxy": "http://q:1", "proxy_auth_username": "u", "proxy_auth_password": "p"}}),
             json!({"name": "A", "call": {"url": "http://a/", "method": "POST", "timeout_ms": 5, "verify_tls": false, "server_name": "b",
-                "proxy": "http://p:3128", "proxy_authorization": "Basic dTpw"}}),
+                "proxy": "http://p:3128", "https_proxy": "http://q:1", "proxy_authorization": "Basic dTpw"}}),
+        ),
+        (
+            json!({"name": "A", "type": "call", "inputs": {"url": "request.body", "http_proxy": "http://p:3128"}}),
+            json!({"name": "A", "inputs": {"url": "request.body"}, "call": {"servers": ["*"], "method": "GET", "timeout_ms": 60_000,
+                "verify_tls": true, "proxy": "http://p:3128", "https_proxy": ""}}),
+        ),
+        (
+            json!({"name": "A", "type": "call", "inputs": {"url": "request.body", "https_proxy": "http://q:1"}}),
+            json!({"name": "A", "inputs": {"url": "request.body"}, "call": {"servers": ["*"], "method": "GET", "timeout_ms": 60_000,
+                "verify_tls": true, "https_proxy": "http://q:1"}}),
+        ),
+        (
+            json!({"name": "A", "type": "property", "property": "kong.service.target", "input": "request.body"}),
+            json!({"name": "A", "input": "request.body", "property": {"name": "upstream_target", "json": false, "required": false, "servers": ["*"]}}),
+        ),
+        (
+            json!({"name": "A", "type": "property", "property": "kong.service.upstream", "input": "request.body"}),
+            json!({"name": "A", "input": "request.body", "property": {"name": "upstream_name", "json": false, "required": false, "prefix": ""}}),
         ),
         (
             json!({"name": "A", "type": "call", "inputs": {"url": "request.body"}, "outputs": {"raw_body": "response.body"}}),
@@ -64,6 +82,50 @@ fn nodes_of_the_paid_edition_are_nodes_of_the_catalogue() {
         assert_eq!(told["nodes"][0], wanted);
         assert_eq!(told["secrets"], json!({"v": "s"}));
     }
+}
+
+/// The original calls any server that a node names, whichever of the two says that they are connected.
+#[test]
+fn addresses_of_other_nodes_lead_anywhere() {
+    for (giver, is_any) in [
+        (json!({"output": "C.url"}), true),
+        (json!({"output": "C"}), true),
+        (json!({"output": "C.body"}), false),
+        (json!({"output": "CC.url"}), false),
+    ] {
+        let mut first = json!({"name": "A", "type": "jq", "jq": "."});
+        first["output"] = giver["output"].clone();
+        let call = |name: &str| json!({"name": name, "type": "call", "url": "http://a/"});
+        let told = translated(PLUGIN, &json!({"nodes": [first, call("C"), call("CC")]}));
+        let servers = &told["nodes"][1]["call"]["servers"];
+        assert_eq!(*servers == json!(["*"]), is_any, "{giver}");
+    }
+    let by_name =
+        json!({"name": "A", "type": "static", "values": {"u": "http://b/"}, "outputs": {"u": "C.url"}});
+    let call = json!({"name": "C", "type": "call"});
+    let told = translated(PLUGIN, &json!({"nodes": [by_name, call]}));
+    assert_eq!(told["nodes"][1]["call"]["servers"], json!(["*"]));
+}
+
+#[test]
+fn nodes_get_another_name_than_the_secrets() {
+    let config = json!({"nodes": [
+        {"name": "secrets", "type": "static", "values": {"v": "http://p:1"}, "outputs": {"v": "A.a"}},
+        {"name": "A", "type": "jq", "jq": ".", "inputs": {"b": "secrets.v", "c": "vault.v"}, "output": "B"},
+        {"name": "B", "type": "branch", "then": ["secrets"]},
+        {"name": "C", "type": "call", "url": "http://a/", "inputs": {"body": "secrets", "http_proxy": "secrets.v"}},
+    ], "resources": {"vault": {"v": "s"}}});
+    let told = translated(PLUGIN, &config);
+    let nodes = &told["nodes"];
+    assert_eq!(nodes[0]["name"], "secrets-node");
+    assert_eq!(nodes[0]["outputs"], json!({"v": "A.a"}));
+    assert_eq!(
+        nodes[1]["inputs"],
+        json!({"b": "secrets-node.v", "c": "secrets.v"})
+    );
+    assert_eq!(nodes[2]["branch"]["then"], json!(["secrets-node"]));
+    assert_eq!(nodes[3]["inputs"], json!({"body": "secrets-node"}));
+    assert_eq!(nodes[3]["call"]["proxy"], "http://p:1");
 }
 
 #[test]

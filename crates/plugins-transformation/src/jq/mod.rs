@@ -135,6 +135,13 @@ pub fn fault(program: &str) -> Option<String> {
     Program::read(program).err()
 }
 
+/// What a program is to work on.
+pub(crate) enum Input {
+    Whole(Arc<Json>),
+    /// An object of these members.
+    Members(Vec<(String, Arc<Json>)>),
+}
+
 /// Why there is no new body.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
@@ -160,7 +167,8 @@ impl Program {
     /// The body that the program makes of another.
     fn run(&self, body: &[u8], output: &Output) -> Result<Vec<u8>, Failure> {
         let json: Json = serde_json::from_slice(body).map_err(|_| Failure::NotJson)?;
-        let input = Value::of_json(json).map_err(|_| Failure::TooMuch)?;
+        let input = Value::of_json(&json).map_err(|_| Failure::TooMuch)?;
+        drop(json);
         let bytes = body.len() as u64;
         let budget = Budget::new(STEPS + 4 * bytes, MEMORY + 16 * bytes);
         let (outputs, _) = self.outputs(input, budget);
@@ -169,8 +177,12 @@ impl Program {
 
     /// What the program makes of a value in at most so many steps: its output, null without one, and a list of several. And
     /// how many steps are left.
-    pub(crate) fn transform(&self, input: Json, most_steps: u64) -> (Result<Json, Failure>, u64) {
-        let Ok(input) = Value::of_json(input) else {
+    pub(crate) fn transform(&self, input: &Input, most_steps: u64) -> (Result<Json, Failure>, u64) {
+        let input = match input {
+            Input::Whole(json) => Value::of_json(json),
+            Input::Members(of) => Value::of_members(of.iter().map(|(name, json)| (name.as_str(), &**json))),
+        };
+        let Ok(input) = input else {
             return (Err(Failure::TooMuch), most_steps);
         };
         let bytes = 16 * input.size() as u64;

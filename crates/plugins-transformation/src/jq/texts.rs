@@ -42,7 +42,7 @@ pub fn plain(budget: &Budget, name: &str, value: &Value) -> ValueResult {
             let text = text(value, "only strings can be parsed")?;
             budget.spend(text.len())?;
             match serde_json::from_str(text) {
-                Ok(json) => Ok(Value::of_json(json)?),
+                Ok(json) => Ok(Value::of_json(&json)?),
                 Err(error) => fail(format!("{error} (while parsing '{}')", abridged(text))),
             }
         }

@@ -261,23 +261,24 @@ impl Value {
         self.extent().size
     }
 
-    pub fn of_json(json: Json) -> Result<Self, TooDeep> {
+    pub fn of_json(json: &Json) -> Result<Self, TooDeep> {
         Ok(match json {
             Json::Null => Self::Null,
-            Json::Bool(value) => Self::Bool(value),
-            Json::Number(number) => Self::Number(number),
-            Json::String(text) => Self::text(text),
-            Json::Array(items) => {
-                Self::list(items.into_iter().map(Self::of_json).collect::<Result<_, _>>()?)?
-            }
-            Json::Object(map) => {
-                let mut members = Members::default();
-                for (name, value) in map {
-                    members.insert(name.into(), Self::of_json(value)?);
-                }
-                Self::object(members)?
-            }
+            Json::Bool(value) => Self::Bool(*value),
+            Json::Number(number) => Self::Number(number.clone()),
+            Json::String(text) => Self::text(text.as_str()),
+            Json::Array(items) => Self::list(items.iter().map(Self::of_json).collect::<Result<_, _>>()?)?,
+            Json::Object(map) => Self::of_members(map.iter().map(|(name, value)| (name.as_str(), value)))?,
         })
+    }
+
+    /// An object of these members.
+    pub fn of_members<'j>(of: impl Iterator<Item = (&'j str, &'j Json)>) -> Result<Self, TooDeep> {
+        let mut members = Members::default();
+        for (name, value) in of {
+            members.insert(name.into(), Self::of_json(value)?);
+        }
+        Self::object(members)
     }
 
     pub fn to_json(&self, sorts: bool) -> Json {

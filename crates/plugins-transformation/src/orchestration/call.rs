@@ -3,23 +3,25 @@
 
 use super::CallNode;
 use super::data::{Datum, EncodedBody, HeaderChanges, headers_object, read_body};
+use super::servers::{Servers, place};
 use std::sync::Arc;
 use std::time::Duration;
 use weir_model::UpstreamTls;
 use weir_plugin::headers::is_value;
-use weir_plugin::{Connector, Headers, Subrequest, SubrequestResponse};
-use weir_plugins_shared::http_request::{HttpServer, ServerCallRules, http_proxy};
-
-/// Headers that belong to the caller's own connection and call.
-const OWN: [&str; 2] = ["host", "accept-encoding"];
+use weir_plugin::{Connector, Headers, HttpProxy, Subrequest, SubrequestResponse, WorkBudget};
+use weir_plugins_shared::http_request::{HttpServer, ServerCallRules, http_proxy, is_of_call};
 
 /// A node made ready for many calls.
 pub(super) struct CompiledCall {
     server: Option<HttpServer>,
-    /// The servers that addresses of calls may name; `None`: any.
-    servers: Option<Vec<String>>,
+    /// Those that addresses of calls may name.
+    servers: Servers,
     method: String,
     rules: ServerCallRules,
+    /// Further rules for connections to addresses that begin with `https://`.
+    https: Option<Arc<Connector>>,
+    /// Whether a node gets the body as it came.
+    wants_raw: bool,
 }
 
 /// What a request is made of.
@@ -35,7 +37,8 @@ pub(super) struct CallResponse {
     pub(super) status: u16,
     pub(super) headers: Datum,
     pub(super) body: Datum,
-    pub(super) raw_body: Datum,
+    /// `None`: it is not wanted.
+    pub(super) raw_body: Option<Datum>,
 }
 
 fn server(url: &str) -> Option<HttpServer> {
@@ -43,17 +46,12 @@ fn server(url: &str) -> Option<HttpServer> {
     HttpServer::parse(url).filter(|_| is_clean)
 }
 
-/// How a server is named in the list of those that may be called.
-fn place(server: &HttpServer) -> String {
-    format!("{}:{}", server.host.to_ascii_lowercase(), server.port)
-}
-
 impl CompiledCall {
     /// # Errors
     /// The field that is wrong, and what was expected.
     pub(super) fn new(
         of: &CallNode,
-        has_url: bool,
+        (has_url, wants_raw): (bool, bool),
         max_answer_bytes: usize,
     ) -> Result<Self, (&'static str, String)> {
         let expected = || {
@@ -74,23 +72,13 @@ impl CompiledCall {
         if !(1..=60_000).contains(&of.timeout_ms) {
             return Err(("timeout_ms", "expected 1 to 60000 milliseconds".to_owned()));
         }
-        let servers = match of.servers.iter().any(|name| name == "*") {
-            true => None,
-            false => {
-                let mut servers: Vec<String> = address.iter().map(place).collect();
-                for name in &of.servers {
-                    let is_place = name.rsplit_once(':').is_some_and(|(host, port)| {
-                        !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port > 0)
-                    });
-                    if !is_place {
-                        let message =
-                            format!("expected servers as `host:port`, or `*` for any, found {name:?}");
-                        return Err(("servers", message));
-                    }
-                    servers.push(name.to_ascii_lowercase());
-                }
-                Some(servers)
-            }
+        let own = address.iter().map(place).collect();
+        let servers = Servers::read(&of.servers, own).map_err(|message| ("servers", message))?;
+        let proxy = proxy(of.proxy.as_deref(), of, "proxy")?;
+        let https = match of.https_proxy.as_deref() {
+            None => proxy.clone(),
+            Some("") => None,
+            https => self::proxy(https, of, "https_proxy")?,
         };
         Ok(Self {
             server: address,
@@ -102,8 +90,10 @@ impl CompiledCall {
                 pool_size: 16,
                 pool_idle_timeout: Duration::from_secs(60),
                 max_answer_bytes,
-                connector: connector(of)?,
+                connector: connector(of, proxy),
             },
+            https: connector(of, https),
+            wants_raw,
         })
     }
 
@@ -116,8 +106,9 @@ impl CompiledCall {
             Some(url) => Some(server(url).ok_or("the address is none of http:// or https://")?),
             None => None,
         };
-        if let (Some(given), Some(servers)) = (&given, &self.servers)
-            && !servers.contains(&place(given))
+        if given
+            .as_ref()
+            .is_some_and(|given| !self.servers.allow(&place(given)))
         {
             return Err("the address names a server that `servers` does not allow");
         }
@@ -132,7 +123,7 @@ impl CompiledCall {
         }
         let mut headers = Headers::default();
         for (name, values) in &parts.headers {
-            if !OWN.iter().any(|own| name.eq_ignore_ascii_case(own)) {
+            if !is_of_call(name.as_bytes()) {
                 values
                     .iter()
                     .for_each(|value| headers.append(name.as_bytes(), value.as_bytes()));
@@ -147,54 +138,70 @@ impl CompiledCall {
         let body = body.map_or(&[][..], |body| &body.bytes);
         let rules = ServerCallRules {
             timeout: self.rules.timeout.min(left),
+            connector: match server.is_https {
+                true => self.https.clone(),
+                false => self.rules.connector.clone(),
+            },
             ..self.rules.clone()
         };
         Ok(server.request_with((&self.method, &target), &headers, body, &rules))
     }
-}
 
-/// What an answer gives; an error if the node has failed.
-pub(super) fn response(answer: Option<SubrequestResponse>) -> Result<CallResponse, String> {
-    let answer = answer.ok_or("there is no response in time, or it is too large")?;
-    if !(200..300).contains(&answer.status) {
-        return Err(format!("the status of the response is {}", answer.status));
-    }
-    let content_type = answer.headers.get(b"content-type");
-    let body = read_body(content_type, &answer.body).map_err(|_| "the response is not valid JSON")?;
-    Ok(CallResponse {
-        status: answer.status,
-        headers: headers_object(&answer.headers),
-        body,
-        raw_body: Datum::of_bytes(answer.body),
-    })
-}
-
-fn connector(of: &CallNode) -> Result<Option<Arc<Connector>>, (&'static str, String)> {
-    let proxy = match &of.proxy {
-        None => None,
-        Some(proxy) => {
-            let proxy = http_proxy(proxy, of.proxy_authorization.as_deref());
-            let expected = || ("proxy", "expected an address that begins with http://".to_owned());
-            Some(proxy.ok_or_else(expected)?)
+    /// What an answer gives.
+    ///
+    /// # Errors
+    /// Why the node has failed.
+    pub(super) fn response(
+        &self,
+        answer: Option<SubrequestResponse>,
+        work: &WorkBudget,
+    ) -> Result<CallResponse, String> {
+        let answer = answer.ok_or("there is no response in time, or it is too large")?;
+        // Nobody has asked for a part, which would be kept and used as the whole.
+        if !(200..300).contains(&answer.status) || answer.status == 206 {
+            return Err(format!("the status of the response is {}", answer.status));
         }
-    };
-    if of
-        .proxy_authorization
-        .as_ref()
-        .is_some_and(|it| !is_value(it.as_bytes()))
-    {
+        let content_type = answer.headers.get(b"content-type");
+        let body =
+            read_body(content_type, &answer.body, work).map_err(|_| "the response is not valid JSON")?;
+        Ok(CallResponse {
+            status: answer.status,
+            headers: headers_object(&answer.headers),
+            body,
+            raw_body: self.wants_raw.then(|| Datum::of_bytes(answer.body)),
+        })
+    }
+}
+
+fn proxy(
+    address: Option<&str>,
+    of: &CallNode,
+    field: &'static str,
+) -> Result<Option<HttpProxy>, (&'static str, String)> {
+    let authorization = of.proxy_authorization.as_deref();
+    if authorization.is_some_and(|it| !is_value(it.as_bytes())) {
         return Err((
             "proxy_authorization",
             "expected a value that a header can hold".to_owned(),
         ));
     }
+    match address {
+        None => Ok(None),
+        Some(address) => match http_proxy(address, authorization) {
+            Some(proxy) => Ok(Some(proxy)),
+            None => Err((field, "expected an address that begins with http://".to_owned())),
+        },
+    }
+}
+
+fn connector(of: &CallNode, proxy: Option<HttpProxy>) -> Option<Arc<Connector>> {
     if proxy.is_none() && of.server_name.is_none() {
-        return Ok(None);
+        return None;
     }
     let tls = UpstreamTls {
         verify: of.verify_tls,
         server_name: of.server_name.clone(),
         ..UpstreamTls::default()
     };
-    Ok(Some(Arc::new(Connector::new(tls, proxy))))
+    Some(Arc::new(Connector::new(tls, proxy)))
 }

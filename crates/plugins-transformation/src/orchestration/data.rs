@@ -4,20 +4,29 @@
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
-use weir_plugin::Headers;
 use weir_plugin::headers::{is_name, is_value};
 use weir_plugin::uri::{decode_form, query_pairs};
+use weir_plugin::{Headers, WorkBudget};
 use weir_plugins_shared::header_edits::is_own;
 use weir_plugins_shared::http_request::add_form_argument;
 
-/// Bytes that a value takes besides those of texts.
-const VALUE_BYTES: usize = 32;
+/// Bytes that a value takes besides what it holds.
+const VALUE_BYTES: usize = 72;
+/// Bytes that a member takes besides those of its name and what its value holds.
+const MEMBER_BYTES: usize = 112;
+/// Bytes of an object that has members: besides these, which have room for four at least.
+const OBJECT_BYTES: usize = 64;
+/// A larger value is kept as a text while something is waited for.
+const MAX_TREE: usize = 16 << 10;
+
 /// A value. A copy shares what it holds.
 #[derive(Debug, Clone)]
 pub(super) enum Datum {
     Json(Arc<Value>),
     /// A body that is neither JSON nor UTF-8.
     Bytes(Arc<[u8]>),
+    /// A list or an object as JSON, which takes far less memory than its value.
+    Packed(Arc<[u8]>),
 }
 
 /// A value that cannot be what it is used as.
@@ -47,18 +56,43 @@ impl Datum {
     }
 
     /// The value as JSON; bytes that are no text are replaced.
-    pub(super) fn to_json(&self) -> Value {
+    pub(super) fn value(&self) -> Arc<Value> {
         match self {
-            Self::Json(value) => Value::clone(value),
-            Self::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned().into(),
+            Self::Json(value) => Arc::clone(value),
+            Self::Bytes(bytes) => Arc::new(String::from_utf8_lossy(bytes).into_owned().into()),
+            Self::Packed(text) => Arc::new(serde_json::from_slice(text).unwrap_or_default()),
+        }
+    }
+
+    /// A copy of the value as JSON.
+    pub(super) fn to_json(&self) -> Value {
+        Arc::unwrap_or_clone(self.value())
+    }
+
+    /// As it is kept while something is waited for.
+    pub(super) fn packed(self) -> Self {
+        match &self {
+            Self::Json(value) if value.is_array() || value.is_object() => match size(value) > MAX_TREE {
+                true => Self::Packed(value.to_string().into_bytes().into()),
+                false => self,
+            },
+            _ => self,
+        }
+    }
+
+    /// As it is used.
+    pub(super) fn unpacked(self) -> Self {
+        match self {
+            Self::Packed(_) => Self::Json(self.value()),
+            other => other,
         }
     }
 
     /// The value of a member; null if there is none.
     pub(super) fn member(&self, name: &str) -> Self {
         match self {
-            Self::Json(value) => value.get(name).cloned().map_or_else(Self::null, Self::json),
             Self::Bytes(_) => Self::null(),
+            other => (other.value().get(name).cloned()).map_or_else(Self::null, Self::json),
         }
     }
 
@@ -67,6 +101,7 @@ impl Datum {
         let text = |text: String| Ok(Some(Cow::Owned(text.into_bytes())));
         match self {
             Self::Bytes(bytes) => Ok(Some(Cow::Borrowed(bytes))),
+            Self::Packed(_) => Err(Mismatch("a text")),
             Self::Json(value) => match &**value {
                 Value::Null => Ok(None),
                 Value::String(text) => Ok(Some(Cow::Borrowed(text.as_bytes()))),
@@ -99,7 +134,7 @@ impl Datum {
     pub(super) fn truth(&self) -> Result<bool, Mismatch> {
         match self {
             Self::Json(value) => value.as_bool().ok_or(Mismatch("true or false")),
-            Self::Bytes(_) => Err(Mismatch("true or false")),
+            Self::Bytes(_) | Self::Packed(_) => Err(Mismatch("true or false")),
         }
     }
 
@@ -107,22 +142,48 @@ impl Datum {
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Json(value) => size(value),
-            Self::Bytes(bytes) => VALUE_BYTES + bytes.len(),
+            Self::Bytes(bytes) | Self::Packed(bytes) => VALUE_BYTES + bytes.len(),
+        }
+    }
+
+    /// The steps of the work of using it: one for each value and for each 64 bytes of texts.
+    pub(super) fn weight(&self) -> usize {
+        match self {
+            Self::Json(value) => weight(value),
+            Self::Bytes(bytes) | Self::Packed(bytes) => 1 + bytes.len() / 64,
         }
     }
 }
 
 /// About how many bytes a value takes in memory.
 fn size(value: &Value) -> usize {
-    VALUE_BYTES
-        + match value {
-            Value::String(text) => text.len(),
-            Value::Array(items) => items.iter().map(size).sum(),
-            Value::Object(members) => (members.iter())
-                .map(|(name, value)| VALUE_BYTES + name.len() + size(value))
-                .sum(),
-            _ => 0,
+    VALUE_BYTES + held(value)
+}
+
+/// About how many bytes a value takes besides itself.
+fn held(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(size).sum(),
+        Value::Object(members) if !members.is_empty() => {
+            let names: usize = (members.iter())
+                .map(|(name, value)| name.len() + held(value))
+                .sum();
+            OBJECT_BYTES + MEMBER_BYTES * members.len().max(4) + names
         }
+        _ => 0,
+    }
+}
+
+fn weight(value: &Value) -> usize {
+    1 + match value {
+        Value::String(text) => text.len() / 64,
+        Value::Array(items) => items.iter().map(weight).sum(),
+        Value::Object(members) => (members.iter())
+            .map(|(name, value)| name.len() / 64 + weight(value))
+            .sum(),
+        _ => 0,
+    }
 }
 
 /// Whether a `Content-Type` names JSON.
@@ -132,8 +193,17 @@ fn is_json(content_type: &[u8]) -> bool {
     media_type == b"application/json" || media_type.ends_with(b"+json")
 }
 
-/// What a body is: the value of its JSON, if its `Content-Type` names that, and else its text. An empty one is null.
-pub(super) fn read_body(content_type: Option<&[u8]>, body: &[u8]) -> Result<Datum, Mismatch> {
+/// How often nodes may go through a body whose values are as many as can be, in steps for each of its bytes.
+const STEPS_OF_BYTE: usize = 4;
+
+/// What a body is: the value of its JSON, if its `Content-Type` names that, and else its text. An empty one is null. The call may do
+/// more work for it, so that what takes time in proportion to the body is done.
+pub(super) fn read_body(
+    content_type: Option<&[u8]>,
+    body: &[u8],
+    work: &WorkBudget,
+) -> Result<Datum, Mismatch> {
+    work.allow_pass(body.len().saturating_mul(STEPS_OF_BYTE));
     match content_type {
         _ if body.is_empty() => Ok(Datum::null()),
         Some(content_type) if is_json(content_type) => {
@@ -198,11 +268,8 @@ fn texts(value: &Value) -> Result<Vec<String>, Mismatch> {
 type Members<'v> = Vec<(&'v String, Vec<String>)>;
 
 /// The members of an object; `None`: null.
-fn members(datum: &Datum) -> Result<Option<Members<'_>>, Mismatch> {
-    let Datum::Json(value) = datum else {
-        return Err(Mismatch("an object"));
-    };
-    match &**value {
+fn members(value: &Value) -> Result<Option<Members<'_>>, Mismatch> {
+    match value {
         Value::Null => Ok(None),
         Value::Object(map) => {
             let read = map.iter().map(|(name, value)| Ok((name, texts(value)?)));
@@ -218,7 +285,7 @@ pub(super) type HeaderChanges = Vec<(String, Vec<String>)>;
 /// What an object says about headers. Those that frame a message are left out.
 pub(super) fn header_changes(datum: &Datum) -> Result<HeaderChanges, Mismatch> {
     let mut changes = Vec::new();
-    for (name, values) in members(datum)?.unwrap_or_default() {
+    for (name, values) in members(&datum.value())?.unwrap_or_default() {
         if !is_name(name.as_bytes()) {
             return Err(Mismatch("names of headers"));
         }
@@ -234,7 +301,11 @@ pub(super) fn header_changes(datum: &Datum) -> Result<HeaderChanges, Mismatch> {
 
 /// A query of the members of an object; `None`: null.
 pub(super) fn query_text(datum: &Datum) -> Result<Option<String>, Mismatch> {
-    let Some(members) = members(datum)? else {
+    form_text(&datum.value())
+}
+
+fn form_text(value: &Value) -> Result<Option<String>, Mismatch> {
+    let Some(members) = members(value)? else {
         return Ok(None);
     };
     let mut query = String::new();
@@ -259,24 +330,22 @@ pub(super) fn encode_body(
     datum: &Datum,
     content_type: Option<&str>,
 ) -> Result<Option<EncodedBody>, Mismatch> {
-    let value = match datum {
-        Datum::Bytes(bytes) => {
-            let (bytes, content_type) = (bytes.to_vec(), None);
-            return Ok(Some(EncodedBody { bytes, content_type }));
-        }
-        Datum::Json(value) => value,
-    };
+    if let Datum::Bytes(bytes) = datum {
+        let (bytes, content_type) = (bytes.to_vec(), None);
+        return Ok(Some(EncodedBody { bytes, content_type }));
+    }
+    let value = datum.value();
     let is_form = content_type.is_some_and(|given| {
         let media_type = given.split(';').next().unwrap_or_default().trim();
         media_type.eq_ignore_ascii_case("application/x-www-form-urlencoded")
     });
-    Ok(match &**value {
+    Ok(match &*value {
         Value::Null => None,
         Value::String(text) => Some(EncodedBody {
             bytes: text.clone().into_bytes(),
             content_type: None,
         }),
-        Value::Object(_) if is_form => query_text(datum)?.map(|form| EncodedBody {
+        Value::Object(_) if is_form => form_text(&value)?.map(|form| EncodedBody {
             bytes: form.into_bytes(),
             content_type: None,
         }),
@@ -294,6 +363,7 @@ mod tests {
 
     #[test]
     fn bodies_are_read_by_their_types_and_written_by_their_values() {
+        let work = WorkBudget::default();
         for (content_type, body, expected) in [
             (None, "", Ok(json!(null))),
             (Some("application/json"), "", Ok(json!(null))),
@@ -307,11 +377,11 @@ mod tests {
             (Some("text/plain"), "{\"a\":1}", Ok(json!("{\"a\":1}"))),
             (None, "a", Ok(json!("a"))),
         ] {
-            let read = read_body(content_type.map(str::as_bytes), body.as_bytes());
+            let read = read_body(content_type.map(str::as_bytes), body.as_bytes(), &work);
             let found = read.map(|it| it.to_json()).map_err(|it| it.0);
             assert_eq!(found, expected, "{content_type:?} {body}");
         }
-        let binary = read_body(None, &[0xff, 0]).expect("bytes");
+        let binary = read_body(None, &[0xff, 0], &work).expect("bytes");
         let sent = encode_body(&binary, None).expect("a body").expect("bytes");
         assert_eq!((sent.bytes, sent.content_type), (vec![0xff, 0], None));
         let form = Some("application/x-www-form-urlencoded; x=y");
@@ -368,6 +438,11 @@ mod tests {
                 Ok(vec![of("A", &["1"]), of("B", &[]), of("C", &["2", "true"])]),
             ),
             (json!({"Content-Length": "1", "te": "x"}), Ok(vec![])),
+            // Servers may take them for those that frame a message.
+            (
+                json!({"Content_Length": "1", "transfer_encoding": "chunked"}),
+                Ok(vec![]),
+            ),
             (json!("a"), Err("an object")),
             (json!({"a b": "1"}), Err("names of headers")),
             (json!({"a": "1\r\nb: 2"}), Err("values that a header can hold")),
@@ -378,6 +453,39 @@ mod tests {
         ] {
             let found = header_changes(&Datum::json(value.clone())).map_err(|it| it.0);
             assert_eq!(found, expected, "{value}");
+        }
+    }
+    #[test]
+    fn sizes_are_those_in_memory() {
+        assert!(size_of::<Value>() <= VALUE_BYTES, "{}", size_of::<Value>());
+        assert!(size_of::<(usize, String, Value)>() <= MEMBER_BYTES);
+        for (value, least) in [
+            (json!([0, 0, 0]), 4 * 72),
+            (json!({"a": 1}), 400),
+            (json!([{"a": 1}, {"a": 1}]), 800),
+            (json!("abc"), 75),
+        ] {
+            let found = Datum::json(value.clone()).size();
+            assert!((least..3 * least).contains(&found), "{value}: {found}");
+        }
+    }
+
+    #[test]
+    fn large_values_wait_as_texts() {
+        for (value, is_packed) in [
+            (json!([1, 2]), false),
+            (json!("a".repeat(MAX_TREE + 1)), false),
+            (json!(vec![0; 1000]), true),
+            (json!({"a": vec![json!({"b": 1}); 100]}), true),
+        ] {
+            let kept = Datum::json(value.clone()).packed();
+            assert_eq!(matches!(kept, Datum::Packed(_)), is_packed, "{value}");
+            assert!(!is_packed || kept.size() < 4 * value.to_string().len());
+            assert_eq!(kept.to_json(), value);
+            let sent = encode_body(&kept, None).expect("a body").expect("bytes");
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            assert_eq!(sent.bytes, text.into_bytes());
+            assert_eq!(kept.unpacked().to_json(), value);
         }
     }
 }

@@ -87,6 +87,12 @@ pub(super) struct Graph {
     pub(super) before: Vec<usize>,
     /// Those that run when it has answered.
     pub(super) after: Vec<usize>,
+    /// Of each node: whether what it gives is fixed, and so held by the configuration.
+    pub(super) is_fixed: Vec<bool>,
+    /// Of each node: whether what it gets may tell secrets.
+    pub(super) of_secrets: Vec<bool>,
+    /// Of each node: whether it runs only if the response has a body, as it reads that, or what is made of it.
+    pub(super) of_body: Vec<bool>,
     /// The outputs of `request` that are used.
     pub(super) of_request: Vec<&'static str>,
     /// Those of `service_response`.
@@ -116,6 +122,7 @@ impl Graph {
         let mut graph = Self {
             inputs: nodes.iter().map(|_| Inputs::default()).collect(),
             guards: guards(nodes, &mut faults),
+            is_fixed: nodes.iter().map(|node| node.values.is_some()).collect(),
             ..Self::default()
         };
         for link in links(nodes, &mut faults) {
@@ -236,6 +243,7 @@ impl Graph {
             waits[next] = of_response[next] || after || self.before_node(next).any(|before| waits[before]);
             order.push(next);
         }
+        self.find_readers(&order);
         let is_late = |source: &Source| match source.from {
             Origin::ServiceResponse => true,
             Origin::Node(index) => waits[index],
@@ -249,6 +257,37 @@ impl Graph {
         }
         let is_after = |index: &usize| waits[*index];
         (self.after, self.before) = order.into_iter().partition(is_after);
+    }
+}
+
+impl Graph {
+    /// Finds out which nodes, in this order, get values of secrets and of the response's body, also through others.
+    fn find_readers(&mut self, order: &[usize]) {
+        self.of_secrets = vec![false; self.inputs.len()];
+        self.of_body = vec![false; self.inputs.len()];
+        for node in order {
+            let is_secret = |source: &Source| match source.from {
+                Origin::Secrets => true,
+                Origin::Node(index) => self.of_secrets[index],
+                _ => false,
+            };
+            let is_body = |source: &Source| {
+                let is_it = source.field.as_ref().is_none_or(|field| field.ends_with("body"));
+                source.from == Origin::ServiceResponse && is_it
+            };
+            let mut sources = self.inputs[*node].sources();
+            let of_secrets = self.inputs[*node].sources().any(is_secret);
+            let of_body = sources.any(is_body) || self.before_node(*node).any(|it| self.of_body[it]);
+            self.of_secrets[*node] = of_secrets;
+            self.of_body[*node] = of_body;
+        }
+    }
+
+    /// Whether something gets this value of a node.
+    pub(super) fn is_used(&self, node: usize, name: &str) -> bool {
+        let inputs = self.inputs.iter().chain([&self.service_request, &self.response]);
+        let mut sources = inputs.flat_map(Inputs::sources);
+        sources.any(|it| it.from == Origin::Node(node) && it.field.as_deref() == Some(name))
     }
 }
 

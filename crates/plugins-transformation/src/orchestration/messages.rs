@@ -7,6 +7,7 @@ use super::data::{
 use crate::compression::{Coding, unpacked};
 use crate::request_rewrite::set_body;
 use crate::whole_body::remove_validators;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use weir_plugin::{Exchange, Headers, Reply};
 
@@ -21,7 +22,7 @@ pub(super) fn request_parts(exchange: &Exchange, names: &[&'static str]) -> Resu
         let value = match name {
             "body" => {
                 let body = request.body.as_deref().unwrap_or_default();
-                read_body(request.headers.get(b"content-type"), body)?
+                read_body(request.headers.get(b"content-type"), body, &request.work)?
             }
             "headers" => headers_object(&request.headers),
             "query" => query_object(request.query.as_deref().unwrap_or_default()),
@@ -60,7 +61,10 @@ pub(super) fn response_parts(
     };
     let part = |name: &'static str| -> Result<_, Mismatch> {
         let value = match name {
-            "body" => read_body(response.headers.get(b"content-type"), body)?,
+            "body" => {
+                let content_type = response.headers.get(b"content-type");
+                read_body(content_type, body, &exchange.request.work)?
+            }
             "raw_body" => Datum::of_bytes(body.to_vec()),
             "headers" => headers_object(&response.headers),
             _ => Datum::json(response.status),
@@ -68,6 +72,28 @@ pub(super) fn response_parts(
         Ok((name, value))
     };
     names.iter().map(|name| part(name)).collect()
+}
+
+/// Has the service answer in a coding that can be undone here.
+pub(super) fn accept_known_codings(headers: &mut Headers) {
+    let Some(accepted) = headers.joined(b"accept-encoding").map(Cow::into_owned) else {
+        return;
+    };
+    let is_known = |item: &&[u8]| {
+        let end = memchr::memchr(b';', item).unwrap_or(item.len());
+        let name = item[..end].trim_ascii();
+        name.eq_ignore_ascii_case(b"identity") || Coding::of(name).is_some()
+    };
+    let items = accepted.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+    let known: Vec<&[u8]> = items.filter(is_known).collect();
+    // Without the header, all would be accepted.
+    let known = match known.is_empty() {
+        true => b"identity".to_vec(),
+        false => known.join(&b", "[..]),
+    };
+    if known != accepted {
+        headers.set(b"Accept-Encoding", &known);
+    }
 }
 
 /// The value of `Content-Type` among these headers.
@@ -148,9 +174,12 @@ impl Message {
         Ok(())
     }
 
-    /// Puts it into the response.
-    pub(super) fn put_into_response(self, exchange: &mut Exchange) {
+    /// Puts it into the response. One without a body has none now.
+    pub(super) fn put_into_response(mut self, exchange: &mut Exchange, is_bodyless: bool) {
         let response = &mut exchange.response;
+        if is_bodyless {
+            self.body = None;
+        }
         self.put_headers(&mut response.headers);
         if let Some(body) = self.body {
             response.headers.remove(b"Content-Encoding");

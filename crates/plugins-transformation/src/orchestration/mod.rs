@@ -17,25 +17,29 @@ mod cache;
 mod call;
 mod data;
 mod graph;
+mod held;
 mod messages;
 mod ports;
+mod progress;
 mod property;
 mod run;
+mod servers;
 
 use crate::jq::Program;
 use crate::xml::{AttributeLocation, XmlForm};
-use cache::{Store, ValueCache};
+use cache::{Caches, Store};
 use call::CompiledCall;
-use graph::Graph;
-use property::Property;
+use graph::{Graph, Origin};
+use held::HeldBytes;
+use property::{Property, TargetRules, target};
 use run::{OrchestrationFilter, Task, Work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use servers::{Servers, at};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use weir_flow::expiring::ExpiringMap;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::{BuildContext, Filter, Plugin, parse_config};
 use weir_plugins_shared::config_checks::ConfigErrors;
@@ -45,8 +49,8 @@ use weir_plugins_shared::redis_values::RedisValues;
 const NAME: &str = "orchestration";
 /// Nodes of an instance at most.
 const MOST: usize = 64;
-/// Bytes of all values that are kept in memory.
-const CACHE_BYTES: usize = 64 << 20;
+/// The longest that a value may be kept, in seconds.
+const MOST_TTL: u64 = 1_000_000_000;
 /// The most bytes of a body that a configuration can allow.
 const MOST_BYTES: usize = 8 << 20;
 /// The longest that all servers together may take, in milliseconds.
@@ -178,6 +182,9 @@ pub struct CallNode {
     /// An HTTP proxy: `http://host:port`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
+    /// The one for addresses that begin with `https://`; left out: `proxy`; empty: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub https_proxy: Option<String>,
     /// `Proxy-Authorization`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxy_authorization: Option<String>,
@@ -193,6 +200,7 @@ impl Default for CallNode {
             verify_tls: true,
             server_name: None,
             proxy: None,
+            https_proxy: None,
             proxy_authorization: None,
         }
     }
@@ -226,13 +234,20 @@ pub struct PropertyNode {
     /// Whether null is a failure.
     #[serde(default)]
     pub required: bool,
+    /// Targets that `upstream_target` may be, as `host:port`; `*`: any. A fixed value needs none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<String>,
+    /// What the name of `upstream_name` begins with before the value, which has no `/` then; left out: the value is the name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
 }
 
 /// A value that is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CacheNode {
-    /// For how many seconds a value is kept, unless the input `ttl` says it.
+    /// For how many seconds a value is kept, unless the input `ttl` says it: 1 to 1000000000.
+    #[schemars(range(min = 1, max = 1_000_000_000))]
     pub ttl_seconds: u64,
     /// Whether a Redis that is unavailable counts as one without the value. Otherwise it is a failure.
     pub bypass_on_error: bool,
@@ -322,13 +337,11 @@ impl Default for JsonToXml {
     }
 }
 
-/// The plugin; it owns the values that are kept.
-pub struct Orchestration(Arc<ValueCache>);
-
-impl Default for Orchestration {
-    fn default() -> Self {
-        Self(ExpiringMap::new(CACHE_BYTES))
-    }
+/// The plugin; it knows the values that are kept, and how much the calls hold that wait.
+#[derive(Default)]
+pub struct Orchestration {
+    caches: Caches,
+    held: HeldBytes,
 }
 
 impl Plugin for Orchestration {
@@ -395,13 +408,14 @@ impl Plugin for Orchestration {
         }
         let store = Store {
             instance: context.instance_id.to_owned(),
-            memory: Arc::clone(&self.0),
+            memory: self.caches.of(context.instance_id),
             redis,
         };
         Ok(Arc::new(OrchestrationFilter {
             tasks,
             graph,
             store,
+            held: self.held.of_instance(),
             secrets: config.secrets,
             debug: config.debug,
             max_body_bytes: config.max_body_bytes,
@@ -445,7 +459,8 @@ fn work(config: &Config, graph: &Graph, index: usize) -> Result<Work, NodeError>
     let (node, inputs) = (&config.nodes[index], &graph.inputs[index]);
     let is_named = |name: &str| inputs.whole.is_some() || inputs.named.contains_key(name);
     if let Some(call) = &node.call {
-        let call = CompiledCall::new(call, is_named("url"), config.max_body_bytes);
+        let uses = (is_named("url"), graph.is_used(index, "raw_body"));
+        let call = CompiledCall::new(call, uses, config.max_body_bytes);
         return call
             .map(|call| Work::Call(Box::new(call)))
             .map_err(|(field, message)| (vec!["call", field], message));
@@ -470,12 +485,21 @@ fn work(config: &Config, graph: &Graph, index: usize) -> Result<Work, NodeError>
     }
     if let Some(property) = &node.property {
         let is_late = graph.after.contains(&index);
-        return property_work(property, !inputs.is_empty(), is_late)
-            .map_err(|message| (vec!["property", "name"], message));
+        let fixed = inputs.whole.as_ref().and_then(|source| match source.from {
+            Origin::Node(index) => config.nodes[index].values.as_ref()?.get(source.field.as_ref()?),
+            _ => None,
+        });
+        let is_set = !inputs.is_empty();
+        return property_work(property, (is_set, is_late), fixed)
+            .map_err(|(field, message)| (vec!["property", field], message));
     }
     if let Some(cache) = &node.cache {
         if !is_named("key") {
             return Err((vec!["inputs"], "expected an input `key`".to_owned()));
+        }
+        if !(1..=MOST_TTL).contains(&cache.ttl_seconds) {
+            let message = format!("expected 1 to {MOST_TTL} seconds");
+            return Err((vec!["cache", "ttl_seconds"], message));
         }
         return Ok(Work::Cache(cache.clone()));
     }
@@ -503,25 +527,63 @@ fn work(config: &Config, graph: &Graph, index: usize) -> Result<Work, NodeError>
     Ok(Work::JsonToXml(Box::new(form), xml.root))
 }
 
-fn property_work(node: &PropertyNode, is_set: bool, is_late: bool) -> Result<Work, String> {
-    let property = Property::parse(&node.name)?;
+/// `fixed`: the value that it is set to in all calls.
+fn property_work(
+    node: &PropertyNode,
+    (is_set, is_late): (bool, bool),
+    fixed: Option<&Value>,
+) -> Result<Work, (&'static str, String)> {
     let name = &node.name;
+    let property = Property::parse(name).map_err(|message| ("name", message))?;
     if is_set && !property.can_be_set() {
-        return Err(format!("expected no input: {name:?} can only be read"));
+        let message = format!("expected no input: {name:?} can only be read");
+        return Err(("name", message));
     }
     if !is_set && !property.can_be_read() {
-        return Err(format!("expected an input: {name:?} can only be set"));
+        return Err(("name", format!("expected an input: {name:?} can only be set")));
     }
     if is_late && property.is_of_request() {
-        return Err(format!(
+        let message = format!(
             "expected a value that is there before the service is called: {name:?} says which one is"
-        ));
+        );
+        return Err(("name", message));
     }
+    let rules = target_rules(node, &property, fixed)?;
     Ok(Work::Property {
         property,
         json: node.json,
         required: node.required,
         is_set,
+        rules,
+    })
+}
+
+/// What the values may be that lead calls elsewhere.
+fn target_rules(
+    node: &PropertyNode,
+    property: &Property,
+    fixed: Option<&Value>,
+) -> Result<TargetRules, (&'static str, String)> {
+    if node.prefix.is_some() && *property != Property::UpstreamName {
+        let message = "expected none: it is for `upstream_name`".to_owned();
+        return Err(("prefix", message));
+    }
+    let own = fixed.and_then(Value::as_str).and_then(target);
+    let own: Vec<String> = own.into_iter().map(|(host, port)| at(host, port)).collect();
+    match (*property == Property::UpstreamTarget, node.servers.is_empty()) {
+        (false, false) => {
+            let message = "expected none: they are for `upstream_target`".to_owned();
+            return Err(("servers", message));
+        }
+        (true, true) if fixed.is_none() => {
+            let message = "expected targets as `host:port`, or `*` for any: the value is known at a call";
+            return Err(("servers", message.to_owned()));
+        }
+        _ => {}
+    }
+    Ok(TargetRules {
+        servers: Servers::read(&node.servers, own).map_err(|message| ("servers", message))?,
+        prefix: node.prefix.clone(),
     })
 }
 

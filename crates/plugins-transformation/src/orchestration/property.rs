@@ -2,6 +2,7 @@
 //! which are outputs of `request`.
 
 use super::data::{Datum, Mismatch};
+use super::servers::{Servers, at};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use weir_plugin::{Exchange, TargetOverride, Variable};
@@ -37,6 +38,15 @@ const NUMBERS: [&str; 7] = [
     "content_length",
     "request_length",
 ];
+
+/// What values that lead calls elsewhere may be.
+#[derive(Debug)]
+pub(super) struct TargetRules {
+    /// The targets that values may name.
+    pub(super) servers: Servers,
+    /// What the names of upstreams begin with, before the value, which has no `/` then.
+    pub(super) prefix: Option<String>,
+}
 
 /// Values that one instance keeps during a call.
 pub(super) type OwnValues = BTreeMap<String, Datum>;
@@ -154,19 +164,23 @@ impl Property {
         exchange: &mut Exchange,
         own: &mut OwnValues,
         value: Datum,
+        rules: &TargetRules,
     ) -> Result<(), Mismatch> {
         let is_value = matches!(self, Self::Shared(_) | Self::Own(_));
         if value.is_null() && !is_value {
             return Ok(());
         }
         match self {
-            Self::Shared(name) => match exchange.filter_state.get_mut::<_, SharedValues>(&SHARED) {
-                Some(shared) => drop(shared.0.insert(name.clone(), value)),
-                None => {
-                    let first = SharedValues(BTreeMap::from([(name.clone(), value)]));
-                    exchange.filter_state.put(&SHARED, first);
+            Self::Shared(name) => {
+                let value = value.packed();
+                match exchange.filter_state.get_mut::<_, SharedValues>(&SHARED) {
+                    Some(shared) => drop(shared.0.insert(name.clone(), value)),
+                    None => {
+                        let first = SharedValues(BTreeMap::from([(name.clone(), value)]));
+                        exchange.filter_state.put(&SHARED, first);
+                    }
                 }
-            },
+            }
             Self::Own(name) => drop(own.insert(name.clone(), value)),
             Self::ResponseStatus => {
                 let status = value
@@ -179,6 +193,9 @@ impl Property {
             Self::UpstreamTarget => {
                 let text = text_of(&value)?;
                 let (host, port) = target(&text).ok_or(Mismatch("a target as `host:port`"))?;
+                if !rules.servers.allow(&at(host, port)) {
+                    return Err(Mismatch("a target that `servers` allows"));
+                }
                 exchange.target_override = Some(Box::new(TargetOverride {
                     host: Some(host.to_owned()),
                     port: Some(port),
@@ -186,8 +203,15 @@ impl Property {
                 }));
             }
             Self::UpstreamName => {
+                let name = text_of(&value)?;
+                let name = match &rules.prefix {
+                    None => name,
+                    // Behind a `/`, it would be a name of something else.
+                    Some(_) if name.contains('/') => return Err(Mismatch("a name without `/`")),
+                    Some(prefix) => format!("{prefix}{name}"),
+                };
                 exchange.target_override = Some(Box::new(TargetOverride {
-                    upstream: Some(text_of(&value)?),
+                    upstream: Some(name),
                     ..TargetOverride::default()
                 }));
             }
@@ -203,7 +227,7 @@ fn text_of(value: &Datum) -> Result<String, Mismatch> {
 }
 
 /// A host and a port. An IPv6 address is in brackets.
-fn target(text: &str) -> Option<(&str, u16)> {
+pub(super) fn target(text: &str) -> Option<(&str, u16)> {
     let (host, port) = text.rsplit_once(':')?;
     let port = port.parse().ok().filter(|port| *port > 0)?;
     let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));

@@ -2,20 +2,22 @@
 //! that messages get.
 
 use super::cache::{CacheLookup, CacheStep, Store};
-use super::call::{CompiledCall, RequestParts, response};
+use super::call::{CompiledCall, RequestParts};
 use super::data::Datum;
 use super::graph::{Graph, Inputs, Origin, Source};
-use super::messages::{Message, MessageParts, request_parts, response_parts};
-use super::ports::RAW;
-use super::property::{OwnValues, Property};
-use super::{CacheNode, NAME};
+use super::held::HeldBytes;
+use super::messages::{Message, MessageParts, accept_known_codings, request_parts, response_parts};
+use super::progress::{Output, Pending, Progress, Stage, object};
+use super::property::{Property, TargetRules};
+use super::{CacheNode, MOST_TTL, NAME};
 use crate::buffered_body::buffer_whole;
-use crate::jq::{Program, STEPS};
+use crate::jq::{Input, Program, STEPS};
 use crate::xml::{self, XmlForm};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use weir_plugin::{Exchange, Filter, Outcome, Phases, Refusal, RefusalKind, Reply};
+use weir_plugin::{Exchange, Filter, Outcome, Phases, Refusal, RefusalKind, Reply, WorkBudget};
 
 /// Steps of all programs of a call together, before the service is called and after it.
 const ALL_STEPS: u64 = 4 * STEPS;
@@ -39,6 +41,7 @@ pub(super) enum Work {
         json: bool,
         required: bool,
         is_set: bool,
+        rules: TargetRules,
     },
     Cache(CacheNode),
     Branch,
@@ -68,77 +71,11 @@ pub(super) struct OrchestrationFilter {
     pub(super) tasks: Vec<Task>,
     pub(super) graph: Graph,
     pub(super) store: Store,
+    pub(super) held: HeldBytes,
     pub(super) secrets: BTreeMap<String, String>,
     pub(super) debug: bool,
     pub(super) max_body_bytes: usize,
     pub(super) timeout: Duration,
-}
-
-/// What a node has given.
-#[derive(Debug, Clone, Default)]
-enum Output {
-    /// Nothing yet, or it was left out: all of it is null.
-    #[default]
-    Nothing,
-    One(Datum),
-    Named(Vec<(&'static str, Datum)>),
-    /// The condition of a branch.
-    Condition(bool),
-}
-
-impl Output {
-    fn value(&self, field: Option<&str>) -> Datum {
-        match (self, field) {
-            (Self::Nothing | Self::Condition(_), _) => Datum::null(),
-            (Self::One(value), None) => value.clone(),
-            (Self::One(value), Some(field)) => value.member(field),
-            (Self::Named(values), Some(field)) => {
-                let found = values.iter().find(|(name, _)| *name == field);
-                found.map_or_else(Datum::null, |(_, value)| value.clone())
-            }
-            (Self::Named(values), None) => object(values.iter().map(|(name, value)| (*name, value))),
-        }
-    }
-}
-
-/// All values of a node as one; other forms of the same are left out.
-fn object<'v>(values: impl Iterator<Item = (&'static str, &'v Datum)>) -> Datum {
-    let plain = values.filter(|(name, _)| !RAW.contains(name));
-    let map: Map<String, Value> = plain
-        .map(|(name, value)| (name.to_owned(), value.to_json()))
-        .collect();
-    Datum::json(Value::Object(map))
-}
-
-/// When nodes run: before the service is called, or when it has answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Request,
-    Response,
-}
-
-/// What a node waits for.
-enum Pending {
-    Call,
-    Lookup,
-    Store(Datum),
-}
-
-/// How far a call has come.
-struct Progress {
-    /// The nodes that run are those of this stage.
-    nodes: Stage,
-    /// The place of the next node among them.
-    next: usize,
-    outputs: Vec<Output>,
-    pending: Option<Pending>,
-    request: MessageParts,
-    response: MessageParts,
-    own: OwnValues,
-    steps: u64,
-    began: Instant,
-    /// The response is to be worked on.
-    awaits_response: bool,
 }
 
 /// Why a node has failed.
@@ -154,81 +91,50 @@ enum Step {
     Exit(Reply),
 }
 
-impl OrchestrationFilter {
-    fn begin(&self) -> Progress {
-        Progress {
-            nodes: Stage::Request,
-            next: 0,
-            outputs: vec![Output::Nothing; self.tasks.len()],
-            pending: None,
-            request: MessageParts::new(),
-            response: MessageParts::new(),
-            own: OwnValues::new(),
-            steps: ALL_STEPS,
-            began: Instant::now(),
-            awaits_response: false,
-        }
+/// The values of a node's inputs.
+struct Given<'f> {
+    filter: &'f OrchestrationFilter,
+    inputs: &'f Inputs,
+    progress: &'f Progress,
+    work: &'f WorkBudget,
+    /// The value of the whole.
+    whole: Datum,
+}
+
+impl Given<'_> {
+    /// A value as it is used, which is work each time.
+    fn value(&self, source: &Source) -> Result<Datum, String> {
+        self.filter.resolve(source, self.progress, self.work)
     }
 
-    fn works_on_response(&self) -> bool {
-        !self.graph.after.is_empty() || !self.graph.response.is_empty()
-    }
-
-    fn resolve(&self, source: Option<&Source>, progress: &Progress) -> Datum {
-        let Some(source) = source else {
-            return Datum::null();
-        };
-        let of_message = |parts: &MessageParts| match &source.field {
-            Some(field) => parts.get(field.as_str()).cloned().unwrap_or_else(Datum::null),
-            None => object(parts.iter().map(|(name, value)| (*name, value))),
-        };
-        match source.from {
-            Origin::Request => of_message(&progress.request),
-            Origin::ServiceResponse => of_message(&progress.response),
-            Origin::Node(index) => progress.outputs[index].value(source.field.as_deref()),
-            Origin::Secrets => match &source.field {
-                Some(field) => self
-                    .secrets
-                    .get(field)
-                    .map_or_else(Datum::null, |text| Datum::json(text.as_str())),
-                None => {
-                    let all = self
-                        .secrets
-                        .iter()
-                        .map(|(name, text)| (name.clone(), text.clone().into()));
-                    Datum::json(Value::Object(all.collect()))
-                }
-            },
-        }
+    /// Takes the work of reading a text of so many bytes from the call's budget.
+    fn spend(&self, bytes: usize) -> Result<(), String> {
+        let spent = self.work.spend(bytes / 8);
+        spent.map_err(|exhausted| exhausted.to_string())
     }
 
     /// The value of an input that has a name.
-    fn input(&self, inputs: &Inputs, name: &str, progress: &Progress) -> Result<Datum, String> {
-        if let Some(source) = inputs.named.get(name) {
-            return Ok(self.resolve(Some(source), progress));
+    fn input(&self, name: &str) -> Result<Datum, String> {
+        if let Some(source) = self.inputs.named.get(name) {
+            return self.value(source);
         }
-        let whole = self.resolve(inputs.whole.as_ref(), progress);
-        match &whole {
-            Datum::Json(value) if value.is_object() || value.is_null() => Ok(whole.member(name)),
+        match &self.whole {
+            Datum::Json(value) if value.is_object() || value.is_null() => Ok(self.whole.member(name)),
             _ => Err("expected an object as the input".to_owned()),
         }
     }
 
-    /// The one value of a node that takes any.
-    fn free_input(&self, inputs: &Inputs, progress: &Progress) -> Datum {
-        if inputs.named.is_empty() {
-            return self.resolve(inputs.whole.as_ref(), progress);
-        }
-        let members = inputs.named.iter();
-        let members =
-            members.map(|(name, source)| (name.clone(), self.resolve(Some(source), progress).to_json()));
-        Datum::json(Value::Object(members.collect()))
+    /// The values that have names.
+    fn members(&self) -> Result<Vec<(String, Arc<Value>)>, String> {
+        let named = self.inputs.named.iter();
+        named
+            .map(|(name, source)| Ok((name.clone(), self.value(source)?.value())))
+            .collect()
     }
 
-    fn message(&self, inputs: &Inputs, progress: &Progress) -> Result<Message, String> {
-        let headers = self.input(inputs, "headers", progress)?;
-        let mut message = Message::of(&headers, &self.input(inputs, "body", progress)?)?;
-        let body = inputs.named.get("body");
+    fn message(&self) -> Result<Message, String> {
+        let mut message = Message::of(&self.input("headers")?, &self.input("body")?)?;
+        let body = self.inputs.named.get("body");
         if let (
             Some(Source {
                 from: Origin::Node(index),
@@ -236,88 +142,191 @@ impl OrchestrationFilter {
             }),
             Some(body),
         ) = (body, &mut message.body)
-            && matches!(self.tasks[*index].work, Work::JsonToXml(..))
+            && matches!(self.filter.tasks[*index].work, Work::JsonToXml(..))
         {
             body.content_type = Some("application/xml");
         }
         Ok(message)
     }
+}
+
+impl OrchestrationFilter {
+    fn begin(&self) -> Progress {
+        Progress::new(self.tasks.len(), ALL_STEPS)
+    }
+
+    fn works_on_response(&self) -> bool {
+        !self.graph.after.is_empty() || !self.graph.response.is_empty()
+    }
+
+    /// The value of a source, as it is used. The work of that is taken from the call's budget.
+    fn resolve(&self, source: &Source, progress: &Progress, work: &WorkBudget) -> Result<Datum, String> {
+        let of_message = |parts: &MessageParts| match &source.field {
+            Some(field) => parts.get(field.as_str()).cloned().unwrap_or_else(Datum::null),
+            None => object(parts.iter().map(|(name, value)| (*name, value))),
+        };
+        let value = match source.from {
+            Origin::Request => of_message(&progress.request),
+            Origin::ServiceResponse => of_message(&progress.response),
+            Origin::Node(index) => progress.outputs[index].value(source.field.as_deref()),
+            Origin::Secrets => self.secret(source.field.as_deref()),
+        };
+        let spend = |value: &Datum| {
+            work.spend(value.weight())
+                .map_err(|exhausted| exhausted.to_string())
+        };
+        spend(&value)?;
+        if !matches!(value, Datum::Packed(_)) {
+            return Ok(value);
+        }
+        let value = value.unpacked();
+        spend(&value)?;
+        Ok(value)
+    }
+
+    fn secret(&self, name: Option<&str>) -> Datum {
+        match name {
+            Some(name) => {
+                let text = self.secrets.get(name);
+                text.map_or_else(Datum::null, |text| Datum::json(text.as_str()))
+            }
+            None => {
+                let all = self.secrets.iter();
+                let all = all.map(|(name, text)| (name.clone(), text.clone().into()));
+                Datum::json(Value::Object(all.collect()))
+            }
+        }
+    }
+
+    fn given<'f>(
+        &'f self,
+        inputs: &'f Inputs,
+        progress: &'f Progress,
+        work: &'f WorkBudget,
+    ) -> Result<Given<'f>, String> {
+        let whole = match &inputs.whole {
+            Some(source) => self.resolve(source, progress, work)?,
+            None => Datum::null(),
+        };
+        Ok(Given {
+            filter: self,
+            inputs,
+            progress,
+            work,
+            whole,
+        })
+    }
 
     /// Runs a node.
     fn step(&self, index: usize, exchange: &mut Exchange, progress: &mut Progress) -> Result<Step, String> {
-        let inputs = &self.graph.inputs[index];
         let one = |value: Datum| Ok(Step::Done(Output::One(value)));
-        match &self.tasks[index].work {
+        let task = &self.tasks[index].work;
+        if matches!(task, Work::Call(_)) {
+            progress.began.get_or_insert_with(Instant::now);
+        }
+        let given = self.given(&self.graph.inputs[index], progress, &exchange.request.work)?;
+        match task {
             Work::Static(values) => one(values.clone()),
             Work::Jq(program) => {
-                let input = self.free_input(inputs, progress).to_json();
-                let (output, left) = program.transform(input, progress.steps);
+                let input = match given.inputs.named.is_empty() {
+                    true => Input::Whole(given.whole.value()),
+                    false => Input::Members(given.members()?),
+                };
+                let (output, left) = program.transform(&input, progress.steps);
                 progress.steps = left;
                 one(Datum::json(output.map_err(|failure| failure.to_string())?))
             }
             Work::Branch => {
-                let condition = self.resolve(inputs.whole.as_ref(), progress);
-                let condition = condition.truth().map_err(|error| error.to_string())?;
+                let condition = given.whole.truth().map_err(|error| error.to_string())?;
                 Ok(Step::Done(Output::Condition(condition)))
             }
-            Work::Exit(status) => Ok(Step::Exit(self.message(inputs, progress)?.into_reply(*status))),
-            Work::XmlToJson(form) => {
-                let text = self.resolve(inputs.whole.as_ref(), progress);
-                let text = text.text().map_err(|error| error.to_string())?;
-                match text {
-                    None => one(Datum::null()),
-                    Some(text) => one(Datum::json(xml::parse(&text, form)?)),
+            Work::Exit(status) => Ok(Step::Exit(given.message()?.into_reply(*status))),
+            Work::XmlToJson(form) => match given.whole.text().map_err(|error| error.to_string())? {
+                None => one(Datum::null()),
+                Some(text) => {
+                    given.spend(text.len())?;
+                    one(Datum::json(xml::parse(&text, form)?))
                 }
-            }
+            },
             Work::JsonToXml(form, root) => {
-                let mut value = self.free_input(inputs, progress).to_json();
-                if let Value::String(text) = &value {
-                    value = serde_json::from_str(text).map_err(|_| "expected JSON")?;
-                }
-                match value {
-                    Value::Null => one(Datum::null()),
-                    value => {
-                        let most = self.max_body_bytes;
-                        one(Datum::json(xml::write(&value, root.as_deref(), form, most)?))
+                let value = match given.inputs.named.is_empty() {
+                    true => given.whole.value(),
+                    false => {
+                        let members = given.members()?.into_iter();
+                        let members = members.map(|(name, value)| (name, Arc::unwrap_or_clone(value)));
+                        Arc::new(Value::Object(members.collect()))
                     }
-                }
-            }
-            Work::Property {
-                property,
-                json,
-                required,
-                is_set,
-            } => {
-                let is_json = *json;
-                let value = match is_set {
-                    true => self.resolve(inputs.whole.as_ref(), progress),
-                    false => property.read(exchange, &progress.own),
                 };
-                if *required && value.is_null() {
-                    return Err("the value is null".to_owned());
-                }
-                if !is_set {
-                    return one(if is_json { decoded(&value)? } else { value });
-                }
-                let value = if is_json {
-                    Datum::json(value.to_json().to_string())
-                } else {
-                    value
+                let value = match &*value {
+                    Value::String(text) => {
+                        given.spend(text.len())?;
+                        Arc::new(serde_json::from_str(text).map_err(|_| "expected JSON")?)
+                    }
+                    _ => value,
                 };
-                property
-                    .set(exchange, &mut progress.own, value.clone())
-                    .map_err(|error| error.to_string())?;
-                one(value)
+                if value.is_null() {
+                    return one(Datum::null());
+                }
+                let text = xml::write(&value, root.as_deref(), form, self.max_body_bytes)?;
+                given.spend(text.len())?;
+                one(Datum::json(text))
             }
-            Work::Call(call) => self.call(call, inputs, progress),
-            Work::Cache(node) => self.cache(node, inputs, exchange, progress),
+            Work::Property { .. } => {
+                let whole = given.whole;
+                self.property(task, whole, exchange, progress).map(Step::Done)
+            }
+            Work::Call(call) => self.call(call, &given),
+            Work::Cache(node) => self.cache(node, &given, exchange.now_ms()),
         }
     }
 
-    fn call(&self, call: &CompiledCall, inputs: &Inputs, progress: &Progress) -> Result<Step, String> {
-        let message = self.message(inputs, progress)?;
-        let query = super::data::query_text(&self.input(inputs, "query", progress)?);
-        let url = self.input(inputs, "url", progress)?;
+    fn property(
+        &self,
+        work: &Work,
+        given: Datum,
+        exchange: &mut Exchange,
+        progress: &mut Progress,
+    ) -> Result<Output, String> {
+        let Work::Property {
+            property,
+            json,
+            required,
+            is_set,
+            rules,
+        } = work
+        else {
+            return Ok(Output::Nothing);
+        };
+        let value = match is_set {
+            true => given,
+            false => property.read(exchange, &progress.own),
+        };
+        if *required && value.is_null() {
+            return Err("the value is null".to_owned());
+        }
+        if !is_set {
+            if !*json {
+                return Ok(Output::One(value));
+            }
+            let spent = exchange.request.work.spend(value.weight() * 8);
+            spent.map_err(|exhausted| exhausted.to_string())?;
+            return Ok(Output::One(decoded(&value)?));
+        }
+        let value = if *json {
+            Datum::json(value.value().to_string())
+        } else {
+            value
+        };
+        property
+            .set(exchange, &mut progress.own, value.clone(), rules)
+            .map_err(|error| error.to_string())?;
+        Ok(Output::One(value))
+    }
+
+    fn call(&self, call: &CompiledCall, given: &Given<'_>) -> Result<Step, String> {
+        let message = given.message()?;
+        let query = super::data::query_text(&given.input("query")?);
+        let url = given.input("url")?;
         let url = url.text().map_err(|error| format!("`url`: {error}"))?;
         let parts = RequestParts {
             url: url.map(|url| String::from_utf8_lossy(&url).into_owned()),
@@ -325,7 +334,8 @@ impl OrchestrationFilter {
             query: query.map_err(|error| format!("`query`: {error}"))?,
             body: message.body,
         };
-        let left = self.timeout.saturating_sub(progress.began.elapsed());
+        let elapsed = given.progress.began.map(|began| began.elapsed());
+        let left = self.timeout.saturating_sub(elapsed.unwrap_or_default());
         if left.is_zero() {
             return Err("the servers take too long together".to_owned());
         }
@@ -336,14 +346,8 @@ impl OrchestrationFilter {
         ))
     }
 
-    fn cache(
-        &self,
-        node: &CacheNode,
-        inputs: &Inputs,
-        exchange: &mut Exchange,
-        progress: &Progress,
-    ) -> Result<Step, String> {
-        let key = self.input(inputs, "key", progress)?;
+    fn cache(&self, node: &CacheNode, given: &Given<'_>, now_ms: u64) -> Result<Step, String> {
+        let key = given.input("key")?;
         let key = key
             .text()
             .map_err(|error| format!("`key`: {error}"))?
@@ -351,19 +355,19 @@ impl OrchestrationFilter {
         let key = key
             .filter(|key| key.len() <= MAX_KEY)
             .ok_or("`key`: expected a text, of at most 64 KiB")?;
-        let data = self.input(inputs, "data", progress)?;
+        let data = given.input("data")?;
         if data.is_null() {
-            return Ok(match self.store.look(&key, exchange.now_ms()) {
+            return Ok(match self.store.look(&key, now_ms) {
                 CacheStep::Done(found) => Step::Done(looked_up(found, node.bypass_on_error)?),
                 CacheStep::Wait(outcome) => Step::Wait(outcome, Pending::Lookup),
             });
         }
-        let ttl = self.input(inputs, "ttl", progress)?.whole_number();
+        let ttl = given.input("ttl")?.whole_number();
         let ttl = ttl
             .map_err(|error| format!("`ttl`: {error}"))?
             .unwrap_or(node.ttl_seconds);
-        let ttl_ms = ttl.saturating_mul(1_000);
-        Ok(match self.store.keep(&key, &data, ttl_ms, exchange.now_ms()) {
+        let ttl_ms = ttl.min(MOST_TTL) * 1_000;
+        Ok(match self.store.keep(&key, &data, ttl_ms, now_ms) {
             CacheStep::Done(is_kept) => Step::Done(kept(is_kept, data)),
             CacheStep::Wait(outcome) => Step::Wait(outcome, Pending::Store(data)),
         })
@@ -371,16 +375,24 @@ impl OrchestrationFilter {
 
     /// Takes in what a node has waited for.
     fn take_in(&self, index: usize, pending: Pending, exchange: &mut Exchange) -> Result<Output, String> {
-        let bypasses = matches!(&self.tasks[index].work, Work::Cache(node) if node.bypass_on_error);
+        let task = &self.tasks[index].work;
+        let bypasses = matches!(task, Work::Cache(node) if node.bypass_on_error);
         match pending {
             Pending::Call => {
-                let answer = response(exchange.subrequest_response.take().flatten())?;
-                Ok(Output::Named(vec![
-                    ("body", answer.body),
-                    ("headers", answer.headers),
-                    ("status", Datum::json(answer.status)),
+                let answer = exchange.subrequest_response.take().flatten();
+                let Work::Call(call) = task else {
+                    return Ok(Output::Nothing);
+                };
+                let answer = call.response(answer, &exchange.request.work)?;
+                let values = [
+                    ("body", Some(answer.body)),
+                    ("headers", Some(answer.headers)),
+                    ("status", Some(Datum::json(answer.status))),
                     ("raw_body", answer.raw_body),
-                ]))
+                ];
+                let values = values.into_iter();
+                let given = values.filter_map(|(name, value)| Some((name, value?)));
+                Ok(Output::Named(given.collect()))
             }
             Pending::Lookup => looked_up(Store::looked_up(exchange), bypasses),
             Pending::Store(data) => match Store::kept(exchange) {
@@ -391,8 +403,11 @@ impl OrchestrationFilter {
         }
     }
 
-    /// Whether a node is left out: its branch has another result, or is left out itself.
+    /// Whether a node is left out: its branch has another result, or is left out itself; or it works on a body and there is none.
     fn is_left_out(&self, index: usize, progress: &Progress) -> bool {
+        if progress.is_bodyless && self.graph.of_body[index] {
+            return true;
+        }
         self.graph.guards[index].is_some_and(|guard| match progress.outputs[guard.branch] {
             Output::Condition(condition) => condition != guard.runs_if,
             _ => true,
@@ -431,7 +446,11 @@ impl OrchestrationFilter {
     fn refuse(&self, failure: &Failure) -> Outcome {
         let task = &self.tasks[failure.node];
         let (name, kind, message) = (&task.name, task.work.name(), &failure.message);
-        tracing::warn!(plugin = NAME, node = %name, kind, "a node has failed: {message}");
+        if self.graph.of_secrets[failure.node] {
+            tracing::warn!(plugin = NAME, node = %name, kind, "a node has failed that gets secrets");
+        } else {
+            tracing::warn!(plugin = NAME, node = %name, kind, "a node has failed: {message}");
+        }
         self.refusal(format!(
             "node {} ({name}, {kind}) has failed: {message}",
             failure.node + 1
@@ -475,6 +494,7 @@ impl OrchestrationFilter {
             progress.next = 0;
         }
         if progress.next == 0 && progress.pending.is_none() {
+            progress.is_bodyless = is_bodyless(exchange);
             progress.response = response_parts(exchange, &self.graph.of_response, self.max_body_bytes)
                 .map_err(|error| self.refuse_message("service_response", &error.to_string()))?;
         }
@@ -486,18 +506,38 @@ impl OrchestrationFilter {
         }
         let response = &self.graph.response;
         if !response.is_empty() {
-            let message = self.message(response, progress);
-            message
+            let given = self.given(response, progress, &exchange.request.work);
+            given
+                .and_then(|given| given.message())
                 .map_err(|message| self.refuse_message("response", &message))?
-                .put_into_response(exchange);
+                .put_into_response(exchange, progress.is_bodyless);
         }
         Ok(None)
     }
 
+    /// Keeps how far a call has come while something is waited for.
+    ///
+    /// # Errors
+    /// The refusal if calls hold too much already.
+    fn keep(&self, mut progress: Progress, exchange: &mut Exchange) -> Result<(), Outcome> {
+        progress.held = None;
+        let bytes = progress.shrink(&self.graph);
+        let Some(held) = self.held.hold(bytes) else {
+            tracing::warn!(plugin = NAME, "calls that wait hold too many bytes of values");
+            let refusal = Refusal::with_status(RefusalKind::Overloaded, 503);
+            return Err(Outcome::Refuse(Box::new(refusal)));
+        };
+        progress.held = Some(held);
+        exchange.filter_state.put(self, progress);
+        Ok(())
+    }
+
     /// Gives an outcome, and keeps how far the call has come if it waits.
-    fn keep(&self, outcome: Outcome, progress: Progress, exchange: &mut Exchange) -> Outcome {
-        if matches!(outcome, Outcome::Subrequest(_) | Outcome::Redis(_)) {
-            exchange.filter_state.put(self, progress);
+    fn give(&self, outcome: Outcome, progress: Progress, exchange: &mut Exchange) -> Outcome {
+        if matches!(outcome, Outcome::Subrequest(_) | Outcome::Redis(_))
+            && let Err(refusal) = self.keep(progress, exchange)
+        {
+            return refusal;
         }
         outcome
     }
@@ -508,9 +548,19 @@ impl OrchestrationFilter {
         if inputs.is_empty() {
             return Ok(());
         }
-        let query = self.input(inputs, "query", progress)?;
-        self.message(inputs, progress)?.put_into_request(exchange, &query)
+        let given = self.given(inputs, progress, &exchange.request.work)?;
+        let (query, message) = (given.input("query")?, given.message()?);
+        message.put_into_request(exchange, &query)
     }
+
+    fn reads_response_body(&self) -> bool {
+        self.graph.of_response.iter().any(|name| name.ends_with("body"))
+    }
+}
+
+/// Whether the response has no body, whatever its headers say (RFC 9110, 6.4.1).
+fn is_bodyless(exchange: &Exchange) -> bool {
+    exchange.request.method == b"HEAD" || matches!(exchange.response.status, 204 | 304)
 }
 
 /// What a look-up gives.
@@ -585,28 +635,34 @@ impl Filter for OrchestrationFilter {
         };
         match self.go_on(exchange, &mut progress) {
             Err(failure) => return self.refuse(&failure),
-            Ok(Some(outcome)) => return self.keep(outcome, progress, exchange),
+            Ok(Some(outcome)) => return self.give(outcome, progress, exchange),
             Ok(None) => {}
         }
         if let Err(message) = self.put_into_request(exchange, &progress) {
             return self.refuse_message("service_request", &message);
         }
+        if self.reads_response_body() {
+            accept_known_codings(&mut exchange.request.headers);
+        }
         if self.works_on_response() {
             progress.nodes = Stage::Response;
             progress.next = 0;
-            exchange.filter_state.put(self, progress);
+            if let Err(refusal) = self.keep(progress, exchange) {
+                return refusal;
+            }
         }
         Outcome::Continue
     }
 
     fn on_response(&self, exchange: &mut Exchange) {
+        let is_bodyless = is_bodyless(exchange);
         let response = &mut exchange.response;
         if response.is_gateway && !response.is_from_cache {
             return;
         }
-        let is_read = self.graph.of_response.iter().any(|name| name.ends_with("body"));
         let body = &self.graph.response;
-        if is_read || body.whole.is_some() || body.named.contains_key("body") {
+        let is_made = body.whole.is_some() || body.named.contains_key("body");
+        if !is_bodyless && (is_made || self.reads_response_body()) {
             buffer_whole(response, self.max_body_bytes);
         }
         response.waits = true;
@@ -615,7 +671,7 @@ impl Filter for OrchestrationFilter {
             .take::<_, Progress>(self)
             .unwrap_or_else(|| self.begin());
         progress.awaits_response = true;
-        progress.began = Instant::now();
+        progress.began = None;
         progress.steps = ALL_STEPS;
         exchange.filter_state.put(self, progress);
     }
@@ -629,6 +685,6 @@ impl Filter for OrchestrationFilter {
             Ok(None) => return Outcome::Continue,
             Ok(Some(outcome)) | Err(outcome) => outcome,
         };
-        self.keep(outcome, progress, exchange)
+        self.give(outcome, progress, exchange)
     }
 }

@@ -55,7 +55,10 @@ fn a_status_without_a_body_that_is_set_late_has_none() {
     for (config, response) in [
         (json!({"response_wait": ["empty", 0]}), answer("abc")),
         (json!({"response_wait": ["empty", 0]}), chunked.into()),
-        (json!({"response_wait": ["empty", 0], "replace": "new"}), answer("abc")),
+        (
+            json!({"response_wait": ["empty", 0], "replace": "new"}),
+            answer("abc"),
+        ),
     ] {
         let upstream = Upstream::bind();
         let gateway = gateway(&upstream, &config);

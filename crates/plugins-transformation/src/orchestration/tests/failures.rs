@@ -46,6 +46,11 @@ fn calls_to_servers_that_fail_refuse_the_call() {
             vec![Some((200, "application/json", "{"))],
             "plugin_failed 500",
         ),
+        (
+            plain.clone(),
+            vec![Some((206, "text/plain", "part"))],
+            "plugin_failed 500",
+        ),
         (plain, vec![None], "plugin_failed 500"),
         (
             one(json!({"name": "a", "jq": "error(\"no\")"})),
@@ -106,7 +111,7 @@ fn nodes_that_fail_refuse_the_call() {
             "plugin_failed 500",
         ),
         (
-            json!([{"name": "v", "jq": "\"a\"", "output": "t"}, {"name": "t", "property": {"name": "upstream_target"}}]),
+            json!([{"name": "v", "jq": "\"a\"", "output": "t"}, {"name": "t", "property": {"name": "upstream_target", "servers": ["*"]}}]),
             vec![],
             "plugin_failed 500",
         ),

@@ -1,5 +1,6 @@
 //! What the tests of this plugin have in common: calls whose servers answer as a table says.
 
+mod bounds;
 mod failures;
 mod refusals;
 mod requests;

@@ -153,6 +153,16 @@ fn servers_are_refused_where_they_are_wrong() {
             "http://",
         ),
         (
+            json!([{"name": "a", "call": {"url": "http://a", "https_proxy": "https://b"}}]),
+            "nodes[0].call.https_proxy",
+            "http://",
+        ),
+        (
+            json!([{"name": "a", "call": {"url": "http://[::1]evil.example/"}}]),
+            "nodes[0].call.url",
+            "begins with http",
+        ),
+        (
             json!([{"name": "a", "call": {"url": "http://a"}, "inputs": {"boby": "request.body"}}]),
             "nodes[0].inputs.boby",
             "but body, headers",
@@ -258,6 +268,26 @@ fn nodes_are_refused_where_they_are_wrong() {
             json!([{"name": "a", "property": {"name": "response_status"}}]),
             "nodes[0].property.name",
             "only be set",
+        ),
+        (
+            json!([{"name": "a", "property": {"name": "upstream_target"}, "input": "request.path"}]),
+            "nodes[0].property.servers",
+            "or `*` for any",
+        ),
+        (
+            json!([{"name": "a", "property": {"name": "upstream_target", "servers": ["b"]}, "input": "request.path"}]),
+            "nodes[0].property.servers",
+            "`host:port`",
+        ),
+        (
+            json!([{"name": "a", "property": {"name": "own.x", "servers": ["b:1"]}, "input": "request.path"}]),
+            "nodes[0].property.servers",
+            "expected none",
+        ),
+        (
+            json!([{"name": "a", "property": {"name": "own.x", "prefix": ""}, "input": "request.path"}]),
+            "nodes[0].property.prefix",
+            "expected none",
         ),
         (
             json!([{"name": "a", "property": {"name": "upstream_target"}, "input": "service_response.status"}]),

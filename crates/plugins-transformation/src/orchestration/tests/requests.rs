@@ -233,3 +233,106 @@ fn properties_are_read_and_set() {
     let name = exchange.target_override.and_then(|it| it.upstream);
     assert_eq!(name.as_deref(), Some("green"));
 }
+
+#[test]
+fn values_name_targets_that_are_allowed() {
+    let to = |servers: Value| {
+        filter(json!([
+            {"name": "v", "jq": ".to", "input": "request.query"},
+            {"name": "set", "property": {"name": "upstream_target", "servers": servers}, "input": "v"},
+        ]))
+    };
+    for (servers, query, expected) in [
+        (json!(["b.example:80", "[::1]:81"]), "to=B.example:80", "continue"),
+        (json!(["b.example:80", "[::1]:81"]), "to=[0::1]:81", "continue"),
+        (json!(["b.example:80"]), "to=b.example:81", "plugin_failed 500"),
+        (json!(["b.example:80"]), "to=10.0.0.1:80", "plugin_failed 500"),
+        (json!(["*"]), "to=10.0.0.1:80", "continue"),
+        (json!(["b.example:80"]), "", "continue"),
+    ] {
+        let mut exchange = call(&format!("GET /?{query}"), "", None);
+        let (_, outcome) = requested(&*to(servers.clone()), &mut exchange, &[]);
+        assert_eq!(word(&outcome), expected, "{servers} {query}");
+    }
+}
+
+/// Behind the prefix of a workspace, a value names nothing of another one.
+#[test]
+fn values_name_upstreams_behind_a_prefix() {
+    for (prefix, query, expected) in [
+        (json!("team/"), "to=green", Some("team/green")),
+        (json!("team/"), "to=other/green", None),
+        (json!(""), "to=green", Some("green")),
+        (json!(""), "to=team/green", None),
+        (json!(null), "to=team/green", Some("team/green")),
+    ] {
+        let mut property = json!({"name": "upstream_name"});
+        if !prefix.is_null() {
+            property["prefix"] = prefix.clone();
+        }
+        let filter = filter(json!([
+            {"name": "v", "jq": ".to", "input": "request.query"},
+            {"name": "set", "property": property, "input": "v"},
+        ]));
+        let mut exchange = call(&format!("GET /?{query}"), "", None);
+        let (_, outcome) = requested(&*filter, &mut exchange, &[]);
+        let is_good = matches!(outcome, Outcome::Continue);
+        assert_eq!(is_good, expected.is_some(), "{prefix} {query}");
+        let name = exchange.target_override.and_then(|it| it.upstream);
+        assert_eq!(name.as_deref(), expected, "{prefix} {query}");
+    }
+}
+
+#[test]
+fn servers_do_not_get_what_is_of_the_callers_call() {
+    let filter = filter(json!([
+        {"name": "a", "call": {"url": "http://a/"}, "inputs": {"headers": "request.headers"}},
+    ]));
+    let mut exchange = call("GET /", "", None);
+    for (name, value) in [
+        ("Range", "bytes=0-1"),
+        ("If-None-Match", "\"a\""),
+        ("If-Range", "\"a\""),
+        ("Accept-Encoding", "gzip"),
+        ("Content_Length", "9"),
+        ("X-Own", "1"),
+    ] {
+        exchange.request.headers.append(name.as_bytes(), value.as_bytes());
+    }
+    exchange.request.headers.remove(b"content-type");
+    let (asked, _) = requested(&*filter, &mut exchange, &[Some((200, "", ""))]);
+    assert_eq!(
+        asked,
+        ["GET / HTTP/1.1\r\nHost: a\r\nX-User: alice\r\nX-Own: 1\r\n\r\n"]
+    );
+}
+
+#[test]
+fn proxies_are_those_of_the_schemes() {
+    for (given, http, https) in [
+        (json!({"proxy": "http://p:1"}), Some("p"), Some("p")),
+        (
+            json!({"proxy": "http://p:1", "https_proxy": "http://q:2"}),
+            Some("p"),
+            Some("q"),
+        ),
+        (json!({"proxy": "http://p:1", "https_proxy": ""}), Some("p"), None),
+        (json!({"https_proxy": "http://q:2"}), None, Some("q")),
+    ] {
+        for (url, expected) in [("http://a/", http), ("https://a/", https)] {
+            let mut node = given.clone();
+            node["servers"] = json!(["*"]);
+            let filter = filter(json!([
+                {"name": "v", "static": {"url": url}},
+                {"name": "a", "call": node, "inputs": {"url": "v.url"}},
+            ]));
+            let outcome = filter.on_request(&mut call("GET /", "", None));
+            let Outcome::Subrequest(asked) = outcome else {
+                panic!("{given} {url}: {}", word(&outcome));
+            };
+            let proxy = asked.connector.as_ref().and_then(|it| it.proxy.as_ref());
+            let found = proxy.map(|it| it.host.as_str());
+            assert_eq!(found, expected, "{given} {url}");
+        }
+    }
+}

@@ -167,3 +167,53 @@ fn coded_responses_are_decoded() {
         }
     }
 }
+
+#[test]
+fn responses_without_a_body_are_left_to_nodes_that_read_none() {
+    let filter = filter(json!([
+        {"name": "keys", "jq": "keys", "input": "service_response.body"},
+        {"name": "first", "jq": ".[0] + 1", "input": "keys", "output": "response.body"},
+        {"name": "fixed", "static": {"X-New": "n"}, "output": "response.headers"},
+    ]));
+    for (line, status, body) in [
+        ("HEAD /", 200, None),
+        ("GET /", 204, None),
+        ("GET /", 304, None),
+        // It has one, and the nodes cannot read it.
+        ("GET /", 200, Some("plugin_failed 500")),
+    ] {
+        let mut exchange = call(line, "", None);
+        assert_eq!(word(&requested(&*filter, &mut exchange, &[]).1), "continue");
+        let (_, outcome) = answered(&*filter, &mut exchange, (status, "application/json", ""), &[]);
+        assert_eq!(word(&outcome), body.unwrap_or("continue"), "{line} {status}");
+        let response = &exchange.response;
+        assert_eq!(response.hold.is_some(), body.is_some(), "{line} {status}");
+        if body.is_none() {
+            assert_eq!(response.headers.get(b"x-new"), Some(&b"n"[..]), "{line} {status}");
+            assert_eq!(response.replaced_body, None, "{line} {status}");
+        }
+    }
+}
+
+#[test]
+fn services_answer_in_codings_that_can_be_undone() {
+    let reads =
+        |from: &str| filter(json!([{"name": "a", "jq": ".", "input": from, "output": "response.body"}]));
+    for (from, given, expected) in [
+        ("service_response.body", "zstd, gzip;q=0.5, br", "gzip;q=0.5, br"),
+        ("service_response.raw_body", "zstd", "identity"),
+        ("service_response.body", "*", "identity"),
+        ("service_response.body", "GZIP", "GZIP"),
+        ("service_response.status", "zstd", "zstd"),
+    ] {
+        let mut exchange = call("GET /", "", None);
+        exchange
+            .request
+            .headers
+            .append(b"Accept-Encoding", given.as_bytes());
+        assert_eq!(word(&requested(&*reads(from), &mut exchange, &[]).1), "continue");
+        let found = exchange.request.headers.joined(b"accept-encoding");
+        let found = found.map(|it| String::from_utf8_lossy(&it).into_owned());
+        assert_eq!(found.as_deref(), Some(expected), "{from} {given}");
+    }
+}

@@ -216,9 +216,9 @@ impl Routes<'_> {
     ) {
         let publication = renderer.input.publication;
         let mut chain = self.head.steps(operation.map(|it| it.id.as_str()));
-        chain.extend(self.content.revision.chain.iter().cloned());
-        chain.extend(self.component.plugins.iter().cloned());
-        chain.extend(own.iter().cloned());
+        let owner = format!("{}.{}", publication.environment, publication.api);
+        let written = self.content.revision.chain.iter().chain(&self.component.plugins);
+        chain.extend(written.chain(own).map(|step| with_own_cache_keys(step, &owner)));
         chain.extend(self.strip.map(|id| json!({ "use": id })));
         let mut route = json!({ "name": format!("{}.{name}", self.name) });
         let hosts = &publication.runtime.hosts;
@@ -263,6 +263,15 @@ impl Routes<'_> {
         }
         self.made.push(route);
     }
+}
+
+/// A step of a chain whose cache, if it is one, has keys that no other API's cache has. All caches of one name share a store.
+fn with_own_cache_keys(step: &Value, owner: &str) -> Value {
+    let mut step = step.clone();
+    if let Some(Value::Array(key)) = step.pointer_mut("/proxy-cache/key") {
+        key.insert(0, owner.replace('$', "").into());
+    }
+    step
 }
 
 /// Whether calls with a method, in capital letters, reach a route at all.

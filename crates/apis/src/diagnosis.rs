@@ -112,11 +112,14 @@ fn one(input: &Input<'_>, plan: &Plan) -> PlanDiagnosis {
 }
 
 fn evaluate<'i>(input: &Input<'i>, plan: &Plan) -> (PlanVerdict, String, Option<&'i Subscription>) {
-    use PlanVerdict::{Good, InvalidToken, KeyExpired, NoToken, Revoked};
-    if plan.security == PlanSecurity::Keyless {
-        return (Good, "it takes calls without a key".to_owned(), None);
-    }
+    use PlanVerdict::{Good, InvalidToken, KeyExpired, NoToken, NotInPlan, Revoked};
     let caller = input.caller;
+    if plan.security == PlanSecurity::Keyless {
+        return match opens(plan, &caller.operation) {
+            true => (Good, "it takes calls without a key".to_owned(), None),
+            false => (NotInPlan, not_in_plan(&caller.operation), None),
+        };
+    }
     let is = |wanted: &Option<String>, it: &Subscription| {
         let wanted = wanted.as_ref();
         wanted.is_some_and(|wanted| *wanted == it.id || *wanted == consumer_of(it))
@@ -171,12 +174,13 @@ fn of_subscription(input: &Input<'_>, plan: &Plan, subscription: &Subscription) 
         return (PlanVerdict::NoSubscription, reason);
     }
     match of_state(subscription, input.now) {
-        (PlanVerdict::Good, _) if !opens(plan, operation) => (
-            PlanVerdict::NotInPlan,
-            format!("the plan does not contain the operation '{operation}'"),
-        ),
+        (PlanVerdict::Good, _) if !opens(plan, operation) => (PlanVerdict::NotInPlan, not_in_plan(operation)),
         judged => judged,
     }
+}
+
+fn not_in_plan(operation: &str) -> String {
+    format!("the plan does not contain the operation '{operation}'")
 }
 
 fn opens(plan: &Plan, operation: &str) -> bool {
@@ -385,6 +389,29 @@ mod tests {
             };
             let found = diagnosed((&plans, &subscriptions, credential), &caller);
             assert_eq!(found[0].verdict, expected, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_keyless_plan_takes_calls_of_its_operations() {
+        let plans = [Plan {
+            name: "free".into(),
+            state: PlanState::Published,
+            security: PlanSecurity::Keyless,
+            operations: vec!["list".into()],
+            ..Plan::default()
+        }];
+        for (operation, expected) in [
+            ("list", PlanVerdict::Good),
+            ("", PlanVerdict::Good),
+            ("add", PlanVerdict::NotInPlan),
+        ] {
+            let caller = CallerInfo {
+                operation: operation.into(),
+                ..CallerInfo::default()
+            };
+            let found = diagnosed((&plans, &[], key("a", None, None)), &caller);
+            assert_eq!(found[0].verdict, expected, "{operation}");
         }
     }
 

@@ -237,6 +237,9 @@ pub struct Publication {
     /// It is over: callers get 410.
     #[serde(skip_serializing_if = "is_default")]
     pub retired: bool,
+    /// It has had a plan: calls need one from then on, although none may be left. Set by the control plane.
+    #[serde(skip_serializing_if = "is_default")]
+    pub needs_plan: bool,
     /// Free labels.
     #[serde(skip_serializing_if = "is_default")]
     pub labels: Labels,
@@ -250,10 +253,92 @@ impl Publication {
         format!("{}/{}/{}", self.api, self.version, self.environment)
     }
 
+    /// Whether it is over, and not because a sunset has come.
+    pub fn is_retired_by_hand(&self, now: u64) -> bool {
+        let deprecation = self.deprecation.as_ref().filter(|it| it.enforce);
+        let is_over = deprecation.and_then(|it| it.sunset).is_some_and(|at| at <= now);
+        self.retired && !is_over
+    }
+
+    /// The revision before the one that is served, and before those that were rolled back since.
+    pub fn revision_before(&self) -> Option<u32> {
+        let mut way: Vec<u32> = Vec::new();
+        let of_history = self.history.iter();
+        for (action, revision) in of_history.map(|it| (it.action.as_str(), it.revision)) {
+            match way.iter().rposition(|it| *it == revision) {
+                Some(at) if action == "rollback" => way.truncate(at + 1),
+                Some(at) if at + 1 == way.len() => {}
+                _ => way.push(revision),
+            }
+        }
+        way.into_iter().rev().find(|it| *it != self.revision)
+    }
+
     /// Notes a step. The oldest go when there are too many.
     pub fn note(&mut self, item: HistoryItem) {
         self.history.push(item);
         let surplus = self.history.len().saturating_sub(MAX_HISTORY);
         self.history.drain(..surplus);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The defect: a second rollback went forward again.
+    #[test]
+    fn rollbacks_go_back_step_by_step() {
+        for (steps, expected) in [
+            (&[][..], None),
+            (&[("publish", 1)], None),
+            (&[("publish", 1), ("publish", 2)], Some(1)),
+            (&[("publish", 1), ("publish", 2), ("deprecate", 2)], Some(1)),
+            (
+                &[("publish", 1), ("publish", 2), ("publish", 3), ("rollback", 2)],
+                Some(1),
+            ),
+            (
+                &[("publish", 1), ("publish", 2), ("rollback", 1), ("publish", 3)],
+                Some(1),
+            ),
+            (&[("publish", 1), ("publish", 2), ("rollback", 1)], None),
+            (&[("publish", 1), ("publish", 2), ("publish", 1)], Some(2)),
+            (&[("publish", 5), ("rollback", 3)], Some(5)),
+        ] {
+            let item = |(action, revision): &(&str, u32)| HistoryItem {
+                action: (*action).to_owned(),
+                revision: *revision,
+                ..HistoryItem::default()
+            };
+            let publication = Publication {
+                revision: steps.last().map_or(0, |it| it.1),
+                history: steps.iter().map(item).collect(),
+                ..Publication::default()
+            };
+            assert_eq!(publication.revision_before(), expected, "{steps:?}");
+        }
+    }
+
+    #[test]
+    fn a_sunset_retires_otherwise_than_a_hand() {
+        for (retired, enforce, sunset, expected) in [
+            (true, true, Some(10), false),
+            (true, true, Some(11), true),
+            (true, false, Some(10), true),
+            (true, true, None, true),
+            (false, true, Some(11), false),
+        ] {
+            let publication = Publication {
+                retired,
+                deprecation: Some(Deprecation {
+                    enforce,
+                    sunset,
+                    ..Deprecation::default()
+                }),
+                ..Publication::default()
+            };
+            assert_eq!(publication.is_retired_by_hand(10), expected, "{publication:?}");
+        }
     }
 }

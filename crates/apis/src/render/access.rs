@@ -31,6 +31,13 @@ const CLOSED: [(&str, &str, &str); 5] = [
     ),
 ];
 
+/// The refusal of callers without a key that a keyless plan does not open an operation to.
+const WITHOUT_KEY: (&str, &str, &str) = (
+    "without-key",
+    "not-in-plan",
+    "The plan for calls without a key does not contain this operation.",
+);
+
 /// The refusal of those whose subscriptions have ended.
 const ENDED: (&str, &str, &str) = ("expired", "subscription-ended", "The subscription has ended.");
 
@@ -52,6 +59,8 @@ pub struct Head {
     pub access_to_all: Option<String>,
     /// The plugin that refuses callers that are in no table.
     pub refusal: Option<String>,
+    /// The plugin that refuses calls of single operations by anybody, by their ids.
+    pub shut: BTreeMap<String, String>,
     /// Steps that limit.
     pub limit: Vec<Value>,
     /// Steps that limit single operations, by their ids.
@@ -72,11 +81,19 @@ impl Head {
         if let (Some(table), Some(refusal)) = (table, &self.refusal) {
             steps.push(json!({ "use": refusal, "overrides": [table] }));
         }
-        steps.extend(self.limit.iter().cloned());
+        let shut = operation.and_then(|id| self.shut.get(id));
+        steps.extend(shut.map(|id| json!({ "use": id })));
+        // What an operation's limit refuses uses up nothing of the plan's.
         let own = operation.and_then(|id| self.limit_of.get(id));
         steps.extend(own.into_iter().flatten().cloned());
+        steps.extend(self.limit.iter().cloned());
         steps
     }
+}
+
+/// The consumer that calls without a key count for, beside plans with keys: of the publication with this name.
+pub fn anonymous_consumer(publication: &str) -> String {
+    format!("{publication}.anonymous")
 }
 
 /// The consumer of a subscription.
@@ -103,21 +120,48 @@ impl Renderer<'_> {
             .iter()
             .copied()
             .find(|it| it.security == PlanSecurity::Keyless);
-        if keyed.is_empty() {
-            if let Some(plan) = keyless {
-                head.limit = self
-                    .limit(plan, "ip")
-                    .into_iter()
-                    .map(|id| json!({ "use": id }))
-                    .collect();
-                self.limits_of_operations(&mut head, &[plan], None);
+        // Without any plan, as of keys: nobody has one that opens it.
+        let none = Plan::default();
+        match (keyed.as_slice(), keyless) {
+            ([], None) if !input.publication.needs_plan => return head,
+            ([], Some(plan)) => {
+                self.without_keys(&mut head, plan);
+                return head;
             }
-            return head;
+            ([], None) => self.identify(&mut head, &[&none], false),
+            (keyed, keyless) => self.identify(&mut head, keyed, keyless.is_some()),
         }
-        self.identify(&mut head, &keyed, keyless.is_some());
         self.tables(&mut head, &keyed, keyless);
         self.consumers();
         head
+    }
+
+    /// The only plan asks for no key: nobody is recognised.
+    fn without_keys(&mut self, head: &mut Head, plan: &Plan) {
+        let limit = self.limit(plan, "ip").into_iter();
+        head.limit = limit.map(|id| json!({ "use": id })).collect();
+        self.limits_of_operations(head, &[plan], None);
+        let shut: Vec<String> = self.operations().filter(|id| !opens(plan, id)).cloned().collect();
+        if shut.is_empty() {
+            return;
+        }
+        let refusal = self.refusal(WITHOUT_KEY);
+        head.shut = shut.into_iter().map(|id| (id, refusal.clone())).collect();
+    }
+
+    /// The ids of all operations that are served.
+    fn operations(&self) -> impl Iterator<Item = &String> {
+        let contents = [Some(self.input.stable), self.input.candidate];
+        let operations = contents.into_iter().flatten();
+        operations
+            .flat_map(|it| &it.description.operations)
+            .map(|it| &it.id)
+    }
+
+    /// The plugin that refuses callers with the status 403.
+    fn refusal(&mut self, (suffix, reason, message): (&str, &str, &str)) -> String {
+        let config = json!({ "status": 403, "message": message, "reason": reason });
+        self.plugin(suffix, "request-termination", config)
     }
 
     fn end_of_service(&mut self, head: &mut Head) {
@@ -164,7 +208,7 @@ impl Renderer<'_> {
         }
         // A caller that no way knows is the anonymous one: the last way says so.
         if let Some((_, config)) = ways.last_mut().filter(|_| is_keyless) {
-            let id = format!("{}.anonymous", self.name);
+            let id = anonymous_consumer(&self.name);
             config["identity"] = json!({ "anonymous": id });
             let consumer = json!({ "id": id, "username": "anonymous" });
             self.document("consumers", id, consumer);
@@ -208,25 +252,11 @@ impl Renderer<'_> {
 
     fn tables(&mut self, head: &mut Head, keyed: &[&Plan], keyless: Option<&Plan>) {
         let publication = self.input.publication;
-        let refuse = |renderer: &mut Self, suffix: &str, reason: &str, message: String| {
-            renderer.plugin(
-                suffix,
-                "request-termination",
-                json!({ "status": 403, "message": message, "reason": reason }),
-            )
-        };
         let what = format!("{} {}", publication.api, publication.version);
-        let none = refuse(
-            self,
-            "no-subscription",
-            "no-subscription",
-            format!("There is no subscription to {what} for this key."),
-        );
-        let closed: BTreeMap<&str, String> = CLOSED
-            .into_iter()
-            .map(|(suffix, reason, message)| (suffix, refuse(self, suffix, reason, message.to_owned())))
-            .collect();
-        let anonymous = keyless.map(|_| format!("{}.anonymous", self.name));
+        let message = format!("There is no subscription to {what} for this key.");
+        let none = self.refusal(("no-subscription", "no-subscription", &message));
+        let closed: BTreeMap<&str, String> = CLOSED.into_iter().map(|it| (it.0, self.refusal(it))).collect();
+        let anonymous = keyless.map(|_| anonymous_consumer(&self.name));
         let (mut all, mut limits) = (Map::new(), Map::new());
         let mut of_plan: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         let limiting: BTreeMap<&str, Option<String>> = keyed
@@ -261,13 +291,22 @@ impl Renderer<'_> {
                 limits.insert(anonymous.clone(), limit.into());
             }
         }
-        self.narrow_tables(
-            head,
-            keyed,
-            &all,
-            &of_plan,
-            closed.get("not-in-plan").map(String::as_str),
-        );
+        let plans: Vec<&Plan> = keyed.iter().copied().chain(keyless).collect();
+        let mut shut: BTreeMap<&str, Vec<(String, String)>> = BTreeMap::new();
+        if let Some(refusal) = closed.get("not-in-plan") {
+            let subscribers = of_plan.into_iter();
+            shut.extend(subscribers.map(|(plan, consumers)| {
+                let refused = consumers.into_iter().map(|it| (it, refusal.clone()));
+                (plan, refused.collect())
+            }));
+        }
+        if let (Some(anonymous), Some(plan)) = (&anonymous, keyless)
+            && !plan.operations.is_empty()
+        {
+            let refusal = self.refusal(WITHOUT_KEY);
+            shut.insert(&plan.name, vec![(anonymous.clone(), refusal)]);
+        }
+        self.narrow_tables(head, &plans, &all, &shut);
         self.ends(head, &limiting);
         head.access_to_all = Some(self.table("access", all));
         head.refusal = Some(none);
@@ -275,8 +314,7 @@ impl Renderer<'_> {
             let id = self.table("limits", limits);
             head.limit.push(json!({ "overrides": [id] }));
         }
-        let all: Vec<&Plan> = keyed.iter().copied().chain(keyless).collect();
-        self.limits_of_operations(head, &all, anonymous.as_deref());
+        self.limits_of_operations(head, &plans, anonymous.as_deref());
     }
 
     /// The table of subscribers whose subscriptions end: gateways refuse them from then on by themselves, whether they
@@ -298,47 +336,40 @@ impl Renderer<'_> {
         head.ends = Some(self.table("ends", instances));
     }
 
-    /// Tables for operations that not all plans open: subscribers of the others are refused.
+    /// Tables for operations that not all plans open: callers by the others are refused, each by its plugin.
     fn narrow_tables(
         &mut self,
         head: &mut Head,
-        keyed: &[&Plan],
+        plans: &[&Plan],
         all: &Map<String, Value>,
-        of_plan: &BTreeMap<&str, Vec<String>>,
-        refusal: Option<&str>,
+        refused: &BTreeMap<&str, Vec<(String, String)>>,
     ) {
-        if keyed.iter().all(|plan| plan.operations.is_empty()) {
+        if plans.iter().all(|plan| plan.operations.is_empty()) {
             return;
         }
-        let contents = [Some(self.input.stable), self.input.candidate];
-        let ids = contents
-            .into_iter()
-            .flatten()
-            .flat_map(|it| &it.description.operations)
-            .map(|it| &it.id);
+        let ids: Vec<String> = self.operations().cloned().collect();
         let mut made: BTreeMap<Vec<&str>, String> = BTreeMap::new();
         for id in ids {
-            let shut: Vec<&str> = keyed
+            let shut: Vec<&str> = plans
                 .iter()
-                .filter(|plan| !plan.operations.is_empty() && !plan.operations.contains(id))
+                .filter(|plan| !opens(plan, &id))
                 .map(|plan| plan.name.as_str())
                 .collect();
-            if shut.is_empty() || head.access.contains_key(id) {
+            if shut.is_empty() || head.access.contains_key(&id) {
                 continue;
             }
             let table = match made.get(&shut) {
                 Some(table) => table.clone(),
                 None => {
                     let mut narrow = all.clone();
-                    for consumer in shut.iter().filter_map(|plan| of_plan.get(plan)).flatten() {
-                        narrow.insert(consumer.clone(), refusal.into());
-                    }
+                    let refused = shut.iter().filter_map(|plan| refused.get(plan)).flatten();
+                    narrow.extend(refused.map(|(it, by)| (it.clone(), by.as_str().into())));
                     let table = self.table(&format!("access-without-{}", shut.join("-")), narrow);
                     made.insert(shut, table.clone());
                     table
                 }
             };
-            head.access.insert(id.clone(), table);
+            head.access.insert(id, table);
         }
     }
 
@@ -364,6 +395,11 @@ impl Renderer<'_> {
             self.document("consumers", id, consumer);
         }
     }
+}
+
+/// Whether a plan contains an operation.
+fn opens(plan: &Plan, operation: &String) -> bool {
+    plan.operations.is_empty() || plan.operations.contains(operation)
 }
 
 /// The consumer that a subscription is, with the credentials that are good at a time.

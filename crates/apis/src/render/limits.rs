@@ -23,7 +23,7 @@ impl Renderer<'_> {
         Some(self.plugin(&format!("plan.{}", plan.name), "rate-limit", config))
     }
 
-    /// The limits that plans have of single operations. They come after those of the plans, and both have to allow a
+    /// The limits that plans have of single operations. They come before those of the plans, and both have to allow a
     /// call.
     pub(super) fn limits_of_operations(&mut self, head: &mut Head, plans: &[&Plan], anonymous: Option<&str>) {
         let input = self.input;

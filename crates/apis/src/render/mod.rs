@@ -14,7 +14,7 @@ mod products;
 mod routes;
 mod ways;
 
-pub use access::consumer_of;
+pub use access::{anonymous_consumer, consumer_of};
 pub use products::{Offer, as_of_publication, limit_id as limit_of_product, product};
 pub use routes::{base_path_fault, is_served};
 

@@ -372,9 +372,11 @@ fn operations_have_limits_of_their_own() {
             .map(|it| {
                 let chain = it["plugins"].to_string();
                 let id = it["labels"]["operation"].as_str().expect("an id").to_owned();
-                // Both limits stand in its chain.
-                let both = [format!("\"{name}.limits\""), format!("\"{name}.limits.{own}\"")];
-                (id, both.iter().all(|it| chain.contains(it)))
+                // Both limits stand in its chain, the operation's before that of all.
+                let both = [format!("\"{name}.limits.{own}\""), format!("\"{name}.limits\"")];
+                let [own, of_all] = both.map(|it| chain.find(&it));
+                assert!(own.is_none() || own < of_all, "{chain}");
+                (id, own.is_some() && of_all.is_some())
             })
             .collect()
     };
@@ -709,6 +711,58 @@ fn keyless_and_keyed_plans_stand_beside_each_other() {
     let table = case.value("test.orders.1.2.0.access");
     assert_eq!(table["instances"], json!({"test.orders.1.2.0.anonymous": null}));
     case.documents().iter().for_each(check);
+}
+
+/// The defect: calls without a key reached all operations, whatever their plan contained.
+#[test]
+fn a_keyless_plan_opens_its_operations_only() {
+    let free = Plan {
+        name: "free".into(),
+        security: PlanSecurity::Keyless,
+        operations: vec!["listOrders".into()],
+        ..gold()
+    };
+    let name = "test.orders.1.2.0";
+    let refusal = format!("{name}.without-key");
+    for plans in [vec![free.clone()], vec![free, gold()]] {
+        let case = Case { plans, ..orders() };
+        let service = case.value(&format!("{name}.main"));
+        for route in service["routes"].as_array().expect("routes") {
+            let steps = route["plugins"].as_array().expect("steps").iter();
+            let refuses = |step: &Value| {
+                let tables = step["overrides"].as_array().into_iter().flatten();
+                let mut tables = tables.filter_map(Value::as_str).map(|it| case.value(it));
+                step["use"] == *refusal
+                    || tables.any(|it| it["instances"][format!("{name}.anonymous")] == *refusal)
+            };
+            let operation = &route["labels"]["operation"];
+            assert_eq!(steps.clone().any(refuses), operation != "listOrders", "{route:#}");
+        }
+        assert_eq!(case.plugin(&refusal)["reason"], "not-in-plan");
+        case.documents().iter().for_each(check);
+    }
+}
+
+/// The defect: the API was open to everybody once its last plan was closed.
+#[test]
+fn what_has_had_plans_asks_for_one_when_none_is_left() {
+    let mut case = orders();
+    let key = "test.orders.1.2.0.key";
+    assert_eq!(case.value(key), Value::Null, "it never had a plan");
+    case.publication.needs_plan = true;
+    for states in [&[][..], &[PlanState::Closed], &[PlanState::Staging]] {
+        case.plans = states.iter().map(|it| Plan { state: *it, ..gold() }).collect();
+        assert!(case.value(key)["key-auth"].is_object(), "{states:?}");
+        let route = &case.value("test.orders.1.2.0.main")["routes"][0];
+        assert_eq!(route["plugins"][0], json!({"use": key}), "{states:?}");
+        assert_eq!(case.value("test.orders.1.2.0.access")["instances"], json!({}));
+        case.documents().iter().for_each(check);
+    }
+    case.plans = vec![Plan {
+        security: PlanSecurity::Keyless,
+        ..gold()
+    }];
+    assert_eq!(case.value(key), Value::Null, "a keyless plan opens it");
 }
 
 #[test]

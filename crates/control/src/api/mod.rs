@@ -104,7 +104,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::map_response;
 use axum::{Extension, Router};
 use std::sync::Arc;
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 use weir_dialect::DialectSet;
 use weir_plugin::Registry;
 use weir_store::{Store, StoreError};
@@ -185,6 +185,8 @@ pub struct Api {
     index: view::Index,
     /// The plugins with their names in all dialects.
     catalogue: std::sync::OnceLock<Vec<crate::catalogue::CataloguePlugin>>,
+    /// The turn of who writes entities of API management. It is fair.
+    managing: Mutex<()>,
     /// Turns of the streams for which everything is read.
     reading: Semaphore,
     /// Logins of the last minutes.
@@ -231,6 +233,7 @@ impl Api {
             resources,
             index,
             catalogue: std::sync::OnceLock::new(),
+            managing: Mutex::new(()),
             reading: Semaphore::new(sync::MAX_READING),
             attempts: Attempts::default(),
             tries: AttemptCounter::default(),

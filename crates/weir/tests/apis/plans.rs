@@ -1,6 +1,6 @@
 //! Plans: what they ask of subscribers, and their end: at once, at a date, or by handing their subscriptions to another.
 
-use crate::support::{until, upstream};
+use crate::support::{Call, until, upstream};
 use crate::{Plane, petstore};
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -269,6 +269,97 @@ fn a_plan_without_subscriptions_can_be_deleted() {
     plane.put(plan, published).expect(201);
     delete(plan).expect(204);
     plane.get(plan).expect(404);
+}
+
+/// The defect: with its last plan, the key that an API asked for was gone.
+#[test]
+fn an_api_that_has_lost_its_plans_is_closed() {
+    let plane = offered(&[("gold", json!({}))]);
+    let is_closed = || plane.status("/v1/pets", None) == Some(401);
+    until("a key is asked for", is_closed);
+    let key = key(&plane
+        .post("/api/v1/subscriptions", wish("gold"))
+        .expect(201)
+        .json());
+    until("the key is known", || {
+        plane.status("/v1/pets", Some(&key)) == Some(200)
+    });
+    plane
+        .post(&format!("{PLANS}/gold/state"), json!({"state": "closed"}))
+        .expect(200);
+    until("the key is good for nothing", || {
+        plane.status("/v1/pets", Some(&key)) == Some(401)
+    });
+    assert!(is_closed(), "nor is a call without one");
+    // A plan for everybody opens it, as far as that goes.
+    let free = json!({"state": "published", "security": "keyless", "operations": ["listPets"]});
+    plane.put(&format!("{PLANS}/free"), free).expect(201);
+    until("it is open", || plane.status("/v1/pets", None) == Some(200));
+    let refused = plane.through("/v1/pets/1", None).expect("an answer");
+    assert_eq!(refused.status, 403);
+    assert_eq!(
+        refused.json()["type"],
+        "urn:weir:problem:not-in-plan",
+        "{refused:?}"
+    );
+    let call = json!({"url": "http://localhost/v1/pets/1"});
+    let explained = plane.post("/api/v1/explain", call).expect(200).json();
+    assert_eq!(explained["plans"][0]["verdict"], "not-in-plan", "{explained:#}");
+}
+
+/// The defect: of many who subscribed at once, some were refused as others wrote too.
+#[test]
+fn many_subscribe_at_once() {
+    const MANY: usize = 16;
+    let plane = offered(&[("gold", json!({}))]);
+    for number in 0..MANY {
+        let path = format!("/api/v1/applications/app-{number}");
+        plane.put(&path, json!({})).expect(201);
+    }
+    let console = plane.weir.console();
+    let subscribe = |number: usize| {
+        let mut wanted = wish("gold");
+        wanted["application"] = format!("app-{number}").into();
+        let call = Call::new("POST", &console, "/api/v1/subscriptions");
+        call.body(&wanted.to_string()).make()
+    };
+    std::thread::scope(|scope| {
+        let all: Vec<_> = (0..MANY)
+            .map(|it| {
+                let subscribe = &subscribe;
+                scope.spawn(move || subscribe(it))
+            })
+            .collect();
+        for one in all {
+            one.join().expect("an answer").expect(201);
+        }
+    });
+}
+
+/// The defect: what had only a product's plans was open once it left the product.
+#[test]
+fn a_publication_that_leaves_its_product_is_closed() {
+    let plane = offered(&[]);
+    let product = |publications: Value| {
+        let product = json!({"state": "published", "publications": publications});
+        plane.put("/api/v1/products/bundle", product)
+    };
+    until("it is open", || plane.status("/v1/pets", None) == Some(200));
+    product(json!({"pets/1.0.0/test": []})).expect(201);
+    plane
+        .put("/api/v1/products/bundle/plans/all", json!({"state": "published"}))
+        .expect(201);
+    until("a key is asked for", || {
+        plane.status("/v1/pets", None) == Some(401)
+    });
+    product(json!({})).expect(200);
+    let known = plane.get("/api/v1/publications/pets/1.0.0/test").json();
+    let revision = known["rollout"]["revision"].clone();
+    until("gateways know it", || {
+        let known = plane.get("/api/v1/publications/pets/1.0.0/test").json();
+        known["rollout"]["served"] == true && known["rollout"]["revision"] == revision
+    });
+    assert_eq!(plane.status("/v1/pets", None), Some(401));
 }
 
 /// When a subscription ends can be changed as long as it lasts.

@@ -4,10 +4,11 @@ use super::library::{self, Library, PREFIX};
 use crate::api::Problem;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use weir_apis::entities::{
-    Application, Credential, PRODUCTS, Plan, Product, Publication, Subscription, SubscriptionState, Version,
+    Application, Credential, PRODUCTS, Plan, PlanSecurity, PlanState, Product, ProductState, Publication,
+    Subscription, SubscriptionState, Version,
 };
-use weir_apis::renames;
 use weir_apis::render::{self, Document, Offer};
+use weir_apis::{naming, renames};
 
 /// All products, subscriptions and credentials. Rendering several publications reads them once.
 pub struct AllAccess {
@@ -149,6 +150,34 @@ fn name_as_published(library: &Library, publication: &str, plans: &mut [Plan]) -
     Ok(())
 }
 
+/// Notes which publications have plans: their calls need one from then on, whatever becomes of the plans.
+pub fn note_plans(library: &mut Library, targets: &BTreeSet<String>) -> Result<(), Problem> {
+    let products: Vec<Product> = library.list(&library::product_key(""))?;
+    let has_had = |it: &Plan| it.state != PlanState::Staging;
+    for id in targets.iter().filter(|it| !it.starts_with(PRODUCTS)) {
+        let key = library::publication_key(id);
+        let known: Option<Publication> = library.find(&key)?;
+        let Some(mut publication) = known.filter(|it| !it.needs_plan) else {
+            continue;
+        };
+        let mut plans = library.plans(&publication.api, &publication.version)?;
+        let offering = products.iter().filter(|it| it.publications.contains_key(id));
+        for product in offering.filter(|it| it.state == ProductState::Published) {
+            let own: Vec<Plan> = library.list(&library::product_plan_key(&product.name, ""))?;
+            plans.extend(own.into_iter().filter(|it| it.security != PlanSecurity::Keyless));
+        }
+        // An earlier release kept no note of it. What gateways have tells.
+        let (api, version) = (&publication.api, &publication.version);
+        let name = naming::publication(&publication.environment, api, version);
+        let recognises = format!("{}plugins/{name}.key", render::prefix(&publication.environment));
+        if plans.iter().any(has_had) || library.before(&recognises).is_some() {
+            publication.needs_plan = true;
+            library.put(&key, &publication)?;
+        }
+    }
+    Ok(())
+}
+
 /// The documents of a product, which are the same in each of its environments.
 pub fn documents_of_product(
     library: &Library,
@@ -189,6 +218,63 @@ pub fn affected_by<'s>(
 mod tests {
     use super::*;
     use SubscriptionState::{Accepted, Closed, Paused, Pending, Rejected};
+
+    #[test]
+    fn a_publication_that_has_a_plan_needs_one_from_then_on() {
+        let id = "pets/1/test";
+        let plan = |state| Plan {
+            state,
+            ..Plan::default()
+        };
+        let product = |state| Product {
+            name: "bundle".to_owned(),
+            publications: [(id.to_owned(), Vec::new())].into(),
+            state,
+            ..Product::default()
+        };
+        let (unpublished, published) = (ProductState::Unpublished, ProductState::Published);
+        for (own, of_product, expected) in [
+            (None, None, false),
+            (Some(PlanState::Staging), None, false),
+            (Some(PlanState::Published), None, true),
+            (Some(PlanState::Closed), None, true),
+            (None, Some((unpublished, PlanState::Published)), false),
+            (None, Some((published, PlanState::Staging)), false),
+            (None, Some((published, PlanState::Published)), true),
+        ] {
+            let mut library = Library::new(Vec::new());
+            let publication = Publication {
+                api: "pets".to_owned(),
+                version: "1".to_owned(),
+                environment: "test".to_owned(),
+                ..Publication::default()
+            };
+            let key = library::publication_key(id);
+            library.put(&key, &publication).expect("put");
+            if let Some(state) = own {
+                let key = format!("{PREFIX}plans/pets/1/gold");
+                library.put(&key, &plan(state)).expect("put");
+            }
+            if let Some((state, of_plan)) = of_product {
+                let key = library::product_key("bundle");
+                library.put(&key, &product(state)).expect("put");
+                let key = library::product_plan_key("bundle", "gold");
+                library.put(&key, &plan(of_plan)).expect("put");
+            }
+            let targets = BTreeSet::from([id.to_owned(), format!("{PRODUCTS}bundle")]);
+            note_plans(&mut library, &targets).expect("noted");
+            let known: Publication = library.get(&key).expect("a publication");
+            assert_eq!(known.needs_plan, expected, "{own:?} {of_product:?}");
+            // It stays so without the plans.
+            for key in library.keys(&format!("{PREFIX}plans/")) {
+                library.remove(key.as_str());
+            }
+            library.remove(&library::product_key("bundle"));
+            note_plans(&mut library, &targets).expect("noted");
+            let known: Publication = library.get(&key).expect("a publication");
+            assert_eq!(known.needs_plan, expected, "{own:?} {of_product:?}");
+        }
+    }
 
     #[test]
     fn an_application_calls_by_its_accepted_subscription() {

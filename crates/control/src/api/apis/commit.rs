@@ -138,6 +138,11 @@ impl Api {
             ),
         ),
     ) -> Result<CommitResult<A>, Problem> {
+        // Writers of this process take turns: each of them would begin anew after every other one's commit.
+        let _turn = match is_dry {
+            true => None,
+            false => Some(self.managing.lock().await),
+        };
         for _ in 0..MAX_ATTEMPTS {
             let (documents, head) = self.store.read("").await?;
             let mut library = Library::new(documents);
@@ -151,6 +156,7 @@ impl Api {
                     Err(problem) => refusal = defer_refusal(reports_refusal, Err(problem))?,
                 }
             }
+            super::access::note_plans(&mut library, &done.publications)?;
             let mut rendered = match rendered(&library, &done.publications, now) {
                 Ok(rendered) => rendered,
                 Err(problem) => {
@@ -206,10 +212,10 @@ impl Api {
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(Problem::new(
-            StatusCode::CONFLICT,
-            "conflicting concurrent writes; try again",
-        ))
+        Err(
+            Problem::new(StatusCode::CONFLICT, "conflicting concurrent writes; try again")
+                .of_type("concurrent-writes"),
+        )
     }
 
     /// Searches among entities, and gives them back.

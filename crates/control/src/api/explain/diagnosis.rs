@@ -5,7 +5,7 @@ use crate::api::apis::{self, CallerInfo, PlanDiagnosis};
 use crate::explain::{ExplainedCall, Explanation};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use weir_apis::hash;
+use weir_apis::{hash, naming, render};
 use weir_plugin::{AuthFailure, Request, uri};
 use weir_store::Document;
 
@@ -25,9 +25,12 @@ pub fn of(
         return Ok((None, Vec::new()));
     };
     let publication = format!("{api}/{version}/{environment}");
-    let has_key = match &explanation.auth_failure {
-        Some(failure) => *failure != AuthFailure::Missing,
-        None => explanation.consumer.is_some(),
+    // Beside a keyless plan nobody is refused: who is not known there is the anonymous caller.
+    let anonymous = render::anonymous_consumer(&naming::publication(environment, api, version));
+    let has_key = match (&explanation.auth_failure, &explanation.consumer) {
+        (Some(failure), _) => *failure != AuthFailure::Missing,
+        (None, Some(consumer)) if *consumer == anonymous => carries_key(call),
+        (None, consumer) => consumer.is_some(),
     };
     let caller = CallerInfo {
         has_key,
@@ -39,6 +42,17 @@ pub fn of(
     };
     let plans = apis::diagnose_plans(documents, &publication, &caller)?;
     Ok((Some(publication), plans))
+}
+
+/// Whether a call has something in a common place of keys.
+fn carries_key(call: &ExplainedCall) -> bool {
+    const HEADERS: [&str; 3] = ["authorization", "x-api-key", "apikey"];
+    let mut request = Request::default();
+    call.fill(&mut request);
+    let query = request.query.clone().unwrap_or_default();
+    let is_header = |name: &str| HEADERS.iter().any(|it| name.eq_ignore_ascii_case(it));
+    call.headers.iter().any(|(name, _)| is_header(name))
+        || uri::query_pairs(&query).any(|(name, _)| *uri::decode_form(name) == *b"apikey")
 }
 
 /// The hashes of all texts of a call that may be keys. A key is found by its hash; the place does not matter here.

@@ -64,6 +64,9 @@ pub struct Approval {
     /// Why so.
     #[serde(skip_serializing_if = "is_default")]
     pub decision: String,
+    /// When something was published with it, in seconds since 1970: that is once.
+    #[serde(skip_serializing_if = "is_default")]
+    pub used: Option<u64>,
     /// The changes that it would make.
     #[serde(skip_serializing_if = "is_default")]
     pub diff: Option<Value>,

@@ -122,6 +122,41 @@ fn an_approver_of_one_api_decides_there_and_nowhere_else() {
     assert!(can.body.contains("approvals:decide"), "{can:?}");
 }
 
+/// The defect: who had got one approval could publish the same again and again, whatever came in between.
+#[test]
+fn an_approval_is_for_one_publish() {
+    const PROD: &str = "/api/v1/publications/pets/1.0.0/prod";
+    let plane = two_apis();
+    plane
+        .put("/api/v1/environments/prod", json!({"protected": true}))
+        .expect(200);
+    let people = People::of(&plane);
+    let ann = people.add("ann", json!([{"role": "api-owner", "api": "pets"}]));
+    let bob = people.add("bob", json!([{"role": "approver"}]));
+    let body = json!({"publication": "pets/1.0.0/prod", "runtime": runtime(upstream("pets"))});
+    let asked = people
+        .ask(&ann, "POST", APPROVALS, body.clone())
+        .expect(201)
+        .json();
+    let id = asked["id"].as_str().expect("an id");
+    people
+        .decide(&bob, &format!("{APPROVALS}/{id}"), "granted")
+        .expect(200);
+    let publish = json!({"revision": 1, "runtime": body["runtime"], "approval": id});
+    people.ask(&ann, "POST", PROD, publish.clone()).expect(200);
+    let again = people.ask(&ann, "POST", PROD, publish.clone()).expect(200).json();
+    assert_eq!(
+        again["unchanged"], true,
+        "who repeats it gets the same answer: {again}"
+    );
+    // Somebody else publishes another runtime.
+    let mut other = json!({"revision": 1, "runtime": body["runtime"]});
+    other["runtime"]["base_path"] = "/v2".into();
+    people.ask(&people.root, "POST", PROD, other).expect(200);
+    let used = people.ask(&ann, "POST", PROD, publish).expect(409);
+    assert!(used.body.contains("is used"), "{used:?}");
+}
+
 #[test]
 fn one_takes_back_what_one_has_asked_for_and_agrees_to_nothing_of_ones_own() {
     let plane = two_apis();

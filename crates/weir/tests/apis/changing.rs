@@ -85,6 +85,34 @@ fn deprecation_reaches_every_answer_and_the_end_is_410() {
     });
 }
 
+/// The defect: who retired a version in one environment kept everybody from changing it in the others.
+#[test]
+fn a_version_goes_on_as_long_as_it_is_published_somewhere() {
+    const PROD: &str = "/api/v1/publications/pets/1.0.0/prod";
+    const VERSION: &str = "/api/v1/apis/pets/versions/1.0.0";
+    let plane = Plane::start();
+    plane.version(&petstore());
+    plane.publish("test", upstream("test"));
+    plane.publish("prod", upstream("prod"));
+    plane
+        .put(&format!("{PUBLICATION}/deprecation"), json!({}))
+        .expect(200);
+    let retire = |of: &str| plane.post(&format!("{of}/retire"), json!({}));
+    retire(PUBLICATION).expect(200);
+    until("it is over there", || plane.status("/v1/pets", None) == Some(410));
+    plane.post(PUBLICATION, json!({})).expect(409);
+    plane
+        .post(&format!("{PUBLICATION}/undeprecate"), json!({}))
+        .expect(409);
+    assert_eq!(plane.get(VERSION).json()["line"], "deprecated");
+    plane.put(VERSION, json!({"display_name": "Pets"})).expect(200);
+    plane.put(&format!("{PROD}/deprecation"), json!({})).expect(200);
+    plane.post(&format!("{PROD}/undeprecate"), json!({})).expect(200);
+    plane.put(&format!("{PROD}/deprecation"), json!({})).expect(200);
+    retire(PROD).expect(200);
+    assert_eq!(plane.get(VERSION).json()["line"], "retired");
+}
+
 /// A version goes when nothing of it is published and no one subscribes to it; its API goes after it.
 #[test]
 fn versions_and_apis_are_removed_when_nothing_needs_them() {

@@ -1,5 +1,6 @@
 //! Writes that no publish could serve, or that mean something else than they say: they are refused at once, with the place.
 
+use crate::approving::People;
 use crate::support::upstream;
 use crate::{Plane, petstore, runtime};
 use serde_json::{Value, json};
@@ -101,6 +102,44 @@ fn drafts_name_plugins_that_there_are() {
     // Another environment may have this plugin: the publish says whether this one has it.
     let shared = json!({"chain": [{"use": "limits-of-production"}]});
     plane.put(VERSION, shared).expect(200);
+}
+
+/// The defect: who may write one API reached secrets, files and subscribers of others by its plugins.
+#[test]
+fn the_owner_of_one_api_uses_nothing_of_others() {
+    const VERSION: &str = "/api/v1/apis/pets/versions/1.0.0";
+    let plane = Plane::start();
+    plane.version(&petstore());
+    let people = People::of(&plane);
+    let ann = people.add("ann", json!([{"role": "api-owner", "api": "pets"}]));
+    let max = people.add(
+        "max",
+        json!([{"role": "api-owner", "api": "pets"}, {"role": "write"}]),
+    );
+    for (step, is_maxs) in [
+        (json!({"use": "corp"}), true),
+        (
+            json!({"request-rewrite": {"headers": {"set": {"X-Home": "$env://HOME"}}}}),
+            true,
+        ),
+        (json!({"proxy-cache": {"disk": {"path": "/tmp/x"}}}), true),
+        (json!({"logger": {"target": {"file": {"path": "a.log"}}}}), true),
+        (json!({"key-auth": {"identity": {"anonymous": "sub.s"}}}), false),
+        (json!({"use": "test.b.1.plan.gold"}), false),
+    ] {
+        for body in [
+            json!({"chain": [step]}),
+            json!({"operations": {"listPets": {"plugins": [step]}}}),
+            json!({"components": [{"name": "main", "backend": "main", "plugins": [step]}]}),
+        ] {
+            let refused = people.ask(&ann, "PUT", VERSION, body.clone()).expect(403);
+            assert!(refused.body.contains("[0]."), "{refused:?}");
+            let answer = people.ask(&max, "PUT", VERSION, body);
+            assert_eq!(answer.status != 403, is_maxs, "{answer:?}");
+        }
+    }
+    let plain = json!({"chain": ["request-id"]});
+    people.ask(&max, "PUT", VERSION, plain).expect(422);
 }
 
 #[test]

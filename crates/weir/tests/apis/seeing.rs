@@ -292,6 +292,43 @@ fn environments_show_their_variables_to_those_who_may_read_them() {
     assert_eq!(of(&olga)["variables"], json!({"HOST": "10.0.0.7"}));
 }
 
+/// The defect: who may read an API saw the secrets of its plugins and backends.
+#[test]
+fn secrets_of_apis_are_for_those_who_may_write_them() {
+    const VERSION: &str = "/api/v1/apis/pets/versions/1.0.0";
+    let plane = Plane::start();
+    plane.version(&petstore());
+    let headers = json!({"Authorization": "hush-1"});
+    let chain = json!([{"logger": {"target": {"http": {"url": "http://127.0.0.1:1", "headers": headers}}}}]);
+    plane.put(VERSION, json!({"chain": chain})).expect(200);
+    let mut runtime = runtime("127.0.0.1:1".parse().expect("an address"));
+    runtime["variables"] = json!({"PASSWORD": "hush-2"});
+    plane
+        .post(
+            "/api/v1/publications/pets/1.0.0/test",
+            json!({"runtime": runtime}),
+        )
+        .expect(200);
+    let variables = json!({"variables": {"PASSWORD": "hush-3"}});
+    plane.put("/api/v1/environments/test", variables).expect(200);
+    let people = People::of(&plane);
+    let ann = people.add("ann", json!([{"role": "api-owner", "api": "pets"}]));
+    let ron = people.add("ron", json!([{"role": "read"}]));
+    for (path, is_anns) in [
+        (VERSION, true),
+        ("/api/v1/apis/pets/versions", true),
+        ("/api/v1/apis/pets/versions/1.0.0/revisions", true),
+        ("/api/v1/publications", true),
+        ("/api/v1/publications/pets/1.0.0/test", true),
+        ("/api/v1/environments", false),
+    ] {
+        let read = |token: &str| people.ask(token, "GET", path, Value::Null).expect(200).body;
+        let seen = read(&ron);
+        assert!(!seen.contains("hush") && seen.contains("***"), "{path}: {seen}");
+        assert_eq!(read(&ann).contains("hush"), is_anns, "{path}");
+    }
+}
+
 #[test]
 fn numbers_of_one_api_are_for_those_who_may_read_them() {
     let plane = Plane::start();

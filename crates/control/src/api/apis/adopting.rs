@@ -210,6 +210,7 @@ pub fn conflicts(library: &Library, version: &Version, known: &[Conflict]) -> Ve
         with: with.clone(),
         route: source.service.clone(),
         effect: ConflictEffect::Loses,
+        is_tie: false,
         example: "the calls that it was adopted for: 'take_over' removes it".to_owned(),
     };
     let all = in_store.chain(&source.files).map(conflict);

@@ -5,7 +5,7 @@ use super::commit::{WriteEffects, now};
 use super::entities::{body_of, parse};
 use super::library::{self, Library};
 use super::visible::EntityScopes;
-use super::{publish, versions};
+use super::{publish, secrecy, versions};
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::{Json, JsonBody};
 use crate::api::operation::refusal;
@@ -66,6 +66,7 @@ pub async fn list(
     let is_visible = |it: &Approval| permit(&caller, Action::ApprovalsRead, it).is_ok();
     for approval in all.into_iter().filter(is_visible) {
         let mut item = json!(approval);
+        secrecy::hide(&caller, "approvals", &mut item);
         let mut parts = approval.publication.split('/');
         if let (Some(name), Some(version)) = (parts.next(), parts.next()) {
             let known: Option<Version> = library.find(&library::version_key(name, version))?;
@@ -167,7 +168,9 @@ pub async fn decide(
             ))
         })
         .await?;
-    Ok(Json(json!(written.answer)))
+    let mut answer = json!(written.answer);
+    secrecy::hide(&caller, "approvals", &mut answer);
+    Ok(Json(answer))
 }
 
 /// The authors of what a revision has more than the one that is published: all changes of all revisions since.

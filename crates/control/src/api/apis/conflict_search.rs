@@ -8,6 +8,7 @@ use super::commit::{documents, now};
 use super::conflicts::{self, Conflict};
 use super::library::Library;
 use super::{adopting, foreign_conflicts};
+use crate::access::{Action, Caller, Scope};
 use crate::api::{Api, Problem};
 use serde_json::Value;
 use weir_apis::entities::Publication;
@@ -36,6 +37,26 @@ impl ConflictsFound {
         });
         self.conflicts.iter().map(Conflict::text).chain(more).collect()
     }
+
+    /// Refuses a caller who forces what others would lose calls by, and may not write these others. Only what is told counts.
+    pub fn permit_force(&self, caller: &Caller, api: &str, told: &[String]) -> Result<(), Problem> {
+        let may_write = |with: &str| match with.strip_prefix("publications/") {
+            Some(id) => {
+                let other = id.split('/').next().unwrap_or_default();
+                other == api || caller.can(Action::ApisWrite, &Scope::Api(other.to_owned()))
+            }
+            None => caller.can(Action::ConfigurationWrite, &Scope::Everything),
+        };
+        let losing = self.conflicts.iter().filter(|it| it.may_lose());
+        let mut refused = losing.filter(|it| !may_write(&it.with) && told.contains(&it.text()));
+        match refused.next() {
+            None => Ok(()),
+            Some(conflict) => Err(Problem::forbidden(format!(
+                "conflicts: {}: to force this takes a right to write that, too",
+                conflict.text()
+            ))),
+        }
+    }
 }
 
 impl ConflictSearch {
@@ -54,5 +75,66 @@ impl ConflictSearch {
             conflicts,
             unchecked: foreign.unchecked,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::{Right, Role, User};
+    use crate::api::apis::conflicts::ConflictEffect;
+    use std::sync::Arc;
+
+    /// The defect: the owner of one API could force its way to the calls of any other.
+    #[test]
+    fn calls_of_others_are_taken_by_who_may_write_these() {
+        let caller = |role, scope: &str| {
+            let scope = Scope::parse(scope).expect("a scope");
+            Caller::User(Arc::new(User {
+                name: "ada".to_owned(),
+                token_hash: None,
+                password_hash: None,
+                rights: vec![Right { role, scope }],
+                created: 0,
+            }))
+        };
+        let (takes, loses) = (ConflictEffect::Takes, ConflictEffect::Loses);
+        let owner = (Role::ApiOwner, "api:a");
+        for ((role, scope), with, effect, is_tie, expected) in [
+            (owner, "publications/b/1/test", loses, false, false),
+            (owner, "publications/b/1/test", takes, true, false),
+            (owner, "publications/b/1/test", takes, false, true),
+            (owner, "publications/a/2/test", loses, false, true),
+            (owner, "native/routes/r", loses, false, false),
+            (owner, "kong", loses, false, false),
+            (owner, "kong", takes, false, true),
+            (
+                (Role::ApiOwner, "everything"),
+                "publications/b/1/test",
+                loses,
+                false,
+                true,
+            ),
+            ((Role::ApiOwner, "everything"), "kong", loses, false, false),
+            ((Role::Write, "everything"), "kong", loses, false, true),
+        ] {
+            let found = ConflictsFound {
+                conflicts: vec![Conflict {
+                    with: with.to_owned(),
+                    route: "r".to_owned(),
+                    example: "GET /t".to_owned(),
+                    effect,
+                    is_tie,
+                }],
+                unchecked: 0,
+            };
+            let caller = caller(role, scope);
+            let permitted = found.permit_force(&caller, "a", &found.messages());
+            assert_eq!(permitted.is_ok(), expected, "{role:?} {scope} {with} {effect:?}");
+            assert!(
+                found.permit_force(&caller, "a", &[]).is_ok(),
+                "it was forced before"
+            );
+        }
     }
 }

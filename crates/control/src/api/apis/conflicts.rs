@@ -26,6 +26,9 @@ pub struct Conflict {
     pub example: String,
     /// The outcome for that call.
     pub effect: ConflictEffect,
+    /// Whether it is unclear which of both takes it.
+    #[serde(skip)]
+    pub is_tie: bool,
 }
 
 /// The outcome for a call that two would take.
@@ -39,6 +42,11 @@ pub enum ConflictEffect {
 }
 
 impl Conflict {
+    /// Whether the other route may lose calls.
+    pub fn may_lose(&self) -> bool {
+        self.effect == ConflictEffect::Loses || self.is_tie
+    }
+
     /// In words.
     pub fn text(&self) -> String {
         let verb = match self.effect {
@@ -285,6 +293,7 @@ fn conflict(own: &OwnMatches<'_>, with: &str, other: &Route, relation: Relation)
         with: with.to_owned(),
         route: other.name.clone(),
         effect: rank.effect(),
+        is_tie: rank.whole.is_eq(),
         example: call_of(own, found),
     })
 }

@@ -5,6 +5,7 @@ use super::commit::WriteEffects;
 use super::environment_check;
 use super::library;
 use super::library::{Library, PREFIX};
+use super::secrecy;
 use super::visible::{VisibilityFilter, permit_application};
 use crate::access::Caller;
 use crate::api::json_body;
@@ -53,7 +54,10 @@ pub fn check_name(name: &str) -> Result<(), Problem> {
 pub async fn listed(api: &Api, caller: &Caller, kind: &str) -> Result<Json<Value>, Problem> {
     let library = api.library().await?;
     let items: Vec<Value> = library.list(&format!("{PREFIX}{kind}/"))?;
-    let items = VisibilityFilter::new(&library, caller).of_list(kind, items)?;
+    let mut items = VisibilityFilter::new(&library, caller).of_list(kind, items)?;
+    for item in &mut items {
+        secrecy::hide(caller, kind, item);
+    }
     Ok(Json(json!({ "items": items })))
 }
 
@@ -61,14 +65,20 @@ pub async fn listed(api: &Api, caller: &Caller, kind: &str) -> Result<Json<Value
 pub async fn shown(api: &Api, caller: &Caller, key: &str) -> Result<Response, Problem> {
     let library = api.library().await?;
     seen(&library, caller, key)?;
-    let entity: Value = library.get(key)?;
+    let mut entity: Value = library.get(key)?;
+    secrecy::hide(caller, kind_of(key), &mut entity);
     Ok(tagged(Json(entity).into_response(), library.version_of(key)))
 }
 
 /// Refuses a caller who does not see what stands under a key.
 pub fn seen(library: &Library, caller: &Caller, key: &str) -> Result<(), Problem> {
+    VisibilityFilter::new(library, caller).demand(kind_of(key), &library.get(key)?)
+}
+
+/// The kind of entity that stands under a key.
+fn kind_of(key: &str) -> &str {
     let kind = key.strip_prefix(PREFIX).and_then(|it| it.split('/').next());
-    VisibilityFilter::new(library, caller).demand(kind.unwrap_or_default(), &library.get(key)?)
+    kind.unwrap_or_default()
 }
 
 /// The answer to a write: 201 if there was none before, otherwise 200.
@@ -143,7 +153,7 @@ macro_rules! documents {
                 body["name"] = name.into();
                 let entity: $entity = parse(&body)?;
                 let key = format!("{PREFIX}{}/{name}", $kind);
-                $ready(api, &entity).await?;
+                $ready(api, caller, &entity).await?;
                 let stored = api
                     .manage_document(caller, headers, &key, |library| {
                         let before: Option<$entity> = library.find(&key)?;
@@ -201,7 +211,7 @@ fn first_below(library: &Library, prefix: &str, holds: impl Fn(&str) -> bool) ->
 }
 
 /// What needs no check before its write.
-fn ready<T>(_api: &Arc<Api>, _entity: &T) -> std::future::Ready<Result<(), Problem>> {
+fn ready<T>(_api: &Arc<Api>, _caller: &Caller, _entity: &T) -> std::future::Ready<Result<(), Problem>> {
     std::future::ready(Ok(()))
 }
 

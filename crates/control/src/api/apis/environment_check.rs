@@ -2,13 +2,14 @@
 //! Without this, the first publish would tell. What is stored stays as it is.
 
 use super::{chains, library};
+use crate::access::Caller;
 use crate::api::{Api, Problem};
 use axum::http::Uri;
 use std::sync::Arc;
 use weir_apis::entities::Environment;
 
 /// Refuses what is wrong with it, and is not stored so.
-pub async fn check(api: &Arc<Api>, wanted: &Environment) -> Result<(), Problem> {
+pub async fn check(api: &Arc<Api>, caller: &Caller, wanted: &Environment) -> Result<(), Problem> {
     let key = library::environment_key(&wanted.name);
     // One that is not understood is about to be replaced.
     let known = api.library().await?.find(&key).ok().flatten();
@@ -27,7 +28,9 @@ pub async fn check(api: &Arc<Api>, wanted: &Environment) -> Result<(), Problem> 
     if wanted.chain.is_empty() || wanted.chain == known.chain {
         return Ok(());
     }
-    chains::check(api, vec![("chain".to_owned(), &wanted.chain)]).await
+    let chains = vec![("chain".to_owned(), wanted.chain.as_slice())];
+    chains::permit(api, caller, &chains).await?;
+    chains::check(api, chains).await
 }
 
 /// Whether a text is the address of a server, with or without a path.

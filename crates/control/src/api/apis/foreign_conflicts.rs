@@ -180,6 +180,7 @@ fn conflict(compiled: &CompiledConfig, own: &[&Arc<Route>], other: &Route) -> Op
             route: other.name.clone(),
             example: text_of(&call),
             effect,
+            is_tie: false,
         });
     }
     None

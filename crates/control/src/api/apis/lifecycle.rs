@@ -1,5 +1,6 @@
 //! Changes of a publication after it was published: deprecation, retirement, canaries, switching off, removal.
 
+use super::chains;
 use super::commit::{WriteEffects, now};
 use super::library::{self, Library, PREFIX};
 use super::step::Step;
@@ -75,6 +76,10 @@ fn check_deprecation(deprecation: &Deprecation) -> Result<(), Problem> {
 /// Takes a deprecation back, and the 410 of a sunset that has come: people err.
 pub async fn undeprecate(step: Step) -> JsonResult {
     step.change("undeprecate", |publication, version| {
+        if publication.is_retired_by_hand(now()) {
+            let detail = format!("{} is retired", publication.id());
+            return Err(Problem::new(StatusCode::CONFLICT, detail));
+        }
         version.line = states::line(version.line, LineState::Published)?;
         publication.deprecation = None;
         publication.retired = false;
@@ -85,7 +90,8 @@ pub async fn undeprecate(step: Step) -> JsonResult {
 
 pub async fn retire(step: Step) -> JsonResult {
     step.change("retire", |publication, version| {
-        // Other environments of the version may be retired already.
+        // Other environments of the version may be retired already. As long as one is not, the version goes on: the step
+        // sees to it.
         if version.line != LineState::Retired {
             version.line = states::line(version.line, LineState::Retired)?;
         }
@@ -100,6 +106,9 @@ pub async fn canary(mut step: Step) -> JsonResult {
     let (note, force) = (step.take_note(), step.take_force()?);
     let canary: Canary = step.parse()?;
     check_canary(&canary)?;
+    let known = step.api.library().await?.publication(&step.id())?.canary;
+    let known = known.map(|it| it.backends).unwrap_or_default();
+    chains::permit_backends(&step.api, &step.caller, "backends", &known, &canary.backends)?;
     step.body["note"] = note.into();
     let work = |publication: &mut Publication, _: &mut Version| {
         if canary.revision == publication.revision && canary.backends.is_empty() {

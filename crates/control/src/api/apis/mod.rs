@@ -37,6 +37,7 @@ mod publish;
 mod reading;
 mod renaming;
 mod reviews;
+mod secrecy;
 mod specs;
 mod step;
 mod subscriptions;

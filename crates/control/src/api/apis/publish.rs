@@ -7,7 +7,7 @@ use super::conflict_search::{ConflictSearch, ConflictsFound};
 use super::library::{self, Library};
 use super::step::Step;
 use super::trial::{self, Trial};
-use super::{specs, versions};
+use super::{chains, secrecy, specs, versions};
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::Json;
 use crate::api::precondition::{Precondition, tagged};
@@ -137,12 +137,14 @@ pub async fn list(
 /// A publication, with what is computed: whether it differs from the draft, and how far it has come.
 pub async fn read(
     State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
     Path((name, version, environment)): Path<(String, String, String)>,
 ) -> Result<Response, Problem> {
     let library = api.library().await?;
     let publication = library.publication(&format!("{name}/{version}/{environment}"))?;
     let entity = library.version(&name, &version)?;
     let mut answer = json!(publication);
+    secrecy::hide(&caller, "publications", &mut answer);
     answer["differs_from_draft"] = (entity.draft.hash() != publication.hash).into();
     let revision = rendered_at(&api, &publication).await?;
     let rollout = api
@@ -175,15 +177,13 @@ pub async fn rollback(step: Step) -> Result<Response, Problem> {
     let mut request: PublishRequest = step.parse()?;
     if request.revision.is_none() {
         let known = step.api.library().await?.publication(&step.id())?;
-        let mut before = known.history.iter().rev().map(|it| it.revision);
-        let before = before.find(|revision| *revision != known.revision);
         let missing = || {
             Problem::new(
                 StatusCode::CONFLICT,
                 "there is no revision before this one: name one in 'revision'",
             )
         };
-        request.revision = Some(before.ok_or_else(missing)?);
+        request.revision = Some(known.revision_before().ok_or_else(missing)?);
     }
     run(&step, "rollback", &step.environment, &request).await
 }
@@ -273,7 +273,13 @@ async fn run(
         true => Ok(()),
         false => Err(failing(report)),
     };
-    let key = library::publication_key(&format!("{}/{}/{environment}", step.name, step.version));
+    let id = format!("{}/{}/{environment}", step.name, step.version);
+    if let Some(runtime) = &request.runtime {
+        let known: Option<Publication> = step.api.library().await?.find(&library::publication_key(&id))?;
+        let known = known.unwrap_or_default().runtime;
+        chains::permit_runtime(&step.api, &step.caller, &known, runtime)?;
+    }
+    let key = library::publication_key(&id);
     let key = Key::new(&key).map_err(|error| Problem::bad(error.to_string()))?;
     let precondition = Precondition::of(&step.headers);
     let (mut first, mut before, mut is_stale) = (None, None, false);
@@ -448,7 +454,8 @@ fn steps(
         }
     }
     // Also if its publication would stay as it is: callers get 410 all the same.
-    if library.version(name, version)?.line == LineState::Retired {
+    let is_retired = library.version(name, version)?.line == LineState::Retired;
+    if is_retired || known.as_ref().is_some_and(|it| it.is_retired_by_hand(now())) {
         let problem = Problem::new(StatusCode::CONFLICT, format!("{name} {version} is retired"));
         wanted.pass(&mut refused, Err::<(), Problem>(problem))?;
     }
@@ -503,7 +510,11 @@ fn conclude(
     if !found.conflicts.is_empty() || found.unchecked > 0 {
         let told = found.messages();
         match request.force {
-            true => result.forced.extend(told),
+            true => {
+                let permitted = found.permit_force(caller, name, &told);
+                wanted.pass(&mut result.refused, permitted)?;
+                result.forced.extend(told);
+            }
             false => {
                 let problem = unforced("conflicts", "others take these calls", &told);
                 wanted.pass(&mut result.refused, Err::<(), Problem>(problem))?;
@@ -515,6 +526,12 @@ fn conclude(
         && !trial::tests_of(library, name, version)?.is_empty()
     {
         result.forced.push(format!("tests were overridden: {reason}"));
+    }
+    if let Some(id) = &result.approval {
+        let key = library::approval_key(id);
+        let mut approval: Approval = library.get(&key)?;
+        approval.used = Some(now());
+        library.put(&key, &approval)?;
     }
     let publication = &mut result.publication;
     publication.note(HistoryItem {
@@ -670,6 +687,13 @@ fn approved(
         }
         if let Some(message) = other_runtime(&approval, known, runtime) {
             return Err(outdated(format!("approval: {name} is outdated: {message}")));
+        }
+        // Who repeats a publish that was made gets the same answer.
+        let is_there = known.is_some_and(|it| it.hash == revision.hash && it.runtime == *runtime);
+        if approval.used.is_some() && !is_there {
+            return Err(outdated(format!(
+                "approval: {name} is used: it is for one publish; ask for another one"
+            )));
         }
         return match approval.state {
             ApprovalState::Granted => Ok(Some(name.clone())),

@@ -16,7 +16,15 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use weir_apis::call_tests::TestReport;
-use weir_apis::entities::{HistoryItem, Publication, Version};
+use weir_apis::entities::{HistoryItem, LineState, Publication, Version};
+
+/// Whether a version is still published elsewhere: it is over when the last one is.
+fn has_others(library: &Library, publication: &Publication) -> Result<bool, Problem> {
+    let (api, version) = (&publication.api, &publication.version);
+    let all: Vec<Publication> = library.list(&library::publication_key(&format!("{api}/{version}/")))?;
+    let mut others = all.iter().filter(|it| it.environment != publication.environment);
+    Ok(others.any(|it| !it.retired))
+}
 
 /// A call that changes a publication.
 pub struct Step {
@@ -151,6 +159,7 @@ impl Step {
                 match (told.is_empty(), force) {
                     (true, _) => Ok(()),
                     (false, Some(true)) => {
+                        found.permit_force(&self.caller, name, &told)?;
                         publication
                             .history
                             .iter_mut()
@@ -172,6 +181,9 @@ impl Step {
                     let mut entity = library.version(name, version)?;
                     let before = (publication.clone(), entity.clone());
                     work(&mut publication, &mut entity)?;
+                    if entity.line == LineState::Retired && has_others(library, &publication)? {
+                        entity.line = before.1.line;
+                    }
                     if (&publication, &entity) == (&before.0, &before.1) {
                         return Ok(WriteEffects::quiet("", (publication, true)));
                     }

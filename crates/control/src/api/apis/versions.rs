@@ -3,7 +3,7 @@
 use super::commit::{WriteEffects, now};
 use super::entities::{body_of, parse};
 use super::library::{Library, PREFIX};
-use super::{chains, library, renaming, reviews, specs};
+use super::{chains, library, renaming, reviews, secrecy, specs};
 use crate::access::Caller;
 use crate::api::json_body::Json;
 use crate::api::precondition::tagged;
@@ -142,21 +142,31 @@ impl Edit {
     }
 }
 
-/// Refuses plugins that an edit brings and that no gateway could serve.
-async fn chains_of(api: &Api, before: &Draft, edit: &Edit) -> Result<(), Problem> {
+/// Refuses plugins that an edit brings and that the caller may not use, or that no gateway could serve.
+async fn chains_of(api: &Api, caller: &Caller, before: &Draft, edit: &Edit) -> Result<(), Problem> {
     let wanted = Draft {
         components: edit.components.clone().unwrap_or_default(),
         operations: edit.operations.clone().unwrap_or_default(),
         chain: edit.chain.clone().unwrap_or_default(),
         ..Draft::default()
     };
-    chains::check(api, chains::of_draft(&wanted, before)).await
+    let chains = chains::of_draft(&wanted, before);
+    chains::permit(api, caller, &chains).await?;
+    chains::check(api, chains).await
 }
 
-pub async fn list(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
+pub async fn list(
+    State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+) -> Result<Json<Value>, Problem> {
     let library = api.library().await?;
     let versions: Vec<Version> = library.list(&format!("{PREFIX}versions/{name}/"))?;
-    Ok(Json(json!({ "items": versions })))
+    let mut items: Vec<Value> = versions.iter().map(|it| json!(it)).collect();
+    for item in &mut items {
+        secrecy::hide(&caller, "versions", item);
+    }
+    Ok(Json(json!({ "items": items })))
 }
 
 pub async fn create(
@@ -175,7 +185,7 @@ pub async fn create(
     })?;
     let edit: Edit = parse(&upload.fields)?;
     let description = specs::read(&spec)?;
-    chains_of(&api, &Draft::default(), &edit).await?;
+    chains_of(&api, &caller, &Draft::default(), &edit).await?;
     let version = match edit.version.clone().or(new.version) {
         Some(version) => version,
         None => naming::version_of(&json!({ "info": description.info }))
@@ -309,15 +319,17 @@ pub(super) fn shown(entity: &Version, spec: &str, description: &Description) -> 
 
 pub async fn read(
     State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
     Path((name, version)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
     let library = api.library().await?;
     let entity = library.version(&name, &version)?;
     let spec = specs::text(&library, &entity.draft.spec)?;
     let description = specs::read(&spec)?;
-    let answer = Json(shown(&entity, &spec, &description)).into_response();
+    let mut answer = shown(&entity, &spec, &description);
+    secrecy::hide(&caller, "versions", &mut answer);
     Ok(tagged(
-        answer,
+        Json(answer).into_response(),
         library.version_of(&library::version_key(&name, &version)),
     ))
 }
@@ -338,7 +350,7 @@ pub async fn put(
     if edit.has_plugins() {
         // Without a version, the write says so.
         let known: Option<Version> = api.library().await?.find(&key)?;
-        chains_of(&api, &known.unwrap_or_default().draft, &edit).await?;
+        chains_of(&api, &caller, &known.unwrap_or_default().draft, &edit).await?;
     }
     let written = api
         .manage_document(&caller, &headers, &key, |library| {
@@ -522,11 +534,16 @@ pub fn freeze(
 
 pub async fn revisions(
     State(api): State<Arc<Api>>,
+    Extension(caller): Extension<Caller>,
     Path((name, version)): Path<(String, String)>,
 ) -> Result<Json<Value>, Problem> {
     let library = api.library().await?;
     let all: Vec<ApiRevision> = library.list(&format!("{PREFIX}revisions/{name}/{version}/"))?;
-    Ok(Json(json!({ "items": all })))
+    let mut items: Vec<Value> = all.iter().map(|it| json!(it)).collect();
+    for item in &mut items {
+        secrecy::hide(&caller, "revisions", item);
+    }
+    Ok(Json(json!({ "items": items })))
 }
 
 pub async fn revise(

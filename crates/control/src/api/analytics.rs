@@ -388,6 +388,19 @@ pub async fn deliver_calls(
         };
         caller.can(Action::ConfigurationFollow, &Scope::Environment(name.to_owned()))
     };
+    // Routes of dialects are in no environment: their calls are in the one that the gateway serves.
+    let reported = api.options.gateways.environments(&name);
+    let given = caller.scopes(Action::ConfigurationFollow).into_iter();
+    let mut given = given.filter_map(|it| match it {
+        Scope::Environment(name) => Some(name),
+        _ => None,
+    });
+    let served = reported.into_iter().next().or_else(|| given.next());
+    if let Some(served) = served.filter(|_| !may_follow("")) {
+        let served = Arc::<str>::from(served);
+        let unnamed = lines.iter_mut().filter(|it| it.environment.is_empty());
+        unnamed.for_each(|it| it.environment = Arc::clone(&served));
+    }
     lines.retain(|line| times.contains(&line.time) && may_follow(&line.environment));
     // What the control plane does not keep counts for all gateways.
     lines.retain_mut(|line| {

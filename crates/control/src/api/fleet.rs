@@ -160,6 +160,10 @@ impl Gateways {
             let detail = format!("the name is longer than {MAX_TEXT} bytes");
             return Err(Problem::bad(detail));
         }
+        if name.trim().is_empty() || name.contains(char::is_control) {
+            let detail = "expected the name of a gateway, without control characters such as line ends";
+            return Err(Problem::bad(detail));
+        }
         match self.known().claim_name(name, &caller.name(), now) {
             true => Ok(()),
             // What is refused so is tried again.
@@ -238,6 +242,15 @@ impl Gateways {
     pub(super) fn silence(&self, name: &str, now: SystemTime) -> Option<Duration> {
         let known = self.known();
         known.reports.get(name).map(|(_, seen)| since(*seen, now))
+    }
+
+    /// The environments that a gateway has reported.
+    pub(super) fn environments(&self, name: &str) -> Vec<String> {
+        let known = self.known();
+        let report = known.reports.get(name);
+        report
+            .map(|(report, _)| report.environments.clone())
+            .unwrap_or_default()
     }
 
     /// Whether every gateway that has reported lately serves a revision.

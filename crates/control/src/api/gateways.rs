@@ -3,7 +3,7 @@
 
 use super::fleet::{GatewayReport, MAX_TEXT, OFFLINE_AFTER, ReportResponse};
 use super::problem::Problem;
-use super::sync::{environments_of, may_follow};
+use super::sync::environments_of;
 use super::writing::tried;
 use super::{Api, is_dry_run};
 use crate::access::{Caller, NoAudit};
@@ -31,20 +31,21 @@ pub async fn report(
     Path(name): Path<String>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Json(mut report): Json<GatewayReport>,
+    Json(report): Json<GatewayReport>,
 ) -> Result<Response, Problem> {
     if name.len() > MAX_TEXT || !report.is_short() {
         let detail = format!("the name or a text of the report is longer than {MAX_TEXT} bytes");
         return Err(Problem::bad(detail));
     }
-    if is_dry_run(&headers) {
-        return Ok(tried(Json(ReportResponse::default())));
+    let (gateways, now, is_dry) = (&api.options.gateways, SystemTime::now(), is_dry_run(&headers));
+    if !is_dry {
+        gateways.claim_name(&name, &caller, now)?;
     }
-    let (gateways, now) = (&api.options.gateways, SystemTime::now());
-    gateways.claim_name(&name, &caller, now)?;
-    // A gateway reports nothing about credentials of environments that it may not follow.
-    if !report.environments.iter().all(|it| may_follow(&caller, it)) {
-        report.used.clear();
+    // What it says counts in their rollouts, and for their credentials.
+    let named = report.environments.join(",");
+    environments_of(&caller, Some(named.as_str()).filter(|it| !it.is_empty()))?;
+    if is_dry {
+        return Ok(tried(Json(ReportResponse::default())));
     }
     gateways.note(&name, report, now);
     // Each report in the record would be a revision that gateways report in turn.

@@ -603,7 +603,14 @@ async fn a_gateway_follows_the_environments_of_its_right() {
         let path = format!("/api/v1/gateways/{name}/limits?environment={environments}");
         let report = json!({ "run": 1, "counts": [] });
         plane.call(browser, "POST", &path, report).await.expect(expected);
+        // Nor does it report for them.
+        let environments: Vec<&str> = environments.split(',').collect();
+        let report = json!({ "state": "serving", "environments": environments });
+        let path = format!("/api/v1/gateways/{name}");
+        plane.call(browser, "POST", &path, report).await.expect(expected);
     }
+    let (path, report) = ("/api/v1/gateways/a%0Ab", json!({ "environments": ["test"] }));
+    plane.call(&test, "POST", path, report).await.expect(400);
     // Nor does it speak for the gateway of another user.
     for (path, said) in [
         (

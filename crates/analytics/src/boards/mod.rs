@@ -245,7 +245,11 @@ mod tests {
             ),
             (
                 json!({ "filter": { "target": "a" }, "panels": panel(json!({ "metrics": ["calls"], "group_by": ["route"] })) }),
-                Some("panels.0.query."),
+                Some("panels.0.query.group_by: "),
+            ),
+            (
+                json!({ "filter": { "target": "a", "consumer": "c" }, "panels": panel(json!({ "metrics": ["calls"] })) }),
+                Some("panels.0.query.filter: "),
             ),
             (
                 json!({ "panels": [{ "title": "P", "kind": "line", "query": { "metrics": ["calls"] } }] }),

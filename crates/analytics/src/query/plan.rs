@@ -62,6 +62,8 @@ struct Needs {
     fields: Vec<Field>,
     sketches: [bool; 3],
     has_uniques: bool,
+    /// Whether some of the dimensions are those of groups.
+    has_groups: bool,
 }
 
 impl QueryPlan {
@@ -99,6 +101,7 @@ impl QueryPlan {
             fields: metrics.iter().flat_map(|it| it.fields()).copied().collect(),
             sketches: sketches(&metrics),
             has_uniques: metrics.contains(&Metric::UniqueCallers),
+            has_groups: !groups.is_empty(),
         };
         let source = choose(&needs, &metrics)?;
         let oldest = now.saturating_sub(from.saturating_sub(compare.unwrap_or(0)));
@@ -315,7 +318,8 @@ fn not_kept(needs: &Needs, fitting: &[Cube]) -> QueryError {
             names(&needs.dimensions),
             kept.join("; ")
         );
-        return QueryError::new("group_by", message);
+        let field = if needs.has_groups { "group_by" } else { "filter" };
+        return QueryError::new(field, message);
     }
     let metrics = Metric::ALL.iter().filter(|metric| is_kept(fitting[0], **metric));
     let metrics: Vec<&str> = metrics.map(|it| it.as_str()).collect();

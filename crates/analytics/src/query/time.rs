@@ -68,7 +68,7 @@ fn rfc3339(text: &str) -> Option<u64> {
     let mut clock = clock.split(':').map(|part| part.parse::<i64>().ok());
     let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
     let is_in_range = (1..=12).contains(&month)
-        && (1..=31).contains(&day)
+        && (1..=days_of(year, month)).contains(&day)
         && (0..24).contains(&hour)
         && (0..60).contains(&minute)
         && (0..=60).contains(&second);
@@ -85,6 +85,16 @@ fn rfc3339(text: &str) -> Option<u64> {
     };
     let seconds = days(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second - offset * 60;
     u64::try_from(seconds).ok()
+}
+
+/// How many days a month has.
+fn days_of(year: i64, month: i64) -> i64 {
+    match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        _ => 31,
+    }
 }
 
 /// Days since the Unix epoch of a date of the Gregorian calendar.
@@ -113,6 +123,10 @@ mod tests {
             ("2024-02-29T00:00:00Z", Some(1_709_164_800)),
             ("1970-01-01T00:00:00Z", Some(0)),
             ("2023-13-14T22:13:20Z", None),
+            ("2026-02-30T00:00:00Z", None),
+            ("2023-02-29T00:00:00Z", None),
+            ("2100-02-29T00:00:00Z", None),
+            ("2026-04-31T00:00:00Z", None),
             ("2023-11-14", None),
             ("yesterday", None),
             ("-1y", None),

@@ -84,12 +84,20 @@ fn path_parameter(context: &mut Context<'_>) {
     }
 }
 
-/// Gateways compare calls with one slash in place of several.
+/// Gateways compare calls with one slash in place of several, and without `.` and `..`.
 fn empty_segment(context: &mut Context<'_>) {
     let description = context.description;
-    for operation in description.operations.iter().filter(|it| it.path.contains("//")) {
+    for operation in &description.operations {
+        let mut segments = operation.path.split('/');
+        let why = match operation.path.contains("//") {
+            true => "several slashes of a call's path are read as one",
+            false if segments.any(|it| matches!(it, "." | "..")) => {
+                "'.' and '..' of a call's path are resolved before"
+            }
+            false => continue,
+        };
         let message = format!(
-            "{} {} never gets a call: several slashes of a call's path are read as one.",
+            "{} {} never gets a call: {why}.",
             operation.method, operation.path
         );
         context.add(operation.place.clone(), message);

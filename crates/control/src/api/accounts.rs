@@ -252,6 +252,9 @@ pub async fn end_sessions(
     Path(name): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
+    if api.options.users.of_name(&name).is_none() {
+        return Err(Problem::not_found(format_args!("the user '{name}'")));
+    }
     if is_dry_run(&headers) {
         return Ok(tried(StatusCode::NO_CONTENT));
     }

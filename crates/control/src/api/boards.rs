@@ -214,5 +214,18 @@ pub async fn remove(
     if is_given(&id) {
         return Err(unchangeable(&id));
     }
+    // The report would come to nobody any more, without a word.
+    let wanted = id.clone();
+    let shown = api.analytics()?.with(move |kept| {
+        let mut reports = kept.reports()?.into_iter();
+        Ok(reports.find(|it| it.board.as_ref() == Some(&wanted)))
+    });
+    if let Some(report) = shown.await.map_err(failed)? {
+        let detail = format!(
+            "the board '{id}' is what the report '{}' shows: remove that first",
+            report.id
+        );
+        return Err(Problem::new(StatusCode::CONFLICT, detail));
+    }
     KIND.remove::<BoardRecord>(api.analytics()?, &id, &headers).await
 }

@@ -111,6 +111,19 @@ fn boards_are_saved_and_given_ones_stay_as_they_are() {
         boards("GET", "/the-shop-s-calls").expect(200).json()["title"],
         "Another title"
     );
+    // A report that shows one keeps it.
+    let reports = |method: &str, path: &str, body: &Value| {
+        let call = Call::new(method, &weir.console(), &format!("/api/v1/reports{path}"));
+        call.body(&body.to_string()).make()
+    };
+    let report = json!({
+        "title": "Weekly", "board": "the-shop-s-calls", "to": ["a@example.com"],
+        "schedule": {"every": "week"},
+    });
+    reports("POST", "", &report).expect(201);
+    let kept = boards("DELETE", "/the-shop-s-calls").expect(409);
+    assert!(kept.body.contains("'weekly'"), "{kept:?}");
+    reports("DELETE", "/weekly", &Value::Null).expect(204);
     boards("DELETE", "/the-shop-s-calls").expect(204);
     boards("DELETE", "/the-shop-s-calls").expect(404);
 }

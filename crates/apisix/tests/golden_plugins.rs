@@ -241,6 +241,81 @@ fn restrictions_by_service_use_the_id_in_the_routes_labels() {
     }
 }
 
+/// The model calls routes by their ids; what else variables tell of them stands in labels, of which routes have none that
+/// nobody reads.
+#[test]
+fn routes_have_labels_where_a_variable_may_read_them() {
+    let filter = |name: &str| json!({"_meta": {"filter": [[name, "==", "private"]]}});
+    let rewrite = json!({"proxy-rewrite": {"headers": {"set": {"x-a": "$matched_uri"}}}});
+    let deny = json!({"workflow": {"rules": [{
+        "case": [["matched_host", "==", "a.com"]], "actions": [["return", {"code": 403}]]
+    }]}});
+    let (sent, none) = (json!({"udp-logger": {"host": "a", "port": 1}}), json!({}));
+    let hashed = json!({"type": "chash", "key": "service_name", "nodes": {"a:1": 1}});
+    let plain = json!({"nodes": {"a:1": 1}});
+    let auth = json!({"key-auth": {}});
+    // The plugins of the route, its service, a global rule and a consumer, and the upstream.
+    for (route, service, global, consumer, upstream, has_labels) in [
+        (&none, &none, &none, &none, &plain, false),
+        (
+            &json!({"key-auth": filter("route_name")}),
+            &none,
+            &none,
+            &none,
+            &plain,
+            true,
+        ),
+        (
+            &json!({"key-auth": filter("uri")}),
+            &none,
+            &none,
+            &none,
+            &plain,
+            false,
+        ),
+        (
+            &none,
+            &json!({"key-auth": filter("service_name")}),
+            &none,
+            &none,
+            &plain,
+            true,
+        ),
+        (
+            &none,
+            &none,
+            &json!({"key-auth": filter("service_id")}),
+            &none,
+            &plain,
+            true,
+        ),
+        (&rewrite, &none, &none, &none, &plain, true),
+        (&deny, &none, &none, &none, &plain, true),
+        (&auth, &none, &none, &deny, &plain, true),
+        (&none, &none, &none, &deny, &plain, false),
+        (&auth, &none, &none, &sent, &plain, true),
+        (&none, &none, &none, &none, &hashed, true),
+    ] {
+        let mut consumer = consumer.clone();
+        consumer["key-auth"] = json!({"key": "k"});
+        let mut document = json!({
+            "routes": [{"id": "r", "name": "private", "uri": "/a", "host": "a.com", "service_id": 1, "plugins": route}],
+            "services": [{"id": 1, "upstream": upstream, "plugins": service}],
+            "consumers": [{"username": "jack", "plugins": consumer}],
+        });
+        if global != &none {
+            document["global_rules"] = json!([{"id": 1, "plugins": global}]);
+        }
+        let (model, _) = translate(&document, &Options::default()).expect("a good document");
+        let labels = &model.routes[0].labels;
+        assert_eq!(!labels.is_empty(), has_labels, "{document}");
+        if has_labels {
+            assert_eq!(labels["route_name"], "private", "{document}");
+            assert_eq!(labels["matched_uri"], "/a", "{document}");
+        }
+    }
+}
+
 #[test]
 fn rewrites() {
     for (config, fields) in [

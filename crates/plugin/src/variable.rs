@@ -319,7 +319,7 @@ impl Variable {
             Self::ServiceName => route_label(exchange, "service_name", |route| &route.service),
             Self::MatchedUri => {
                 let patterns = exchange.route.as_deref()?.labels.get("matched_uri")?;
-                bytes(matched(patterns, &request.raw_path).as_bytes())
+                bytes(matched(patterns, &request.path).as_bytes())
             }
             Self::MatchedHost => {
                 let patterns = exchange.route.as_deref()?.labels.get("matched_host")?;

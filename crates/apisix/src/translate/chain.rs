@@ -9,6 +9,7 @@
 use super::agent_documents;
 use super::consumers::{Consumers, REFUSED, table_id};
 use super::instances::{ConfiguredPlugin, Instances, PluginOwner, chain_step};
+use super::labels;
 use super::names::Names;
 use crate::document::{self, Item, Plugins};
 use crate::plugins::{self, PluginAdapter, is_skippable};
@@ -57,6 +58,8 @@ pub struct Chain {
     pub steps: Vec<ChainStep>,
     /// Whether a plugin could not be made without which no call must be served.
     pub is_lacking: bool,
+    /// Whether a variable of its plugins may read labels of the route.
+    pub reads_labels: bool,
 }
 
 /// The common part of the chains of all routes.
@@ -64,7 +67,9 @@ pub struct Chains {
     global: Vec<OrderedStep>,
     global_is_lacking: bool,
     global_authenticates: bool,
+    global_reads_labels: bool,
     consumer_plugins: Vec<&'static dyn PluginAdapter>,
+    consumers_read_labels: bool,
     some_refused: bool,
 }
 
@@ -83,6 +88,7 @@ impl Chains {
         let mut global = Vec::new();
         let mut global_is_lacking = false;
         let mut global_authenticates = false;
+        let mut global_reads_labels = false;
         for rule in rules {
             let owner = PluginOwner {
                 section: "global_rules",
@@ -105,6 +111,7 @@ impl Chains {
                 }
                 if let Some(id) = instances.shared(written, diagnostics) {
                     global_authenticates |= written.mapping.authenticates();
+                    global_reads_labels |= labels::are_read_by(&written);
                     let priority = meta.priority.unwrap_or_else(|| written.mapping.priority());
                     let step = chain_step(Some(PluginRef::Shared(id)), Vec::new());
                     global.push(placed(written.mapping, true, priority, step));
@@ -117,7 +124,9 @@ impl Chains {
             global,
             global_is_lacking,
             global_authenticates,
+            global_reads_labels,
             consumer_plugins: consumers.plugins.clone(),
+            consumers_read_labels: consumers.read_labels,
             some_refused: consumers.has_some_refused(),
         }
     }
@@ -173,9 +182,13 @@ impl Chains {
         if authenticates {
             self.add_consumers_own(&merged, &mut steps);
         }
+        let reads_labels = self.global_reads_labels
+            || authenticates && self.consumers_read_labels
+            || merged.iter().any(labels::are_read_by);
         Chain {
             steps: ordered(steps),
             is_lacking,
+            reads_labels,
         }
     }
 

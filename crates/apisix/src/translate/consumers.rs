@@ -1,6 +1,7 @@
 //! Consumers: credentials, and the plugins that replace those of routes for a consumer or a consumer group.
 
 use super::instances::{ConfiguredPlugin, Instances, PluginOwner};
+use super::labels;
 use crate::document::{self, Documents, Item, Plugins};
 use crate::errors;
 use crate::plugins::{self, PluginAdapter, is_skippable};
@@ -19,6 +20,8 @@ pub struct Consumers {
     pub tables: Vec<ConsumerTable>,
     /// The plugins for which there is a table.
     pub plugins: Vec<&'static dyn PluginAdapter>,
+    /// Whether a variable of their plugins may read labels of routes.
+    pub read_labels: bool,
 }
 
 /// The id of a plugin's table.
@@ -55,6 +58,7 @@ impl Consumers {
                 refuse(item, &mut tables, instances);
             }
             for (mapping, written) in effective(item, group) {
+                found.read_labels |= labels::are_read_by(&written);
                 let instance = match written.meta() {
                     meta if meta.disable => None,
                     meta => {

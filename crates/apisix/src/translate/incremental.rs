@@ -19,9 +19,8 @@ pub struct TranslationCache {
     instances: BuiltInstances,
     upstreams: TranslatedUpstreams,
     consumers: Option<Consumers>,
-    /// The additions of consumers to the chains of routes that recognise them: plugins by name, and the check of
-    /// groups.
-    common: (Vec<&'static str>, bool),
+    /// The additions of consumers to routes that recognise them: plugins by name, the check of groups, and labels.
+    common: (Vec<&'static str>, bool, bool),
 }
 
 /// A route as it was translated; `None`: it takes no calls.
@@ -99,6 +98,7 @@ impl TranslationCache {
         let common = (
             consumers.plugins.iter().map(|mapping| mapping.name()).collect(),
             consumers.has_some_refused(),
+            consumers.read_labels,
         );
         if common != self.common {
             self.common = common;

@@ -12,6 +12,7 @@ mod checks;
 mod consumers;
 pub mod incremental;
 mod instances;
+mod labels;
 mod matching;
 mod names;
 mod patterns;

@@ -1,21 +1,23 @@
 //! Routes: matches, target, host, and the rest of what a route says.
 
 use super::chain::Chains;
-use super::consumers::table_id;
+use super::labels::{self, RequiredLabels};
 use super::{Conditions, Translation, certificates, matching, upstream, vars};
 use crate::document::{self, Item};
 use ipnet::IpNet;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use weir_model::{
-    ChainStep, Diagnostic, DocPath, ForwardedHeaders, GatewayHeader, GatewayHeaderValue, PathRewrite,
-    PluginRef, Route, RouteTarget, UpstreamHost,
+    Diagnostic, DocPath, ForwardedHeaders, GatewayHeader, GatewayHeaderValue, PathRewrite, Route,
+    RouteTarget, UpstreamHost,
 };
 
 /// The target of a route's calls.
 pub(super) struct Destination {
     target: RouteTarget,
     host: UpstreamHost,
+    /// Whether the choice of a node may depend on the route's labels.
+    reads_labels: bool,
 }
 
 impl Destination {
@@ -23,6 +25,7 @@ impl Destination {
         Self {
             target,
             host: UpstreamHost::Client,
+            reads_labels: false,
         }
     }
 }
@@ -96,9 +99,9 @@ impl<'d> Translation<'d> {
             max_body_bytes: None,
             priority: weir_model::Priority::default(),
             bandwidth: None,
-            labels: match asked_of_route(&plugins) {
-                RequiredLabels::Everything => labels(item, service, hosts.as_deref()),
-                RequiredLabels::Service => BTreeMap::from([service_id(service)]),
+            labels: match RequiredLabels::of(&plugins, chain.reads_labels || destination.reads_labels) {
+                RequiredLabels::Everything => labels::all(item, service, hosts.as_deref()),
+                RequiredLabels::Service => BTreeMap::from([labels::service_id(service)]),
                 RequiredLabels::Nothing => BTreeMap::new(),
             },
             plugins,
@@ -228,6 +231,7 @@ impl<'d> Translation<'d> {
         Destination {
             target: RouteTarget::Service(name),
             host: upstream::upstream_host(used),
+            reads_labels: used.key.as_deref().is_some_and(labels::are_named_in),
         }
     }
 
@@ -267,78 +271,4 @@ fn forwarded(trusted: &[IpNet]) -> ForwardedHeaders {
         trusted: trusted.to_vec(),
         ..ForwardedHeaders::default()
     }
-}
-
-/// The labels that plugins need of a route. Labels cost memory: only routes that are asked have them.
-enum RequiredLabels {
-    Nothing,
-    /// Its service, at which `consumer-restriction` and `graphql-limit-count` may look.
-    Service,
-    Everything,
-}
-
-fn asked_of_route(plugins: &[ChainStep]) -> RequiredLabels {
-    const TELLING: [&str; 4] = ["logger", "prometheus", "statsd", "tracing"];
-    const SHARED: [&str; 7] = [
-        "-logger",
-        "-logging",
-        "/datadog",
-        "/opentelemetry",
-        "/prometheus",
-        "/syslog",
-        "/zipkin",
-    ];
-    const BY_SERVICE: [&str; 2] = ["consumer-restriction", "graphql-limit-count"];
-    let tells = |step: &ChainStep| match &step.plugin {
-        Some(PluginRef::Inline(instance)) => TELLING.contains(&instance.name.as_str()),
-        Some(PluginRef::Shared(id)) => SHARED.iter().any(|end| id.ends_with(end)),
-        None => false,
-    };
-    let goes_by_service = |step: &ChainStep| match &step.plugin {
-        Some(PluginRef::Inline(instance)) if instance.name == "acl" => {
-            instance.config["require"] == "service"
-        }
-        Some(PluginRef::Inline(instance)) if instance.name == "graphql-limit" => true,
-        Some(PluginRef::Shared(id)) if BY_SERVICE.iter().any(|name| id.ends_with(name)) => true,
-        _ => {
-            let mut overrides = step.consumer_overrides.iter();
-            overrides.any(|id| BY_SERVICE.iter().any(|name| *id == table_id(name)))
-        }
-    };
-    if plugins.iter().any(tells) {
-        RequiredLabels::Everything
-    } else if plugins.iter().any(goes_by_service) {
-        RequiredLabels::Service
-    } else {
-        RequiredLabels::Nothing
-    }
-}
-
-/// The label about a route's service; empty: it has none.
-fn service_id(service: Option<&Item<document::Service>>) -> (String, String) {
-    let id = service.map(|service| service.id.clone()).unwrap_or_default();
-    ("service_id".to_owned(), id)
-}
-
-/// The values of variables about a route.
-fn labels(
-    item: &Item<Box<document::Route>>,
-    service: Option<&Item<document::Service>>,
-    hosts: Option<&[&str]>,
-) -> BTreeMap<String, String> {
-    let paths: Vec<&str> = item.value.paths().collect();
-    let id = service.map(|service| service.id.clone()).unwrap_or_default();
-    let name = service.and_then(|service| service.value.name.clone());
-    let mut labels = BTreeMap::from([
-        ("matched_uri".to_owned(), paths.join(" ")),
-        ("service_name".to_owned(), name.unwrap_or(id)),
-        service_id(service),
-    ]);
-    if let Some(name) = &item.value.name {
-        labels.insert("route_name".to_owned(), name.clone());
-    }
-    if let Some(hosts) = hosts {
-        labels.insert("matched_host".to_owned(), hosts.join(" "));
-    }
-    labels
 }

@@ -176,12 +176,14 @@ stream_routes:
 }
 
 #[test]
-fn any_server_name_needs_tls() {
+fn routes_by_server_name_are_for_tls_only() {
     let model = model(
         "
 stream_routes:
 - {id: plain, upstream: {nodes: {'10.0.0.1:1': 1}}}
 - {id: every, sni: '*', upstream: {nodes: {'10.0.0.2:1': 1}}}
+- {id: some, sni: '*.a.test', upstream: {nodes: {'10.0.0.3:1': 1}}}
+- {id: one, sni: x.a.test, upstream: {nodes: {'10.0.0.4:1': 1}}}
 ",
     );
     let told: Vec<_> = model
@@ -191,7 +193,12 @@ stream_routes:
         .collect();
     assert_eq!(
         told,
-        [json!(["plain", [], [], 1]), json!(["every", ["tls"], [], 2])]
+        [
+            json!(["plain", [], [], 1]),
+            json!(["every", ["tls"], [], 2]),
+            json!(["some", ["tls"], ["*.a.test"], 3]),
+            json!(["one", ["tls"], ["x.a.test"], 4]),
+        ]
     );
     assert!(model.validate().is_empty());
 }

@@ -63,10 +63,10 @@ impl Translation<'_> {
         let mut made = weir_model::StreamRoute {
             name: item.id.clone(),
             dialect: crate::NAME,
-            // By `*`, any name is meant, but no session without TLS.
-            protocols: match route.sni.as_deref() {
-                Some("*") => vec![StreamProtocol::Tls],
-                _ => Vec::new(),
+            // Only sessions of TLS have a name; by `*`, any is meant.
+            protocols: match route.sni {
+                Some(_) => vec![StreamProtocol::Tls],
+                None => Vec::new(),
             },
             snis: route.sni.iter().filter(|name| *name != "*").cloned().collect(),
             sources: ends(&route.remote_addr, None),

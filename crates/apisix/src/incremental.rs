@@ -246,12 +246,9 @@ impl IncrementalModel {
         map.shift_remove("modifiedIndex");
         let id = id_of(kind, key);
         if let Some(lack) = MissingPlugins::of(&map) {
-            // Consumers without their group are refused.
-            let is_left_out =
-                lack.refuses && matches!(kind, Kind::Consumer | Kind::Credential | Kind::ConsumerGroup);
-            let reason = lack.to_string();
-            if is_left_out {
-                return Err(reason);
+            // Nobody is known by it.
+            if lack.refuses && kind == Kind::Credential {
+                return Err(lack.to_string());
             }
             self.lacks.insert(key.to_owned(), lack);
         }

@@ -222,7 +222,7 @@ fn what_weir_lacks_is_an_error_at_its_place() {
         (
             "filter_func: 'function(vars) return true end'",
             "routes[0].filter_func",
-            "\"filter_func\" (a function in Lua) is not available in this version of Weir",
+            "\"filter_func\" (a function in Lua) is not available in this version of Weir; calls are refused",
         ),
         (
             "vars: [['post_arg.x[1:2]', has, '1']]",
@@ -318,7 +318,12 @@ fn plugins_that_weir_lacks_are_reported_and_calls_are_refused_that_they_would_ha
             .map(|route| route.name.as_str())
             .collect();
         assert_eq!(broken, refused, "{items}");
-        assert!(model.consumers.is_empty(), "{items}");
+        // Nobody becomes another: a consumer is known, and only then refused.
+        let consumers = model.consumers.iter().map(|consumer| consumer.id.as_str());
+        let tables = model.consumer_tables.iter();
+        let refused = tables.filter(|table| table.id == "consumers/refused");
+        let refused = refused.flat_map(|table| table.instances.keys().map(String::as_str));
+        assert!(consumers.eq(refused), "{items}");
     }
 }
 

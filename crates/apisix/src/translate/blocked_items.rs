@@ -17,8 +17,8 @@ pub struct BlockedItems {
 }
 
 impl BlockedItems {
-    /// Looks through all items, and reports each plugin. Consumers, credentials and groups that lack a plugin are taken
-    /// out: they identify no consumer.
+    /// Looks through all items, and reports each plugin. Credentials that lack a plugin are taken out: they identify no
+    /// consumer. Consumers and groups stay: the calls of these consumers are refused.
     pub fn find(documents: &mut Documents, diagnostics: &mut Vec<Diagnostic>) -> Self {
         let mut refuses = |path: &DocPath, plugins: &Plugins| report_missing(path, plugins, diagnostics);
         let mut lacking = Self::default();
@@ -40,9 +40,13 @@ impl BlockedItems {
         for it in &documents.global_rules {
             lacking.all |= refuses(&it.path, &it.value.plugins);
         }
-        (documents.consumers).retain(|it| !refuses(&it.path, &it.value.plugins));
+        for it in &documents.consumers {
+            refuses(&it.path, &it.value.plugins);
+        }
         (documents.credentials).retain(|(_, it)| !refuses(&it.path, &it.value.plugins));
-        (documents.consumer_groups).retain(|it| !refuses(&it.path, &it.value.plugins));
+        for it in &documents.consumer_groups {
+            refuses(&it.path, &it.value.plugins);
+        }
         lacking
     }
 

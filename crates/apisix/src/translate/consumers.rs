@@ -4,6 +4,7 @@ use super::instances::{ConfiguredPlugin, Instances, PluginOwner};
 use super::labels;
 use crate::document::{self, Documents, Item, Plugins};
 use crate::errors;
+use crate::incremental::missing_plugins::MissingPlugins;
 use crate::plugins::{self, PluginAdapter, is_skippable};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
@@ -57,6 +58,10 @@ impl Consumers {
                 diagnostics.push(Diagnostic::warning(item.path.field("group_id"), message));
                 refuse(item, &mut tables, instances);
             }
+            let group_plugins = group.map(|group| &group.value.plugins);
+            if lacks_some(&item.value.plugins) || group_plugins.is_some_and(lacks_some) {
+                refuse(item, &mut tables, instances);
+            }
             for (mapping, written) in effective(item, group) {
                 found.read_labels |= labels::are_read_by(&written);
                 let instance = match written.meta() {
@@ -96,6 +101,11 @@ impl Consumers {
     pub fn has_some_refused(&self) -> bool {
         self.tables.iter().any(|table| table.id == REFUSED)
     }
+}
+
+/// Whether Weir lacks a plugin without which no call of the consumer must be served.
+fn lacks_some(plugins: &Plugins) -> bool {
+    MissingPlugins::of_plugins(plugins.iter()).is_some_and(|lack| lack.refuses)
 }
 
 /// The plugins that count for a consumer, without those that authenticate.

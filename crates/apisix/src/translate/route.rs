@@ -34,10 +34,13 @@ impl<'d> Translation<'d> {
     /// Adds a route to the model.
     pub(super) fn route(&mut self, item: &Item<Box<document::Route>>, chains: &Chains) {
         let service = self.service_of(item);
-        if let Some((path, field)) = unavailable_function(item, service) {
+        let function = unavailable_function(item, service);
+        if let Some((path, field)) = function {
             self.diagnostics.push(Diagnostic::error(
                 path.field(field),
-                format!("\"{field}\" (a function in Lua) is not available in this version of Weir"),
+                format!(
+                    "\"{field}\" (a function in Lua) is not available in this version of Weir; calls are refused"
+                ),
             ));
             return;
         }
@@ -106,7 +109,9 @@ impl<'d> Translation<'d> {
             },
             plugins,
         };
-        if chain.is_lacking {
+        // Without the function, nothing says which calls the route would take, or what would become of them: it takes all, so
+        // that none goes to a route that asks for less.
+        if chain.is_lacking || function.is_some() {
             route.refuse_calls();
         }
         self.ranks.push(ranks);

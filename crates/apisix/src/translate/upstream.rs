@@ -30,7 +30,8 @@ pub struct Translated {
     pub service: Arc<Service>,
 }
 
-/// Translates an upstream under a name. `None` if it has no node, so that calls cannot go there. `place` is
+/// Translates an upstream under a name. `None` if it has no node or a scheme that is none of HTTP, so that calls cannot go
+/// there. `place` is
 /// its place in the document.
 pub fn translate(
     name: &str,
@@ -38,7 +39,7 @@ pub fn translate(
     place: &dyn Fn() -> DocPath,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Translated> {
-    let scheme = scheme(upstream, place, diagnostics);
+    let scheme = scheme(upstream, place, diagnostics)?;
     translate_as(scheme, name, upstream, place, diagnostics)
 }
 
@@ -159,8 +160,13 @@ fn not_available(place: DocPath, what: &str) -> Diagnostic {
     Diagnostic::error(place, format!("{what} is not available in this version of Weir"))
 }
 
-fn scheme(upstream: &Upstream, place: &dyn Fn() -> DocPath, diagnostics: &mut Vec<Diagnostic>) -> Scheme {
-    match upstream.scheme.as_str() {
+/// How HTTP is spoken with an upstream's nodes; `None`: it is not.
+fn scheme(
+    upstream: &Upstream,
+    place: &dyn Fn() -> DocPath,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Scheme> {
+    Some(match upstream.scheme.as_str() {
         "http" => Scheme::Http,
         "https" => Scheme::Https,
         "grpc" => Scheme::Grpc,
@@ -170,9 +176,9 @@ fn scheme(upstream: &Upstream, place: &dyn Fn() -> DocPath, diagnostics: &mut Ve
                 place().field("scheme"),
                 &format!("the upstream scheme \"{other}\""),
             ));
-            Scheme::Http
+            return None;
         }
-    }
+    })
 }
 
 fn algorithm(

@@ -364,6 +364,18 @@ fn what_is_broken_is_named_and_stops_nothing() {
         ),
         (
             "routes/x",
+            r#"{"uri": "/", "plugins": {}, "filter_func": "function(vars) return true end"}"#,
+            "filter_func: \"filter_func\" (a function in Lua) is not available in this version of Weir; calls are refused",
+            whole + 1,
+        ),
+        (
+            "routes/x",
+            r#"{"uri": "/", "script": "local function x() end return x"}"#,
+            "script: \"script\" (a function in Lua) is not available in this version of Weir; calls are refused",
+            whole + 1,
+        ),
+        (
+            "routes/x",
             r#"{"uri": "/", "plugins": {"file-logger": {}}}"#,
             "plugins.file-logger.path: property \"path\" is not set in either the plugin conf or the metadata",
             whole + 1,
@@ -392,6 +404,12 @@ fn what_is_broken_is_named_and_stops_nothing() {
             "plugin \"ext-plugin-pre-req\" is not available in this version of Weir; calls are refused",
             whole + 1,
         ),
+        (
+            "consumers/x",
+            r#"{"username": "x", "plugins": {"ext-plugin-pre-req": {}, "key-auth": {"key": "xx"}}}"#,
+            "plugin \"ext-plugin-pre-req\" is not available in this version of Weir; calls are refused",
+            whole + 1,
+        ),
     ] {
         stored.apply(key, Some(value.as_bytes()));
         let (model, broken) = stored.model();
@@ -406,9 +424,41 @@ fn what_is_broken_is_named_and_stops_nothing() {
             .routes
             .iter()
             .any(|it| it.target == RouteTarget::respond_before_plugins(503));
-        let must_not_pass = value.contains("ext-plugin-pre-req") || value.contains("grpc-transcode");
+        let must_not_pass = ["ext-plugin-pre-req", "grpc-transcode", "function"];
+        let must_not_pass = must_not_pass.iter().any(|part| value.contains(part));
         assert_eq!(refused, key == "routes/x" && must_not_pass, "{value}");
-        assert!(model.consumers.iter().all(|consumer| consumer.id != "x"));
+        let table = model
+            .consumer_tables
+            .iter()
+            .find(|it| it.id == "consumers/refused");
+        let is_refused = table.is_some_and(|table| table.instances.contains_key("x"));
+        assert_eq!(is_refused, key == "consumers/x", "{value}");
+    }
+}
+
+/// Nor are they called in the clear. Sessions of stream routes may go there.
+#[test]
+fn upstreams_that_do_not_speak_http_take_no_calls() {
+    for scheme in ["tls", "tcp", "udp", "kafka"] {
+        let upstream = json!({"id": "u", "scheme": scheme, "nodes": {"127.0.0.1:1": 1}});
+        for (key, place) in [("upstreams/u", "scheme"), ("routes/r", "upstream.scheme")] {
+            let route = match key {
+                "routes/r" => json!({"id": "r", "uri": "/", "upstream": upstream}),
+                _ => json!({"id": "r", "uri": "/", "upstream_id": "u"}),
+            };
+            let mut stored = IncrementalModel::new(Options::default());
+            apply(&mut stored, "upstreams/u", &upstream);
+            apply(&mut stored, "routes/r", &route);
+            let session = json!({"id": "t", "server_port": 9000, "upstream_id": "u"});
+            apply(&mut stored, "stream_routes/t", &session);
+            let (model, broken) = stored.model();
+            assert_eq!(model.routes[0].target, RouteTarget::respond_after_plugins(503));
+            assert_eq!(model.services.len(), 1, "{scheme} {key}");
+            assert!(model.stream_routes[0].service.is_some());
+            assert_eq!(broken.len(), 1, "{broken:?}");
+            assert_eq!(broken[0].document, key);
+            assert!(broken[0].reason.starts_with(place), "{broken:?}");
+        }
     }
 }
 

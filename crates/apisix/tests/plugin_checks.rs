@@ -260,6 +260,10 @@ fn splits_send_the_host_that_their_upstreams_configure() {
         (json!("v"), json!({"fixed": "v.test"})),
         (nodes(json!({"a:1": 1, "b:2": 1})), json!("target")),
         (nodes(json!({"a.test:81": 1})), json!({"fixed": "a.test"})),
+        (
+            json!({"type": "roundrobin", "scheme": "https", "pass_host": "node", "nodes": {"a.test:81": 1}}),
+            json!("target"),
+        ),
     ] {
         let found = catalogue(split(upstream.clone()), Settings::default());
         assert_eq!(found["rules"][0]["choices"][0]["host"], host, "{upstream}");

@@ -168,8 +168,8 @@ impl WeightedUpstream {
             });
         };
         match (crate::translate::upstream_host(&upstream), upstream.only_host()) {
-            // The original sends the host of a single node without its port.
-            (UpstreamHost::Target, Some(host)) => UpstreamHost::Fixed(host),
+            // The original sends the host of a single node without its port, unless it has been told to use TLS.
+            (UpstreamHost::Target, Some(host)) if upstream.scheme != "https" => UpstreamHost::Fixed(host),
             (host, _) => host,
         }
     }

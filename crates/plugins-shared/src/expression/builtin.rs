@@ -1,18 +1,26 @@
 //! The functions that expressions may call.
 
+use super::format::formatted;
 use super::pattern::Matcher;
 use super::value::{EvaluationError, MAX_TEXT, Value};
 use weir_plugin::WorkBudget;
 
 /// Functions of texts, which are methods of theirs too.
-const TEXTS: [&str; 9] = [
-    "upper", "lower", "len", "sub", "rep", "reverse", "gsub", "match", "find",
+const TEXTS: [&str; 10] = [
+    "upper", "lower", "len", "sub", "rep", "reverse", "gsub", "match", "find", "format",
 ];
+/// Functions that belong to no library.
+const PLAIN: [&str; 5] = ["tostring", "tonumber", "type", "_escape_json", "_escape_xml"];
 const MATHS: [&str; 4] = ["floor", "ceil", "abs", "tostring"];
 
 /// The method of this name that texts have.
 pub(super) fn of_texts(name: &str) -> Option<&'static str> {
     TEXTS.into_iter().find(|known| *known == name)
+}
+
+/// Whether a function without a library has this name.
+pub(super) fn is_function(name: &str) -> bool {
+    PLAIN.contains(&name)
 }
 
 /// The function of this name in a library.
@@ -74,6 +82,7 @@ pub(super) fn call(name: &str, arguments: &[Value], work: &WorkBudget) -> Result
                 false => return Err(EvaluationError("a text is too long")),
             }
         }
+        "format" => Value::Text(formatted(&text()?, &arguments[1..])?),
         "gsub" => Value::Text(replaced(&text()?, arguments, work)?),
         "match" | "find" => found(name, &text()?, arguments, work)?,
         "floor" => calculated(f64::floor)?,

@@ -59,6 +59,7 @@ impl<'s> Evaluation<'s> {
             Expression::Literal(value) => value.clone(),
             Expression::Name(name) => self.scope.name(name),
             Expression::Member(of, key) => self.member(of, key)?,
+            Expression::List(members) => list(self.all(members)?),
             Expression::Call(function, arguments) => {
                 let Value::Function(name) = self.of(function)? else {
                     return Err(EvaluationError("a value is called that is not a function"));
@@ -148,6 +149,21 @@ impl<'s> Evaluation<'s> {
             _ => return Err(EvaluationError("the length of what has none")),
         })
     }
+}
+
+/// A new list. An empty one is a map, as which Lua's empty table is written.
+fn list(members: Vec<Value>) -> Value {
+    if members.is_empty() {
+        return Value::Json(serde_json::Value::Object(serde_json::Map::new()));
+    }
+    let members = members.into_iter().map(|member| match member {
+        Value::Json(json) => json,
+        Value::Bool(truth) => truth.into(),
+        Value::Number(number) => number.into(),
+        Value::Text(text) => String::from_utf8_lossy(&text).into_owned().into(),
+        Value::Nil | Value::Table(_) | Value::Function(_) => serde_json::Value::Null,
+    });
+    Value::Json(serde_json::Value::Array(members.collect()))
 }
 
 /// A member of a map whose members are shared.

@@ -6,6 +6,7 @@
 
 mod builtin;
 mod eval;
+mod format;
 mod parse;
 mod pattern;
 mod value;

@@ -1,5 +1,6 @@
 //! Reading expressions into trees of bounded depth. What they come to is found elsewhere.
 
+use super::builtin;
 use super::value::Value;
 
 /// Levels of an expression at most.
@@ -16,6 +17,8 @@ pub enum Expression {
     Name(String),
     /// A member: of what, by which key.
     Member(Box<Expression>, Box<Expression>),
+    /// A new list of these; without any, an empty table.
+    List(Vec<Expression>),
     /// A call: of what, with which arguments.
     Call(Box<Expression>, Vec<Expression>),
     /// `of:name(…)`.
@@ -90,6 +93,42 @@ impl Expression {
         match parser.tokens.get(parser.at) {
             None => Ok(expression),
             Some(token) => Err(format!("unexpected {} in '{text}'", shown(token))),
+        }
+    }
+}
+
+impl Expression {
+    /// The name of a function that is called and that there is not, so that the expression never has a value.
+    pub fn missing_function(&self) -> Option<String> {
+        let of_all = |all: &[Self]| all.iter().find_map(Self::missing_function);
+        match self {
+            Self::Literal(_) | Self::Name(_) => None,
+            Self::List(members) => of_all(members),
+            Self::Member(of, key) => of.missing_function().or_else(|| key.missing_function()),
+            Self::Call(function, arguments) => {
+                let called = match function.as_ref() {
+                    Self::Name(name) => (!builtin::is_function(name)).then(|| name.clone()),
+                    Self::Member(of, key) => match (of.as_ref(), key.as_ref()) {
+                        (Self::Name(library), Self::Literal(Value::Text(name))) => {
+                            let name = String::from_utf8_lossy(name);
+                            let is_known = builtin::of_library(library, &name).is_some();
+                            (!is_known).then(|| format!("{library}.{name}"))
+                        }
+                        _ => None,
+                    },
+                    _ => None,
+                };
+                called.or_else(|| of_all(arguments))
+            }
+            Self::Method(of, name, arguments) => {
+                let is_known = builtin::of_texts(name).is_some();
+                let called = (!is_known).then(|| name.clone());
+                called
+                    .or_else(|| of.missing_function())
+                    .or_else(|| of_all(arguments))
+            }
+            Self::Unary(_, of) => of.missing_function(),
+            Self::Binary(_, left, right) => left.missing_function().or_else(|| right.missing_function()),
         }
     }
 }
@@ -254,11 +293,11 @@ impl Parser<'_> {
                 self.require("]")?;
                 base = Expression::Member(Box::new(base), Box::new(key));
             } else if self.next_is("(") {
-                base = Expression::Call(Box::new(base), self.arguments(depth)?);
+                base = Expression::Call(Box::new(base), self.list(")", depth)?);
             } else if self.next_is(":") {
                 let name = self.name()?;
                 self.require("(")?;
-                base = Expression::Method(Box::new(base), name, self.arguments(depth)?);
+                base = Expression::Method(Box::new(base), name, self.list(")", depth)?);
             } else {
                 return Ok(base);
             }
@@ -275,17 +314,17 @@ impl Parser<'_> {
         }
     }
 
-    /// Arguments up to the closing `)`.
-    fn arguments(&mut self, depth: usize) -> Result<Vec<Expression>, String> {
-        let mut arguments = Vec::new();
-        if self.next_is(")") {
-            return Ok(arguments);
+    /// Arguments or members up to the closing sign.
+    fn list(&mut self, closing: &str, depth: usize) -> Result<Vec<Expression>, String> {
+        let mut members = Vec::new();
+        if self.next_is(closing) {
+            return Ok(members);
         }
         loop {
-            arguments.push(self.binary(0, depth + 1)?);
+            members.push(self.binary(0, depth + 1)?);
             if !self.next_is(",") {
-                self.require(")")?;
-                return Ok(arguments);
+                self.require(closing)?;
+                return Ok(members);
             }
         }
     }
@@ -295,6 +334,9 @@ impl Parser<'_> {
             let inner = self.binary(0, depth + 1)?;
             self.require(")")?;
             return Ok(inner);
+        }
+        if self.next_is("{") {
+            return Ok(Expression::List(self.list("}", depth)?));
         }
         let literal = match self.tokens.get(self.at) {
             Some(Token::Number(number)) => Value::Number(*number),

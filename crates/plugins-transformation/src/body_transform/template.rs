@@ -5,6 +5,9 @@ use weir_plugins_shared::expression::Expression;
 /// Levels of blocks at most.
 const MAX_DEPTH: usize = 32;
 
+/// Begins and ends a text in which nothing is filled in.
+const RAW: &str = "{-raw-}";
+
 /// A template made ready.
 #[derive(Debug)]
 pub(super) struct Template {
@@ -73,6 +76,8 @@ fn pieces(text: &str) -> Result<Vec<TemplateNode<'_>>, String> {
             Some(b'*') => ("{*", "*}"),
             Some(b'%') => ("{%", "%}"),
             Some(b'#') => ("{#", "#}"),
+            // What stands between two of these is no template.
+            Some(b'-') if rest[at..].starts_with(RAW) => (RAW, RAW),
             Some(sign @ (b'(' | b'[')) if is_include(&rest[at + 2..], *sign) => {
                 return Err(
                     "templates within templates are not available in this version of Weir".to_owned(),
@@ -89,6 +94,9 @@ fn pieces(text: &str) -> Result<Vec<TemplateNode<'_>>, String> {
             continue;
         };
         pieces.push(TemplateNode::Text(&rest[..at]));
+        if mark == RAW {
+            pieces.push(TemplateNode::Text(&inner[..length]));
+        }
         let content = inner[..length].trim();
         rest = &inner[length + end.len()..];
         match mark {
@@ -127,7 +135,7 @@ fn block<'t>(
         match piece {
             TemplateNode::Text("") => {}
             TemplateNode::Text(text) => nodes.push(Node::Text(text.to_owned())),
-            TemplateNode::Value(text, escaped) => nodes.push(Node::Value(Expression::parse(text)?, escaped)),
+            TemplateNode::Value(text, escaped) => nodes.push(Node::Value(expression(text)?, escaped)),
             TemplateNode::Statement(text) => {
                 let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
                 match word {
@@ -136,7 +144,7 @@ fn block<'t>(
                     "for" => nodes.push(each(rest, pieces, depth)?),
                     "local" => {
                         let (name, value) = rest.split_once('=').ok_or("expected 'local NAME = …'")?;
-                        nodes.push(Node::Local(named(name)?, Expression::parse(value.trim())?));
+                        nodes.push(Node::Local(named(name)?, expression(value.trim())?));
                     }
                     _ => return Err(format!("'{text}' is not available in this version of Weir")),
                 }
@@ -146,9 +154,20 @@ fn block<'t>(
     Ok((nodes, None))
 }
 
+/// An expression that may have a value.
+fn expression(text: &str) -> Result<Expression, String> {
+    let expression = Expression::parse(text)?;
+    match expression.missing_function() {
+        None => Ok(expression),
+        Some(name) => Err(format!(
+            "the function '{name}' is not available in this version of Weir"
+        )),
+    }
+}
+
 fn condition(text: &str) -> Result<Expression, String> {
     let condition = text.trim_end().strip_suffix("then").ok_or("expected 'then'")?;
-    Expression::parse(condition.trim())
+    expression(condition.trim())
 }
 
 fn branches<'t>(
@@ -191,7 +210,7 @@ fn each<'t>(
         return Ok(Node::Each {
             key: named(key)?,
             value: named(value)?,
-            of: Expression::parse(of.trim())?,
+            of: expression(of.trim())?,
             is_any,
             nodes,
         });
@@ -199,7 +218,7 @@ fn each<'t>(
     let (name, bounds) = head
         .split_once('=')
         .ok_or("expected 'for NAME = …, … do' or 'for …, … in … do'")?;
-    let bounds = bounds.split(',').map(|bound| Expression::parse(bound.trim()));
+    let bounds = bounds.split(',').map(|bound| expression(bound.trim()));
     let bounds = bounds.collect::<Result<Vec<_>, _>>()?;
     match bounds.len() {
         2 | 3 => Ok(Node::Count {

@@ -126,6 +126,24 @@ fn templates_decide_and_repeat() {
             "B!123",
         ),
         (
+            of(
+                None,
+                "{% for _, v in ipairs(list or {}) do %}{{v}}{% end %}|{% for _, v in ipairs({1, a}) do %}{{v}}{% end %}",
+            ),
+            r#"{"a":"b"}"#,
+            "|1b",
+        ),
+        (
+            of(None, "{{string.format('%05.1f %s', n, a)}} {{('%d'):format(n)}}"),
+            r#"{"a":"b","n":2.25}"#,
+            "002.2 b 2",
+        ),
+        (
+            of(None, "{-raw-}{{a}} {% if %}{-raw-}{{a}}{-x-}"),
+            r#"{"a":"b"}"#,
+            "{{a}} {% if %}b{-x-}",
+        ),
+        (
             of(None, "{{context.a}}{{string.lower(a)}}{{#a}}"),
             r#"{"a":"Ab"}"#,
             "Abab2",

@@ -4,7 +4,7 @@ use super::layout::LogRecord;
 use super::mask::{MASKED, Masks};
 use super::time;
 use serde_json::{Map, Value};
-use weir_plugin::{Template, Variable};
+use weir_plugin::{CallRecord, Template, Variable};
 use weir_telemetry::json;
 
 /// Objects within objects at most.
@@ -35,6 +35,7 @@ enum CallVariable {
     RequestLength,
     BytesSent,
     Status,
+    UpstreamAddr,
     UpstreamStatus,
     UpstreamHost,
     RequestUri,
@@ -137,6 +138,17 @@ fn is_hidden(name: &str, masks: &Masks) -> bool {
         || name.starts_with("cookie_") && masks.hides_header(b"cookie")
 }
 
+/// The addresses that were asked, in order; `None`: none was.
+fn tried(record: &CallRecord<'_>) -> Option<String> {
+    let failed = record.failures.iter().filter_map(|failure| failure.address);
+    let last = match record.failures.is_empty() || record.upstream_status.is_some() {
+        true => record.upstream,
+        false => None,
+    };
+    let all: Vec<String> = failed.chain(last).map(|address| address.to_string()).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
 impl CallVariable {
     fn parse(name: &str) -> Self {
         match name {
@@ -148,10 +160,11 @@ impl CallVariable {
             "request_length" => Self::RequestLength,
             "bytes_sent" | "body_bytes_sent" => Self::BytesSent,
             "status" => Self::Status,
+            "upstream_addr" => Self::UpstreamAddr,
             "upstream_status" => Self::UpstreamStatus,
             "upstream_unresolved_host" => Self::UpstreamHost,
             "request_uri" => Self::RequestUri,
-            "request" => Self::RequestLine,
+            "request" | "request_line" => Self::RequestLine,
             "args" | "query_string" => Self::Args,
             "request_body" => Self::RequestBody,
             "response_body" | "resp_body" => Self::ResponseBody,
@@ -185,7 +198,18 @@ impl CallVariable {
             Self::RequestLength => json::text(out, record.bytes_in.to_string().as_bytes()),
             Self::BytesSent => json::text(out, record.bytes_out.to_string().as_bytes()),
             Self::Status => json::number(out, record.status),
-            Self::UpstreamStatus => json::text(out, record.upstream_status?.to_string().as_bytes()),
+            Self::UpstreamAddr => json::text(out, tried(record)?.as_bytes()),
+            Self::UpstreamStatus => {
+                let failed = record.failed_tries.iter().copied();
+                let all: Vec<String> = failed
+                    .chain(record.upstream_status)
+                    .map(|it| it.to_string())
+                    .collect();
+                json::text(
+                    out,
+                    Some(all.join(", ")).filter(|all| !all.is_empty())?.as_bytes(),
+                );
+            }
             Self::UpstreamHost => json::text(out, record.upstream_host?.as_bytes()),
             Self::RequestUri => json::text(out, &account.masks.uri(request)),
             Self::RequestLine => {

@@ -2,7 +2,7 @@
 
 use super::*;
 use serde_json::json;
-use weir_plugin::{CallRecord, Exchange, LogEntry, LogSink, Outcome, Phases, RouteInfo};
+use weir_plugin::{CallRecord, Exchange, FailedAttempt, LogEntry, LogSink, Outcome, Phases, RouteInfo};
 use weir_plugins_testkit::{NOW_MS, build, example, exchange, identity, prepare, record, refused_at};
 
 fn call() -> Exchange {
@@ -151,6 +151,45 @@ fn fields_of_ones_own() {
         "node": "shop.example"
     });
     assert_eq!(entry, expected);
+}
+
+#[test]
+fn every_try_is_told() {
+    let failed = |address: &str| FailedAttempt {
+        address: address.parse().ok(),
+        ended_us: 1,
+        status: 502,
+    };
+    let two = [failed("10.0.0.1:80"), failed("10.0.0.2:80")];
+    for (failures, answered, addresses, statuses) in [
+        (&two[..0], Some(200), Some("10.0.0.9:80"), Some("200")),
+        (
+            &two[..],
+            Some(200),
+            Some("10.0.0.1:80, 10.0.0.2:80, 10.0.0.9:80"),
+            Some("502, 502, 200"),
+        ),
+        (&two[..], None, Some("10.0.0.1:80, 10.0.0.2:80"), Some("502, 502")),
+        (&two[..0], None, None, None),
+    ] {
+        let config = json!({
+            "target": {"file": {"path": "/x"}}, "fields": {"addr": "$upstream_addr", "status": "$upstream_status"},
+        });
+        let statuses_of_failures: Vec<u16> = failures.iter().map(|it| it.status).collect();
+        let record = CallRecord {
+            failures,
+            failed_tries: &statuses_of_failures,
+            upstream_status: answered,
+            upstream: addresses.and("10.0.0.9:80".parse().ok()),
+            ..record()
+        };
+        let filter = build(&Logger::default(), &config).expect("valid");
+        let mut out = Vec::new();
+        filter.on_log(&mut call(), &record, &mut out);
+        let entry: Value = serde_json::from_slice(&out[0].bytes).expect("JSON");
+        assert_eq!(entry.get("addr").and_then(Value::as_str), addresses);
+        assert_eq!(entry.get("status").and_then(Value::as_str), statuses);
+    }
 }
 
 #[test]

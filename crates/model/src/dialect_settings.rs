@@ -34,6 +34,10 @@ pub struct DialectSettings {
     /// that is not the last are refused. As servlet containers read paths.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub strips_path_parameters: bool,
+    /// A `/` at the end of a path is no part of what is matched, nor of what plugins see of the path. The upstream gets it
+    /// all the same, but where a route or a plugin writes the path.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub drops_tail_slash: bool,
     /// Where the dialect matches decoded paths, an escaped slash (`%2F`) stays a part of its segment while routes are
     /// matched, and in the values of path parameters. Plugins see the decoded path.
     #[serde(default, skip_serializing_if = "crate::is_default")]
@@ -64,6 +68,7 @@ impl DialectSettings {
             forwarded_from,
             plain_header_names,
             strips_path_parameters,
+            drops_tail_slash,
             keeps_escaped_slashes,
             graphql_max_bytes,
             charset,
@@ -77,6 +82,7 @@ impl DialectSettings {
         self.answer_expect |= answer_expect;
         self.plain_header_names |= plain_header_names;
         self.strips_path_parameters |= strips_path_parameters;
+        self.drops_tail_slash |= drops_tail_slash;
         self.keeps_escaped_slashes |= keeps_escaped_slashes;
         self.keys_may_repeat |= keys_may_repeat;
         self.consumers_may_be_missing |= consumers_may_be_missing;

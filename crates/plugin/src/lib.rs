@@ -95,7 +95,7 @@ pub use redis::{
     RedisServer, RedisTls, RedisTopology,
 };
 pub use refusal::{AuthFailure, ClaimDefect, NotOpen, Refusal, RefusalKind, TokenDefect};
-pub use request::{CLIENT_HEADERS, OWN_CALL_HEADER, Request, client_header_bit};
+pub use request::{CLIENT_HEADERS, OWN_CALL_HEADER, PathRules, Request, client_header_bit};
 pub use response::{BufferResponse, Reply, Response, SharedReply};
 pub use semaphore::Permit;
 pub use shared_counts::{SharedCount, SharedCounts};

@@ -29,6 +29,17 @@ pub fn client_header_bit(name: &str) -> u8 {
     place.map_or(0, |place| 1 << place)
 }
 
+/// How a dialect reads the paths of calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathRules {
+    /// The normal form.
+    pub form: NormalForm,
+    /// Parameters (`/a;x=1`) are no part of the path.
+    pub strips_parameters: bool,
+    /// Nor is a `/` at its end.
+    pub drops_tail_slash: bool,
+}
+
 /// A request as filters see and change it.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -40,6 +51,8 @@ pub struct Request {
     pub path: Vec<u8>,
     /// The path with its parameters (`/a;x=1`), if `path` lacks them; else empty. It is what is forwarded.
     pub path_with_parameters: Vec<u8>,
+    /// Whether `path` lacks the `/` at its end, which is forwarded all the same.
+    pub lacks_tail_slash: bool,
     /// Whether `path` has no escapes, as routes of this dialect are matched.
     pub path_is_decoded: bool,
     /// The query without its `?`, as written; `None` if there is no `?`.
@@ -110,6 +123,7 @@ impl Default for Request {
             raw_path: Vec::new(),
             path: Vec::new(),
             path_with_parameters: Vec::new(),
+            lacks_tail_slash: false,
             path_is_decoded: false,
             query: None,
             host: Vec::new(),
@@ -188,12 +202,16 @@ impl Request {
     ///
     /// # Errors
     /// If the path means nothing by these rules.
-    pub fn normalize_path(&mut self, form: NormalForm, strips_parameters: bool) -> Result<(), InvalidPath> {
-        self.path_is_decoded = form == NormalForm::Decoded;
+    pub fn normalize_path(&mut self, rules: PathRules) -> Result<(), InvalidPath> {
+        self.path_is_decoded = rules.form == NormalForm::Decoded;
         self.path_with_parameters.clear();
-        form.apply(&self.raw_path, &mut self.path)?;
-        if strips_parameters && strip_parameters(&self.path, &mut self.path_with_parameters)? {
+        rules.form.apply(&self.raw_path, &mut self.path)?;
+        if rules.strips_parameters && strip_parameters(&self.path, &mut self.path_with_parameters)? {
             std::mem::swap(&mut self.path, &mut self.path_with_parameters);
+        }
+        self.lacks_tail_slash = rules.drops_tail_slash && self.path.ends_with(b"/");
+        if self.lacks_tail_slash {
+            self.path.pop();
         }
         Ok(())
     }
@@ -201,7 +219,11 @@ impl Request {
     /// Puts in the place of the decoded path one in which escaped slashes stay escaped, to find a route by it. Returns
     /// the former, which is to be put back; `None` if both are the same, or if more than decoding was done to it.
     pub fn keep_escaped_slashes(&mut self) -> Option<Vec<u8>> {
-        let kept = uri::decoded_but_slashes(&self.raw_path, &self.path)?;
+        let raw_path = match self.lacks_tail_slash {
+            true => self.raw_path.strip_suffix(b"/").unwrap_or(&self.raw_path),
+            false => &self.raw_path,
+        };
+        let kept = uri::decoded_but_slashes(raw_path, &self.path)?;
         Some(std::mem::replace(&mut self.path, kept))
     }
 
@@ -226,6 +248,7 @@ impl Request {
         self.raw_path.clear();
         self.path.clear();
         self.path_with_parameters.clear();
+        self.lacks_tail_slash = false;
         if let Some(mut query) = self.query.take() {
             query.clear();
             self.spare_query = query;
@@ -272,6 +295,7 @@ mod tests {
             raw_path: b"/a%20b".to_vec(),
             path: b"/a b".to_vec(),
             path_with_parameters: b"/a b;c".to_vec(),
+            lacks_tail_slash: true,
             path_is_decoded: true,
             query: Some(b"q=1".to_vec()),
             host: b"h".to_vec(),

@@ -41,6 +41,9 @@ pub fn write_target(
         push_on_one_line(&exchange.request.raw_path, out);
     } else if is_untouched {
         write_path(path, is_decoded, out);
+        if exchange.request.lacks_tail_slash && exchange.request.path_with_parameters.is_empty() {
+            out.push(b'/');
+        }
     } else if is_decoded {
         let mut joined = Vec::with_capacity(path.len() + 16);
         join(rewrite, matched_len.min(path.len()), path, &mut joined);

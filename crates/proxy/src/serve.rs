@@ -269,13 +269,12 @@ impl<'c> RequestContext<'c> {
         if request.raw_path == b"*" {
             request.path.clear();
             request.path_with_parameters.clear();
+            request.lacks_tail_slash = false;
             request.path.push(b'*');
             return dialect.takes_asterisk();
         }
-        let strips_parameters = settings.strips_path_parameters;
-        request
-            .normalize_path(dialect.normal_form(), strips_parameters)
-            .is_ok()
+        let rules = settings.path_rules(dialect.normal_form());
+        request.normalize_path(rules).is_ok()
     }
 
     /// Looks into a table some of whose conditions are over the request's body.

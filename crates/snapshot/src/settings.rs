@@ -3,6 +3,8 @@
 use crate::route::contains;
 use ipnet::IpNet;
 use std::net::IpAddr;
+use weir_plugin::PathRules;
+use weir_plugin::uri::NormalForm;
 
 /// What holds for all calls of a dialect.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -17,6 +19,8 @@ pub struct DialectSettings {
     pub plain_header_names: bool,
     /// Path parameters are no part of what is matched.
     pub strips_path_parameters: bool,
+    /// A `/` at the end of a path is no part of what is matched.
+    pub drops_tail_slash: bool,
     /// An escaped slash stays one in the decoded path that routes match.
     pub keeps_escaped_slashes: bool,
     /// The longest body in which `graphql_…` variables look for a query; `None`: as for other variables.
@@ -33,10 +37,20 @@ impl DialectSettings {
         forwarded_from: None,
         plain_header_names: false,
         strips_path_parameters: false,
+        drops_tail_slash: false,
         keeps_escaped_slashes: false,
         graphql_max_bytes: None,
         charset: None,
     };
+
+    /// How paths are read.
+    pub fn path_rules(&self, form: NormalForm) -> PathRules {
+        PathRules {
+            form,
+            strips_parameters: self.strips_path_parameters,
+            drops_tail_slash: self.drops_tail_slash,
+        }
+    }
 
     /// Whether the `X-Forwarded-*` of this peer are believed.
     pub fn believes(trusted: &[IpNet], peer: IpAddr) -> bool {

@@ -175,8 +175,6 @@ pub struct PluginContext<'s> {
     pub graphql_costs: &'s BTreeMap<String, BTreeMap<String, CostDecoration>>,
     /// Protocol Buffers definitions, by id.
     pub protos: &'s BTreeMap<String, String>,
-    /// Whether the router takes a `/` off the end of paths.
-    pub drops_tail_slash: bool,
     /// APISIX's `config.yaml`.
     pub settings: &'static Settings,
 }

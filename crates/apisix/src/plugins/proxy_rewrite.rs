@@ -85,7 +85,7 @@ impl PluginAdapter for ProxyRewrite {
     fn translate(
         &self,
         config: &Value,
-        context: &PluginContext<'_>,
+        _: &PluginContext<'_>,
         notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
@@ -94,7 +94,7 @@ impl PluginAdapter for ProxyRewrite {
                 notes.not_available("regex_uri", what);
             }
         }
-        let mut path_patterns: Vec<PathReplacement> = options
+        let path_patterns: Vec<PathReplacement> = options
             .regex_uri
             .chunks_exact(2)
             .map(|pair| PathReplacement {
@@ -102,14 +102,6 @@ impl PluginAdapter for ProxyRewrite {
                 replacement: pair[1].clone(),
             })
             .collect();
-        let keeps_path = options.uri.is_none() && path_patterns.is_empty();
-        if context.drops_tail_slash && keeps_path && !options.use_real_request_uri_unsafe {
-            // The path that this plugin forwards is the one that was matched.
-            path_patterns.push(PathReplacement {
-                pattern: "^(.+)/$".to_owned(),
-                replacement: "$1".to_owned(),
-            });
-        }
         serde_json::to_value(Config {
             path: options.uri,
             path_patterns,

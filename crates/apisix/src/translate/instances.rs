@@ -157,7 +157,6 @@ impl<'d> Instances<'d> {
             services: self.services,
             graphql_costs: self.graphql_costs,
             protos: self.protos,
-            drops_tail_slash: self.options.delete_uri_tail_slash,
             settings: self.options.settings,
         };
         let told = diagnostics.len();

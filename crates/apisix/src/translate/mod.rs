@@ -130,7 +130,7 @@ impl<'d> Translation<'d> {
             model: Model {
                 weir: 1,
                 dialect: crate::NAME,
-                dialect_settings: vec![dialect_settings(options.settings)],
+                dialect_settings: vec![dialect_settings(options)],
                 ..Model::default()
             },
             ranks: Vec::new(),
@@ -218,7 +218,8 @@ fn error_log(documents: &Documents, diagnostics: &mut Vec<Diagnostic>) -> Option
 }
 
 /// The settings for all calls in APISIX's configuration of its server.
-fn dialect_settings(settings: &Settings) -> DialectSettings {
+fn dialect_settings(options: &Options) -> DialectSettings {
+    let settings = options.settings;
     DialectSettings {
         answer_expect: true,
         forwarded_from: Some(settings.trusted_addresses.clone()),
@@ -229,6 +230,7 @@ fn dialect_settings(settings: &Settings) -> DialectSettings {
             trusted: settings.real_ip.from.clone(),
         }),
         strips_path_parameters: settings.strips_path_parameters,
+        drops_tail_slash: options.delete_uri_tail_slash,
         keeps_escaped_slashes: settings.keeps_escaped_slashes,
         graphql_max_bytes: (settings.graphql_max_bytes != MAX_VARIABLE_BODY)
             .then_some(settings.graphql_max_bytes),

@@ -114,8 +114,8 @@ impl Explainer<'_> {
     /// Finds out the path of a call by the rules of a dialect.
     fn read_path(&self, dialect: DialectName, exchange: &mut Exchange) -> Result<(), InvalidPath> {
         let form = self.renderer(dialect).normal_form();
-        let strips_parameters = self.snapshot.settings(dialect).strips_path_parameters;
-        exchange.request.normalize_path(form, strips_parameters)
+        let rules = self.snapshot.settings(dialect).path_rules(form);
+        exchange.request.normalize_path(rules)
     }
 
     /// Looks for routes with the path that those of the dialect match.

@@ -301,7 +301,8 @@ impl RewriteFilter {
 /// The normal form of a decoded path, escaped again. `None` if the target came in that form.
 fn normal_path(request: &Request) -> Option<Vec<u8>> {
     let path = request.forwarded_path();
-    if path == request.raw_path && request.query.as_deref() != Some(b"") {
+    // Nothing is left of a root without its slash.
+    if path.is_empty() || path == request.raw_path && request.query.as_deref() != Some(b"") {
         return None;
     }
     let mut out = Vec::with_capacity(path.len());

@@ -1,6 +1,7 @@
 //! Paths and other hops, as upstreams see them.
 
 use super::*;
+use weir_plugin::PathRules;
 use weir_plugin::uri::NormalForm;
 
 #[test]
@@ -111,7 +112,12 @@ fn decoded_paths_go_as_they_came_unless_something_changes_them() {
         let mut exchange = Exchange::new(|| 0, 1);
         exchange.request.raw_path = path.into();
         exchange.request.query = query.map(Into::into);
-        exchange.request.normalize_path(form, false).expect("a path");
+        let rules = PathRules {
+            form,
+            strips_parameters: false,
+            drops_tail_slash: false,
+        };
+        exchange.request.normalize_path(rules).expect("a path");
         exchange.upstream_path = upstream_path.map(Into::into);
         let mut out = Vec::new();
         let is_decoded = form == NormalForm::Decoded;

@@ -99,6 +99,47 @@ fn path_parameters_count_for_the_upstream_only() {
     }
 }
 
+/// Routes, plugins and variables see paths without it; the upstream gets paths as they came.
+#[test]
+fn a_slash_at_the_end_counts_for_the_upstream_only() {
+    let upstream = Upstream::bind();
+    let address = upstream.address;
+    let seen = upstream.serve(|_| answer("ok"));
+    let mark = |path: &str, status: u16| json!({"use": {"name": "puppet", "when": ["uri", "==", path], "config": {"status": status}}});
+    let gateway = TestGateway::start(json!({
+        "dialect_settings": [{"drops_tail_slash": true}],
+        "services": [{"name": "s", "url": format!("http://{address}")}],
+        "routes": [
+            {"name": "r", "match": [{"path": "/a"}], "to": {"service": "s"}},
+            {"name": "x", "match": [{"path": "=/x"}], "to": {"service": "s"},
+             "plugins": [mark("/x", 201), mark("/x/", 202)]},
+            {"name": "y", "match": [{"path": "=/y/"}], "to": {"service": "s"}},
+        ],
+    }));
+    let mut client = gateway.connect();
+    for (target, wanted) in [
+        ("/a/", Ok((200, "/a/"))),
+        ("/a/b/?q", Ok((200, "/a/b/?q"))),
+        ("/a/./b/", Ok((200, "/a/b/"))),
+        ("/x", Ok((201, "/x"))),
+        ("/x/?q", Ok((201, "/x/?q"))),
+        ("/y", Err(404)),
+        ("/y/", Err(404)),
+        ("/", Err(404)),
+    ] {
+        client.send(format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        let status = client.response_to("GET").unwrap().head.status();
+        match wanted {
+            Ok((wanted, line)) => {
+                assert_eq!(status, wanted, "{target}");
+                let found = seen.lock().unwrap().pop().expect("a call").head.line;
+                assert_eq!(found, format!("GET {line} HTTP/1.1"), "{target}");
+            }
+            Err(wanted) => assert_eq!(status, wanted, "{target}"),
+        }
+    }
+}
+
 /// For conditions and keys of limits, `-` and `_` are one.
 #[test]
 fn twins_of_what_untrusted_peers_say_are_gone_too() {

@@ -45,6 +45,7 @@ pub(super) fn compile(
             answer_expect: table.answer_expect,
             plain_header_names: table.plain_header_names,
             strips_path_parameters: table.strips_path_parameters,
+            drops_tail_slash: table.drops_tail_slash,
             keeps_escaped_slashes: table.keeps_escaped_slashes,
             graphql_max_bytes: table.graphql_max_bytes,
             charset: table.charset.as_ref().map(|charset| Charset {

@@ -14,6 +14,7 @@ use crate::target_override::TargetOverride;
 use crate::trace::TraceContext;
 use crate::upstream_proxy::UpstreamProxy;
 use crate::websocket::MessageFilter;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -89,6 +90,8 @@ pub struct Exchange {
     unix_ms: u64,
     random: u64,
     request_id: String,
+    /// The id that something has looked at before the call was given one.
+    late_request_id: OnceCell<String>,
 }
 
 /// Timeouts for an upstream in milliseconds, instead of a route's own.
@@ -175,6 +178,7 @@ impl Exchange {
             unix_ms: 0,
             random: seed | 1,
             request_id: String::new(),
+            late_request_id: OnceCell::new(),
         }
     }
 
@@ -211,6 +215,7 @@ impl Exchange {
         self.upstream = None;
         self.unix_ms = 0;
         self.request_id.clear();
+        self.late_request_id.take();
     }
 
     /// Notes who calls; `unnamed` stands for the name of a credential without one. Callers come again and again: the identity of
@@ -257,30 +262,43 @@ impl Exchange {
     pub fn random_u64(&mut self) -> u64 {
         // splitmix64: full period, passes statistical tests, a few instructions.
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.random;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        mixed(self.random)
     }
 
     /// Gives the call its id (32 hexadecimal digits) unless it has one.
     pub fn ensure_request_id(&mut self) -> &str {
         if self.request_id.is_empty() {
-            let (high, low) = (self.random_u64(), self.random_u64());
-            let mut digits = [0; 32];
-            let bytes = [high.to_be_bytes(), low.to_be_bytes()];
-            for (pair, byte) in digits.as_chunks_mut().0.iter_mut().zip(bytes.as_flattened()) {
-                *pair = HEXADECIMAL[usize::from(*byte)];
+            match self.late_request_id.take() {
+                Some(late) => self.request_id.push_str(&late),
+                None => {
+                    let numbers = (self.random_u64(), self.random_u64());
+                    push_digits(numbers, &mut self.request_id);
+                }
             }
-            self.request_id
-                .push_str(std::str::from_utf8(&digits).unwrap_or_default());
         }
         &self.request_id
     }
 
     /// The call's id; empty until it is needed.
     pub fn request_id(&self) -> &str {
-        &self.request_id
+        match self.request_id.is_empty() {
+            true => self.late_request_id.get().map_or("", String::as_str),
+            false => &self.request_id,
+        }
+    }
+
+    /// The call's id, which it gets now unless it has one: for work that only looks at the call.
+    pub fn request_id_or_new(&self) -> &str {
+        match self.request_id.is_empty() {
+            true => self.late_request_id.get_or_init(|| {
+                // Others than the numbers that come next.
+                let numbers = (mixed(!self.random), mixed(self.random.rotate_left(32)));
+                let mut id = String::with_capacity(32);
+                push_digits(numbers, &mut id);
+                id
+            }),
+            false => &self.request_id,
+        }
     }
 
     /// Whether a filter knows the caller by anything, other than by [`Exchange::identity`].
@@ -335,6 +353,25 @@ impl Exchange {
     pub fn is_own_header(&self, name: &[u8], value: &[u8]) -> bool {
         !self.own_headers.is_empty() && self.own_headers.get_all(name).any(|own| own == value)
     }
+}
+
+/// The output of splitmix64 for a state.
+#[inline]
+fn mixed(state: u64) -> u64 {
+    let mut mixed = state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// Appends two numbers in hexadecimal digits.
+fn push_digits((high, low): (u64, u64), out: &mut String) {
+    let mut digits = [0; 32];
+    let bytes = [high.to_be_bytes(), low.to_be_bytes()];
+    for (pair, byte) in digits.as_chunks_mut().0.iter_mut().zip(bytes.as_flattened()) {
+        *pair = HEXADECIMAL[usize::from(*byte)];
+    }
+    out.push_str(std::str::from_utf8(&digits).unwrap_or_default());
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ pub mod uri;
 mod ambiguous_path;
 mod body;
 mod body_filter;
+mod call_time;
 mod client_certificates;
 mod condition;
 mod connector;
@@ -95,7 +96,7 @@ pub use redis::{
     RedisServer, RedisTls, RedisTopology,
 };
 pub use refusal::{AuthFailure, ClaimDefect, NotOpen, Refusal, RefusalKind, TokenDefect};
-pub use request::{CLIENT_HEADERS, OWN_CALL_HEADER, PathRules, Request, client_header_bit};
+pub use request::{CLIENT_HEADERS, OWN_CALL_HEADER, PathRules, Request, TlsAgreement, client_header_bit};
 pub use response::{BufferResponse, Reply, Response, SharedReply};
 pub use semaphore::Permit;
 pub use shared_counts::{SharedCount, SharedCounts};

@@ -29,6 +29,15 @@ pub fn client_header_bit(name: &str) -> u8 {
     place.map_or(0, |place| 1 << place)
 }
 
+/// What a TLS handshake has agreed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TlsAgreement {
+    /// The version, such as `TLSv1.3`.
+    pub version: &'static str,
+    /// The cipher suite, as OpenSSL names it.
+    pub cipher: &'static str,
+}
+
 /// How a dialect reads the paths of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathRules {
@@ -93,6 +102,8 @@ pub struct Request {
     pub version: (u8, u8),
     /// Whether the client's connection is over TLS.
     pub is_tls: bool,
+    /// What the TLS handshake has agreed on, if the connection's carrier knows it.
+    pub tls: Option<TlsAgreement>,
     /// The server name of the TLS handshake.
     pub sni: Option<Arc<str>>,
     /// The certificates that the client has shown in the TLS handshake.
@@ -143,6 +154,7 @@ impl Default for Request {
             head_length: 0,
             version: (1, 1),
             is_tls: false,
+            tls: None,
             sni: None,
             client_certificates: None,
             client: unknown.ip(),
@@ -256,6 +268,7 @@ impl Request {
         self.host.clear();
         self.host_port = None;
         self.is_tls = false;
+        self.tls = None;
         self.sni = None;
         self.client_certificates = None;
         self.headers.clear();
@@ -315,6 +328,10 @@ mod tests {
             head_length: 9,
             version: (1, 1),
             is_tls: true,
+            tls: Some(TlsAgreement {
+                version: "TLSv1.3",
+                cipher: "x",
+            }),
             sni: Some("h".into()),
             client_certificates: Some(Arc::default()),
             client: address.ip(),

@@ -1,5 +1,6 @@
 //! Variables: facts about a call by the names that NGINX and its kin made standard.
 
+use crate::call_time;
 use crate::exchange::{Exchange, RouteInfo};
 use crate::headers::Headers;
 use crate::json_path::{JsonPath, Selected};
@@ -7,6 +8,8 @@ use crate::matched_pattern::{matched, matched_host};
 use crate::request::Request;
 use serde_json::Value;
 use std::borrow::Cow;
+use std::net::IpAddr;
+use std::sync::OnceLock;
 
 /// A fact about a call, found by name once and read for many calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,8 +88,47 @@ pub enum Variable {
     /// `share_NAME`: a number from 0 to 9999 that depends only on another variable's value: of a cookie, a header, an
     /// argument, the client's address or the consumer. It selects a fixed share of the callers.
     Share(Box<Variable>),
+    /// The first line of the request, as it came.
+    RequestLine,
+    /// `on`, or empty without TLS.
+    Https,
+    /// The server name of the TLS handshake.
+    ServerName,
+    /// The agreed version of TLS: `TLSv1.2` or `TLSv1.3`.
+    TlsVersion,
+    /// The agreed cipher suite of TLS, as OpenSSL names it.
+    TlsCipher,
+    /// What is known of the client's certificate.
+    ClientCertificate(CertificateFact),
+    /// The client's address in bytes.
+    BinaryRemoteAddr,
+    /// The time of the call: in seconds with milliseconds, as ISO 8601 has it, and as in access logs.
+    Msec,
+    TimeIso8601,
+    TimeLocal,
+    /// The name of the gateway's machine.
+    Hostname,
+    /// The number of the gateway's process.
+    ProcessId,
+    /// The same for all calls.
+    Constant(&'static str),
     /// A name that no call has a value for.
     Unknown,
+}
+
+/// A fact about the client's certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CertificateFact {
+    /// The name of the client (RFC 2253).
+    Subject,
+    /// The name of the authority.
+    Issuer,
+    /// The serial number, in hexadecimal digits.
+    Serial,
+    /// The SHA-1 digest, in hexadecimal digits.
+    Fingerprint,
+    /// `SUCCESS`, `FAILED`, or `NONE` if the client has shown none.
+    Verified,
 }
 
 /// How many shares there are.
@@ -180,6 +222,24 @@ impl Variable {
             "scheme" => Self::Scheme,
             "request_method" | "method" => Self::Method,
             "request_id" => Self::RequestId,
+            "request" | "request_line" => Self::RequestLine,
+            "https" => Self::Https,
+            "ssl_server_name" => Self::ServerName,
+            "ssl_protocol" => Self::TlsVersion,
+            "ssl_cipher" => Self::TlsCipher,
+            "ssl_client_s_dn" => Self::ClientCertificate(CertificateFact::Subject),
+            "ssl_client_i_dn" => Self::ClientCertificate(CertificateFact::Issuer),
+            "ssl_client_serial" => Self::ClientCertificate(CertificateFact::Serial),
+            "ssl_client_fingerprint" => Self::ClientCertificate(CertificateFact::Fingerprint),
+            "ssl_client_verify" => Self::ClientCertificate(CertificateFact::Verified),
+            "binary_remote_addr" => Self::BinaryRemoteAddr,
+            "msec" => Self::Msec,
+            "time_iso8601" => Self::TimeIso8601,
+            "time_local" => Self::TimeLocal,
+            "hostname" => Self::Hostname,
+            "pid" => Self::ProcessId,
+            "server_name" => Self::Constant("_"),
+            "request_type" => Self::Constant("traditional_http"),
             "status" => Self::Status,
             "consumer_name" => Self::ConsumerName,
             "consumer_group_id" => Self::ConsumerGroup,
@@ -297,7 +357,32 @@ impl Variable {
             Self::ServerProtocol => text(format!("HTTP/{}.{}", request.version.0, request.version.1)),
             Self::Scheme => bytes(request.scheme().as_bytes()),
             Self::Method => bytes(&request.method),
-            Self::RequestId => bytes(exchange.request_id().as_bytes()),
+            Self::RequestId => bytes(exchange.request_id_or_new().as_bytes()),
+            Self::RequestLine => {
+                let mut line = request.method.clone();
+                line.push(b' ');
+                line.extend_from_slice(&target_of(&request.raw_path, exchange));
+                line.extend(format!(" HTTP/{}.{}", request.version.0, request.version.1).bytes());
+                Some(Cow::Owned(line))
+            }
+            Self::Https => bytes(if request.is_tls { b"on" } else { b"" }),
+            Self::ServerName => bytes(request.sni.as_deref()?.as_bytes()),
+            Self::TlsVersion => bytes(request.tls?.version.as_bytes()),
+            Self::TlsCipher => bytes(request.tls?.cipher.as_bytes()),
+            Self::ClientCertificate(fact) => certificate_fact(*fact, request),
+            Self::BinaryRemoteAddr => Some(Cow::Owned(match request.client {
+                IpAddr::V4(address) => address.octets().to_vec(),
+                IpAddr::V6(address) => address.octets().to_vec(),
+            })),
+            Self::Msec => {
+                let now = exchange.now_ms();
+                text(format!("{}.{:03}", now / 1000, now % 1000))
+            }
+            Self::TimeIso8601 => text(call_time::iso8601(exchange.now_ms())),
+            Self::TimeLocal => text(call_time::as_in_access_logs(exchange.now_ms())),
+            Self::Hostname => bytes(hostname().as_bytes()),
+            Self::ProcessId => text(std::process::id().to_string()),
+            Self::Constant(value) => bytes(value.as_bytes()),
             // 0 while there is no response, as NGINX has it.
             Self::Status => text(exchange.response.status.to_string()),
             Self::ResponseHeader(name) => exchange.response.headers.joined(name),
@@ -365,6 +450,36 @@ pub(crate) fn scalar_text(value: &Value) -> Option<Cow<'_, [u8]>> {
         Value::Null | Value::Array(_) | Value::Object(_) => return None,
     };
     Some(Cow::Owned(text.into_bytes()))
+}
+
+/// A fact about the client's certificate; `None`: there is none.
+fn certificate_fact(fact: CertificateFact, request: &Request) -> Option<Cow<'_, [u8]>> {
+    if fact == CertificateFact::Verified {
+        return request.is_tls.then(|| {
+            Cow::Borrowed(match &request.client_certificates {
+                None => &b"NONE"[..],
+                Some(shown) if shown.is_verified => b"SUCCESS",
+                Some(_) => b"FAILED",
+            })
+        });
+    }
+    let shown = request.client_certificates.as_deref()?;
+    let told = match fact {
+        CertificateFact::Subject => shown.details()?.subject,
+        CertificateFact::Issuer => shown.details()?.issuer,
+        CertificateFact::Serial => shown.details()?.serial.to_ascii_uppercase(),
+        CertificateFact::Fingerprint | CertificateFact::Verified => shown.fingerprint()?,
+    };
+    Some(Cow::Owned(told.into_bytes()))
+}
+
+/// The name of this machine.
+fn hostname() -> &'static str {
+    static NAME: OnceLock<String> = OnceLock::new();
+    NAME.get_or_init(|| {
+        let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        name.trim().to_owned()
+    })
 }
 
 /// What the route is called: the label, or else its own name.

@@ -16,7 +16,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::io::AsyncWrite;
 use weir_http1::HeadSlot;
-use weir_plugin::{ClientCertificates, Exchange};
+use weir_plugin::{ClientCertificates, Exchange, TlsAgreement};
 use weir_snapshot::ServerIdentity;
 
 /// Bytes that a client must take before the write time-out begins again: one now and then holds a call as none does.
@@ -48,6 +48,8 @@ pub struct Addresses {
 pub struct TlsSession {
     /// The server name that it asked for.
     pub server_name: Option<Arc<str>>,
+    /// The version and the cipher suite; `None`: the carrier does not tell.
+    pub agreement: Option<TlsAgreement>,
     /// The certificates that it has shown.
     pub certificates: Option<Arc<ClientCertificates>>,
     /// The rules by which it was made; `None`: nothing is configured for its name.
@@ -79,6 +81,7 @@ impl Client {
         request.local = self.local;
         if let Some(tls) = &self.tls {
             request.is_tls = true;
+            request.tls = tls.agreement;
             request.sni.clone_from(&tls.server_name);
             request.client_certificates.clone_from(&tls.certificates);
         }

@@ -149,6 +149,7 @@ async fn secure(
     }
     let agreed = TlsSession {
         server_name: shaken.server_name,
+        agreement: shaken.agreement,
         is_http2: shaken.protocol.as_deref() == Some(b"h2"),
         certificates: presented_certificates(&shaken.client_certificates, presented.as_deref()),
         alternative: worker.alternatives.line(local),

@@ -2,7 +2,7 @@
 
 use crate::document::{CostDecoration, Documents, Item, Service, Upstream};
 use crate::plugins::{FieldRemark, Meta, PluginAdapter, PluginContext, Warnings, is_skippable};
-use crate::translate::{Options, vars};
+use crate::translate::{Options, unknown_variables, vars};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 use weir_model::{ChainStep, Diagnostic, DocPath, PluginInstance, PluginRef, RefusalOverride, Severity};
@@ -185,6 +185,15 @@ impl<'d> Instances<'d> {
                 return None;
             }
         };
+        if let Some(when) = &when {
+            unknown_variables::warn_of_condition(when, &place().field("filter"), diagnostics);
+        }
+        unknown_variables::warn_of_plugin(
+            written.mapping.name(),
+            written.config,
+            &written.place(),
+            diagnostics,
+        );
         // A plugin that would do less than it is configured to do is no replacement.
         let is_faulty = diagnostics[told..]
             .iter()

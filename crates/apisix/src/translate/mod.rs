@@ -20,6 +20,7 @@ mod plugin_upstreams;
 mod route;
 mod stream;
 mod stream_plugins;
+mod unknown_variables;
 mod upstream;
 pub mod vars;
 

@@ -2,7 +2,7 @@
 
 use super::chain::Chains;
 use super::labels::{self, RequiredLabels};
-use super::{Conditions, Translation, certificates, matching, upstream, vars};
+use super::{Conditions, Translation, certificates, matching, unknown_variables, upstream, vars};
 use crate::document::{self, Item};
 use ipnet::IpNet;
 use std::collections::BTreeMap;
@@ -42,7 +42,6 @@ impl<'d> Translation<'d> {
                     "\"{field}\" (a function in Lua) is not available in this version of Weir; calls are refused"
                 ),
             ));
-            return;
         }
         let Some(conditions) = self.conditions(item) else {
             return;
@@ -129,6 +128,9 @@ impl<'d> Translation<'d> {
                 return None;
             }
         };
+        if let Some(when) = &when {
+            unknown_variables::warn_of_condition(when, &item.path.field("vars"), self.diagnostics);
+        }
         Some(Conditions {
             methods: route.methods.clone().unwrap_or_default(),
             remote_addrs: matching::networks(route.addresses()),

@@ -106,6 +106,8 @@ fn agreed(connection: &quinn::Connection) -> TlsSession {
     let chain = chain.and_then(|it| it.downcast::<Vec<CertificateDer<'static>>>().ok());
     TlsSession {
         server_name: facts.server_name,
+        // QUIC tells no suite.
+        agreement: None,
         certificates: chain.and_then(|chain| presented_certificates(&chain, facts.presented.as_deref())),
         presented: facts.presented,
         is_http2: false,

@@ -3,11 +3,12 @@
 use super::tls::{TlsStream, Wire, flush_records, read_records};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::server::{Accepted, Acceptor, ClientHello};
-use rustls::{ClientConfig, Connection, ServerConfig};
+use rustls::{CipherSuite, ClientConfig, Connection, ProtocolVersion, ServerConfig};
 use std::io;
 use std::sync::Arc;
 use std::task::{Poll, ready};
 use tokio::net::TcpStream;
+use weir_plugin::TlsAgreement;
 
 /// A handshake with a client that went well.
 pub struct Handshake {
@@ -19,6 +20,8 @@ pub struct Handshake {
     pub protocol: Option<Vec<u8>>,
     /// The certificates that the client showed; its own is the first.
     pub client_certificates: Vec<CertificateDer<'static>>,
+    /// The version and the cipher suite.
+    pub agreement: Option<TlsAgreement>,
 }
 
 /// Shakes hands with a client; `choose` gives the configuration for what it says and the server name, in lower case,
@@ -71,8 +74,35 @@ pub(super) async fn finish(
         server_name,
         protocol: tls.alpn_protocol().map(<[u8]>::to_vec),
         client_certificates: tls.peer_certificates().unwrap_or_default().to_vec(),
+        agreement: tls
+            .protocol_version()
+            .zip(tls.negotiated_cipher_suite())
+            .map(|(version, suite)| agreement(version, suite.suite())),
         stream: TlsStream::new(tcp, tls, readable),
     })
+}
+
+/// What was agreed on, as OpenSSL names it.
+pub fn agreement(version: ProtocolVersion, suite: CipherSuite) -> TlsAgreement {
+    TlsAgreement {
+        version: match version {
+            ProtocolVersion::TLSv1_3 => "TLSv1.3",
+            _ => "TLSv1.2",
+        },
+        cipher: match suite {
+            CipherSuite::TLS13_AES_128_GCM_SHA256 => "TLS_AES_128_GCM_SHA256",
+            CipherSuite::TLS13_AES_256_GCM_SHA384 => "TLS_AES_256_GCM_SHA384",
+            CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => "TLS_CHACHA20_POLY1305_SHA256",
+            CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 => "ECDHE-ECDSA-AES128-GCM-SHA256",
+            CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384 => "ECDHE-ECDSA-AES256-GCM-SHA384",
+            CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256 => "ECDHE-ECDSA-CHACHA20-POLY1305",
+            CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 => "ECDHE-RSA-AES128-GCM-SHA256",
+            CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384 => "ECDHE-RSA-AES256-GCM-SHA384",
+            CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 => "ECDHE-RSA-CHACHA20-POLY1305",
+            // The provider has no others.
+            _ => "",
+        },
+    }
 }
 
 /// Shakes hands with a server of this name.

@@ -50,11 +50,11 @@ pub struct BodyFilters {
 }
 
 /// What happens to a body.
-#[derive(Clone, Copy)]
 enum Step<'d> {
     Piece(&'d [u8]),
     Pause,
     End,
+    EndWithHead(&'d mut u16, &'d mut Headers),
 }
 
 impl BodyFilters {
@@ -105,7 +105,7 @@ impl BodyFilters {
         }
     }
 
-    /// Lets the filters change a head that was held back.
+    /// Lets the filters change a head that was held back, of a body that is not complete yet.
     pub fn head(&mut self, status: &mut u16, headers: &mut Headers) {
         for filter in &mut self.filters {
             filter.head(status, headers);
@@ -118,7 +118,14 @@ impl BodyFilters {
         self.clear();
     }
 
-    fn step(&mut self, step: Step<'_>, out: &mut Vec<u8>) {
+    /// Ends the body of a response whose head was held back, and lets the filters change it. Each does so when it has got
+    /// all that the one before it gives out, which may be at its end alone. The filters are gone then.
+    pub fn end_with_head(&mut self, status: &mut u16, headers: &mut Headers, out: &mut Vec<u8>) {
+        self.step(Step::EndWithHead(status, headers), out);
+        self.clear();
+    }
+
+    fn step(&mut self, mut step: Step<'_>, out: &mut Vec<u8>) {
         let Self { filters, between, .. } = self;
         let [from, to] = between;
         from.clear();
@@ -131,15 +138,19 @@ impl BodyFilters {
         for (index, filter) in filters.iter_mut().enumerate() {
             to.clear();
             let into: &mut Vec<u8> = if index == last { out } else { to };
-            match (index, step) {
+            match (index, &step) {
                 (0, Step::Piece(data)) => filter.piece(data, into),
                 _ if !from.is_empty() => filter.piece(from, into),
                 _ => {}
             }
-            match step {
+            match &mut step {
                 Step::Piece(_) => {}
                 Step::Pause => filter.pause(into),
                 Step::End => filter.end(into),
+                Step::EndWithHead(status, headers) => {
+                    filter.head(status, headers);
+                    filter.end(into);
+                }
             }
             std::mem::swap(from, to);
         }
@@ -195,5 +206,41 @@ mod tests {
             assert_eq!(String::from_utf8_lossy(&out), passed);
             assert!(filters.is_empty());
         }
+    }
+
+    /// Gives its body out at the end, and says in the head how long it is.
+    #[derive(Default)]
+    struct Whole(Vec<u8>);
+
+    impl BodyFilter for Whole {
+        fn piece(&mut self, data: &[u8], _: &mut Vec<u8>) {
+            self.0.extend_from_slice(data);
+        }
+
+        fn head(&mut self, status: &mut u16, headers: &mut Headers) {
+            *status += 1;
+            headers.append(b"X-Length", self.0.len().to_string().as_bytes());
+        }
+
+        fn end(&mut self, out: &mut Vec<u8>) {
+            out.append(&mut self.0);
+        }
+    }
+
+    #[test]
+    fn a_head_is_changed_by_each_filter_when_it_has_the_whole_body() {
+        let mut filters = BodyFilters::default();
+        filters.push(Whole::default());
+        filters.push(Double);
+        filters.push(Whole::default());
+        let (mut status, mut headers, mut out) = (200, Headers::default(), Vec::new());
+        filters.piece(b"a", &mut out);
+        filters.piece(b"b", &mut out);
+        filters.end_with_head(&mut status, &mut headers, &mut out);
+        let lengths: Vec<&[u8]> = headers.get_all(b"x-length").collect();
+        assert_eq!(
+            (status, lengths, out.as_slice()),
+            (202, vec![&b"2"[..], b"5"], &b"aabb."[..])
+        );
     }
 }

@@ -52,8 +52,8 @@ impl Response {
         }
         let mut out = Vec::with_capacity(body.len());
         self.body_filters.piece(&body, &mut out);
-        self.body_filters.head(&mut self.status, &mut self.headers);
-        self.body_filters.end(&mut out);
+        self.body_filters
+            .end_with_head(&mut self.status, &mut self.headers, &mut out);
         out
     }
 

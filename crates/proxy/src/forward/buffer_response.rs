@@ -72,7 +72,9 @@ impl RequestContext<'_> {
                     if let BufferResponse::Whole(_) = hold {
                         return Err(io::ErrorKind::InvalidData.into());
                     }
-                    self.filter_head();
+                    let response = &mut self.exchange.response;
+                    let (status, headers) = (&mut response.status, &mut response.headers);
+                    response.body_filters.head(status, headers);
                     let rest = Some(cursor);
                     return Ok(BufferedResponse { body, rest });
                 }
@@ -83,15 +85,9 @@ impl RequestContext<'_> {
             Some(_) => self.await_trailers(attempt, &mut Vec::new(), watch).await?,
         };
         self.filter_trailers(&mut trailers);
-        self.filter_head();
-        self.exchange.response.body_filters.end(&mut body);
-        Ok(BufferedResponse { body, rest: None })
-    }
-
-    fn filter_head(&mut self) {
         let response = &mut self.exchange.response;
-        response
-            .body_filters
-            .head(&mut response.status, &mut response.headers);
+        let (status, headers) = (&mut response.status, &mut response.headers);
+        response.body_filters.end_with_head(status, headers, &mut body);
+        Ok(BufferedResponse { body, rest: None })
     }
 }

@@ -4,7 +4,10 @@
 mod dubbo;
 mod forward_proxy;
 mod orchestration;
+mod rewritten_bodies;
 mod safeline;
+#[path = "../support/tools.rs"]
+mod tools;
 #[path = "../support/weir.rs"]
 mod weir;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use weir_kong::incremental::IncrementalModel;
 use weir_kong::{Options, RouterFlavor};
-use weir_model::Model;
+use weir_model::{Model, RouteTarget};
 
 /// Numbers that look random and are the same in each run.
 struct Numbers(u64);
@@ -149,6 +149,41 @@ fn pieces_make_the_same_whole() {
             let (pieces, whole) = (in_order(pieces.0), in_order(whole.0));
             assert_eq!(pieces, whole, "step {step}: {documents:#?}");
         }
+    }
+}
+
+/// Another route with fewer plugins could take its calls.
+#[test]
+fn a_route_without_its_service_keeps_its_calls() {
+    for service in [
+        None,
+        Some(r#"{"name":"s","host":"h"}"#),
+        Some(r#"{"name":"s","host":"h","path":"/a b"}"#),
+        Some(r#"{"name":"s","host":"h","protocol":"tcp","port":1}"#),
+    ] {
+        let mut stored = IncrementalModel::new(Options::default());
+        if let Some(service) = service {
+            stored.apply(
+                &format!("default/services/{}", id(1, 0)),
+                Some(service.as_bytes()),
+            );
+        }
+        let route = format!(
+            r#"{{"name":"r","paths":["/r"],"service":{{"id":"{}"}}}}"#,
+            id(1, 0)
+        );
+        let route_key = format!("default/routes/{}", id(2, 0));
+        stored.apply(&route_key, Some(route.as_bytes()));
+        let (model, skipped) = stored.model();
+        let targets: Vec<_> = model.routes.iter().map(|it| it.target.clone()).collect();
+        let is_good = service.is_some_and(|it| it.ends_with(r#""h"}"#));
+        let target = match is_good {
+            true => RouteTarget::Service("s".to_owned()),
+            false => RouteTarget::respond_after_plugins(503),
+        };
+        assert_eq!(targets, [target], "{service:?}");
+        let is_told = skipped.iter().any(|it| it.document == route_key);
+        assert_eq!(is_told, !is_good, "{service:?}: {skipped:?}");
     }
 }
 

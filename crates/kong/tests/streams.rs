@@ -62,11 +62,13 @@ fn a_document_becomes_stream_routes() {
     assert_eq!(
         told,
         [
-            json!(["by-port", ["tcp", "tls"], "db", 5, 1]),
+            json!(["by-port", ["tcp", "tls"], "db", 6, 1]),
             json!(["by-name", ["tls"], "db", told[1][3], 1]),
             json!(["passed", ["tls-passthrough"], "passed", told[2][3], 1]),
-            json!(["names", ["udp"], "names", 2, 1]),
-            json!(["secure", ["tcp", "tls"], "secure", 1, 1]),
+            json!(["names", ["udp"], "names", 3, 1]),
+            json!(["secure", ["tcp", "tls"], "secure", told[4][3], 1]),
+            // It keeps its sessions from other routes.
+            json!(["unfit", ["tcp", "tls"], null, told[5][3], 1]),
         ],
         "global plugins for calls stand in no chain"
     );
@@ -90,13 +92,19 @@ fn a_document_becomes_stream_routes() {
         ]
     );
     assert_eq!(services[0]["timeouts"]["read_ms"], 7000);
-    let unfit = "left out: the protocols of the route and of its service do not go together";
+    let unfit =
+        "the protocols of the route and of its service do not go together: what comes to it is refused";
     assert_eq!(
         found.iter().filter(|it| it.ends_with(unfit)).count(),
         2,
         "{found:?}"
     );
-    assert_eq!(model["routes"].as_array().map_or(0, Vec::len), 1, "the call's");
+    let routes = model["routes"].as_array().expect("a list");
+    let targets: Vec<&Value> = routes.iter().map(|it| &it["to"]).collect();
+    assert_eq!(
+        targets,
+        [&json!({"service": "calls"}), &json!({"respond": {"status": 503}})]
+    );
 }
 
 #[test]

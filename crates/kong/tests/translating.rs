@@ -221,8 +221,8 @@ fn what_is_not_there_leads_nowhere() {
         ),
         (
             "services: [{name: s, host: x, protocol: tcp, routes: [{name: r, paths: [/p]}]}]",
-            "/routes",
-            Value::Null,
+            "/routes/0/to",
+            json!({"respond": {"status": 503}}),
         ),
     ] {
         assert_eq!(at(&model(text), path), expected, "{text}");

@@ -4,7 +4,10 @@
 //! plugins could take its calls. So it stays, and refuses them. **What it is not**: it does not decide which plugins
 //! may be skipped; its callers do.
 
-use crate::{ChainStep, Model, PluginInstance, PluginRef, Route, RouteTarget, StreamRoute};
+use crate::{
+    ChainStep, ForwardedHeaders, Model, PathRewrite, PluginInstance, PluginRef, Route, RouteTarget,
+    StreamRoute, UpstreamHost,
+};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
@@ -15,6 +18,20 @@ impl Route {
     /// Has the gateway refuse all calls of the route before any plugin runs.
     pub fn refuse_calls(&mut self) {
         self.target = RouteTarget::respond_before_plugins(REFUSED);
+    }
+
+    /// The same for a route whose own fields are wrong. What is left of it says which calls it takes, and who it is.
+    pub fn refuse_all(&mut self) {
+        self.refuse_calls();
+        self.https_only_status = None;
+        self.grpc_only_status = None;
+        self.path = PathRewrite::default();
+        self.upstream_host = UpstreamHost::default();
+        self.forwarded = ForwardedHeaders::default();
+        self.response_headers.clear();
+        self.request_headers.clear();
+        self.connect = false;
+        self.plugins.clear();
     }
 }
 

@@ -1,6 +1,6 @@
 //! Compiling what can be compiled: a resource that the compile refuses is left out with all that leads to it, and
-//! the rest is served. A route whose plugins or service cannot be compiled stays and refuses its calls, so that no other
-//! route takes them.
+//! the rest is served. A route that cannot be compiled stays and refuses its calls, so that no other route takes them,
+//! unless it is its conditions that cannot be: they do not show which calls are its own.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -123,6 +123,25 @@ fn is_about_service(found: &Diagnostic) -> bool {
     matches!(found.path.0.as_slice(), [_, PathStep::Index(_), PathStep::Field(inner), ..] if inner == "service")
 }
 
+/// What a finding about a route leaves of it.
+enum RouteFault {
+    /// Its name, or all of its conditions: nothing.
+    Whole,
+    /// The conditions of one match: its others.
+    Match(usize),
+    /// Another of its fields: its conditions.
+    Field,
+}
+
+fn fault_of(path: &[PathStep]) -> RouteFault {
+    match path.get(2..).unwrap_or_default() {
+        [PathStep::Field(field), PathStep::Index(at), ..] if field == "match" => RouteFault::Match(*at),
+        [PathStep::Field(field), ..] if field == "match" || field == "name" => RouteFault::Whole,
+        [] => RouteFault::Whole,
+        _ => RouteFault::Field,
+    }
+}
+
 /// Whether calls are refused for want of what a finding is about.
 fn is_refused(found: &Diagnostic, model: &Model) -> bool {
     let [PathStep::Field(list), PathStep::Index(index), ..] = found.path.0.as_slice() else {
@@ -134,6 +153,11 @@ fn is_refused(found: &Diagnostic, model: &Model) -> bool {
         "plugins" => is_needed(model.plugins.get(*index)),
         "consumer_tables" => true,
         "routes" | "stream_routes" if is_about_service(found) => true,
+        "routes" if !is_about_plugins(found) => match fault_of(&found.path.0) {
+            RouteFault::Whole => false,
+            RouteFault::Match(_) => (model.routes.get(*index)).is_some_and(|it| it.matches.len() > 1),
+            RouteFault::Field => true,
+        },
         "routes" if is_about_plugins(found) => {
             let route = model.routes.get(*index);
             let step = route.and_then(|route| route.plugins.get(step_of(found)?));
@@ -200,6 +224,10 @@ struct RejectedPositions {
     routes: HashSet<usize>,
     /// Routes whose chains cannot be compiled, or that lead nowhere.
     refusing: HashSet<usize>,
+    /// Routes another of whose fields cannot be compiled.
+    faulty: HashSet<usize>,
+    /// Route and match.
+    matches: BTreeSet<(usize, usize)>,
     /// Steps of routes that cannot be compiled.
     steps: HashMap<usize, HashSet<usize>>,
     stream_routes: HashSet<usize>,
@@ -236,11 +264,18 @@ impl RejectedPositions {
                     self.steps.entry(*index).or_default().insert(step);
                     return true;
                 }
+                if list == "routes" && !is_refusing {
+                    match fault_of(&found.path.0) {
+                        RouteFault::Whole => self.routes.insert(*index),
+                        RouteFault::Match(at) => self.matches.insert((*index, at)),
+                        RouteFault::Field => self.faulty.insert(*index),
+                    };
+                    return true;
+                }
                 let culprits = match list.as_str() {
                     "services" => &mut self.services,
-                    "routes" if is_refusing => &mut self.refusing,
+                    "routes" => &mut self.refusing,
                     "stream_routes" if is_refusing => &mut self.refusing_streams,
-                    "routes" => &mut self.routes,
                     "stream_routes" => &mut self.stream_routes,
                     "upstreams" => &mut self.upstreams,
                     "consumers" => &mut self.consumers,
@@ -260,7 +295,7 @@ impl RejectedPositions {
 
     /// Leaves them out with all that leads to them. A route is never served without a plugin that it needs. If it lacks one, or
     /// its service, it stays and refuses calls: another route that asks for less could take them.
-    fn leave_out_of(self, model: &mut Model) {
+    fn leave_out_of(mut self, model: &mut Model) {
         for (consumer, credential) in self.credentials.iter().rev() {
             if let Some(consumer) = model.consumers.get_mut(*consumer)
                 && *credential < consumer.credentials.len()
@@ -304,6 +339,25 @@ impl RejectedPositions {
             if let Some(route) = model.routes.get_mut(at).map(Arc::make_mut) {
                 route.refuse_calls();
                 route.plugins.clear();
+            }
+        }
+        for at in self.faulty {
+            if let Some(route) = model.routes.get_mut(at).map(Arc::make_mut) {
+                route.refuse_all();
+            }
+        }
+        for (at, position) in self.matches.iter().rev() {
+            let Some(route) = model.routes.get_mut(*at).map(Arc::make_mut) else {
+                continue;
+            };
+            if *position < route.matches.len() {
+                route.matches.remove(*position);
+            }
+            match route.matches.is_empty() {
+                true => {
+                    self.routes.insert(*at);
+                }
+                false => route.refuse_all(),
             }
         }
         for at in self.refusing_streams {
@@ -421,6 +475,54 @@ mod tests {
                 let is_served = snapshot.routes.iter().any(|it| &*it.series_names.1 == "good");
                 assert!(is_served && !skipped.is_empty(), "{wrong}: {skipped:?}");
             }
+        }
+    }
+
+    /// A route in which something is wrong keeps its calls from other routes, as far as it shows which they are.
+    #[test]
+    fn a_wrong_route_refuses_its_calls() {
+        use serde_json::json;
+        for (wrong, matches) in [
+            (json!({"path": {"base": "/a b"}}), Some(1)),
+            (json!({"upstream_host": {"fixed": "a b"}}), Some(1)),
+            (json!({"https_only_status": 1, "grpc_only_status": 1}), Some(1)),
+            (json!({"forwarded": {"via": "\n"}}), Some(1)),
+            (
+                json!({"response_headers": [{"name": " ", "value": "request-id"}]}),
+                Some(1),
+            ),
+            (
+                json!({"request_headers": [{"name": "A", "value": {"text-if-absent": "b"}}]}),
+                Some(1),
+            ),
+            (
+                json!({"to": {"respond": {"status": 1}}, "connect": true}),
+                Some(1),
+            ),
+            (json!({"to": {"service": "gone"}}), Some(1)),
+            (json!({"match": [{"path": "/r"}, {"path": "~("}]}), Some(1)),
+            (json!({"match": [{"path": "~("}]}), None),
+            (json!({"match": []}), None),
+        ] {
+            let mut route = json!({"name": "r", "match": [{"path": "/r"}], "to": {"service": "s"},
+                "plugins": [{"use": {"name": "key-auth"}}]});
+            for (field, value) in wrong.as_object().expect("fields") {
+                route[field] = value.clone();
+            }
+            let model = json!({"weir": 1, "services": [{"name": "s", "url": "http://h"}], "routes": [route]});
+            let model: Model =
+                serde_json::from_value(model).unwrap_or_else(|error| panic!("{error}: {wrong}"));
+            let registry = weir_plugins::registry();
+            let (model, _, skipped) = compile_reduced(&model, &registry, &PersistentState::default())
+                .unwrap_or_else(|found| panic!("{wrong}: {found:?}"));
+            let left: Vec<usize> = (model.routes.iter())
+                .filter(|it| it.target == RouteTarget::respond_before_plugins(503))
+                .map(|it| it.matches.len())
+                .collect();
+            assert_eq!(left, Vec::from_iter(matches), "{wrong}");
+            assert!(!skipped.is_empty(), "{wrong}");
+            let is_told = skipped.iter().all(|it| it.reason.ends_with(REFUSED));
+            assert_eq!(is_told, matches.is_some(), "{wrong}: {skipped:?}");
         }
     }
 

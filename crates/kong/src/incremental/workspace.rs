@@ -415,7 +415,7 @@ impl Workspace {
             let has_all = has_all(plugin);
             let is_refused = has_all && plugin.enabled && config.refuses();
             let reason = match &config.made {
-                _ if !has_all => Some("refers to an entity that is not there".to_owned()),
+                _ if !has_all => Some(DANGLING.to_owned()),
                 Err(reason) if is_refused => Some(format!("{reason}; {REFUSED}")),
                 Err(reason) => Some(reason.clone()),
                 Ok(_) => None,
@@ -472,17 +472,16 @@ fn without_config(plugin: &Plugin) -> Plugin {
     }
 }
 
-impl Route {
-    /// A route whose service is not there is served by nothing, rather than by a refusal that looks like its own.
-    fn dangling(place: &DocPath) -> Self {
-        Self {
-            broken: key_of(place).map(|key| SkippedDocument {
-                document: key,
-                reason: "refers to an entity that is not there".to_owned(),
-            }),
-            ..Self::default()
-        }
-    }
+/// What is said of a document that names another that is not there.
+const DANGLING: &str = "refers to an entity that is not there";
+
+/// What is said of a route whose service is not there. It stays, as one without a service, so that no other route takes
+/// its calls.
+fn dangling(place: &DocPath) -> Option<SkippedDocument> {
+    key_of(place).map(|key| SkippedDocument {
+        document: key,
+        reason: DANGLING.to_owned(),
+    })
 }
 
 /// Puts those that were there before in the places of those that are equal to them, so that a caller that has made something

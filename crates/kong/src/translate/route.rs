@@ -106,7 +106,7 @@ pub fn translate_one(
     Some(UnorderedRoute { route, ranks })
 }
 
-/// The target of the route's calls; `None`: it is not served.
+/// The target of the route's calls; `None`: it is not served, as of a disabled service.
 fn target(
     route: &Route,
     backend: Option<&ServiceInfo<'_>>,
@@ -119,21 +119,15 @@ fn target(
     if stream::is_stream(route) {
         return None;
     }
-    if backend.is_some_and(|backend| backend.is_stream) {
+    let name = backend.and_then(|backend| backend.name.as_ref().filter(|_| !backend.is_stream));
+    if backend.is_some() && name.is_none() {
         found.push(Diagnostic::dropped(place.to_path(), stream::UNFIT_SERVICE));
-        return None;
     }
-    match backend {
-        None => Some(RouteTarget::respond_after_plugins(503)),
-        Some(backend) => match &backend.name {
-            Some(name) => Some(RouteTarget::Service(name.clone())),
-            None => {
-                let message = "left out: the protocol of its service is not served by this version of Weir";
-                found.push(Diagnostic::dropped(place.to_path(), message));
-                None
-            }
-        },
-    }
+    Some(match name {
+        Some(name) => RouteTarget::Service(name.clone()),
+        // As in the original, it stays as a route without a service.
+        None => RouteTarget::respond_after_plugins(503),
+    })
 }
 
 fn is_grpc(route: &Route) -> bool {

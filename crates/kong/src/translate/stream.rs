@@ -20,8 +20,10 @@ pub const PLUGINS: &[&str] = &[
     "udp-log",
 ];
 
-/// Why a route is left out whose service is for the other kind of routes.
-pub const UNFIT_SERVICE: &str = "left out: the protocols of the route and of its service do not go together";
+/// What becomes of a route whose service is for the other kind of routes. It stays, so that no other route takes what is
+/// its own.
+pub const UNFIT_SERVICE: &str =
+    "the protocols of the route and of its service do not go together: what comes to it is refused";
 
 /// Whether a route takes connections or datagrams rather than calls.
 pub fn is_stream(route: &Route) -> bool {
@@ -103,19 +105,17 @@ pub fn translate_one(
     if backend.is_some_and(|backend| !backend.service.enabled) {
         return None;
     }
-    if backend.is_some_and(|backend| !backend.is_stream) {
-        found.push(Diagnostic::dropped(place.to_path(), UNFIT_SERVICE));
-        return None;
-    }
     let protocols = protocols(route);
-    let is_wrapped_twice = backend.is_some_and(|backend| backend.service.protocol == "tls")
-        && protocols
-            .iter()
-            .any(|it| matches!(it, StreamProtocol::TlsPassthrough | StreamProtocol::Udp));
-    if is_wrapped_twice {
+    let would_wrap_twice = protocols
+        .iter()
+        .any(|it| matches!(it, StreamProtocol::TlsPassthrough | StreamProtocol::Udp));
+    let is_unfit = |backend: &&ServiceInfo<'_>| {
+        !backend.is_stream || would_wrap_twice && backend.service.protocol == "tls"
+    };
+    if backend.is_some_and(|backend| is_unfit(&backend)) {
         found.push(Diagnostic::dropped(place.to_path(), UNFIT_SERVICE));
-        return None;
     }
+    let backend = backend.filter(|backend| !is_unfit(backend));
     let route_made = StreamRoute {
         service: backend.and_then(|backend| backend.name.clone()),
         ..conditions(route, place, found)

@@ -1,7 +1,7 @@
 //! The routes of a workspace: each is made again when something changes that it depends on, and is the same shared
 //! value until then.
 
-use super::{Invalidation, Route, Workspace, skipped};
+use super::{Invalidation, Route, Workspace, dangling, skipped};
 use crate::RouterFlavor;
 use crate::document::{self, Upstream};
 use crate::incremental::match_order::{MatchOrder, SortKey};
@@ -47,19 +47,11 @@ impl Workspace {
             .collect();
         let make = |at: usize| {
             let entity = &document.routes[at];
-            let backend = match entity.value.service {
-                None => None,
-                Some(id) => match self.store.position("services", id) {
-                    None => return Route::dangling(&entity.place.list),
-                    Some(at) => {
-                        let service = &document.services[at].value;
-                        Some(ServiceInfo::of(
-                            service,
-                            by_name.get(service.host.as_str()).copied(),
-                        ))
-                    }
-                },
-            };
+            let service = (entity.value.service).map(|id| self.store.position("services", id));
+            let backend = service.flatten().map(|at| {
+                let service = &document.services[at].value;
+                ServiceInfo::of(service, by_name.get(service.host.as_str()).copied())
+            });
             let mut found = Vec::new();
             let single = route::translate_one(entity, 0, router, backend.as_ref(), &mut found);
             let created_at = entity.value.created_at.unwrap_or_default();
@@ -71,7 +63,10 @@ impl Workspace {
             Route {
                 keys: keys.collect(),
                 made: single.map(|it| Arc::new(qualify_route(it.route, self.prefix.as_deref()))),
-                broken: found.iter().find_map(skipped),
+                broken: match service {
+                    Some(None) => dangling(&entity.place.list),
+                    _ => found.iter().find_map(skipped),
+                },
             }
         };
         let made: Vec<(Uuid, Option<Route>)> = if changed.all_routes {

@@ -42,18 +42,12 @@ impl Workspace {
         for (position, at) in places.into_iter().enumerate() {
             let entity = &document.routes[at];
             let (id, service) = (entity.value.id, entity.value.service);
-            let backend = match service.map(|id| self.store.position("services", id)) {
-                // It has been reported before.
-                Some(None) => continue,
-                Some(Some(at)) => {
-                    let service = &document.services[at].value;
-                    Some(ServiceInfo::of(
-                        service,
-                        by_name.get(service.host.as_str()).copied(),
-                    ))
-                }
-                None => None,
-            };
+            // That there is none has been reported before.
+            let backend = service.and_then(|id| self.store.position("services", id));
+            let backend = backend.map(|at| {
+                let service = &document.services[at].value;
+                ServiceInfo::of(service, by_name.get(service.host.as_str()).copied())
+            });
             let mut found = Vec::new();
             let single = stream::translate_one(entity, position, self.router, backend.as_ref(), &mut found);
             broken.extend(found.iter().find_map(skipped));

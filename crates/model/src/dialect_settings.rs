@@ -15,6 +15,10 @@ pub struct DialectSettings {
     /// Reads the client's address from a header, instead of using the connection's peer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub real_ip: Option<RealIp>,
+    /// Peers that `real_ip` trusts are trusted as proxies, too (as Kong's `trusted_ips`): their `X-Forwarded-*` are passed
+    /// on, they count as the last hop in `X-Forwarded-For`, and their `X-Forwarded-Proto` says whether a call came over TLS.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub trusts_real_ip_peers: bool,
     /// `Expect: 100-continue` is answered by the gateway once it reads the body, and not passed on. Otherwise
     /// the upstream decides, and its answer is passed back.
     #[serde(default, skip_serializing_if = "crate::is_default")]
@@ -64,6 +68,7 @@ impl DialectSettings {
         let Self {
             dialect: _,
             real_ip,
+            trusts_real_ip_peers,
             answer_expect,
             forwarded_from,
             plain_header_names,
@@ -79,6 +84,7 @@ impl DialectSettings {
         self.forwarded_from = self.forwarded_from.take().or(forwarded_from);
         self.graphql_max_bytes = self.graphql_max_bytes.or(graphql_max_bytes);
         self.charset = self.charset.take().or(charset);
+        self.trusts_real_ip_peers |= trusts_real_ip_peers;
         self.answer_expect |= answer_expect;
         self.plain_header_names |= plain_header_names;
         self.strips_path_parameters |= strips_path_parameters;

@@ -326,17 +326,19 @@ fn look(headers: &Headers) -> [HeaderPresence; SET.len()] {
     said
 }
 
-/// Replaces the `X-Forwarded-*` of a request by the gateway's, once for all tries.
+/// Replaces the `X-Forwarded-*` of a request by the gateway's, once for all tries. `is_proxy`: the dialect trusts the peer
+/// as one.
 pub fn apply(
     forwarded: &ForwardedHeaderPolicy,
     has_forwarded: bool,
+    is_proxy: bool,
     stripped: Option<usize>,
     exchange: &mut Exchange,
 ) {
     if !(forwarded.standard || forwarded.path || forwarded.prefix) {
         return;
     }
-    let is_trusted = has_forwarded && forwarded.trusts(exchange.request.peer.ip());
+    let is_trusted = has_forwarded && (is_proxy || forwarded.trusts(exchange.request.peer.ip()));
     let request = &mut exchange.request;
     let said = look(&request.headers);
     let set = |request: &mut Request, which: usize, value: &[u8]| {
@@ -346,7 +348,8 @@ pub fn apply(
         }
         match said[which] {
             HeaderPresence::Absent => {}
-            HeaderPresence::Text if is_trusted => return,
+            // What a trusted proxy calls the client has been read.
+            HeaderPresence::Text if is_trusted && !(is_proxy && which == REAL_IP) => return,
             _ if has_forwarded => {
                 request.headers.remove(name);
             }
@@ -362,7 +365,7 @@ pub fn apply(
         }
     }
     if forwarded.standard {
-        append_forwarded_for(forwarded, request, has_forwarded);
+        append_forwarded_for(forwarded, request, has_forwarded, is_proxy);
         let scheme = request.scheme();
         set(request, PROTO, scheme.as_bytes());
         set_host(request, forwarded, set);
@@ -424,10 +427,21 @@ fn set_host(
     set(request, PORT, itoa::Buffer::new().format(port).as_bytes());
 }
 
-fn append_forwarded_for(forwarded: &ForwardedHeaderPolicy, request: &mut Request, has_forwarded: bool) {
+fn append_forwarded_for(
+    forwarded: &ForwardedHeaderPolicy,
+    request: &mut Request,
+    has_forwarded: bool,
+    is_proxy: bool,
+) {
     let told = || list_so_far(forwarded, &request.headers, b"x-forwarded-for");
     if let Some(mut list) = has_forwarded.then(told).flatten() {
-        with_address_text(request.client, |address| list.extend_from_slice(address));
+        // The client is in a trusted proxy's list already.
+        let last = if is_proxy {
+            request.peer.ip()
+        } else {
+            request.client
+        };
+        with_address_text(last, |address| list.extend_from_slice(address));
         request.headers.set(b"X-Forwarded-For", &list);
     } else {
         with_address_text(request.client, |address| {

@@ -348,10 +348,8 @@ impl<'c> RequestContext<'c> {
             self.exchange.route = Some(self.serving.route_infos.get(found.route, &route.facts));
             self.exchange.matched_len = found.matched_len;
         }
-        if let Some(status) = route.rules.https_only_status
-            && !self.exchange.request.is_tls
-        {
-            return Err(self.refuse_cleartext(status).into());
+        if let Some(status) = route.rules.https_only_status {
+            self.refuse_cleartext(status, route.rules.dialect)?;
         }
         if let Some(status) = route.rules.grpc_only_status
             && !grpc::is_call(self.exchange)
@@ -393,12 +391,23 @@ impl<'c> RequestContext<'c> {
             || matches!(&route.rules.action, Action::Forward(it) if hashes(it.upstream))
     }
 
-    fn refuse_cleartext(&self, status: u16) -> Refusal {
+    /// Refuses a call that did not come over TLS. A trusted proxy says whether its client's did, and to which host.
+    fn refuse_cleartext(&self, status: u16, dialect: DialectName) -> Result<(), Refusal> {
+        let request = &self.exchange.request;
+        let settings = self.serving.published.snapshot.settings(dialect);
+        let is_proxy = settings.trusts_proxy(request.peer.ip());
+        let told = |name: &[u8]| request.headers.get(name).filter(|_| is_proxy);
+        let is_over_tls = match told(b"x-forwarded-proto") {
+            Some(scheme) => scheme == b"https",
+            None => request.is_tls,
+        };
+        if is_over_tls {
+            return Ok(());
+        }
         let mut refusal = Refusal::with_status(RefusalKind::HttpsRequired, status);
         if (300..400).contains(&status) {
-            let request = &self.exchange.request;
             let mut location = b"https://".to_vec();
-            location.extend_from_slice(&request.host);
+            location.extend_from_slice(told(b"x-forwarded-host").unwrap_or(&request.host));
             location.extend_from_slice(&request.raw_path);
             if let Some(query) = &request.query {
                 location.push(b'?');
@@ -408,7 +417,7 @@ impl<'c> RequestContext<'c> {
                 .headers
                 .push(("Location".into(), String::from_utf8_lossy(&location).into_owned()));
         }
-        refusal
+        Err(refusal)
     }
 
     /// Answers in place of what would come next.

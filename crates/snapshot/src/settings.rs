@@ -11,6 +11,8 @@ use weir_plugin::uri::NormalForm;
 pub struct DialectSettings {
     /// Where the client's address is read from, before routes are matched.
     pub real_ip: Option<RealIp>,
+    /// Whether its peers are trusted as proxies, too.
+    pub trusts_real_ip_peers: bool,
     /// `Expect: 100-continue` is answered here and not passed on.
     pub answer_expect: bool,
     /// Peers whose `X-Forwarded-*` are trusted, if those of other peers are replaced before routes are matched.
@@ -33,6 +35,7 @@ impl DialectSettings {
     /// Nothing special.
     pub const PLAIN: Self = Self {
         real_ip: None,
+        trusts_real_ip_peers: false,
         answer_expect: false,
         forwarded_from: None,
         plain_header_names: false,
@@ -55,6 +58,11 @@ impl DialectSettings {
     /// Whether the `X-Forwarded-*` of this peer are believed.
     pub fn believes(trusted: &[IpNet], peer: IpAddr) -> bool {
         contains(trusted, peer)
+    }
+
+    /// Whether this peer is a proxy whose word on the client's call is believed.
+    pub fn trusts_proxy(&self, peer: IpAddr) -> bool {
+        self.trusts_real_ip_peers && self.real_ip.as_ref().is_some_and(|it| it.trusts(peer))
     }
 }
 

@@ -223,6 +223,7 @@ fn dialect_settings(options: &Options) -> DialectSettings {
     let settings = options.settings;
     DialectSettings {
         answer_expect: true,
+        trusts_real_ip_peers: false,
         forwarded_from: Some(settings.trusted_addresses.clone()),
         plain_header_names: true,
         dialect: crate::NAME,

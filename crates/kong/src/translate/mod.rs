@@ -118,6 +118,7 @@ pub fn model(
 pub(crate) fn dialect_settings() -> DialectSettings {
     DialectSettings {
         dialect: crate::NAME,
+        trusts_real_ip_peers: true,
         answer_expect: true,
         plain_header_names: true,
         charset: Some(DefaultCharset::of_texts("UTF-8")),

@@ -184,9 +184,12 @@ impl RequestContext<'_> {
         let tells_otherwise = (proxy.as_deref()).is_some_and(|proxy| through_proxy::prepare(proxy, headers));
         let tells_plainly = !tells_otherwise && self.has_plain_forwarded_headers(route, forward);
         if !tells_plainly && !tells_otherwise {
+            let settings = self.serving.published.snapshot.settings(route.rules.dialect);
+            let is_proxy = settings.trusts_proxy(self.exchange.request.peer.ip());
             forwarded::apply(
                 &route.rules.forwarded,
                 self.head.has_forwarded,
+                is_proxy,
                 stripped,
                 self.exchange,
             );

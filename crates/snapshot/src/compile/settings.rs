@@ -41,6 +41,7 @@ pub(super) fn compile(
                 header: real_ip.header.as_bytes().to_vec(),
                 trusted: real_ip.trusted.clone(),
             }),
+            trusts_real_ip_peers: table.trusts_real_ip_peers,
             forwarded_from: table.forwarded_from.clone(),
             answer_expect: table.answer_expect,
             plain_header_names: table.plain_header_names,

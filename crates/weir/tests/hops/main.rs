@@ -101,6 +101,65 @@ fn other_hops_are_named_in_kongs_headers() {
     }
 }
 
+const PROXIES: &str = "
+weir: 1
+dialect_settings:
+- {dialect: kong, real_ip: {header: X-Real-IP, trusted: [TRUSTED]}}
+";
+
+/// As Kong 3.9.3 does with `trusted_ips`.
+#[test]
+fn a_trusted_proxy_speaks_for_its_client() {
+    let upstream = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = upstream.local_addr().expect("bound").to_string();
+    let tls_only = HOPS.replace(
+        "paths: [/]",
+        "paths: [/], protocols: [https], https_redirect_status_code: 301",
+    );
+    const SAID: &str = "X-Real-IP: 9.9.9.9\r\nX-Forwarded-For: 8.8.8.8\r\nX-Forwarded-Host: outer.test\r\n\
+        X-Forwarded-Port: 4443\r\nX-Forwarded-Path: /outer\r\nX-Forwarded-Prefix: /o\r\n";
+    for (network, scheme, location) in [
+        ("127.0.0.0/8", "https", None),
+        ("127.0.0.0/8", "http", Some("https://outer.test/a?b")),
+        ("10.0.0.0/8", "https", Some("https://h/a?b")),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = [
+            ("kong.yml", tls_only.replace("UPSTREAM", &address)),
+            ("weir.yaml", PROXIES.replace("TRUSTED", network)),
+        ];
+        for (name, text) in files {
+            std::fs::write(folder.path().join(name), text).expect("a file");
+        }
+        let weir = Weir::start(folder.path(), &["-c", "kong.yml", "-c", "weir.yaml"]);
+        let request = format!("GET /a?b HTTP/1.1\r\nHost: h\r\nX-Forwarded-Proto: {scheme}\r\n{SAID}\r\n");
+        let client = ask(&weir, &request);
+        if let Some(location) = location {
+            assert_eq!(
+                values(&head(&client), "Location"),
+                [location],
+                "{network} {scheme}"
+            );
+            continue;
+        }
+        let (mut server, _) = upstream.accept().expect("a call");
+        let seen = head(&server);
+        for (name, value) in [
+            ("X-Real-IP", "9.9.9.9"),
+            ("X-Forwarded-For", "8.8.8.8, 127.0.0.1"),
+            ("X-Forwarded-Proto", "https"),
+            ("X-Forwarded-Host", "outer.test"),
+            ("X-Forwarded-Port", "4443"),
+            ("X-Forwarded-Path", "/outer"),
+            ("X-Forwarded-Prefix", "/o"),
+        ] {
+            assert_eq!(values(&seen, name), [value], "{name}: {seen:?}");
+        }
+        server.write_all(ANSWER).expect("sent");
+        head(&client);
+    }
+}
+
 #[test]
 fn the_server_as_a_whole_is_no_route() {
     let upstream = TcpListener::bind("127.0.0.1:0").expect("a port");

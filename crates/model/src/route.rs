@@ -289,6 +289,8 @@ pub struct GatewayHeader {
 pub enum GatewayHeaderValue {
     /// A fixed text.
     Text(String),
+    /// A fixed text, if the response has no header of this name. Not for requests.
+    TextIfAbsent(String),
     /// The call's id: 32 hexadecimal digits.
     RequestId,
     /// Milliseconds that the upstream took; absent when no upstream was asked.

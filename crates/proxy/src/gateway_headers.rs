@@ -21,6 +21,12 @@ impl RequestContext<'_> {
                     out.extend_from_slice(&header.line);
                     continue;
                 }
+                GatewayHeaderValue::TextIfAbsent(_) => {
+                    if !self.exchange.response.headers.contains(&header.name) {
+                        out.extend_from_slice(&header.line);
+                    }
+                    continue;
+                }
                 GatewayHeaderValue::RequestId => {
                     push_rest(out, &header.line, self.exchange.ensure_request_id().as_bytes());
                     continue;

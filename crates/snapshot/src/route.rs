@@ -104,7 +104,7 @@ impl GatewayHeader {
     /// A header of this name.
     pub fn new(name: &str, value: GatewayHeaderValue) -> Self {
         let mut line = format!("{name}: ");
-        if let GatewayHeaderValue::Text(text) = &value {
+        if let GatewayHeaderValue::Text(text) | GatewayHeaderValue::TextIfAbsent(text) = &value {
             line.push_str(text);
             line.push_str("\r\n");
         }

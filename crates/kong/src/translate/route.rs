@@ -185,6 +185,7 @@ fn response_headers() -> Vec<GatewayHeader> {
         gateway_header("X-Kong-Proxy-Latency", GatewayHeaderValue::GatewayLatencyMs),
         gateway_header("X-Kong-Response-Latency", GatewayHeaderValue::ResponseLatencyMs),
         gateway_header("X-Kong-Request-Id", GatewayHeaderValue::RequestId),
+        gateway_header("Server", GatewayHeaderValue::TextIfAbsent(PSEUDONYM.to_owned())),
     ]
 }
 

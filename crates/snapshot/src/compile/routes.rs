@@ -85,6 +85,14 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
         if let Some(status) = route.grpc_only_status {
             self.check_status(status, 400, || place().field("grpc_only_status"));
         }
+        let is_for_responses =
+            |it: &model::GatewayHeader| matches!(it.value, GatewayHeaderValue::TextIfAbsent(_));
+        if route.request_headers.iter().any(is_for_responses) {
+            self.diagnostics.push(Diagnostic::error(
+                place().field("request_headers"),
+                "expected no 'text-if-absent', which is for responses",
+            ));
+        }
         if route.connect && !matches!(action, Action::Forward(_)) {
             self.diagnostics.push(Diagnostic::error(
                 place().field("connect"),
@@ -197,7 +205,7 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
                 let place = place().index(index).field("name");
                 self.diagnostics.push(Diagnostic::error(place, message));
             }
-            if let GatewayHeaderValue::Text(text) = &header.value
+            if let GatewayHeaderValue::Text(text) | GatewayHeaderValue::TextIfAbsent(text) = &header.value
                 && !headers::is_value(text.as_bytes())
             {
                 let message = "expected a header value without control characters";

@@ -160,6 +160,39 @@ fn a_trusted_proxy_speaks_for_its_client() {
     }
 }
 
+const SERVERS: &str = "
+_format_version: '3.0'
+services:
+- name: s
+  url: http://UPSTREAM
+  routes:
+  - {name: r, paths: [/]}
+  - {name: own, paths: [/own], plugins: [{name: request-termination, config: {status_code: 403}}]}
+  - {name: moved, paths: [/moved], plugins: [{name: redirect, config: {location: 'http://x.test'}}]}
+";
+
+/// What an upstream calls itself stays; whatever else is answered is Kong's.
+#[test]
+fn answers_name_their_server() {
+    let upstream = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let (_folder, weir) = gateway(SERVERS, &upstream);
+    for (path, line, server) in [
+        ("/", Some("Server: own\r\n"), "own"),
+        ("/", Some(""), "kong/3.9.3"),
+        ("/own", None, "kong/3.9.3"),
+        ("/moved", None, "kong/3.9.3"),
+    ] {
+        let client = ask(&weir, &format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        if let Some(line) = line {
+            let (mut served, _) = upstream.accept().expect("a call");
+            head(&served);
+            let answer = format!("HTTP/1.1 200 OK\r\n{line}Content-Length: 0\r\nConnection: close\r\n\r\n");
+            served.write_all(answer.as_bytes()).expect("sent");
+        }
+        assert_eq!(values(&head(&client), "Server"), [server], "{path} {line:?}");
+    }
+}
+
 #[test]
 fn the_server_as_a_whole_is_no_route() {
     let upstream = TcpListener::bind("127.0.0.1:0").expect("a port");

@@ -12,7 +12,7 @@ use crate::secrets::Secrets;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use weir_dialect::{DialectSet, SkippedDocument};
 use weir_model::{Diagnostic, Model};
 use weir_plugin::Registry;
@@ -34,12 +34,22 @@ pub enum EngineEvent {
     Over(Vec<Key>),
     /// The documents that were served before this process began, because the source is away.
     LastKnownGood(Vec<(Key, Arc<[u8]>)>, Revision),
-    /// The content of the files, and the vaults that they describe, each under a key.
-    Files(Box<Model>, Vec<(String, Vec<u8>)>),
+    /// The content of the files.
+    Files(FileContent),
     /// Secrets that documents refer to have changed.
     Secrets,
     /// Keep what is served on disk.
     Keep,
+}
+
+/// The content of files.
+pub struct FileContent {
+    /// The model.
+    pub model: Box<Model>,
+    /// The vaults that they describe, each under a key.
+    pub vaults: Vec<(String, Vec<u8>)>,
+    /// Dropped once the model is served, or refused.
+    pub done: Option<oneshot::Sender<()>>,
 }
 
 /// Has caches forget what a document says.
@@ -80,6 +90,8 @@ pub(super) struct Work {
     files_hash: u64,
     /// The vaults that the files describe, each under a key.
     vaults_of_files: Vec<(String, Vec<u8>)>,
+    /// Dropped once what the files say is served.
+    waiting: Vec<oneshot::Sender<()>>,
     /// The parts that were compiled before.
     cache: CompileCache,
     revision: Revision,
@@ -111,6 +123,7 @@ impl Engine {
             }
             if !work.is_due {
                 work.note_revision();
+                work.waiting.clear();
                 continue;
             }
             let begun = Instant::now();
@@ -146,6 +159,7 @@ impl Work {
             documents: Documents::default(),
             files_hash: 0,
             vaults_of_files: Vec::new(),
+            waiting: Vec::new(),
             cache: CompileCache::default(),
             revision: Revision(0),
             is_due: false,
@@ -186,7 +200,8 @@ impl Work {
                     self.is_due = true;
                 }
             }
-            EngineEvent::Files(model, vaults) => {
+            EngineEvent::Files(FileContent { model, vaults, done }) => {
+                self.waiting.extend(done);
                 let has_other_vaults = vaults != self.vaults_of_files;
                 for (key, _) in std::mem::take(&mut self.vaults_of_files) {
                     self.engine.secrets.apply(&key, None);
@@ -316,6 +331,7 @@ impl Work {
             }
             Err(found) => self.refuse(&found),
         }
+        self.waiting.clear();
     }
 
     fn refuse(&mut self, found: &[Diagnostic]) {

@@ -20,7 +20,7 @@ pub use compile::{SkippedResource, compile, compile_reduced};
 pub(crate) use compile::{name_of, resource_of};
 pub use dialects::{DialectModels, is_replicated, is_served, replicated_prefixes};
 pub use documents::Documents;
-pub use engine::{Engine, EngineEvent, InvalidateFn};
+pub use engine::{Engine, EngineEvent, FileContent, InvalidateFn};
 pub use last_known_good::{FILE_NAME as LAST_KNOWN_GOOD_FILE, LastKnownGoodFile};
 pub use remote::ControlSource;
 pub use source::{Source, SourceEvent};

@@ -22,10 +22,11 @@ use serving::Serving;
 use startup_notice::report_wait;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use tokio::sync::oneshot;
 use weir_control::acme::{AcmeConfigs, Issuer};
 use weir_control::api::{FileTexts, Gateways};
 use weir_control::drain_state::DrainState;
-use weir_control::follow::{self, Engine, EngineEvent, Inputs, OpenStore, StateHandle};
+use weir_control::follow::{self, Engine, EngineEvent, FileContent, Inputs, OpenStore, StateHandle};
 use weir_control::operational::OperationalStore;
 use weir_control::outbox::Outbox;
 use weir_control::report::{ReportTarget, ReporterInfo, is_drained_by_control_plane, report};
@@ -101,7 +102,11 @@ pub async fn serve(
         declared = files.declared;
         texts = files.texts;
         control.status.set_notes(files.notes);
-        let event = EngineEvent::Files(Box::new(files.model), files.vaults);
+        let event = EngineEvent::Files(FileContent {
+            model: Box::new(files.model),
+            vaults: files.vaults,
+            done: None,
+        });
         inputs.send(event).await;
         watched = Some(files.watched);
     }
@@ -320,8 +325,15 @@ async fn attend(
                 }
                 texts.set(super::files::for_lists(&good.texts));
                 status.set_notes(good.notes);
-                let event = EngineEvent::Files(Box::new(good.model), good.vaults);
-                inputs.send(event).await;
+                let (done, served) = oneshot::channel();
+                let content = FileContent {
+                    model: Box::new(good.model),
+                    vaults: good.vaults,
+                    done: Some(done),
+                };
+                inputs.send(EngineEvent::Files(content)).await;
+                // It is over when the other side is dropped.
+                let _over = served.await;
                 good.after.done();
             }
             Err(report) => {

@@ -41,7 +41,7 @@ fn a_kong_yml_has_an_admin_api() {
             refusal.expect(405).json()["message"],
             "cannot create 'services' entities when not using a database"
         );
-        // A configuration takes the file's place …
+        // A configuration takes the file's place, …
         let body = serde_json::json!({ "config": kong_yml(server, "/b") }).to_string();
         let post = || {
             Call::new("POST", &weir.kong(), "/config?check_hash=1")
@@ -49,7 +49,8 @@ fn a_kong_yml_has_an_admin_api() {
                 .make()
         };
         post().expect(201);
-        until("it is served", || is_served("/b") && !is_served("/a"));
+        // … and is served once the call is answered, …
+        assert!(is_served("/b") && !is_served("/a"), "{more:?}");
         post().expect(304);
         assert_eq!(get("/routes")["data"][0]["paths"][0], "/b");
         let wrong = "{\"_format_version\": \"3.0\", \"services\": [{\"name\": \"s\"}]}";

@@ -2,6 +2,7 @@
 //! names. What is said about Lua's memory and of timers there has no counterpart here.
 
 use crate::admin::{VERSION, process_id};
+use crate::plugins::prometheus::WORKSPACE_LABEL;
 use weir_plugins::prometheus::{escaped_label, write_gauges};
 
 /// The exposition in which the plugin counts.
@@ -84,6 +85,36 @@ pub fn write(figures: &NodeMetrics, out: &mut String) {
     }
 }
 
+/// The samples of a text that are counted for this workspace, with what is said about their families.
+pub fn of_workspace(text: &str, workspace: &str) -> String {
+    let label = format!("{WORKSPACE_LABEL}=\"{}\"", escaped_label(workspace));
+    let is_own = |sample: &str| {
+        // A quote within a value has a backslash before it, so nothing but a label begins like this.
+        let mut found = sample.match_indices(&label);
+        found.any(|(at, _)| at > 0 && matches!(sample.as_bytes()[at - 1], b'{' | b','))
+    };
+    let (mut own, mut about) = (String::new(), String::new());
+    let mut is_begun = false;
+    for line in text.lines() {
+        if line.starts_with('#') {
+            if is_begun {
+                about.clear();
+                is_begun = false;
+            }
+            about.push_str(line);
+            about.push('\n');
+            continue;
+        }
+        is_begun = true;
+        if is_own(line) {
+            own.push_str(&std::mem::take(&mut about));
+            own.push_str(line);
+            own.push('\n');
+        }
+    }
+    own
+}
+
 fn samples(target: &Target) -> impl Iterator<Item = (String, u64)> {
     STATES.into_iter().map(|state| {
         let labels = format!(
@@ -99,6 +130,17 @@ fn samples(target: &Target) -> impl Iterator<Item = (String, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_workspace_sees_its_own_metrics() {
+        let text = "# HELP a A\n# TYPE a gauge\na 1\n# HELP b B\n# TYPE b counter\n\
+            b{route=\"r\",workspace=\"default\"} 1\nb{route=\"workspace=\\\"team\\\"\",workspace=\"x\"} 2\n\
+            b{workspace=\"team\",consumer=\"\"} 3\nb{route=\"r\",workspace=\"team\"} 4\n# HELP c C\n\
+            c{workspace=\"team2\"} 5\n";
+        let own = "# HELP b B\n# TYPE b counter\nb{workspace=\"team\",consumer=\"\"} 3\nb{route=\"r\",workspace=\"team\"} 4\n";
+        assert_eq!(of_workspace(text, "team"), own);
+        assert_eq!(of_workspace(text, "none"), "");
+    }
 
     #[test]
     fn metrics_of_a_node_have_the_originals_names() {

@@ -16,6 +16,7 @@ use super::path::uuid;
 use super::plan::{ChangePlan, WorkspaceView};
 use super::response::ApiResponse;
 use crate::document::entity_type::entity_type;
+use crate::incremental::name_in;
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -104,7 +105,7 @@ fn places(admin: &Admin, call: &ApiCall, name: &str, plugin: Option<&str>) -> Ca
         if config["strategy"] == "redis" {
             places.has_redis = true;
         } else if let Some(zone) = config["memory"]["dictionary_name"].as_str() {
-            places.zones.insert(zone.to_owned());
+            places.zones.insert(name_in(view.name, zone));
         }
     }
     places

@@ -15,6 +15,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
+use weir_dialect::DEFAULT_WORKSPACE;
 
 /// Answers a call for information; `None`: the path leads elsewhere.
 /// `hash` is that of the configuration if it stands in a file.
@@ -55,9 +56,14 @@ pub(super) fn answer(
     Some(found)
 }
 
-/// The metrics, as Prometheus reads them.
-fn metrics(node: &Node) -> ApiResponse {
+/// The metrics, as Prometheus reads them. A workspace sees its own, but for the one of calls that name none: it sees those of
+/// the node.
+fn metrics(node: &Node, workspace: &str) -> ApiResponse {
     let text = node.plugin_metrics.render(EXPOSITION);
+    let text = match workspace {
+        DEFAULT_WORKSPACE => text,
+        own => crate::metrics::of_workspace(&text, own),
+    };
     let kind = HeaderValue::from_static("text/plain; charset=UTF-8");
     ApiResponse::bytes(StatusCode::OK, text.into_bytes()).with(CONTENT_TYPE, kind)
 }
@@ -69,7 +75,7 @@ fn respond(
     hash: Option<&str>,
 ) -> Result<ApiResponse, Failure> {
     if path == ["metrics"] {
-        return Ok(metrics(&options.node));
+        return Ok(metrics(&options.node, view.name));
     }
     Ok(ApiResponse::ok(&match path {
         [] => root(view, options, hash.is_none()),

@@ -12,6 +12,7 @@ use super::write::check_belongs;
 use crate::document::entity_type::EntityType;
 use axum::http::StatusCode;
 use std::collections::BTreeSet;
+use weir_dialect::DEFAULT_WORKSPACE;
 
 /// Answers a call that asks for what a path leads to.
 ///
@@ -25,7 +26,7 @@ pub fn answer(call: &ApiCall, view: WorkspaceView<'_>, place: &ResourcePath) -> 
             }
             let wanted = PageRequest::read(call)?;
             let page = wanted.page(view.workspace.table(entity_type), None);
-            let next = format!("/{}?offset=", entity_type.path);
+            let next = format!("{}/{}?offset=", root(view), entity_type.path);
             Ok(list(view, entity_type, &page, &next, wanted.rest()))
         }
         ResourcePath::Collection(entity_type, Some(parent)) => nested(call, view, entity_type, parent),
@@ -105,10 +106,20 @@ fn nested(
         _ => "",
     };
     let next = format!(
-        "/{}/{id}/{}{all}?offset=",
-        parent.entity_type.path, entity_type.nested_path
+        "{}/{}/{id}/{}{all}?offset=",
+        root(view),
+        parent.entity_type.path,
+        entity_type.nested_path
     );
     Ok(list(view, entity_type, &page, &next, ""))
+}
+
+/// The path below which the workspace's entities stand.
+fn root(view: WorkspaceView<'_>) -> String {
+    match view.name {
+        DEFAULT_WORKSPACE => String::new(),
+        name => format!("/{name}"),
+    }
 }
 
 fn list(

@@ -50,14 +50,16 @@ fn qualify_plugin(plugin: &mut PluginInstance, workspace: &Arc<str>) {
     if let Some(state) = &mut plugin.state {
         prefix(state, workspace);
     }
-    qualify_upstreams(plugin, workspace);
+    qualify_config(plugin, workspace);
     plugin.workspace = Some(Arc::clone(workspace));
 }
 
-/// Makes a plugin that sends calls to upstreams name the workspace's own.
-fn qualify_upstreams(plugin: &mut PluginInstance, workspace: &str) {
+/// Makes a plugin name the workspace's own upstreams, stores of responses and counts.
+fn qualify_config(plugin: &mut PluginInstance, workspace: &str) {
     let names: Vec<&mut Value> = match plugin.name.as_str() {
         "canary" => plugin.config.get_mut("upstream").into_iter().collect(),
+        "proxy-cache" => plugin.config.get_mut("zone").into_iter().collect(),
+        "rate-limit" => plugin.config.get_mut("scope").into_iter().collect(),
         "route-by-header" => {
             let rules = plugin.config.get_mut("rules").and_then(Value::as_array_mut);
             let rules = rules.into_iter().flatten();
@@ -131,7 +133,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn plugins_lead_to_upstreams_of_their_workspace() {
+    fn plugins_have_upstreams_stores_and_counts_of_their_workspace() {
         let own = |name: &str| name_in("team", name);
         for (plugin, config, wanted) in [
             (
@@ -169,6 +171,13 @@ mod tests {
                     {"name": "c", "jq": ".prefix"},
                 ]}),
             ),
+            ("proxy-cache", json!({"zone": "z"}), json!({"zone": own("z")})),
+            (
+                "rate-limit",
+                json!({"scope": "n", "by": "ip"}),
+                json!({"scope": own("n"), "by": "ip"}),
+            ),
+            ("rate-limit", json!({"scope": null}), json!({"scope": null})),
             ("mirror", json!({"upstream": "u"}), json!({"upstream": "u"})),
         ] {
             let instance = json!({"id": "p", "name": plugin, "config": config});

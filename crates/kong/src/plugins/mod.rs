@@ -57,7 +57,7 @@ mod oauth2_introspection;
 mod opa;
 mod openid_connect;
 mod opentelemetry;
-mod prometheus;
+pub mod prometheus;
 mod proxy_cache;
 mod proxy_cache_advanced;
 mod rate_limiting;

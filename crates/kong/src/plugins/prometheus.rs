@@ -78,8 +78,11 @@ fn place() -> [Label; 2] {
     [text("service", "$service_name"), text("route", "$route_name")]
 }
 
+/// The label of routes that names their workspace, and that of metrics.
+pub const WORKSPACE_LABEL: &str = "workspace";
+
 fn workspace() -> Label {
-    text("workspace", "${route_label_workspace ?? default}")
+    text(WORKSPACE_LABEL, "${route_label_workspace ?? default}")
 }
 
 fn consumer(options: &Options) -> Label {

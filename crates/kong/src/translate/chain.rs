@@ -11,7 +11,8 @@ use crate::document::{
     find_vault,
 };
 use crate::plugins::{
-    self, CataloguePlugin, Consumers, DEFINITIONS, Definition, GRAPHQL_PLUGINS, unreadable, unserved,
+    self, CataloguePlugin, Consumers, DEFINITIONS, Definition, GRAPHQL_PLUGINS, prometheus, unreadable,
+    unserved,
 };
 use crate::schema::ItemLocation;
 use serde_json::Value;
@@ -221,8 +222,14 @@ impl Chains {
             .filter(|name| !stream::PLUGINS.contains(name))
     }
 
-    /// A route's labels about itself and its service for plugins, if one of those has to know it.
-    pub fn labels(&self, document: &Route, of_service: Option<&Service>) -> BTreeMap<String, String> {
+    /// A route's labels about itself, its service and its workspace, if that is not the one of calls that name none, for
+    /// plugins, if one of those has to know it.
+    pub fn labels(
+        &self,
+        document: &Route,
+        of_service: Option<&Service>,
+        workspace: Option<&str>,
+    ) -> BTreeMap<String, String> {
         let (route, service) = (Some(document.id), document.service);
         let scopes = [
             Scope { route, service: None },
@@ -244,6 +251,12 @@ impl Chains {
         let mut labels: BTreeMap<String, String> = label.into_iter().collect();
         if self.plugins.iter().any(|it| it.tell_documents && is_in(it)) {
             labels.extend(agent_documents::labels(document, of_service));
+        }
+        let counts = |it: &&Instances| it.definition.name == prometheus::DEFINITION.name;
+        if let Some(workspace) = workspace
+            && self.plugins.iter().filter(counts).any(is_in)
+        {
+            labels.insert(prometheus::WORKSPACE_LABEL.to_owned(), workspace.to_owned());
         }
         labels
     }

@@ -36,7 +36,7 @@ pub fn translate(
             continue;
         };
         one.route.plugins = chains.steps(entity.value.id, entity.value.service);
-        one.route.labels = chains.labels(&entity.value, backend.map(|backend| backend.service));
+        one.route.labels = chains.labels(&entity.value, backend.map(|backend| backend.service), None);
         let index = routes.len();
         let numbered = one.ranks.into_iter().enumerate();
         ranks.extend(numbered.map(|(number, rank)| (rank, index, number)));

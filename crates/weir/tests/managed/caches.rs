@@ -82,6 +82,83 @@ fn responses_are_listed_and_purged() {
     }
 }
 
+/// Each workspace lists, forgets and counts what is its own.
+#[test]
+fn a_workspace_reaches_no_other_ones_responses_and_numbers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let weir = Weir::start(folder.path(), &["--kong-admin", "127.0.0.1:0"]);
+    let (kong, proxy) = (weir.kong(), weir.proxy());
+    let server = upstream("kept");
+    let service = json!({"url": format!("http://{server}")}).to_string();
+    let limits = json!({"name": "rate-limiting-advanced", "config": {"limit": [1], "window_size": [3600],
+        "namespace": "shared", "strategy": "local", "sync_rate": -1, "identifier": "ip"}});
+    let put = |path: &str, body: &str| {
+        let answer = Call::new("PUT", &kong, path).body(body).make();
+        assert!([200, 201].contains(&answer.status), "{path}: {answer:?}");
+    };
+    let mut last: u64 = 0;
+    for workspace in ["default", "a", "b"] {
+        if workspace != "default" {
+            put(
+                &format!("/workspaces/{workspace}"),
+                &json!({"name": workspace}).to_string(),
+            );
+        }
+        put(&format!("/{workspace}/services/s"), &service);
+        for (name, plugin) in [("kept", CACHE), ("limited", &limits.to_string())] {
+            let route = json!({"paths": [format!("/{workspace}/{name}")]}).to_string();
+            put(&format!("/{workspace}/services/s/routes/{name}"), &route);
+            Call::new("POST", &kong, &format!("/{workspace}/routes/{name}/plugins"))
+                .body(plugin)
+                .make()
+                .expect(201);
+        }
+        let metrics = json!({"name": "prometheus", "config": {"status_code_metrics": true}}).to_string();
+        let answer = Call::new("POST", &kong, &format!("/{workspace}/plugins"))
+            .body(&metrics)
+            .make()
+            .expect(201);
+        let revision = answer.header("ETag").expect("a revision");
+        last = revision.trim_matches('"').parse().expect("a number");
+    }
+    until("all of it is served", || {
+        let status = Call::get(&weir.status(), "/status").make().json();
+        status["store"]["revision"].as_u64() >= Some(last)
+    });
+    let mut keys = Vec::new();
+    for workspace in ["default", "a", "b"] {
+        let path = format!("/{workspace}/kept");
+        let get = || Call::get(&proxy, &path).make();
+        until("a response is kept", || {
+            let answer = get();
+            answer.status == 200 && is(&answer, "Hit")
+        });
+        keys.push(get().header("X-Cache-Key").expect("a key"));
+        let limited = format!("/{workspace}/limited");
+        assert_eq!(status_of(&proxy, &limited), Some(200), "{workspace}");
+        assert_eq!(status_of(&proxy, &limited), Some(429), "{workspace}");
+    }
+    for (at, workspace) in ["default", "a", "b"].into_iter().enumerate() {
+        for (other, key) in keys.iter().enumerate() {
+            let path = format!("/{workspace}/proxy-cache/{key}");
+            let status = if at == other { 200 } else { 404 };
+            Call::get(&kong, &path).make().expect(status);
+            if at != other {
+                Call::new("DELETE", &kong, &path).make().expect(404);
+            }
+        }
+    }
+    Call::new("DELETE", &kong, "/a/proxy-cache").make().expect(204);
+    for (path, word) in [("/default/kept", "Hit"), ("/b/kept", "Hit"), ("/a/kept", "Miss")] {
+        let answer = Call::get(&proxy, path).make();
+        assert!(is(&answer, word), "{path}: {answer:?}");
+    }
+    let told = Call::get(&kong, "/a/metrics").make().expect(200).body;
+    let samples: Vec<&str> = told.lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(!samples.is_empty(), "{told}");
+    assert!(samples.iter().all(|it| it.contains("workspace=\"a\"")), "{told}");
+}
+
 #[test]
 fn a_control_plane_passes_on_what_is_to_be_forgotten() {
     let folder = tempfile::tempdir().expect("a folder");

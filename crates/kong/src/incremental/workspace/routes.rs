@@ -115,7 +115,7 @@ impl Workspace {
         let labels = self
             .chains
             .as_ref()
-            .map(|chains| chains.labels(route, of_service));
+            .map(|chains| chains.labels(route, of_service, self.prefix.as_deref()));
         let steps = self.chains.as_mut().map(|chains| chains.steps(id, service));
         let mut steps = steps.unwrap_or_default();
         let labels = labels.unwrap_or_default();

@@ -237,24 +237,30 @@ impl<'s> WorkspaceView<'s> {
         }
     }
 
-    /// Certificates of authorities are named by services in lists.
+    /// Certificates of authorities are named in lists, by services and by the configurations of plugins.
     fn check_unused(&self, certificate: Uuid) -> Result<(), Failure> {
-        let Some(services) = entity_type("services") else {
-            return Ok(());
-        };
         let text = certificate.to_string();
-        let names_it = |service: &&std::sync::Arc<TableRow>| {
-            let fields = service.fields();
-            let list = fields.get("ca_certificates").and_then(Value::as_array);
-            list.is_some_and(|list| list.iter().any(|id| id.as_str() == Some(&text)))
-        };
-        match self.workspace.table(services).all(Uuid::nil()).find(names_it) {
-            Some(service) => Err(Failure::still_referenced(&format!(
-                "ca certificate {text} is still referenced by services (id = {})",
-                service.id
-            ))),
-            None => Ok(()),
+        for name in ["services", "plugins"] {
+            let Some(referring) = entity_type(name) else {
+                continue;
+            };
+            let names_it = |row: &&Arc<TableRow>| {
+                let fields = row.fields();
+                let holder = match name {
+                    "plugins" => fields.get("config").and_then(Value::as_object),
+                    _ => Some(&fields),
+                };
+                let list = holder.and_then(|it| it.get("ca_certificates")?.as_array());
+                list.is_some_and(|list| list.iter().any(|id| id.as_str() == Some(&text)))
+            };
+            if let Some(row) = self.workspace.table(referring).all(Uuid::nil()).find(names_it) {
+                return Err(Failure::still_referenced(&format!(
+                    "ca certificate {text} is still referenced by {name} (id = {})",
+                    row.id
+                )));
+            }
         }
+        Ok(())
     }
 
     /// The fields of an entity as calls are answered with them.
@@ -364,6 +370,25 @@ pub fn id_of(fields: &Map<String, Value>) -> Uuid {
 fn time_left(entity_type: &EntityType, fields: &Map<String, Value>, now: SystemTime) -> Option<Duration> {
     Some(end(entity_type, fields)?.duration_since(now).unwrap_or_default())
 }
+
+/// Checks how long a credential is to stay, if a call gives it.
+///
+/// # Errors
+/// It is less than 0, more than [`MAX_TTL`], or no whole number.
+pub fn check_time_to_live(entity_type: &EntityType, given: &Map<String, Value>) -> Result<(), Failure> {
+    let is_temporary = entity_type.record.field(TTL).is_some();
+    let seconds = given.get(TTL).filter(|_| is_temporary).and_then(Value::as_f64);
+    match seconds {
+        Some(seconds) if seconds.fract() != 0.0 || !(0.0..=f64::from(MAX_TTL)).contains(&seconds) => {
+            let complaint = format!("must be an integer between 0 and {MAX_TTL}");
+            Err(Failure::invalid_option(TTL, &complaint))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The most seconds for which a credential can be stored.
+const MAX_TTL: u32 = 100_000_000;
 
 /// A call gives how long a credential is to stay from now on; the stored value counts from when it was made.
 pub fn keep_time_to_live(

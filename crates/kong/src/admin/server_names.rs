@@ -38,7 +38,7 @@ pub fn read_server_names(given: &[Value]) -> Result<Vec<String>, Failure> {
             Some(name) if names.iter().any(|known| known == name) => {
                 return Err(Failure::of_field("snis", &format!("{name} is duplicated")));
             }
-            Some(name) => text::sni(name).err(),
+            Some(name) => text::certificate_name(name).err(),
         };
         if let Some(complaint) = complaint {
             let mut list = vec![Value::Null; index];

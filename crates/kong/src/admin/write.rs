@@ -6,7 +6,7 @@ use super::failure::Failure;
 use super::form_body;
 use super::parse_entity::{self, Context};
 use super::path::{EntitySelector, Parent, ResourcePath};
-use super::plan::{ChangePlan, WorkspaceView, check_confined, id_of, keep_time_to_live};
+use super::plan::{ChangePlan, WorkspaceView, check_confined, check_time_to_live, id_of, keep_time_to_live};
 use super::render_entity::definition;
 use super::response::ApiResponse;
 use super::server_names;
@@ -126,6 +126,7 @@ impl WriteRequest<'_> {
                 .entry(field)
                 .or_insert_with(|| json!({ "id": id.to_string() }));
         }
+        check_time_to_live(entity_type, &given)?;
         let side = entity_rules::prepare(entity_type, &mut given, self.call.method == Method::PUT)?;
         let new = parse_entity::read(
             entity_type,
@@ -210,6 +211,7 @@ impl WriteRequest<'_> {
         old: Option<&TableRow>,
         status: StatusCode,
     ) -> Result<ChangePlan, Failure> {
+        check_time_to_live(entity_type, &given)?;
         let side = entity_rules::prepare(entity_type, &mut given, self.call.method == Method::PUT)?;
         let context = Context::Whole;
         let fields = parse_entity::read(

@@ -36,7 +36,7 @@ pub static SNI: Record = Record::of(&[
     ID,
     Field::new("name", Kind::String)
         .required()
-        .check(&[Check::Text(text::sni)])
+        .check(&[Check::Text(text::certificate_name)])
         .unique(),
     CREATED_AT,
     UPDATED_AT,

@@ -164,7 +164,9 @@ static ACTIVE: Record = Record::of(&[
         "headers",
         Kind::Map {
             keys: &Field::element(Kind::String).check(&[Check::Text(text::header_name)]),
-            values: &Field::element(Kind::Array(&Field::element(Kind::String))),
+            values: &Field::element(Kind::Array(
+                &Field::element(Kind::String).check(&[Check::Text(text::header_value)]),
+            )),
         },
     ),
 ]);

@@ -2,6 +2,7 @@
 
 use super::{Default, Field, Fields, Kind, Location, Problems, Record, record_by_type};
 use serde_json::{Map, Value};
+use std::collections::HashSet;
 
 /// The most unknown fields of an object that are reported: an answer with all of them would be many times as long as the
 /// object.
@@ -121,7 +122,11 @@ impl Field {
             (Kind::Foreign(_), value) => return read_foreign(value, place, problems),
             (Kind::Array(element) | Kind::Set(element), value) => {
                 if let Some(items) = as_list(value) {
-                    return element.read_list(items, place, problems);
+                    let read = element.read_list(items, place, problems);
+                    return match self.kind {
+                        Kind::Set(_) => read.map(without_repeats),
+                        _ => read,
+                    };
                 }
                 match self.kind {
                     Kind::Set(_) => "expected a set",
@@ -191,6 +196,18 @@ fn read_map(
         read.insert(name.clone(), value.unwrap_or_default());
     }
     Some(Value::Object(read))
+}
+
+/// Of equal members of a set the first stays. Records are never equal, as Lua's tables are not.
+fn without_repeats(set: Value) -> Value {
+    let Value::Array(mut members) = set else {
+        return set;
+    };
+    if members.len() > 1 {
+        let mut known = HashSet::with_capacity(members.len());
+        members.retain(|it| it.is_object() || known.insert(it.to_string()));
+    }
+    Value::Array(members)
 }
 
 fn read_foreign(value: &Value, place: &Location<'_>, problems: &mut Problems) -> Option<Value> {

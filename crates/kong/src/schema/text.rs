@@ -2,9 +2,15 @@
 
 use regex::Regex;
 use std::net::{IpAddr, Ipv6Addr};
+use weir_plugin::headers;
 
 /// The port of targets that name none.
 const TARGET_PORT: u16 = 8000;
+/// The complaints about a port where there should be none, and about one that is none.
+const NO_PORT: &str = "must not have a port";
+const BAD_PORT: &str = "invalid port number";
+/// Bytes of a route's path at most: the gateway's tables hold no longer ones. The original has no bound.
+const MAX_ROUTE_PATH: usize = 4096;
 
 /// Names of services, routes and the like: unreserved characters, or anything beyond ASCII.
 pub fn name(text: &str) -> Result<(), String> {
@@ -77,7 +83,7 @@ pub fn method(text: &str) -> Result<(), String> {
 pub fn host(text: &str) -> Result<(), String> {
     match split_port(text) {
         Ok((name, None)) if is_host(name) => Ok(()),
-        Ok((_, Some(_))) => Err("must not have a port".to_owned()),
+        Ok((_, Some(_))) => Err(NO_PORT.to_owned()),
         _ => Err(format!("invalid value: {text}")),
     }
 }
@@ -103,11 +109,38 @@ pub fn wildcard_host(text: &str) -> Result<(), String> {
     }
 }
 
-/// A server name of a TLS handshake: like a route's host, but without a port and no address.
+/// A server name of a certificate: a host without a port and no address, with one wildcard at either end or as a whole.
+pub fn certificate_name(text: &str) -> Result<(), String> {
+    let name = match text.find('*') {
+        Some(at) if at > 0 && at + 1 < text.len() => {
+            return Err("wildcard must be leftmost or rightmost character".to_owned());
+        }
+        Some(_) if text.matches('*').count() > 1 => {
+            return Err("only one wildcard must be specified".to_owned());
+        }
+        Some(_) => text.replace('*', "wildcard"),
+        None => text.to_owned(),
+    };
+    let invalid = || format!("invalid value: {name}");
+    let (host, has_port) = match split_port(&name) {
+        Ok((host, port)) if is_host(host) => (host, port.is_some()),
+        Err(complaint) if complaint == BAD_PORT => return Err(NO_PORT.to_owned()),
+        _ => return Err(invalid()),
+    };
+    if host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() {
+        return Err("must not be an IP".to_owned());
+    }
+    match has_port {
+        true => Err(NO_PORT.to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// A server name of a TLS handshake that a route takes: like a route's host, but without a port and no address.
 pub fn sni(text: &str) -> Result<(), String> {
     let (name, port) = split_port(text)?;
     if port.is_some() {
-        return Err("must not have a port".to_owned());
+        return Err(NO_PORT.to_owned());
     }
     if name.parse::<IpAddr>().is_ok() {
         return Err("must not be an IP".to_owned());
@@ -138,10 +171,10 @@ pub fn upstream_name(text: &str) -> Result<(), String> {
     }
 }
 
-/// A target: a host name or an address, perhaps with a port.
+/// A target: a host name or an address, perhaps with a port. The original takes port 0, which leads nowhere.
 pub fn target(text: &str) -> Result<(), String> {
     match split_port(text) {
-        Ok((name, _)) if is_host(name) => Ok(()),
+        Ok((name, port)) if is_host(name) && port != Some(0) => Ok(()),
         _ => Err(format!(
             "Invalid target ('{text}'); not a valid hostname or ip address"
         )),
@@ -164,7 +197,15 @@ pub fn split_port(text: &str) -> Result<(&str, Option<u16>), String> {
     }
     match port.parse() {
         Ok(port) => Ok((name, Some(port))),
-        Err(_) => Err("invalid port number".to_owned()),
+        Err(_) => Err(BAD_PORT.to_owned()),
+    }
+}
+
+/// The value of a header: the original takes any, and writes it as it is.
+pub fn header_value(text: &str) -> Result<(), String> {
+    match headers::is_value(text.as_bytes()) {
+        true => Ok(()),
+        false => Err("expected a header value without control characters".to_owned()),
     }
 }
 
@@ -193,11 +234,22 @@ pub fn path(text: &str) -> Result<(), String> {
     if text.contains("//") {
         return Err("must not have empty segments".to_owned());
     }
+    let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/%:@!$&'()*+,;=".contains(&byte);
+    if !text.bytes().all(is_fine) {
+        return Err(format!(
+            "invalid path: '{text}' (characters outside of the reserved list of RFC 3986 found)"
+        ));
+    }
     check_escapes(text)
 }
 
 /// A path of a route: a prefix, or `~` and a regular expression.
 pub fn route_path(text: &str) -> Result<(), String> {
+    if text.len() > MAX_ROUTE_PATH {
+        return Err(format!(
+            "paths of more than {MAX_ROUTE_PATH} bytes are not served by this version of Weir"
+        ));
+    }
     if let Some(pattern) = text.strip_prefix('~').filter(|pattern| pattern.starts_with('/')) {
         return regex_path(pattern);
     }
@@ -330,13 +382,20 @@ pub fn full_target(target: &str) -> Option<String> {
 mod tests {
     use super::*;
 
+    type Row = (
+        fn(&str) -> Result<(), String>,
+        &'static str,
+        Result<(), &'static str>,
+    );
+
+    fn check(table: &[Row]) {
+        for (check, text, expected) in table {
+            assert_eq!(check(text), expected.map_err(str::to_owned), "{text}");
+        }
+    }
+
     #[test]
     fn texts_are_accepted_or_refused_in_kongs_words() {
-        type Row = (
-            fn(&str) -> Result<(), String>,
-            &'static str,
-            Result<(), &'static str>,
-        );
         let table: &[Row] = &[
             (name, "a.b-c_d~é", Ok(())),
             (
@@ -410,10 +469,66 @@ mod tests {
                     "invalid regex: '/a(b' (PCRE returned: pcre2_compile() failed: missing closing parenthesis in \"/a(b\")",
                 ),
             ),
-            (path, "x", Err("should start with: /")),
         ];
-        for (check, text, expected) in table {
-            assert_eq!(check(text), expected.map_err(str::to_owned), "{text}");
+        check(table);
+    }
+
+    #[test]
+    fn what_could_not_be_served_is_refused() {
+        check(&[
+            (certificate_name, "*", Ok(())),
+            (certificate_name, "*.w.test", Ok(())),
+            (certificate_name, "*w.test", Ok(())),
+            (certificate_name, "w*", Ok(())),
+            (certificate_name, "x.test:443", Err("must not have a port")),
+            (certificate_name, "x.test:99999", Err("must not have a port")),
+            (certificate_name, "127.0.0.1:443", Err("must not be an IP")),
+            (certificate_name, "::1", Err("must not be an IP")),
+            (certificate_name, "a b", Err("invalid value: a b")),
+            (
+                certificate_name,
+                "w.*.test",
+                Err("wildcard must be leftmost or rightmost character"),
+            ),
+            (
+                certificate_name,
+                "*.test.*",
+                Err("only one wildcard must be specified"),
+            ),
+            (
+                target,
+                "127.0.0.1:0",
+                Err("Invalid target ('127.0.0.1:0'); not a valid hostname or ip address"),
+            ),
+            (header_value, "a b", Ok(())),
+            (
+                header_value,
+                "a\r\nb: c",
+                Err("expected a header value without control characters"),
+            ),
+            (path, "x", Err("should start with: /")),
+            (path, "/a.b-c_d~e/%20:@!$&'()*+,;=", Ok(())),
+            (path, "/a%2", Err("invalid url-encoded value: '%2'")),
+            (
+                path,
+                "/a b",
+                Err("invalid path: '/a b' (characters outside of the reserved list of RFC 3986 found)"),
+            ),
+            (
+                path,
+                "/é",
+                Err("invalid path: '/é' (characters outside of the reserved list of RFC 3986 found)"),
+            ),
+        ]);
+        for unfit in [
+            "?", "#", "|", "{", "}", "[", "]", "^", "\\", "<", ">", "\"", "`", "\t", "\r\nx",
+        ] {
+            let text = format!("/a{unfit}b");
+            let wanted =
+                format!("invalid path: '{text}' (characters outside of the reserved list of RFC 3986 found)");
+            assert_eq!(path(&text), Err(wanted));
         }
+        assert!(route_path(&format!("/{}", "a".repeat(4095))).is_ok());
+        assert!(route_path(&format!("/{}", "a".repeat(4096))).is_err());
     }
 }

@@ -42,7 +42,12 @@ impl<'d> Certificates<'d> {
 /// The certificates for clients, in the document's order.
 pub fn translate(document: &Document) -> Vec<weir_model::Certificate> {
     let mut names: HashMap<Uuid, Vec<String>> = HashMap::new();
-    for sni in document.snis.iter().map(|it| &it.value) {
+    for sni in document
+        .snis
+        .iter()
+        .map(|it| &it.value)
+        .filter(|it| can_be_asked(&it.name))
+    {
         names.entry(sni.certificate).or_default().push(sni.name.clone());
     }
     let shown = document.certificates.iter().filter_map(|it| {
@@ -60,6 +65,11 @@ pub fn translate(document: &Document) -> Vec<weir_model::Certificate> {
         })
     });
     shown.collect()
+}
+
+/// Whether the original looks for this name: what stands next to a wildcard is a dot.
+fn can_be_asked(name: &str) -> bool {
+    name == "*" || !name.contains('*') || name.starts_with("*.") || name.ends_with(".*")
 }
 
 fn key_pair(certificate: &str, key: &str) -> KeyPair {

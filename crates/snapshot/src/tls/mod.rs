@@ -75,10 +75,12 @@ fn read_pair(pair: &KeyPair) -> Result<CertifiedKey, UnusableKeyPair> {
     // What the error says may quote the key.
     let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes())
         .map_err(|_| UnusableKeyPair::Key("expected an unencrypted private key in PEM".to_owned()))?;
-    let key = provider()
-        .key_provider
-        .load_private_key(key)
-        .map_err(|_| UnusableKeyPair::Key("expected an RSA, ECDSA or Ed25519 key".to_owned()))?;
+    let key = provider().key_provider.load_private_key(key).map_err(|_| {
+        UnusableKeyPair::Key(
+            "expected a key of RSA of at least 2048 bits, of ECDSA on P-256, P-384 or P-521, or of Ed25519"
+                .to_owned(),
+        )
+    })?;
     Ok(CertifiedKey::new(chain, key))
 }
 

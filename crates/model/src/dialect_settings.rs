@@ -15,8 +15,8 @@ pub struct DialectSettings {
     /// Reads the client's address from a header, instead of using the connection's peer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub real_ip: Option<RealIp>,
-    /// Peers that `real_ip` trusts are trusted as proxies, too (as Kong's `trusted_ips`): their `X-Forwarded-*` are passed
-    /// on, they count as the last hop in `X-Forwarded-For`, and their `X-Forwarded-Proto` says whether a call came over TLS.
+    /// Peers that `real_ip` trusts are trusted as proxies, too: their `X-Forwarded-*` are passed on, they count as the last
+    /// hop in `X-Forwarded-For`, and their `X-Forwarded-Proto` says whether a call came over TLS.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub trusts_real_ip_peers: bool,
     /// `Expect: 100-continue` is answered by the gateway once it reads the body, and not passed on. Otherwise

@@ -19,7 +19,7 @@ const BYTES_MARK: u8 = b'=';
 pub(super) type ValueCache = ExpiringMap<Datum>;
 
 /// The values of all instances. Each has a share of its own, so that none drives out those of others, and an instance that is
-/// built anew finds its own again.
+/// built again finds its own.
 #[derive(Default)]
 pub(super) struct Caches(Mutex<BTreeMap<String, Weak<ValueCache>>>);
 

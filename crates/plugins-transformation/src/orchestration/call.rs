@@ -157,7 +157,7 @@ impl CompiledCall {
         work: &WorkBudget,
     ) -> Result<CallResponse, String> {
         let answer = answer.ok_or("there is no response in time, or it is too large")?;
-        // Nobody has asked for a part, which would be kept and used as the whole.
+        // No call asks for a part, which would be kept and used as the whole.
         if !(200..300).contains(&answer.status) || answer.status == 206 {
             return Err(format!("the status of the response is {}", answer.status));
         }

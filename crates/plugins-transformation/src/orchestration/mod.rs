@@ -17,7 +17,7 @@ mod cache;
 mod call;
 mod data;
 mod graph;
-mod held;
+mod memory;
 mod messages;
 mod ports;
 mod progress;
@@ -30,7 +30,7 @@ use crate::xml::{AttributeLocation, XmlForm};
 use cache::{Caches, Store};
 use call::CompiledCall;
 use graph::{Graph, Origin};
-use held::HeldBytes;
+use memory::MemoryBudget;
 use property::{Property, TargetRules, target};
 use run::{OrchestrationFilter, Task, Work};
 use schemars::JsonSchema;
@@ -341,7 +341,7 @@ impl Default for JsonToXml {
 #[derive(Default)]
 pub struct Orchestration {
     caches: Caches,
-    held: HeldBytes,
+    held: MemoryBudget,
 }
 
 impl Plugin for Orchestration {

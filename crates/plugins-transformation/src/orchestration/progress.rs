@@ -2,7 +2,7 @@
 
 use super::data::Datum;
 use super::graph::{Graph, Origin, Source};
-use super::held::Held;
+use super::memory::MemoryPermit;
 use super::messages::MessageParts;
 use super::ports::RAW;
 use super::property::OwnValues;
@@ -100,7 +100,7 @@ pub(super) struct Progress {
     /// The response has no body, whatever its headers say.
     pub(super) is_bodyless: bool,
     /// What is counted of its values while something is waited for.
-    pub(super) held: Option<Held>,
+    pub(super) held: Option<MemoryPermit>,
 }
 
 impl Progress {

@@ -5,7 +5,7 @@ use super::cache::{CacheLookup, CacheStep, Store};
 use super::call::{CompiledCall, RequestParts};
 use super::data::Datum;
 use super::graph::{Graph, Inputs, Origin, Source};
-use super::held::HeldBytes;
+use super::memory::MemoryBudget;
 use super::messages::{Message, MessageParts, accept_known_codings, request_parts, response_parts};
 use super::progress::{Output, Pending, Progress, Stage, object};
 use super::property::{Property, TargetRules};
@@ -71,7 +71,7 @@ pub(super) struct OrchestrationFilter {
     pub(super) tasks: Vec<Task>,
     pub(super) graph: Graph,
     pub(super) store: Store,
-    pub(super) held: HeldBytes,
+    pub(super) held: MemoryBudget,
     pub(super) secrets: BTreeMap<String, String>,
     pub(super) debug: bool,
     pub(super) max_body_bytes: usize,
@@ -92,7 +92,7 @@ enum Step {
 }
 
 /// The values of a node's inputs.
-struct Given<'f> {
+struct NodeInputs<'f> {
     filter: &'f OrchestrationFilter,
     inputs: &'f Inputs,
     progress: &'f Progress,
@@ -101,7 +101,7 @@ struct Given<'f> {
     whole: Datum,
 }
 
-impl Given<'_> {
+impl NodeInputs<'_> {
     /// A value as it is used, which is work each time.
     fn value(&self, source: &Source) -> Result<Datum, String> {
         self.filter.resolve(source, self.progress, self.work)
@@ -203,12 +203,12 @@ impl OrchestrationFilter {
         inputs: &'f Inputs,
         progress: &'f Progress,
         work: &'f WorkBudget,
-    ) -> Result<Given<'f>, String> {
+    ) -> Result<NodeInputs<'f>, String> {
         let whole = match &inputs.whole {
             Some(source) => self.resolve(source, progress, work)?,
             None => Datum::null(),
         };
-        Ok(Given {
+        Ok(NodeInputs {
             filter: self,
             inputs,
             progress,
@@ -323,7 +323,7 @@ impl OrchestrationFilter {
         Ok(Output::One(value))
     }
 
-    fn call(&self, call: &CompiledCall, given: &Given<'_>) -> Result<Step, String> {
+    fn call(&self, call: &CompiledCall, given: &NodeInputs<'_>) -> Result<Step, String> {
         let message = given.message()?;
         let query = super::data::query_text(&given.input("query")?);
         let url = given.input("url")?;
@@ -346,7 +346,7 @@ impl OrchestrationFilter {
         ))
     }
 
-    fn cache(&self, node: &CacheNode, given: &Given<'_>, now_ms: u64) -> Result<Step, String> {
+    fn cache(&self, node: &CacheNode, given: &NodeInputs<'_>, now_ms: u64) -> Result<Step, String> {
         let key = given.input("key")?;
         let key = key
             .text()

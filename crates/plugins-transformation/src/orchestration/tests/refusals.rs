@@ -245,6 +245,32 @@ fn nodes_are_refused_where_they_are_wrong() {
             "no circles",
         ),
         (
+            json!([{"name": "a", "property": {"name": "own.x"}, "inputs": {"a": "request.body"}}]),
+            "nodes[0].inputs.a",
+            "one input",
+        ),
+        (
+            json!([{"name": "a", "jq": ".", "input": "service_response.body", "output": "service_request.body"}]),
+            "nodes[0].output",
+            "before the service is called",
+        ),
+        (
+            json!([{"name": "a", "xml_to_json": {}}]),
+            "nodes[0].xml_to_json",
+            "attributes_member",
+        ),
+        (
+            json!([{"name": "a", "json_to_xml": {"attributes_member": "a", "attribute_prefix": "b"}}]),
+            "nodes[0].json_to_xml",
+            "attributes_member",
+        ),
+    ]);
+}
+
+#[test]
+fn properties_are_refused_where_they_are_wrong() {
+    assert_refused(&[
+        (
             json!([{"name": "a", "property": {"name": "nothing"}}]),
             "nodes[0].property.name",
             "expected a variable",
@@ -293,26 +319,6 @@ fn nodes_are_refused_where_they_are_wrong() {
             json!([{"name": "a", "property": {"name": "upstream_target"}, "input": "service_response.status"}]),
             "nodes[0].property.name",
             "before the service is called",
-        ),
-        (
-            json!([{"name": "a", "property": {"name": "own.x"}, "inputs": {"a": "request.body"}}]),
-            "nodes[0].inputs.a",
-            "one input",
-        ),
-        (
-            json!([{"name": "a", "jq": ".", "input": "service_response.body", "output": "service_request.body"}]),
-            "nodes[0].output",
-            "before the service is called",
-        ),
-        (
-            json!([{"name": "a", "xml_to_json": {}}]),
-            "nodes[0].xml_to_json",
-            "attributes_member",
-        ),
-        (
-            json!([{"name": "a", "json_to_xml": {"attributes_member": "a", "attribute_prefix": "b"}}]),
-            "nodes[0].json_to_xml",
-            "attributes_member",
         ),
     ]);
 }

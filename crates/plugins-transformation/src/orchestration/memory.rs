@@ -10,12 +10,12 @@ const INSTANCE_BYTES: usize = ALL_BYTES / 2;
 
 /// The bytes that calls hold now: of all instances, and of one.
 #[derive(Debug, Clone, Default)]
-pub(super) struct HeldBytes {
+pub(super) struct MemoryBudget {
     all: Arc<AtomicUsize>,
     own: Arc<AtomicUsize>,
 }
 
-impl HeldBytes {
+impl MemoryBudget {
     /// Those of another instance.
     pub(super) fn of_instance(&self) -> Self {
         Self {
@@ -25,7 +25,7 @@ impl HeldBytes {
     }
 
     /// Counts what a call holds; `None`: it is too much.
-    pub(super) fn hold(&self, bytes: usize) -> Option<Held> {
+    pub(super) fn hold(&self, bytes: usize) -> Option<MemoryPermit> {
         let add = |counter: &AtomicUsize, most: usize| {
             let more = |held: usize| held.checked_add(bytes).filter(|held| *held <= most);
             let added = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
@@ -39,18 +39,18 @@ impl HeldBytes {
             return None;
         }
         let bytes_of = self.clone();
-        Some(Held { bytes_of, bytes })
+        Some(MemoryPermit { bytes_of, bytes })
     }
 }
 
 /// What a call holds, until it goes on.
 #[derive(Debug)]
-pub(super) struct Held {
-    bytes_of: HeldBytes,
+pub(super) struct MemoryPermit {
+    bytes_of: MemoryBudget,
     bytes: usize,
 }
 
-impl Drop for Held {
+impl Drop for MemoryPermit {
     fn drop(&mut self) {
         self.bytes_of.all.fetch_sub(self.bytes, Ordering::Relaxed);
         self.bytes_of.own.fetch_sub(self.bytes, Ordering::Relaxed);
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn calls_hold_no_more_than_their_share() {
-        let all = HeldBytes::default();
+        let all = MemoryBudget::default();
         let (one, other, third) = (all.of_instance(), all.of_instance(), all.of_instance());
         let held = one.hold(INSTANCE_BYTES);
         assert!(held.is_some());

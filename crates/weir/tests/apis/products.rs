@@ -91,6 +91,12 @@ fn a_product_opens_chosen_operations_of_two_apis_with_one_key_and_one_limit() {
         .call("DELETE", "/api/v1/products/bundle", &Value::Null)
         .make()
         .expect(204);
+    // What has asked for keys does not open by itself.
+    let free = json!({"state": "published", "security": "keyless"});
+    assert_eq!(plane.status("/v1/pets", None), Some(401));
+    plane
+        .put("/api/v1/apis/pets/versions/1.0.0/plans/free", free)
+        .expect(201);
     until("nothing asks for a key", || {
         plane.status("/v1/pets", None) == Some(200)
     });

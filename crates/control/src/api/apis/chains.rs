@@ -176,11 +176,14 @@ impl ChainRights<'_> {
     }
 }
 
-/// Refuses chains that no gateway could serve, each fault with its place. Those with shared plugins can be checked only when
-/// it is known where they will be published: each environment may have plugins of its own.
+/// Whether a chain can be checked before it is known where it will be published: each environment may have shared plugins of
+/// its own.
+pub fn is_complete((_, steps): &PlacedChain<'_>) -> bool {
+    !steps.iter().any(is_shared)
+}
+
+/// Refuses chains that no gateway could serve, each fault with its place.
 pub async fn check(api: &Api, chains: Vec<PlacedChain<'_>>) -> Result<(), Problem> {
-    let is_complete = |(_, steps): &PlacedChain<'_>| !steps.iter().any(is_shared);
-    let chains: Vec<PlacedChain<'_>> = chains.into_iter().filter(is_complete).collect();
     if chains.is_empty() {
         return Ok(());
     }

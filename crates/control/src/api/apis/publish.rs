@@ -274,23 +274,30 @@ async fn run(
         false => Err(failing(report)),
     };
     let id = format!("{}/{}/{environment}", step.name, step.version);
-    if let Some(runtime) = &request.runtime {
-        let known: Option<Publication> = step.api.library().await?.find(&library::publication_key(&id))?;
-        let known = known.unwrap_or_default().runtime;
-        chains::permit_runtime(&step.api, &step.caller, &known, runtime)?;
-    }
     let key = library::publication_key(&id);
+    let library = step.api.library().await?;
+    if let Some(runtime) = &request.runtime {
+        let known: Option<Publication> = library.find(&key)?;
+        chains::permit_runtime(
+            &step.api,
+            &step.caller,
+            &known.unwrap_or_default().runtime,
+            runtime,
+        )?;
+    }
+    // Of two who publish at once, the one who was first has won: this is what the other one began with.
+    let first = library.version_of(&key);
+    drop(library);
     let key = Key::new(&key).map_err(|error| Problem::bad(error.to_string()))?;
     let precondition = Precondition::of(&step.headers);
-    let (mut first, mut before, mut is_stale) = (None, None, false);
+    let (mut before, mut is_stale) = (None, false);
     let written = step
         .api
         .manage_tested(
             (&step.caller, &step.headers, true),
             |library| {
                 before = library.version_of(key.as_str());
-                // Of two who publish at once, the one who was first has won.
-                is_stale = *first.get_or_insert(before) != before || !precondition.holds(before);
+                is_stale = first != before || !precondition.holds(before);
                 match is_stale {
                     true => Err(Problem::precondition("another version", None)),
                     false => steps(library, &step.caller, &wanted),

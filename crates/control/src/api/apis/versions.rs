@@ -152,7 +152,8 @@ async fn chains_of(api: &Api, caller: &Caller, before: &Draft, edit: &Edit) -> R
     };
     let chains = chains::of_draft(&wanted, before);
     chains::permit(api, caller, &chains).await?;
-    chains::check(api, chains).await
+    let complete = chains.into_iter().filter(chains::is_complete);
+    chains::check(api, complete.collect()).await
 }
 
 pub async fn list(

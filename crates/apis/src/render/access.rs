@@ -120,7 +120,7 @@ impl Renderer<'_> {
             .iter()
             .copied()
             .find(|it| it.security == PlanSecurity::Keyless);
-        // Without any plan, as of keys: nobody has one that opens it.
+        // Without any plan, as of keys: no key opens it.
         let none = Plan::default();
         match (keyed.as_slice(), keyless) {
             ([], None) if !input.publication.needs_plan => return head,
@@ -136,7 +136,7 @@ impl Renderer<'_> {
         head
     }
 
-    /// The only plan asks for no key: nobody is recognised.
+    /// The only plan asks for no key: no caller is recognised.
     fn without_keys(&mut self, head: &mut Head, plan: &Plan) {
         let limit = self.limit(plan, "ip").into_iter();
         head.limit = limit.map(|id| json!({ "use": id })).collect();

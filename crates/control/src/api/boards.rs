@@ -214,7 +214,7 @@ pub async fn remove(
     if is_given(&id) {
         return Err(unchangeable(&id));
     }
-    // The report would come to nobody any more, without a word.
+    // The report would not be sent any more, without a word.
     let wanted = id.clone();
     let shown = api.analytics()?.with(move |kept| {
         let mut reports = kept.reports()?.into_iter();

@@ -305,6 +305,17 @@ fn an_api_that_has_lost_its_plans_is_closed() {
     let call = json!({"url": "http://localhost/v1/pets/1"});
     let explained = plane.post("/api/v1/explain", call).expect(200).json();
     assert_eq!(explained["plans"][0]["verdict"], "not-in-plan", "{explained:#}");
+    // Beside it, a plan with keys is explained as if it stood alone.
+    let silver = json!({"state": "published", "order": 1});
+    plane.put(&format!("{PLANS}/silver"), silver).expect(201);
+    for (headers, expected) in [
+        (json!({}), "no-token"),
+        (json!({"X-API-Key": "x"}), "invalid-token"),
+    ] {
+        let call = json!({"url": "http://localhost/v1/pets", "headers": headers});
+        let explained = plane.post("/api/v1/explain", call).expect(200).json();
+        assert_eq!(explained["plans"][1]["verdict"], expected, "{explained:#}");
+    }
 }
 
 /// The defect: of many who subscribed at once, some were refused as others wrote too.

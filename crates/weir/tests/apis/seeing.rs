@@ -5,6 +5,7 @@ use crate::approving::People;
 use crate::support::upstream;
 use crate::{Plane, petstore, runtime};
 use serde_json::{Value, json};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Three APIs: `pets` in test and prod, `cats` in test, `dogs` nowhere. `shop` subscribes to pets, `store` to cats; the
 /// product `zoo` has both, `aquarium` pets only.
@@ -326,6 +327,22 @@ fn secrets_of_apis_are_for_those_who_may_write_them() {
         let seen = read(&ron);
         assert!(!seen.contains("hush") && seen.contains("***"), "{path}: {seen}");
         assert_eq!(read(&ann).contains("hush"), is_anns, "{path}");
+    }
+}
+
+/// The defect: of a gateway of one environment, calls whose routes are in none were missing, as those of other dialects are.
+#[test]
+fn calls_without_an_environment_are_in_that_of_their_gateway() {
+    let plane = Plane::start();
+    let people = People::of(&plane);
+    let edge = people.add("edge", json!([{"role": "gateway", "environment": "test"}]));
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+    let time = seconds.as_secs() * 1_000;
+    for (environment, expected) in [("", 1), ("test", 1), ("prod", 0)] {
+        let call = json!({"time": time, "weight": 1, "status": 200, "environment": environment});
+        let path = "/api/v1/gateways/edge-1/calls";
+        let delivered = people.ask(&edge, "POST", path, json!({"calls": [call]}));
+        assert_eq!(delivered.expect(200).json()["taken"], expected, "'{environment}'");
     }
 }
 

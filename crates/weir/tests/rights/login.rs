@@ -435,6 +435,11 @@ async fn sessions_end_with_the_password_the_rights_and_the_user() {
         .expect(204);
     plane.get(&one, "/api/v1/me").await.expect(401);
     let again = plane.browser_of("ada").await;
+    // A name that no user has is a mistake.
+    plane
+        .call(&root, "DELETE", "/api/v1/users/nosuch/sessions", Value::Null)
+        .await
+        .expect(404);
     plane
         .call(&root, "DELETE", "/api/v1/users/ada", Value::Null)
         .await

@@ -18,7 +18,7 @@ const SERVICE: &str = "native/services/weir.chains-that-are-tried";
 pub type PlacedChain<'c> = (String, &'c [Value]);
 
 /// What a step may not use: the place, what it is, and why.
-type Refused = (String, String);
+type RejectReason = (String, String);
 
 /// Fields in which steps name plugins, tables, consumers and counters by their ids.
 const NAMING: [&str; 4] = ["use", "overrides", "anonymous", "scope"];
@@ -28,7 +28,7 @@ const STREAMS: [&str; 2] = ["/dev/stdout", "/dev/stderr"];
 
 /// Refuses steps that use more than their author may. Who defines an API decides about its calls alone: other parts of the
 /// configuration, secrets and files of gateways are for callers who may read or write all of it. What management names
-/// is its own, whoever asks.
+/// is its own for all callers.
 pub async fn permit(api: &Api, caller: &Caller, chains: &[PlacedChain<'_>]) -> Result<(), Problem> {
     if chains.is_empty() {
         return Ok(());
@@ -46,7 +46,7 @@ pub async fn permit(api: &Api, caller: &Caller, chains: &[PlacedChain<'_>]) -> R
         reads_all: caller.can(Action::ConfigurationRead, &Scope::Everything),
         writes_all: caller.can(Action::ConfigurationWrite, &Scope::Everything),
     };
-    let refused: Vec<Refused> = chains.iter().flat_map(|it| check.refused(it)).collect();
+    let refused: Vec<RejectReason> = chains.iter().flat_map(|it| check.refused(it)).collect();
     forbid(refused)
 }
 
@@ -80,7 +80,7 @@ pub fn permit_backends(
 
 const SECRET: &str = "to refer to a secret takes a right to write the whole configuration";
 
-fn forbid(refused: Vec<Refused>) -> Result<(), Problem> {
+fn forbid(refused: Vec<RejectReason>) -> Result<(), Problem> {
     let Some((place, message)) = refused.first() else {
         return Ok(());
     };
@@ -102,7 +102,7 @@ struct ChainRights<'r> {
 }
 
 impl ChainRights<'_> {
-    fn refused(&self, (place, steps): &PlacedChain<'_>) -> Vec<Refused> {
+    fn refused(&self, (place, steps): &PlacedChain<'_>) -> Vec<RejectReason> {
         let mut refused = Vec::new();
         for (index, step) in steps.iter().enumerate() {
             self.look(&format!("{place}[{index}]"), step, &mut refused);
@@ -110,7 +110,7 @@ impl ChainRights<'_> {
         refused
     }
 
-    fn look(&self, place: &str, value: &Value, refused: &mut Vec<Refused>) {
+    fn look(&self, place: &str, value: &Value, refused: &mut Vec<RejectReason>) {
         match value {
             Value::Object(fields) => {
                 for (name, value) in fields {

@@ -138,7 +138,7 @@ impl Api {
             ),
         ),
     ) -> Result<CommitResult<A>, Problem> {
-        // Writers of this process take turns: each of them would begin anew after every other one's commit.
+        // Writers of this process take turns: each of them would begin again after every other one's commit.
         let _turn = match is_dry {
             true => None,
             false => Some(self.managing.lock().await),

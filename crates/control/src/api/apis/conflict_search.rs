@@ -106,8 +106,8 @@ mod tests {
             (owner, "publications/b/1/test", takes, false, true),
             (owner, "publications/a/2/test", loses, false, true),
             (owner, "native/routes/r", loses, false, false),
-            (owner, "kong", loses, false, false),
-            (owner, "kong", takes, false, true),
+            (owner, "other", loses, false, false),
+            (owner, "other", takes, false, true),
             (
                 (Role::ApiOwner, "everything"),
                 "publications/b/1/test",
@@ -115,8 +115,8 @@ mod tests {
                 false,
                 true,
             ),
-            ((Role::ApiOwner, "everything"), "kong", loses, false, false),
-            ((Role::Write, "everything"), "kong", loses, false, true),
+            ((Role::ApiOwner, "everything"), "other", loses, false, false),
+            ((Role::Write, "everything"), "other", loses, false, true),
         ] {
             let found = ConflictsFound {
                 conflicts: vec![Conflict {

@@ -25,7 +25,7 @@ pub fn of(
         return Ok((None, Vec::new()));
     };
     let publication = format!("{api}/{version}/{environment}");
-    // Beside a keyless plan nobody is refused: who is not known there is the anonymous caller.
+    // Beside a keyless plan no caller is refused: one that is not known there is the anonymous caller.
     let anonymous = render::anonymous_consumer(&naming::publication(environment, api, version));
     let has_key = match (&explanation.auth_failure, &explanation.consumer) {
         (Some(failure), _) => *failure != AuthFailure::Missing,

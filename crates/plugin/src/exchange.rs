@@ -215,7 +215,10 @@ impl Exchange {
         self.upstream = None;
         self.unix_ms = 0;
         self.request_id.clear();
-        self.late_request_id.take();
+        if self.late_request_id.take().is_some() {
+            // Its numbers are used: the next call's are others.
+            self.random_u64();
+        }
     }
 
     /// Notes who calls; `unnamed` stands for the name of a credential without one. Callers come again and again: the identity of
@@ -269,7 +272,10 @@ impl Exchange {
     pub fn ensure_request_id(&mut self) -> &str {
         if self.request_id.is_empty() {
             match self.late_request_id.take() {
-                Some(late) => self.request_id.push_str(&late),
+                Some(late) => {
+                    self.request_id.push_str(&late);
+                    self.random_u64();
+                }
                 None => {
                     let numbers = (self.random_u64(), self.random_u64());
                     push_digits(numbers, &mut self.request_id);
@@ -377,6 +383,22 @@ fn push_digits((high, low): (u64, u64), out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Ids of calls differ, whether something has only looked at them or the call was given one, on one exchange.
+    #[test]
+    fn calls_of_one_exchange_have_ids_of_their_own() {
+        let mut exchange = Exchange::new(system_clock, 7);
+        let mut ids = std::collections::BTreeSet::new();
+        for is_given in [false, false, true, false, true, true] {
+            let late = exchange.request_id_or_new().to_owned();
+            assert_eq!(exchange.request_id(), late);
+            if is_given {
+                assert_eq!(exchange.ensure_request_id(), late);
+            }
+            assert!(ids.insert(late), "{ids:?}");
+            exchange.clear();
+        }
+    }
     use crate::consumer::ConsumerIdentity;
 
     #[test]

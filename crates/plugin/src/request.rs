@@ -228,6 +228,14 @@ impl Request {
         Ok(())
     }
 
+    /// Whether it is for this path. A `/` at its end counts for neither, if the dialect drops it.
+    pub fn is_for_path(&self, path: &[u8]) -> bool {
+        match self.lacks_tail_slash {
+            true => self.path == path.strip_suffix(b"/").unwrap_or(path),
+            false => self.path == path,
+        }
+    }
+
     /// Puts in the place of the decoded path one in which escaped slashes stay escaped, to find a route by it. Returns
     /// the former, which is to be put back; `None` if both are the same, or if more than decoding was done to it.
     pub fn keep_escaped_slashes(&mut self) -> Option<Vec<u8>> {
@@ -298,6 +306,24 @@ impl Request {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_dropped_slash_counts_for_neither_path() {
+        for (lacks_tail_slash, path, asked, expected) in [
+            (true, "/cb", "/cb/", true),
+            (true, "/cb", "/cb", true),
+            (true, "/cb", "/cb//", false),
+            (false, "/cb", "/cb/", false),
+            (false, "/cb", "/cb", true),
+        ] {
+            let request = Request {
+                path: path.into(),
+                lacks_tail_slash,
+                ..Request::default()
+            };
+            assert_eq!(request.is_for_path(asked.as_bytes()), expected, "{path} {asked}");
+        }
+    }
 
     /// All fields are named, so that a new one is thought of.
     #[test]

@@ -302,8 +302,8 @@ impl Filter for LoginFilter {
             return self.finish(exchange, asked);
         }
         let request = &exchange.request;
-        let is_callback = request.path == self.callback_path.as_bytes();
-        if request.method == b"GET" && request.path == self.config.logout_path.as_bytes() {
+        let is_callback = request.is_for_path(self.callback_path.as_bytes());
+        if request.method == b"GET" && request.is_for_path(self.config.logout_path.as_bytes()) {
             return self.logout(exchange);
         }
         if request.method == b"POST" && is_callback {

@@ -224,7 +224,7 @@ impl Filter for LoginFilter {
         if let Some(TokenExchange(url)) = exchange.filter_state.take(self) {
             return self.finish(exchange, &url);
         }
-        if exchange.request.path == self.callback_path.as_bytes() {
+        if exchange.request.is_for_path(self.callback_path.as_bytes()) {
             return self.end(exchange);
         }
         let now_s = exchange.unix_ms() / 1_000;

@@ -96,13 +96,19 @@ fn check_network(text: &str) -> Result<(), String> {
 
 /// A value that begins with `~*` is a regular expression.
 fn check_header_value(value: &str) -> Result<(), String> {
-    match value.strip_prefix("~*").map(regex::Regex::new) {
-        Some(Err(error)) => Err(format!(
-            "invalid regex: '{value}' ({})",
-            text::regex_complaint(value, &error)
-        )),
-        _ => Ok(()),
+    let Some(pattern) = value.strip_prefix("~*") else {
+        return Ok(());
+    };
+    // It is matched in small letters, which may be another expression.
+    for pattern in [pattern, &pattern.to_lowercase()] {
+        text::check_regex(pattern).map_err(|error| {
+            format!(
+                "invalid regex: '{value}' ({})",
+                text::regex_complaint(value, &error)
+            )
+        })?;
     }
+    Ok(())
 }
 
 const PROTOCOL_SETS: [&[&str]; 4] = [
@@ -278,4 +284,21 @@ pub struct Route {
     pub headers: Map<String, Value>,
     pub regex_priority: Option<i64>,
     pub path_handling: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions_of_headers_are_checked_as_they_are_matched() {
+        for (value, is_good) in [
+            ("(", true),
+            ("~*v[12]", true),
+            ("~*(", false),
+            ("~*(?P<v>b)", false),
+        ] {
+            assert_eq!(check_header_value(value).is_ok(), is_good, "{value}");
+        }
+    }
 }

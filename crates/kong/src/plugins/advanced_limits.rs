@@ -137,7 +137,8 @@ pub fn config(config: Limits) -> Result<Config, UnsupportedOption> {
     let redis = config.redis;
     Ok(Config {
         limits,
-        scope: config.namespace,
+        // A `/` stands between a workspace and its own scopes.
+        scope: (config.namespace).map(|it| it.replace('%', "%25").replace('/', "%2F")),
         across: match config.strategy.as_str() {
             "cluster" if config.sync_rate.is_none_or(|rate| rate >= 0.0) => CountScope::Gateways,
             _ => CountScope::Gateway,

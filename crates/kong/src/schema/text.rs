@@ -1,6 +1,6 @@
 //! Checks of texts: names, tags, hosts, paths, header names. The words are Kong's.
 
-use regex::Regex;
+use regex::RegexBuilder;
 use std::net::{IpAddr, Ipv6Addr};
 use weir_plugin::headers;
 
@@ -269,8 +269,20 @@ pub fn route_path(text: &str) -> Result<(), String> {
     }
 }
 
+/// Whether routes can be matched by a regular expression.
+///
+/// # Errors
+/// It is none, or it takes more memory than routes may use for one.
+pub fn check_regex(pattern: &str) -> Result<(), regex::Error> {
+    let mut builder = RegexBuilder::new(pattern);
+    builder.size_limit(MAX_REGEX_BYTES).build().map(drop)
+}
+
+/// The most bytes of a regular expression of a route in memory.
+const MAX_REGEX_BYTES: usize = 1 << 20;
+
 fn regex_path(pattern: &str) -> Result<(), String> {
-    Regex::new(&format!("^{pattern}")).map(|_| ()).map_err(|error| {
+    check_regex(&format!("^{pattern}")).map_err(|error| {
         format!(
             "invalid regex: '{pattern}' ({})",
             regex_complaint(pattern, &error)
@@ -392,6 +404,14 @@ mod tests {
         for (check, text, expected) in table {
             assert_eq!(check(text), expected.map_err(str::to_owned), "{text}");
         }
+    }
+
+    /// What routes could not be matched by is refused when it is written: the route would be missing.
+    #[test]
+    fn expressions_that_take_too_much_memory_are_refused() {
+        assert!(regex_path("/a/(?:[a-z]{1,9}/){1,9}x").is_ok());
+        let refused = regex_path("/a/(?:[a-z]{1,255}/){1,255}x").expect_err("too large");
+        assert!(refused.contains("size limit of 1048576 bytes"), "{refused}");
     }
 
     #[test]

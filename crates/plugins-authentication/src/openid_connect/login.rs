@@ -434,7 +434,7 @@ impl Engine {
     pub(super) fn is_logout(&self, exchange: &Exchange) -> bool {
         let (logout, request) = (&self.config.logout, &exchange.request);
         let path = request.path.as_slice();
-        let by_path = logout.path.as_ref().is_some_and(|it| it.as_bytes() == path);
+        let by_path = (logout.path.as_ref()).is_some_and(|it| request.is_for_path(it.as_bytes()));
         let by_suffix = logout
             .path_suffix
             .as_ref()
@@ -449,7 +449,6 @@ impl Engine {
     /// Whether a call is a browser that comes back from the provider.
     pub(super) fn is_callback(&self, exchange: &mut Exchange) -> bool {
         let now_s = exchange.unix_ms() / 1_000;
-        let path = exchange.request.path.as_slice();
         match &self.config.redirect_uri {
             None if self.config.redirect_suffix.is_empty() => {
                 let request = &exchange.request;
@@ -458,14 +457,14 @@ impl Engine {
                 let pending = self.pending().filter(|_| !state.is_empty());
                 pending.is_some_and(|it| it.find::<Login>(request, &state, now_s).is_some())
             }
-            None => path.ends_with(self.config.redirect_suffix.as_bytes()),
+            None => (exchange.request.path).ends_with(self.config.redirect_suffix.as_bytes()),
             Some(uri) => {
                 let own = match HttpServer::parse(uri) {
                     Some(server) => server.target,
                     None => uri.clone(),
                 };
                 let own = own.split('?').next().unwrap_or_default().to_owned();
-                own.as_bytes() == path
+                exchange.request.is_for_path(own.as_bytes())
             }
         }
     }

@@ -48,16 +48,16 @@ impl Filter for SamlFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        let path = exchange.request.path.as_slice();
-        if path == self.callback_path.as_bytes() {
+        let request = &exchange.request;
+        if request.is_for_path(self.callback_path.as_bytes()) {
             return self.end_login(exchange).unwrap_or_else(refused);
         }
         if let Some(logout) = &self.config.logout {
-            if path == logout.path.as_bytes() {
+            if request.is_for_path(logout.path.as_bytes()) {
                 return self.log_out(exchange, logout);
             }
             let callback = self.logout_callback_path.as_deref();
-            if callback.is_some_and(|callback| path == callback.as_bytes()) {
+            if callback.is_some_and(|callback| request.is_for_path(callback.as_bytes())) {
                 return self.logout_message(exchange, logout).unwrap_or_else(refused);
             }
         }

@@ -198,7 +198,13 @@ impl CallVariable {
             Self::RequestLength => json::text(out, record.bytes_in.to_string().as_bytes()),
             Self::BytesSent => json::text(out, record.bytes_out.to_string().as_bytes()),
             Self::Status => json::number(out, record.status),
+            Self::UpstreamAddr if record.failures.is_empty() => {
+                json::text(out, record.upstream?.to_string().as_bytes());
+            }
             Self::UpstreamAddr => json::text(out, tried(record)?.as_bytes()),
+            Self::UpstreamStatus if record.failed_tries.is_empty() => {
+                json::text(out, record.upstream_status?.to_string().as_bytes());
+            }
             Self::UpstreamStatus => {
                 let failed = record.failed_tries.iter().copied();
                 let all: Vec<String> = failed

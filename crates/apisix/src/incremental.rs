@@ -246,7 +246,7 @@ impl IncrementalModel {
         map.shift_remove("modifiedIndex");
         let id = id_of(kind, key);
         if let Some(lack) = MissingPlugins::of(&map) {
-            // Nobody is known by it.
+            // No consumer is known by it.
             if lack.refuses && kind == Kind::Credential {
                 return Err(lack.to_string());
             }

@@ -318,7 +318,7 @@ fn plugins_that_weir_lacks_are_reported_and_calls_are_refused_that_they_would_ha
             .map(|route| route.name.as_str())
             .collect();
         assert_eq!(broken, refused, "{items}");
-        // Nobody becomes another: a consumer is known, and only then refused.
+        // A consumer is known, and only then refused.
         let consumers = model.consumers.iter().map(|consumer| consumer.id.as_str());
         let tables = model.consumer_tables.iter();
         let refused = tables.filter(|table| table.id == "consumers/refused");

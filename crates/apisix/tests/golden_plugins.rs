@@ -241,8 +241,8 @@ fn restrictions_by_service_use_the_id_in_the_routes_labels() {
     }
 }
 
-/// The model calls routes by their ids; what else variables tell of them stands in labels, of which routes have none that
-/// nobody reads.
+/// The model calls routes by their ids; what else variables tell of them stands in labels. Routes have none that are not
+/// read.
 #[test]
 fn routes_have_labels_where_a_variable_may_read_them() {
     let filter = |name: &str| json!({"_meta": {"filter": [[name, "==", "private"]]}});

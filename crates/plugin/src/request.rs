@@ -102,7 +102,7 @@ pub struct Request {
     pub version: (u8, u8),
     /// Whether the client's connection is over TLS.
     pub is_tls: bool,
-    /// What the TLS handshake has agreed on, if the connection's carrier knows it.
+    /// What the TLS handshake has agreed on, if it is known.
     pub tls: Option<TlsAgreement>,
     /// The server name of the TLS handshake.
     pub sni: Option<Arc<str>>,

@@ -222,24 +222,6 @@ impl Variable {
             "scheme" => Self::Scheme,
             "request_method" | "method" => Self::Method,
             "request_id" => Self::RequestId,
-            "request" | "request_line" => Self::RequestLine,
-            "https" => Self::Https,
-            "ssl_server_name" => Self::ServerName,
-            "ssl_protocol" => Self::TlsVersion,
-            "ssl_cipher" => Self::TlsCipher,
-            "ssl_client_s_dn" => Self::ClientCertificate(CertificateFact::Subject),
-            "ssl_client_i_dn" => Self::ClientCertificate(CertificateFact::Issuer),
-            "ssl_client_serial" => Self::ClientCertificate(CertificateFact::Serial),
-            "ssl_client_fingerprint" => Self::ClientCertificate(CertificateFact::Fingerprint),
-            "ssl_client_verify" => Self::ClientCertificate(CertificateFact::Verified),
-            "binary_remote_addr" => Self::BinaryRemoteAddr,
-            "msec" => Self::Msec,
-            "time_iso8601" => Self::TimeIso8601,
-            "time_local" => Self::TimeLocal,
-            "hostname" => Self::Hostname,
-            "pid" => Self::ProcessId,
-            "server_name" => Self::Constant("_"),
-            "request_type" => Self::Constant("traditional_http"),
             "status" => Self::Status,
             "consumer_name" => Self::ConsumerName,
             "consumer_group_id" => Self::ConsumerGroup,
@@ -265,6 +247,31 @@ impl Variable {
             "content_type" => Self::Header(b"content-type".to_vec()),
             "content_length" => Self::ContentLength,
             "request_length" => Self::RequestLength,
+            _ => Self::of_connection(name),
+        }
+    }
+
+    /// The variables about the connection, the time and the process.
+    fn of_connection(name: &str) -> Self {
+        match name {
+            "request" | "request_line" => Self::RequestLine,
+            "https" => Self::Https,
+            "ssl_server_name" => Self::ServerName,
+            "ssl_protocol" => Self::TlsVersion,
+            "ssl_cipher" => Self::TlsCipher,
+            "ssl_client_s_dn" => Self::ClientCertificate(CertificateFact::Subject),
+            "ssl_client_i_dn" => Self::ClientCertificate(CertificateFact::Issuer),
+            "ssl_client_serial" => Self::ClientCertificate(CertificateFact::Serial),
+            "ssl_client_fingerprint" => Self::ClientCertificate(CertificateFact::Fingerprint),
+            "ssl_client_verify" => Self::ClientCertificate(CertificateFact::Verified),
+            "binary_remote_addr" => Self::BinaryRemoteAddr,
+            "msec" => Self::Msec,
+            "time_iso8601" => Self::TimeIso8601,
+            "time_local" => Self::TimeLocal,
+            "hostname" => Self::Hostname,
+            "pid" => Self::ProcessId,
+            "server_name" => Self::Constant("_"),
+            "request_type" => Self::Constant("traditional_http"),
             _ => Self::Unknown,
         }
     }
@@ -358,31 +365,6 @@ impl Variable {
             Self::Scheme => bytes(request.scheme().as_bytes()),
             Self::Method => bytes(&request.method),
             Self::RequestId => bytes(exchange.request_id_or_new().as_bytes()),
-            Self::RequestLine => {
-                let mut line = request.method.clone();
-                line.push(b' ');
-                line.extend_from_slice(&target_of(&request.raw_path, exchange));
-                line.extend(format!(" HTTP/{}.{}", request.version.0, request.version.1).bytes());
-                Some(Cow::Owned(line))
-            }
-            Self::Https => bytes(if request.is_tls { b"on" } else { b"" }),
-            Self::ServerName => bytes(request.sni.as_deref()?.as_bytes()),
-            Self::TlsVersion => bytes(request.tls?.version.as_bytes()),
-            Self::TlsCipher => bytes(request.tls?.cipher.as_bytes()),
-            Self::ClientCertificate(fact) => certificate_fact(*fact, request),
-            Self::BinaryRemoteAddr => Some(Cow::Owned(match request.client {
-                IpAddr::V4(address) => address.octets().to_vec(),
-                IpAddr::V6(address) => address.octets().to_vec(),
-            })),
-            Self::Msec => {
-                let now = exchange.now_ms();
-                text(format!("{}.{:03}", now / 1000, now % 1000))
-            }
-            Self::TimeIso8601 => text(call_time::iso8601(exchange.now_ms())),
-            Self::TimeLocal => text(call_time::as_in_access_logs(exchange.now_ms())),
-            Self::Hostname => bytes(hostname().as_bytes()),
-            Self::ProcessId => text(std::process::id().to_string()),
-            Self::Constant(value) => bytes(value.as_bytes()),
             // 0 while there is no response, as NGINX has it.
             Self::Status => text(exchange.response.status.to_string()),
             Self::ResponseHeader(name) => exchange.response.headers.joined(name),
@@ -435,7 +417,42 @@ impl Variable {
                 bytes(credential.as_bytes())
             }
             Self::GraphqlName => bytes(request.graphql_operation()?.name.as_bytes()),
-            Self::Unknown => None,
+            _ => self.read_of_connection(exchange),
+        }
+    }
+
+    /// Likewise for those about the connection, the time and the process.
+    fn read_of_connection<'x>(&self, exchange: &'x Exchange) -> Option<Cow<'x, [u8]>> {
+        let request = &exchange.request;
+        let text = |text: String| Some(Cow::Owned(text.into_bytes()));
+        let bytes = |bytes: &'x [u8]| Some(Cow::Borrowed(bytes));
+        match self {
+            Self::RequestLine => {
+                let mut line = request.method.clone();
+                line.push(b' ');
+                line.extend_from_slice(&target_of(&request.raw_path, exchange));
+                line.extend(format!(" HTTP/{}.{}", request.version.0, request.version.1).bytes());
+                Some(Cow::Owned(line))
+            }
+            Self::Https => bytes(if request.is_tls { b"on" } else { b"" }),
+            Self::ServerName => bytes(request.sni.as_deref()?.as_bytes()),
+            Self::TlsVersion => bytes(request.tls?.version.as_bytes()),
+            Self::TlsCipher => bytes(request.tls?.cipher.as_bytes()),
+            Self::ClientCertificate(fact) => certificate_fact(*fact, request),
+            Self::BinaryRemoteAddr => Some(Cow::Owned(match request.client {
+                IpAddr::V4(address) => address.octets().to_vec(),
+                IpAddr::V6(address) => address.octets().to_vec(),
+            })),
+            Self::Msec => {
+                let now = exchange.now_ms();
+                text(format!("{}.{:03}", now / 1000, now % 1000))
+            }
+            Self::TimeIso8601 => text(call_time::iso8601(exchange.now_ms())),
+            Self::TimeLocal => text(call_time::as_in_access_logs(exchange.now_ms())),
+            Self::Hostname => bytes(hostname().as_bytes()),
+            Self::ProcessId => text(std::process::id().to_string()),
+            Self::Constant(value) => bytes(value.as_bytes()),
+            _ => None,
         }
     }
 }

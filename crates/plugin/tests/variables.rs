@@ -48,7 +48,7 @@ fn a_call_and_its_time_are_described() {
     assert!(read(&exchange, "hostname").is_some());
 }
 
-/// The id is the same wherever it is looked at, whoever looks first.
+/// The id is the same wherever it is looked at.
 #[test]
 fn a_call_has_an_id_as_soon_as_one_is_asked_for() {
     let mut exchange = call();

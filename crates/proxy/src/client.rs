@@ -48,7 +48,7 @@ pub struct Addresses {
 pub struct TlsSession {
     /// The server name that it asked for.
     pub server_name: Option<Arc<str>>,
-    /// The version and the cipher suite; `None`: the carrier does not tell.
+    /// The version and the cipher suite; `None`: unknown.
     pub agreement: Option<TlsAgreement>,
     /// The certificates that it has shown.
     pub certificates: Option<Arc<ClientCertificates>>,

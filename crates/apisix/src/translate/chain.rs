@@ -7,8 +7,8 @@
 //! by priority.
 
 use super::agent_documents;
-use super::consumers::{Consumers, REFUSED, table_id};
-use super::instances::{ConfiguredPlugin, Instances, PluginOwner, chain_step};
+use super::consumers::{Consumers, REFUSED};
+use super::instances::{ConfiguredPlugin, Instances, PluginOwner, chain_step, table_id};
 use super::labels;
 use super::names::Names;
 use crate::document::{self, Item, Plugins};

@@ -1,6 +1,6 @@
 //! Consumers: credentials, and the plugins that replace those of routes for a consumer or a consumer group.
 
-use super::instances::{ConfiguredPlugin, Instances, PluginOwner};
+use super::instances::{ConfiguredPlugin, Instances, PluginOwner, table_id};
 use super::labels;
 use crate::document::{self, Documents, Item, Plugins};
 use crate::errors;
@@ -23,11 +23,6 @@ pub struct Consumers {
     pub plugins: Vec<&'static dyn PluginAdapter>,
     /// Whether a variable of their plugins may read labels of routes.
     pub read_labels: bool,
-}
-
-/// The id of a plugin's table.
-pub fn table_id(plugin: &str) -> String {
-    format!("consumers/{plugin}")
 }
 
 impl Consumers {

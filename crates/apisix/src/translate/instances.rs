@@ -240,6 +240,11 @@ fn report(notes: Warnings, place: &dyn Fn() -> DocPath, diagnostics: &mut Vec<Di
     }
 }
 
+/// The id of the table of a plugin's instances by consumer.
+pub fn table_id(plugin: &str) -> String {
+    format!("consumers/{plugin}")
+}
+
 /// A step for a plugin in one place of a chain.
 pub fn chain_step(plugin: Option<PluginRef>, overrides: Vec<String>) -> ChainStep {
     ChainStep {

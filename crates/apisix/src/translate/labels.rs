@@ -1,8 +1,7 @@
 //! Labels: what variables tell about a route besides its id. They cost memory, so only routes have them about which
 //! something may ask.
 
-use super::consumers::table_id;
-use super::instances::ConfiguredPlugin;
+use super::instances::{ConfiguredPlugin, table_id};
 use crate::document::{self, Item};
 use serde_json::Value;
 use std::collections::BTreeMap;

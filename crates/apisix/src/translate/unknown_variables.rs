@@ -1,5 +1,5 @@
 //! Variables that a document names and no call has a value for, as the original has many more from its modules. They are
-//! served without a value; whoever wrote them should know.
+//! served without a value, of which the author should know.
 
 use regex::Regex;
 use serde_json::Value;

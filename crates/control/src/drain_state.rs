@@ -6,11 +6,13 @@ use crate::api::DRAINS;
 use crate::follow::OpenStore;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The file's name in the folder of data. It holds the name of the gateway that is drained.
 pub const FILE_NAME: &str = "drained";
+/// Its name in older releases. What such a file says holds until the next write.
+const FORMER_FILE_NAME: &str = "taken-out";
 /// How long the store is waited for. It is asked again with every report.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -51,15 +53,17 @@ impl DrainState {
         let Some(path) = &self.file else {
             return false;
         };
-        match std::fs::read(path) {
-            Ok(kept) => kept == name.as_bytes(),
-            Err(error) => {
-                if error.kind() != ErrorKind::NotFound {
+        for path in [path, &path.with_file_name(FORMER_FILE_NAME)] {
+            match std::fs::read(path) {
+                Ok(kept) => return kept == name.as_bytes(),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => {
                     tracing::error!(%error, file = %path.display(), "it cannot be read whether this gateway is drained");
+                    return false;
                 }
-                false
             }
         }
+        false
     }
 
     fn write(&self, name: &str, is_drained: bool) -> io::Result<()> {
@@ -73,12 +77,21 @@ impl DrainState {
             file.sync_all()?;
             std::fs::rename(&fresh, path)?;
         } else {
-            std::fs::remove_file(path)?;
+            remove(path)?;
         }
+        remove(&path.with_file_name(FORMER_FILE_NAME))?;
         match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => File::open(folder)?.sync_all(),
             _ => Ok(()),
         }
+    }
+}
+
+/// Removes a file that may be there.
+fn remove(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -153,6 +166,35 @@ mod tests {
             let case = format!("{kept:?} {store:?}");
             assert_eq!(begun.at_start("edge-1").await, expected, "{case}");
             assert_eq!(away.at_start("edge-1").await, later, "{case}, later");
+        }
+    }
+
+    /// The defect: a drained gateway whose program was replaced while its control plane was away took calls.
+    #[tokio::test]
+    async fn files_of_older_releases_count_until_the_next_write() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join(FILE_NAME);
+        let former = folder.path().join(FORMER_FILE_NAME);
+        // What the older file and the newer one say, and whether edge-1 begins as out.
+        for (older, newer, expected) in [
+            ("edge-1", None, true),
+            ("edge-10", None, false),
+            ("edge-1", Some("edge-10"), false),
+            ("edge-10", Some("edge-1"), true),
+        ] {
+            std::fs::write(&former, older).expect("written");
+            remove(&file).expect("removed");
+            if let Some(newer) = newer {
+                std::fs::write(&file, newer).expect("written");
+            }
+            let state = DrainState {
+                file: Some(file.clone()),
+                ..DrainState::default()
+            };
+            assert_eq!(state.at_start("edge-1").await, expected, "{older} {newer:?}");
+            state.keep("edge-1", !expected);
+            assert!(!former.exists(), "{older} {newer:?}");
+            assert_eq!(state.at_start("edge-1").await, !expected, "{older} {newer:?}");
         }
     }
 }

@@ -11,6 +11,7 @@ use super::{adopting, foreign_conflicts};
 use crate::access::{Action, Caller, Scope};
 use crate::api::{Api, Problem};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use weir_apis::entities::Publication;
 
 /// What is to be published.
@@ -29,31 +30,45 @@ pub struct ConflictsFound {
 impl ConflictsFound {
     /// In words.
     pub fn messages(&self) -> Vec<String> {
-        let more = (self.unchecked > 0).then(|| {
+        let more = self.of_unchecked();
+        self.conflicts.iter().map(Conflict::text).chain(more).collect()
+    }
+
+    fn of_unchecked(&self) -> Option<String> {
+        (self.unchecked > 0).then(|| {
             format!(
                 "and {} more routes of other dialects on these paths, which were not looked at",
                 self.unchecked
             )
-        });
-        self.conflicts.iter().map(Conflict::text).chain(more).collect()
+        })
     }
 
-    /// Refuses a caller who forces what others would lose calls by, and may not write these others. Only what is told counts.
+    /// What no step of a publication was forced by before, in words.
+    pub fn new_messages(&self, publication: &Publication) -> Vec<String> {
+        let known: BTreeSet<&String> = publication.history.iter().flat_map(|it| &it.forced).collect();
+        let mut told = self.messages();
+        told.retain(|it| !known.contains(it));
+        told
+    }
+
+    /// Refuses a caller who forces what others would lose calls by, and may not write these others. What was not looked at may
+    /// be of anybody. Only what is told counts.
     pub fn permit_force(&self, caller: &Caller, api: &str, told: &[String]) -> Result<(), Problem> {
+        let writes_all = caller.can(Action::ConfigurationWrite, &Scope::Everything);
         let may_write = |with: &str| match with.strip_prefix("publications/") {
             Some(id) => {
                 let other = id.split('/').next().unwrap_or_default();
                 other == api || caller.can(Action::ApisWrite, &Scope::Api(other.to_owned()))
             }
-            None => caller.can(Action::ConfigurationWrite, &Scope::Everything),
+            None => writes_all,
         };
         let losing = self.conflicts.iter().filter(|it| it.may_lose());
-        let mut refused = losing.filter(|it| !may_write(&it.with) && told.contains(&it.text()));
-        match refused.next() {
+        let refused = losing.filter(|it| !may_write(&it.with)).map(Conflict::text);
+        let unchecked = self.of_unchecked().filter(|_| !writes_all);
+        match refused.chain(unchecked).find(|it| told.contains(it)) {
             None => Ok(()),
-            Some(conflict) => Err(Problem::forbidden(format!(
-                "conflicts: {}: to force this takes a right to write that, too",
-                conflict.text()
+            Some(text) => Err(Problem::forbidden(format!(
+                "conflicts: {text}: to force this takes a right to write that, too"
             ))),
         }
     }
@@ -84,6 +99,7 @@ mod tests {
     use crate::access::{Right, Role, User};
     use crate::api::apis::conflicts::ConflictEffect;
     use std::sync::Arc;
+    use weir_apis::entities::HistoryItem;
 
     /// The defect: the owner of one API could force its way to the calls of any other.
     #[test]
@@ -135,6 +151,55 @@ mod tests {
                 found.permit_force(&caller, "a", &[]).is_ok(),
                 "it was forced before"
             );
+        }
+        // The defect: routes that were not looked at were forced without any right.
+        for ((role, scope), unchecked, expected) in [
+            (owner, 0, true),
+            (owner, 3, false),
+            ((Role::ApiOwner, "everything"), 3, false),
+            ((Role::Write, "everything"), 3, true),
+        ] {
+            let found = ConflictsFound {
+                conflicts: Vec::new(),
+                unchecked,
+            };
+            let permitted = found.permit_force(&caller(role, scope), "a", &found.messages());
+            assert_eq!(permitted.is_ok(), expected, "{role:?} {scope} {unchecked}");
+        }
+    }
+
+    /// The defect: what somebody with the right had forced once, the owner could not publish or roll back any more.
+    #[test]
+    fn what_was_forced_before_is_not_new() {
+        let conflict = |example: &str| Conflict {
+            with: "other".to_owned(),
+            route: "r".to_owned(),
+            example: example.to_owned(),
+            effect: ConflictEffect::Loses,
+            is_tie: false,
+        };
+        let found = ConflictsFound {
+            conflicts: vec![conflict("GET /a"), conflict("GET /b")],
+            unchecked: 1,
+        };
+        let all = found.messages();
+        // Which messages the steps before were forced by, and which are new.
+        for (before, expected) in [
+            (vec![], vec![0, 1, 2]),
+            (vec![vec![0]], vec![1, 2]),
+            (vec![vec![0], vec![], vec![2]], vec![1]),
+            (vec![vec![0, 1, 2]], vec![]),
+        ] {
+            let texts = |of: &[usize]| of.iter().map(|it| all[*it].clone()).collect::<Vec<_>>();
+            let step = |of: &Vec<usize>| HistoryItem {
+                forced: texts(of),
+                ..HistoryItem::default()
+            };
+            let publication = Publication {
+                history: before.iter().map(step).collect(),
+                ..Publication::default()
+            };
+            assert_eq!(found.new_messages(&publication), texts(&expected), "{before:?}");
         }
     }
 }

@@ -7,7 +7,7 @@ use super::conflict_search::{ConflictSearch, ConflictsFound};
 use super::library::{self, Library};
 use super::step::Step;
 use super::trial::{self, Trial};
-use super::{chains, secrecy, specs, versions};
+use super::{approvals, chains, secrecy, specs, versions};
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::Json;
 use crate::api::precondition::{Precondition, tagged};
@@ -25,8 +25,8 @@ use std::time::SystemTime;
 use weir_apis::call_tests::TestReport;
 use weir_apis::diff::{self, Diff, PlanChange};
 use weir_apis::entities::{
-    Approval, ApprovalState, Component, HistoryItem, LineState, Publication, PublicationState,
-    Revision as ApiRevision, Runtime,
+    Approval, Component, HistoryItem, LineState, Publication, PublicationState, Revision as ApiRevision,
+    Runtime,
 };
 use weir_apis::lint::Options;
 use weir_apis::openapi::Description;
@@ -443,11 +443,12 @@ fn steps(
     let mut refused = Vec::new();
     let findings = linted(library, &environment, &revision, &publication.runtime)?;
     wanted.pass(&mut refused, passable(&environment, &findings))?;
-    let both = (known.as_ref(), &publication);
-    let approval = approved(library, caller, &environment, both, &revision, request);
-    let approval = wanted.pass(&mut refused, approval)?;
     (publication.revision, publication.hash) = (revision.number, revision.hash.clone());
     (publication.canary, publication.canary_rollback) = (None, None);
+    let both = (known.as_ref(), &publication);
+    let named = request.approval.as_deref().map(|name| (name, request.take_over));
+    let approval = approvals::approved(library, caller, &environment, both, named);
+    let approval = wanted.pass(&mut refused, approval)?;
     let diff = difference(library, known.as_ref(), &revision)?;
     let plans = plan_changes(library, known.as_ref(), &revision)?;
     let mut forced = Vec::new();
@@ -518,7 +519,8 @@ fn conclude(
         let told = found.messages();
         match request.force {
             true => {
-                let permitted = found.permit_force(caller, name, &told);
+                let new = found.new_messages(&result.publication);
+                let permitted = found.permit_force(caller, name, &new);
                 wanted.pass(&mut result.refused, permitted)?;
                 result.forced.extend(told);
             }
@@ -652,73 +654,6 @@ fn passable(environment: &weir_apis::entities::Environment, findings: &[Finding]
         }
     }
     Ok(())
-}
-
-/// Whether an approval is for another runtime than the one that a publish would have.
-fn other_runtime(
-    approval: &Approval,
-    known: Option<&Publication>,
-    runtime: &Runtime,
-) -> Option<&'static str> {
-    match (&approval.runtime, known) {
-        (Some(approved), _) if approved != runtime => Some("it is for another runtime"),
-        (None, Some(known)) if known.runtime != *runtime => {
-            Some("it is for the runtime as it was; ask with 'runtime' in it")
-        }
-        _ => None,
-    }
-}
-
-/// The approval by which a publish to a protected environment goes through.
-fn approved(
-    library: &Library,
-    caller: &Caller,
-    environment: &weir_apis::entities::Environment,
-    (known, publication): (Option<&Publication>, &Publication),
-    revision: &ApiRevision,
-    request: &PublishRequest,
-) -> Result<Option<String>, Problem> {
-    let (id, runtime) = (publication.id(), &publication.runtime);
-    if !environment.protected {
-        return Ok(None);
-    }
-    if let Some(name) = &request.approval {
-        let approval: Approval = library.get(&library::approval_key(name))?;
-        let outdated =
-            |detail: String| Problem::new(StatusCode::CONFLICT, detail).of_type("approval-outdated");
-        if approval.hash != revision.hash || approval.publication != id {
-            return Err(outdated(format!(
-                "approval: {name} is outdated: it is for {} of {}, and this is {} of {id}",
-                approval.hash, approval.publication, revision.hash
-            )));
-        }
-        if let Some(message) = other_runtime(&approval, known, runtime) {
-            return Err(outdated(format!("approval: {name} is outdated: {message}")));
-        }
-        // Who repeats a publish that was made gets the same answer.
-        let is_there = known.is_some_and(|it| it.hash == revision.hash && it.runtime == *runtime);
-        if approval.used.is_some() && !is_there {
-            return Err(outdated(format!(
-                "approval: {name} is used: it is for one publish; ask for another one"
-            )));
-        }
-        return match approval.state {
-            ApprovalState::Granted => Ok(Some(name.clone())),
-            state => Err(outdated(format!(
-                "approval: {name} is not granted, but {state:?}"
-            ))),
-        };
-    }
-    match caller.can(
-        Action::ApisPublishProtected,
-        &Scope::Environment(environment.name.clone()),
-    ) {
-        true => Ok(None),
-        false => Err(Problem::forbidden(format!(
-            "approval: {} is protected: ask for an approval of {} (POST /api/v1/approvals), and publish with it",
-            environment.name, revision.hash
-        ))),
-    }
 }
 
 /// Operations that are not what they were where this was published before; else all are new.

@@ -152,10 +152,7 @@ impl Step {
         let settle =
             |library: &mut Library, done: &mut WriteEffects<(Publication, bool)>, found: ConflictsFound| {
                 let publication = &mut done.answer.0;
-                let mut told = found.messages();
-                let known = publication.history.iter().flat_map(|it| &it.forced);
-                let known: BTreeSet<&String> = known.collect();
-                told.retain(|it| !known.contains(it));
+                let told = found.new_messages(publication);
                 match (told.is_empty(), force) {
                     (true, _) => Ok(()),
                     (false, Some(true)) => {

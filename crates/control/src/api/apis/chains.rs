@@ -7,7 +7,7 @@ use crate::api::{Api, Problem};
 use crate::secrets::Syntaxes;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use weir_apis::entities::{Backend, Draft, Runtime};
+use weir_apis::entities::{Backend, Draft, Plan, Runtime};
 use weir_dialect::DialectName;
 use weir_store::Key;
 
@@ -21,7 +21,28 @@ pub type PlacedChain<'c> = (String, &'c [Value]);
 type RejectReason = (String, String);
 
 /// Fields in which steps name plugins, tables, consumers and counters by their ids.
-const NAMING: [&str; 4] = ["use", "overrides", "anonymous", "scope"];
+const NAMING: [&str; 5] = ["use", "overrides", "anonymous", "default_consumer", "scope"];
+
+/// Fields that say whom callers count for, whichever plugin has them: consumers are those of all APIs.
+const OF_CONSUMERS: [&str; 4] = ["anonymous", "default_consumer", "consumer_by", "consumer_claim"];
+
+/// The same of single plugins.
+const OF_CONSUMERS_IN: [(&str, &str); 4] = [
+    ("openid-connect", "consumer"),
+    ("openid-connect", "client"),
+    ("saml", "consumer"),
+    ("mtls-auth", "registered"),
+];
+
+/// Plugins with which callers count for consumers that somebody else names: a server, or who knows the secret.
+const ANY_CONSUMER: [&str; 2] = ["vault-auth", "session"];
+
+/// Fields of plugins that send calls to a service or an upstream by its name.
+const DESTINATIONS: [(&str, &str); 3] = [
+    ("traffic-split", "service"),
+    ("canary", "upstream"),
+    ("route-by-header", "upstream"),
+];
 
 /// Log files that are no files of the machine.
 const STREAMS: [&str; 2] = ["/dev/stdout", "/dev/stderr"];
@@ -54,6 +75,60 @@ pub async fn permit(api: &Api, caller: &Caller, chains: &[PlacedChain<'_>]) -> R
 pub fn permit_runtime(api: &Api, caller: &Caller, known: &Runtime, wanted: &Runtime) -> Result<(), Problem> {
     let (known, wanted) = (&known.backends, &wanted.backends);
     permit_backends(api, caller, "runtime.backends", known, wanted)
+}
+
+/// The same of a plan: its texts go to gateways, and some of them from there to a server that it names. What it has already
+/// stays, as long as it goes to the same server.
+pub fn permit_plan(api: &Api, caller: &Caller, before: Option<&Plan>, wanted: &Plan) -> Result<(), Problem> {
+    if caller.can(Action::ConfigurationWrite, &Scope::Everything) {
+        return Ok(());
+    }
+    let syntaxes = Syntaxes::of(&api.options.dialects);
+    let references = syntaxes.within(Some(DialectName::NATIVE));
+    let places = new_references(&|text| references.is_reference(text), before, wanted);
+    forbid(places.into_iter().map(|it| (it, SECRET.to_owned())).collect())
+}
+
+/// The places of a plan with references that are not known there.
+fn new_references(is_reference: &dyn Fn(&str) -> bool, before: Option<&Plan>, wanted: &Plan) -> Vec<String> {
+    let server = |it: &Plan| {
+        let settings = it.oauth2.clone().unwrap_or_default();
+        (settings.discovery, settings.introspection_endpoint)
+    };
+    let mut known = json!(before);
+    if before.is_some_and(|it| server(it) != server(wanted)) {
+        known["oauth2"] = Value::Null;
+    }
+    let mut places = Vec::new();
+    unknown_references(is_reference, ("", &json!(wanted)), &known, &mut places);
+    places
+}
+
+fn unknown_references(
+    is_reference: &dyn Fn(&str) -> bool,
+    (place, value): (&str, &Value),
+    known: &Value,
+    places: &mut Vec<String>,
+) {
+    match value {
+        Value::String(text) if value != known && is_reference(text) => places.push(place.to_owned()),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                let inner = format!("{place}[{index}]");
+                unknown_references(is_reference, (&inner, item), &known[index], places);
+            }
+        }
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                let inner = match place {
+                    "" => name.clone(),
+                    _ => format!("{place}.{name}"),
+                };
+                unknown_references(is_reference, (&inner, field), &known[name], places);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// The same of backends.
@@ -105,26 +180,32 @@ impl ChainRights<'_> {
     fn refused(&self, (place, steps): &PlacedChain<'_>) -> Vec<RejectReason> {
         let mut refused = Vec::new();
         for (index, step) in steps.iter().enumerate() {
-            self.look(&format!("{place}[{index}]"), step, &mut refused);
+            self.look("", (&format!("{place}[{index}]"), step), &mut refused);
         }
         refused
     }
 
-    fn look(&self, place: &str, value: &Value, refused: &mut Vec<RejectReason>) {
+    /// `plugin`: the one whose configuration this is, if it has fields of its own that are refused.
+    fn look(&self, plugin: &str, (place, value): (&str, &Value), refused: &mut Vec<RejectReason>) {
         match value {
             Value::Object(fields) => {
                 for (name, value) in fields {
                     let place = format!("{place}.{name}");
-                    if let Some(message) = self.fault(name, value) {
+                    let mut special = OF_CONSUMERS_IN.iter().chain(&DESTINATIONS);
+                    let inner = match special.any(|it| it.0 == name) {
+                        true => name,
+                        false => plugin,
+                    };
+                    if let Some(message) = self.fault(plugin, name, value) {
                         refused.push((place, message));
                     } else {
-                        self.look(&place, value, refused);
+                        self.look(inner, (&place, value), refused);
                     }
                 }
             }
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    self.look(&format!("{place}[{index}]"), item, refused);
+                    self.look(plugin, (&format!("{place}[{index}]"), item), refused);
                 }
             }
             Value::String(text) if !self.writes_all && (self.is_reference)(text) => {
@@ -135,8 +216,9 @@ impl ChainRights<'_> {
     }
 
     /// What speaks against a field, whatever else it holds.
-    fn fault(&self, name: &str, value: &Value) -> Option<String> {
-        if NAMING.contains(&name) {
+    fn fault(&self, plugin: &str, name: &str, value: &Value) -> Option<String> {
+        let is_destination = DESTINATIONS.contains(&(plugin, name));
+        if NAMING.contains(&name) || is_destination {
             let texts = value
                 .as_array()
                 .map_or(std::slice::from_ref(value), Vec::as_slice);
@@ -151,6 +233,14 @@ impl ChainRights<'_> {
                 let message = "to use shared plugins takes a right to read the whole configuration";
                 return Some(message.to_owned());
             }
+        }
+        if is_destination && value.is_string() && !self.writes_all {
+            let message = "to name a service or an upstream takes a right to write the whole configuration";
+            return Some(message.to_owned());
+        }
+        if finds_consumers(plugin, name, value) && !self.writes_all {
+            let message = "to say which consumer a caller is takes a right to write the whole configuration";
+            return Some(message.to_owned());
         }
         let file = match name {
             "proxy-cache" => value.get("disk").filter(|it| !it.is_null()),
@@ -174,6 +264,24 @@ impl ChainRights<'_> {
             None => false,
         }
     }
+}
+
+/// Whether a field, or a plugin, makes callers consumers by something else than the credentials of these.
+fn finds_consumers(plugin: &str, name: &str, value: &Value) -> bool {
+    let is_set = match value {
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(_) => true,
+        _ => false,
+    };
+    let is_field = OF_CONSUMERS.contains(&name) || OF_CONSUMERS_IN.contains(&(plugin, name));
+    // Other plugins have a field 'session', too.
+    let is_plugin = plugin.is_empty() && ANY_CONSUMER.contains(&name);
+    // Left out, names in certificates find consumers.
+    let is_by_name = name == "mtls-auth"
+        && value.is_object()
+        && value["consumer_by"].as_array().is_none_or(|it| !it.is_empty());
+    is_by_name || (is_set && (is_field || is_plugin))
 }
 
 /// Whether a chain can be checked before it is known where it will be published: each environment may have shared plugins of
@@ -236,11 +344,62 @@ fn is_shared(step: &Value) -> bool {
 mod tests {
     use super::*;
 
+    /// The defect: an owner of one API wrote a secret of gateways into a plan, which sent it to a server of the owner's.
+    #[test]
+    fn plans_refer_to_no_secrets_that_they_do_not_have() {
+        let plan = |oauth2: &Value| -> Plan {
+            let settings = serde_json::from_value(oauth2.clone()).expect("settings");
+            Plan {
+                oauth2: Some(settings),
+                ..Plan::default()
+            }
+        };
+        let secret = "oauth2.client_secret";
+        let known =
+            json!({"discovery": "https://good/d", "client_id": "$env://ID", "client_secret": "$env://S"});
+        let with = |field: &str, value: &str| {
+            let mut settings = known.clone();
+            settings[field] = value.into();
+            settings
+        };
+        for (before, wanted, expected) in [
+            (
+                None,
+                json!({"discovery": "https://good/d", "client_secret": "s"}),
+                vec![],
+            ),
+            (
+                None,
+                json!({"discovery": "https://good/d", "client_secret": "$env://S"}),
+                vec![secret],
+            ),
+            (
+                None,
+                json!({"audiences": ["a", "$env://S"]}),
+                vec!["oauth2.audiences[1]"],
+            ),
+            (Some(&known), known.clone(), vec![]),
+            (Some(&known), with("client_secret", ""), vec![]),
+            (Some(&known), with("client_secret", "$env://T"), vec![secret]),
+            (
+                Some(&known),
+                with("introspection_endpoint", "https://evil/i"),
+                vec!["oauth2.client_id", secret],
+            ),
+        ] {
+            let before = before.map(&plan);
+            let is_reference = |text: &str| text.starts_with("$env://");
+            let found = new_references(&is_reference, before.as_ref(), &plan(&wanted));
+            assert_eq!(found, expected, "{wanted}");
+        }
+    }
+
     /// The steps, and the end of what is said to somebody who may write all, read all, or neither; empty: nothing.
     #[test]
     fn steps_are_held_to_the_rights_of_their_author() {
         let (shared, file) = ("read the whole configuration", "files of gateways");
         let made = "subscriptions have";
+        let (to, who) = ("a service or an upstream", "which consumer a caller is");
         for (step, expected) in [
             (json!({"cors": {}}), ["", "", ""]),
             (
@@ -268,6 +427,66 @@ mod tests {
                 json!({"multi-auth": {"any_of": [{"key-auth": {"identity": {"anonymous": "sub.s1"}}}]}}),
                 [made; 3],
             ),
+            (
+                json!({"traffic-split": {"rules": [{"choices": [{"service": "test.b.1.main"}]}]}}),
+                [made; 3],
+            ),
+            (
+                json!({"traffic-split": {"rules": [{"choices": [{"service": "mine"}, {"weight": 2}]}]}}),
+                ["", to, to],
+            ),
+            (
+                json!({"traffic-split": {"rules": [{"choices": [{"weight": 1}]}]}}),
+                ["", "", ""],
+            ),
+            (json!({"canary": {"percent": 1, "upstream": "u"}}), ["", to, to]),
+            (json!({"canary": {"percent": 1, "host": "h"}}), ["", "", ""]),
+            (
+                json!({"route-by-header": {"rules": [{"headers": {}, "upstream": "u"}]}}),
+                ["", to, to],
+            ),
+            (json!({"opa": {"service": true, "consumer": true}}), ["", "", ""]),
+            (
+                json!({"mtls-auth": {"consumer_by": [], "default_consumer": "sub.s1"}}),
+                [made; 3],
+            ),
+            (
+                json!({"mtls-auth": {"consumer_by": [], "default_consumer": "shop"}}),
+                ["", who, who],
+            ),
+            (json!({"mtls-auth": {"authorities": []}}), ["", who, who]),
+            (
+                json!({"mtls-auth": {"consumer_by": [], "registered": "b/1/test/gold"}}),
+                ["", who, who],
+            ),
+            (json!({"mtls-auth": {"consumer_by": []}}), ["", "", ""]),
+            (
+                json!({"openid-connect": {"consumer": {"claim": ["sub"], "by": ["id"]}}}),
+                ["", who, who],
+            ),
+            (
+                json!({"openid-connect": {"client": {"scope": "b/1/test/gold"}}}),
+                ["", who, who],
+            ),
+            (
+                json!({"openid-connect": {"session": {"secret": "s"}, "consumer": null}}),
+                ["", "", ""],
+            ),
+            (
+                json!({"multi-auth": {"any_of": [{"saml": {"consumer": {"by": ["id"]}}}]}}),
+                ["", who, who],
+            ),
+            (json!({"ldap-auth": {"consumer_by": ["id"]}}), ["", who, who]),
+            (
+                json!({"jwt-signer": {"access_token": {"consumer_claim": ["sub"]}}}),
+                ["", who, who],
+            ),
+            (
+                json!({"key-auth": {"identity": {"anonymous": "guest"}}}),
+                ["", who, who],
+            ),
+            (json!({"vault-auth": {"vault": {}}}), ["", who, who]),
+            (json!({"session": {"session": {}}}), ["", who, who]),
             (
                 json!({"proxy-cache": {"disk": {"path": "/tmp/x"}}}),
                 ["", file, file],

@@ -4,7 +4,7 @@ use super::access::affected;
 use super::commit::{self, WriteEffects, now};
 use super::entities::{answered, body_of, check_name, parse};
 use super::library::{self, Changes, ENVIRONMENT_KEYS, Library, PREFIX};
-use super::specs;
+use super::{chains, specs};
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::{Json, JsonBody};
 use crate::api::precondition::tagged;
@@ -321,6 +321,7 @@ pub async fn put(
                     "to close a plan, say what becomes of its subscriptions: POST …/state",
                 ));
             }
+            chains::permit_plan(&api, &caller, before.as_ref(), &entity)?;
             let entity = ready(library, before.as_ref(), entity.clone(), is_sealed)?;
             library.put(&key, &entity)?;
             serving.demand(library)?;

@@ -5,7 +5,7 @@ use super::commit::WriteEffects;
 use super::entities::{answered, body_of, check_name, listed, parse, seen, shown};
 use super::library::{self, Library, PREFIX};
 use super::plans::{self, ProtectedServing};
-use super::specs;
+use super::{chains, specs};
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::{Json, JsonBody};
 use crate::api::{Api, Problem};
@@ -189,6 +189,7 @@ pub async fn put_plan(
             let changed = affected(library, &product.id())?;
             let serving = ProtectedServing::before(library, &caller, changed.clone());
             let before: Option<Plan> = library.find(&key)?;
+            chains::permit_plan(&api, &caller, before.as_ref(), &entity)?;
             let mut entity = plans::ready(library, before.as_ref(), entity.clone(), is_sealed)?;
             match entity.state {
                 PlanState::Closed => plans::close_now(library, &key, &mut entity)?,

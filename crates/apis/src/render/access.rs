@@ -41,6 +41,10 @@ const WITHOUT_KEY: (&str, &str, &str) = (
 /// The refusal of those whose subscriptions have ended.
 const ENDED: (&str, &str, &str) = ("expired", "subscription-ended", "The subscription has ended.");
 
+/// The id under which calls below a component's prefix stand beside operations. No plan can name it, so that a plan which
+/// opens some operations only does not open these calls.
+pub(super) const NO_OPERATION: &str = "";
+
 /// The label of consumers that holds the end of their subscriptions.
 const ENDS_LABEL: &str = "ends";
 
@@ -70,21 +74,20 @@ pub struct Head {
 }
 
 impl Head {
-    /// The steps in front of an operation's own plugins.
+    /// The steps in front of an operation's own plugins. `None`: all calls below a prefix, which are [`NO_OPERATION`].
     pub fn steps(&self, operation: Option<&str>) -> Vec<Value> {
+        let operation = operation.unwrap_or(NO_OPERATION);
         let mut steps = self.first.clone();
         steps.extend(self.identify.iter().cloned());
         steps.extend(self.ends.iter().map(|id| json!({ "overrides": [id] })));
-        let table = operation
-            .and_then(|id| self.access.get(id))
-            .or(self.access_to_all.as_ref());
+        let table = self.access.get(operation).or(self.access_to_all.as_ref());
         if let (Some(table), Some(refusal)) = (table, &self.refusal) {
             steps.push(json!({ "use": refusal, "overrides": [table] }));
         }
-        let shut = operation.and_then(|id| self.shut.get(id));
+        let shut = self.shut.get(operation);
         steps.extend(shut.map(|id| json!({ "use": id })));
         // What an operation's limit refuses uses up nothing of the plan's.
-        let own = operation.and_then(|id| self.limit_of.get(id));
+        let own = self.limit_of.get(operation);
         steps.extend(own.into_iter().flatten().cloned());
         steps.extend(self.limit.iter().cloned());
         steps
@@ -141,7 +144,11 @@ impl Renderer<'_> {
         let limit = self.limit(plan, "ip").into_iter();
         head.limit = limit.map(|id| json!({ "use": id })).collect();
         self.limits_of_operations(head, &[plan], None);
-        let shut: Vec<String> = self.operations().filter(|id| !opens(plan, id)).cloned().collect();
+        let shut: Vec<String> = self
+            .operations()
+            .filter(|id| !opens(plan, id))
+            .map(str::to_owned)
+            .collect();
         if shut.is_empty() {
             return;
         }
@@ -149,13 +156,15 @@ impl Renderer<'_> {
         head.shut = shut.into_iter().map(|id| (id, refusal.clone())).collect();
     }
 
-    /// The ids of all operations that are served.
-    fn operations(&self) -> impl Iterator<Item = &String> {
+    /// The ids of all operations that are served, and of calls below a prefix.
+    fn operations(&self) -> impl Iterator<Item = &str> {
         let contents = [Some(self.input.stable), self.input.candidate];
-        let operations = contents.into_iter().flatten();
-        operations
-            .flat_map(|it| &it.description.operations)
-            .map(|it| &it.id)
+        contents.into_iter().flatten().flat_map(|content| {
+            let mut components = content.revision.components.iter();
+            let below = components.any(|it| it.prefix.is_some()).then_some(NO_OPERATION);
+            let operations = content.description.operations.iter();
+            operations.map(|it| it.id.as_str()).chain(below)
+        })
     }
 
     /// The plugin that refuses callers with the status 403.
@@ -347,7 +356,7 @@ impl Renderer<'_> {
         if plans.iter().all(|plan| plan.operations.is_empty()) {
             return;
         }
-        let ids: Vec<String> = self.operations().cloned().collect();
+        let ids: Vec<String> = self.operations().map(str::to_owned).collect();
         let mut made: BTreeMap<Vec<&str>, String> = BTreeMap::new();
         for id in ids {
             let shut: Vec<&str> = plans
@@ -398,8 +407,8 @@ impl Renderer<'_> {
 }
 
 /// Whether a plan contains an operation.
-fn opens(plan: &Plan, operation: &String) -> bool {
-    plan.operations.is_empty() || plan.operations.contains(operation)
+fn opens(plan: &Plan, operation: &str) -> bool {
+    plan.operations.is_empty() || plan.operations.iter().any(|it| it == operation)
 }
 
 /// The consumer that a subscription is, with the credentials that are good at a time.

@@ -1,8 +1,8 @@
 //! The limits of plans: a plugin for each plan, and one for each operation with limits of its own.
 
-use super::Renderer;
-use super::access::{Head, consumer_of, outcome};
+use super::access::{Head, NO_OPERATION, consumer_of, outcome};
 use super::products::limit_id;
+use super::{Content, Renderer};
 use crate::entities::{Limit, Period, Plan, PlanSecurity};
 use crate::naming::slug;
 use crate::openapi::UniqueNames;
@@ -27,8 +27,11 @@ impl Renderer<'_> {
     /// call.
     pub(super) fn limits_of_operations(&mut self, head: &mut Head, plans: &[&Plan], anonymous: Option<&str>) {
         let input = self.input;
-        let contents = [Some(input.stable), input.candidate].into_iter().flatten();
-        let served = contents.flat_map(|it| &it.description.operations);
+        let contents: Vec<Content<'_>> = [Some(input.stable), input.candidate]
+            .into_iter()
+            .flatten()
+            .collect();
+        let served = contents.iter().flat_map(|it| &it.description.operations);
         let served: BTreeSet<&String> = served.map(|it| &it.id).collect();
         let limited = plans.iter().flat_map(|plan| plan.operation_limits.keys());
         let limited: BTreeSet<&String> = limited.filter(|id| served.contains(id)).collect();
@@ -59,11 +62,27 @@ impl Renderer<'_> {
                 let table = self.table(&format!("limits.{suffix}"), instances);
                 steps.push(json!({ "overrides": [table] }));
             }
-            if !steps.is_empty() {
-                head.limit_of.insert(id.clone(), steps);
+            if steps.is_empty() {
+                continue;
             }
+            // Any call below the prefix may be one of this operation.
+            if contents.iter().any(|it| is_below_prefix(*it, id)) {
+                let below = head.limit_of.entry(NO_OPERATION.to_owned()).or_default();
+                below.extend(steps.iter().cloned());
+            }
+            head.limit_of.insert(id.clone(), steps);
         }
     }
+}
+
+/// Whether an operation has no route of its own, as its component has one for all calls below a prefix.
+fn is_below_prefix(content: Content<'_>, id: &str) -> bool {
+    let (components, operations) = (&content.revision.components, &content.revision.operations);
+    let component = match operations.get(id).and_then(|it| it.component.as_ref()) {
+        Some(name) => components.iter().find(|it| it.name == *name),
+        None => components.first(),
+    };
+    component.is_some_and(|it| it.prefix.is_some())
 }
 
 /// The configuration of the plugin that keeps callers to limits. What a subscriber may call in a month does not depend on how many

@@ -10,6 +10,8 @@ use crate::openapi::from_value;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+mod prefixes;
+
 struct Case {
     environment: Environment,
     publication: Publication,

@@ -248,12 +248,34 @@ const OF_REVISIONS: [&str; 4] = [
     "apis/versions/",
 ];
 
+/// Documents with variables, and where these are. Their names do not say whether they are secrets.
+const WITH_VARIABLES: [&str; 3] = ["apis/environments/", "apis/publications/", "apis/approvals/"];
+const VARIABLES: [&str; 2] = ["/variables", "/runtime/variables"];
+
+/// Hides what variables hold. `was`: the document itself.
+fn hide_variables(value: &mut Value, was: &Value, before: &Value) {
+    for place in VARIABLES {
+        let fields = value.pointer_mut(place).and_then(Value::as_object_mut);
+        for (name, field) in fields.into_iter().flatten() {
+            let own = |of: &'_ Value| of.pointer(place).and_then(|it| it.get(name)).cloned();
+            let is_other = own(before).is_some_and(|it| Some(it) != own(was));
+            *field = if is_other {
+                secrets::HIDDEN_OTHER
+            } else {
+                secrets::HIDDEN
+            }
+            .into();
+        }
+    }
+}
+
 /// Shows the hashes of revisions again.
 fn show_hashes(value: &mut Value, was: &Value) {
     if let Some(hash) = was["hash"].as_str() {
         value["hash"] = hash.into();
     }
-    let items = value["history"].as_array_mut().into_iter().flatten();
+    let items = value.get_mut("history").and_then(Value::as_array_mut);
+    let items = items.into_iter().flatten();
     let known = was["history"].as_array().into_iter().flatten();
     for (item, was) in items.zip(known) {
         show_hashes(item, was);
@@ -295,6 +317,13 @@ pub fn redact(item: &mut Value) {
     {
         show_hashes(&mut values[0], &was);
         show_hashes(&mut values[1], &given);
+    }
+    if item["document"]
+        .as_str()
+        .is_some_and(|key| WITH_VARIABLES.iter().any(|it| key.starts_with(it)))
+    {
+        hide_variables(&mut values[0], &was, &Value::Null);
+        hide_variables(&mut values[1], &given, &was);
     }
     let [before, after] = values;
     (item["before"], item["after"]) = (before, after);
@@ -368,6 +397,45 @@ mod tests {
             let mut item = json!({"document": "d", "before": before, "after": after});
             redact(&mut item);
             assert_eq!((item["before"].take(), item["after"].take()), expected);
+        }
+    }
+
+    /// The defect: readers saw in differences what they do not see in the documents themselves.
+    #[test]
+    fn variables_are_hidden_in_documents_of_apis() {
+        let of = |host: &str| json!({"HOST": host, "SAME": "s"});
+        let hidden = |host: &str| json!({"HOST": host, "SAME": "***"});
+        let at = |variables: &Value| json!({"variables": variables});
+        let below = |variables: &Value| json!({"runtime": at(variables)});
+        let (one, two) = (of("a"), of("b"));
+        for (document, before, after, expected) in [
+            (
+                "apis/environments/test",
+                at(&one),
+                at(&two),
+                [at(&hidden("***")), at(&hidden("*** (another)"))],
+            ),
+            (
+                "apis/publications/a/1/test",
+                below(&one),
+                below(&one),
+                [below(&hidden("***")), below(&hidden("***"))],
+            ),
+            (
+                "apis/approvals/x",
+                json!(null),
+                below(&two),
+                [json!(null), below(&hidden("***"))],
+            ),
+            ("native/routes/r", json!(null), at(&two), [json!(null), at(&two)]),
+        ] {
+            let mut item = json!({"document": document, "before": before, "after": after});
+            redact(&mut item);
+            assert_eq!(
+                [item["before"].take(), item["after"].take()],
+                expected,
+                "{document}"
+            );
         }
     }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use weir_apis::entities::{Environment, Plan, Publication, Revision as ApiRevision, Version};
+use weir_apis::entities::{Environment, LineState, Plan, Publication, Revision as ApiRevision, Version};
 use weir_store::{Document, Key, Revision};
 
 /// The prefix of the keys of all entities.
@@ -140,8 +140,19 @@ impl Library {
     }
 
     /// A version.
+    ///
+    /// It is over when somebody has retired all of its publications: a sunset is taken back by hand, and older releases retired a
+    /// version with the first one.
     pub fn version(&self, api: &str, version: &str) -> Result<Version, Problem> {
-        self.get(&version_key(api, version))
+        let mut found: Version = self.get(&version_key(api, version))?;
+        if found.line == LineState::Retired {
+            let all: Vec<Publication> = self.list(&publication_key(&format!("{api}/{version}/")))?;
+            let now = super::commit::now();
+            if all.iter().any(|it| !it.is_retired_by_hand(now)) {
+                found.line = LineState::Deprecated;
+            }
+        }
+        Ok(found)
     }
 
     /// A revision of a version.
@@ -232,4 +243,55 @@ pub fn application_key(name: &str) -> String {
 
 pub fn approval_key(id: &str) -> String {
     format!("{PREFIX}approvals/{id}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_apis::entities::Deprecation;
+
+    /// The defect: a version whose sunset had come in one environment, and that was retired in the others, could not be taken
+    /// back.
+    #[test]
+    fn a_version_is_over_when_all_of_its_publications_were_retired_by_hand() {
+        use LineState::{Deprecated, Published, Retired};
+        let publication = |(retired, sunset): &(bool, Option<u64>)| Publication {
+            api: "a".to_owned(),
+            version: "1".to_owned(),
+            retired: *retired,
+            deprecation: Some(Deprecation {
+                enforce: true,
+                sunset: *sunset,
+                ..Deprecation::default()
+            }),
+            ..Publication::default()
+        };
+        let (by_hand, by_time, live) = ((true, None), (true, Some(1)), (false, None));
+        for (line, publications, expected) in [
+            (Retired, vec![], Retired),
+            (Retired, vec![by_hand], Retired),
+            (Retired, vec![by_hand, by_hand], Retired),
+            (Retired, vec![by_hand, by_time], Deprecated),
+            (Retired, vec![by_time], Deprecated),
+            (Retired, vec![by_hand, live], Deprecated),
+            (Published, vec![by_hand], Published),
+        ] {
+            let mut library = Library::new(Vec::new());
+            let version = Version {
+                line,
+                ..Version::default()
+            };
+            library.put(&version_key("a", "1"), &version).expect("put");
+            for (number, it) in publications.iter().enumerate() {
+                let publication = Publication {
+                    environment: format!("e{number}"),
+                    ..publication(it)
+                };
+                let key = publication_key(&publication.id());
+                library.put(&key, &publication).expect("put");
+            }
+            let found = library.version("a", "1").expect("a version").line;
+            assert_eq!(found, expected, "{line:?} {publications:?}");
+        }
+    }
 }

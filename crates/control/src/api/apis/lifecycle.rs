@@ -97,6 +97,10 @@ pub async fn retire(step: Step) -> JsonResult {
         }
         publication.retired = true;
         publication.canary = None;
+        // From now on it is over because somebody says so, also when its sunset comes.
+        if let Some(deprecation) = &mut publication.deprecation {
+            deprecation.enforce = false;
+        }
         Ok(())
     })
     .await

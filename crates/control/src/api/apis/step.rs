@@ -18,12 +18,13 @@ use std::sync::Arc;
 use weir_apis::call_tests::TestReport;
 use weir_apis::entities::{HistoryItem, LineState, Publication, Version};
 
-/// Whether a version is still published elsewhere: it is over when the last one is.
+/// Whether a version is still published elsewhere: it is over when somebody has retired the last one. A sunset that has come may be
+/// taken back.
 fn has_others(library: &Library, publication: &Publication) -> Result<bool, Problem> {
     let (api, version) = (&publication.api, &publication.version);
     let all: Vec<Publication> = library.list(&library::publication_key(&format!("{api}/{version}/")))?;
     let mut others = all.iter().filter(|it| it.environment != publication.environment);
-    Ok(others.any(|it| !it.retired))
+    Ok(others.any(|it| !it.is_retired_by_hand(now())))
 }
 
 /// A call that changes a publication.

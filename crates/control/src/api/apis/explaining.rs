@@ -10,7 +10,7 @@ use crate::api::Problem;
 use crate::api::explain::DraftRef;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use weir_apis::diagnosis::{self, Input};
+use weir_apis::diagnosis::{self, Input, PlanVerdict};
 use weir_apis::entities::{Publication, PublicationState, Runtime, Subscription};
 use weir_store::Document;
 
@@ -63,12 +63,78 @@ pub fn diagnose_plans(
     let is_other = |it: &Subscription| !access.subscriptions.iter().any(|own| own.id == it.id);
     let others = all.into_iter().filter(is_other);
     let subscriptions: Vec<Subscription> = access.subscriptions.iter().cloned().chain(others).collect();
-    Ok(diagnosis::diagnose(&Input {
+    let mut found = diagnosis::diagnose(&Input {
         publication,
         plans: &access.plans,
         subscriptions: &subscriptions,
         credentials: &library.list(&format!("{PREFIX}credentials/"))?,
         caller,
         now: now(),
-    }))
+    });
+    let known: Option<Publication> = library.find(&library::publication_key(publication))?;
+    if found.is_empty() && known.is_some_and(|it| it.needs_plan) {
+        found.push(PlanDiagnosis {
+            plan: String::new(),
+            verdict: PlanVerdict::NoSubscription,
+            reason: "needs a plan: the publication has had one, and has none now that takes calls".to_owned(),
+            subscription: None,
+            application: None,
+        });
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use weir_apis::entities::{Plan, PlanSecurity, PlanState};
+    use weir_store::{Key, Revision};
+
+    fn document(key: &str, value: &Value) -> Document {
+        Document {
+            key: Key::new(key).expect("a key"),
+            value: value.to_string().into_bytes().into(),
+            created: Revision(1),
+            modified: Revision(1),
+        }
+    }
+
+    /// The defect: all calls of a publication whose last plan was closed got 401, and nothing said why.
+    #[test]
+    fn a_publication_that_needs_a_plan_says_so() {
+        for (needs_plan, state, expected) in [
+            (true, PlanState::Closed, Some("needs a plan")),
+            (true, PlanState::Published, Some("it takes calls without a key")),
+            (false, PlanState::Staging, None),
+        ] {
+            let publication = Publication {
+                api: "a".to_owned(),
+                version: "1".to_owned(),
+                environment: "test".to_owned(),
+                needs_plan,
+                ..Publication::default()
+            };
+            let plan = Plan {
+                api: "a".to_owned(),
+                version: "1".to_owned(),
+                name: "free".to_owned(),
+                security: PlanSecurity::Keyless,
+                state,
+                ..Plan::default()
+            };
+            let documents = vec![
+                document(&library::publication_key("a/1/test"), &json!(publication)),
+                document(&library::plan_key("a", "1", "free"), &json!(plan)),
+            ];
+            let found = diagnose_plans(documents, "a/1/test", &CallerInfo::default());
+            let found = found.expect("a diagnosis");
+            let told = found.first().map(|it| it.reason.as_str());
+            assert_eq!(told.is_some(), expected.is_some(), "{found:?}");
+            assert!(
+                told.unwrap_or_default().contains(expected.unwrap_or_default()),
+                "{found:?}"
+            );
+        }
+    }
 }

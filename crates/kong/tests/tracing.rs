@@ -115,7 +115,7 @@ fn options_become_those_of_the_catalogue() {
                 ("/resource", json!({"service.name": "edge"})),
                 ("/echo_header", json!("X-T")),
                 ("/batch/max_entries", json!(200)),
-                ("/spans/tries/name", json!("kong.balancer")),
+                ("/spans/attempts/name", json!("kong.balancer")),
             ],
         ),
         (

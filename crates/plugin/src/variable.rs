@@ -9,7 +9,6 @@ use crate::request::Request;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::net::IpAddr;
-use std::sync::OnceLock;
 
 /// A fact about a call, found by name once and read for many calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,8 +105,6 @@ pub enum Variable {
     Msec,
     TimeIso8601,
     TimeLocal,
-    /// The name of the gateway's machine.
-    Hostname,
     /// The number of the gateway's process.
     ProcessId,
     /// The same for all calls.
@@ -268,7 +265,6 @@ impl Variable {
             "msec" => Self::Msec,
             "time_iso8601" => Self::TimeIso8601,
             "time_local" => Self::TimeLocal,
-            "hostname" => Self::Hostname,
             "pid" => Self::ProcessId,
             "server_name" => Self::Constant("_"),
             "request_type" => Self::Constant("traditional_http"),
@@ -449,7 +445,6 @@ impl Variable {
             }
             Self::TimeIso8601 => text(call_time::iso8601(exchange.now_ms())),
             Self::TimeLocal => text(call_time::as_in_access_logs(exchange.now_ms())),
-            Self::Hostname => bytes(hostname().as_bytes()),
             Self::ProcessId => text(std::process::id().to_string()),
             Self::Constant(value) => bytes(value.as_bytes()),
             _ => None,
@@ -488,15 +483,6 @@ fn certificate_fact(fact: CertificateFact, request: &Request) -> Option<Cow<'_, 
         CertificateFact::Fingerprint | CertificateFact::Verified => shown.fingerprint()?,
     };
     Some(Cow::Owned(told.into_bytes()))
-}
-
-/// The name of this machine.
-fn hostname() -> &'static str {
-    static NAME: OnceLock<String> = OnceLock::new();
-    NAME.get_or_init(|| {
-        let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        name.trim().to_owned()
-    })
 }
 
 /// What the route is called: the label, or else its own name.

@@ -372,4 +372,19 @@ mod tests {
         assert_eq!(joined("/v1/", "/a"), "/v1/a");
         assert_eq!(joined("", "/a"), "/a");
     }
+
+    /// An API that names another one's route in the key of its cache neither reads nor replaces what is kept for that.
+    #[test]
+    fn keys_of_caches_belong_to_their_api() {
+        for (step, expected) in [
+            (
+                json!({"proxy-cache": {"key": ["test.other.1.main.x", "$uri"]}}),
+                json!({"proxy-cache": {"key": ["test.orders", "test.other.1.main.x", "$uri"]}}),
+            ),
+            (json!({"proxy-cache": {}}), json!({"proxy-cache": {}})),
+            (json!({"cors": {"key": ["a"]}}), json!({"cors": {"key": ["a"]}})),
+        ] {
+            assert_eq!(with_own_cache_keys(&step, "test.orders"), expected);
+        }
+    }
 }

@@ -793,29 +793,3 @@ fn a_thousand_operations_are_rendered_at_once() {
     // A debug build on a busy machine; a release build takes a hundredth of it.
     assert!(taken.as_secs() < 5, "{taken:?}");
 }
-
-/// An API that names another one's route in the key of its cache neither reads nor replaces what is kept for that.
-#[test]
-fn keys_of_caches_belong_to_their_api() {
-    let mut case = orders();
-    let cache = |key: Value| json!({ "proxy-cache": key });
-    case.revision.chain = vec![
-        cache(json!({"key": ["test.other.1.main.x", "$uri"]})),
-        cache(json!({})),
-    ];
-    let documents = case.documents();
-    let chains: Vec<&Value> = documents
-        .iter()
-        .filter_map(|it| it.value.pointer("/routes/0/plugins"))
-        .collect();
-    assert!(!chains.is_empty());
-    for chain in chains {
-        let own = format!("{}.{}", case.publication.environment, case.publication.api);
-        let steps = chain.as_array().expect("a chain");
-        let expected = cache(json!({"key": [own, "test.other.1.main.x", "$uri"]}));
-        assert!(
-            steps.contains(&expected) && steps.contains(&cache(json!({}))),
-            "{chain}"
-        );
-    }
-}

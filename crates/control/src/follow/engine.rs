@@ -52,6 +52,17 @@ pub struct FileContent {
     pub done: Option<oneshot::Sender<()>>,
 }
 
+impl FileContent {
+    /// Content that is served some time later.
+    pub fn new(model: Model, vaults: Vec<(String, Vec<u8>)>) -> Self {
+        Self {
+            model: Box::new(model),
+            vaults,
+            done: None,
+        }
+    }
+}
+
 /// Has caches forget what a document says.
 pub type InvalidateFn = Box<dyn FnMut(&[u8]) + Send>;
 

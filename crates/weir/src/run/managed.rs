@@ -102,12 +102,8 @@ pub async fn serve(
         declared = files.declared;
         texts = files.texts;
         control.status.set_notes(files.notes);
-        let event = EngineEvent::Files(FileContent {
-            model: Box::new(files.model),
-            vaults: files.vaults,
-            done: None,
-        });
-        inputs.send(event).await;
+        let content = FileContent::new(files.model, files.vaults);
+        inputs.send(EngineEvent::Files(content)).await;
         watched = Some(files.watched);
     }
     let source = source(&management.origin, opened.keys, &store, &dialects);

@@ -30,7 +30,7 @@ fn plans_of_some_operations_open_no_calls_below_a_prefix() {
     };
     let (key, keyless) = (PlanSecurity::Key, PlanSecurity::Keyless);
     let list = &["listOrders"][..];
-    // The plans, and whether the subscriber and callers without a key are refused; `None`: nobody is told from others.
+    // The plans, and whether the subscriber and callers without a key are refused; `None`: no caller is told from others.
     for (plans, subscriber, anonymous) in [
         (vec![plan(keyless, &[])], None, false),
         (vec![plan(keyless, list)], None, true),
@@ -55,7 +55,7 @@ fn plans_of_some_operations_open_no_calls_below_a_prefix() {
     }
 }
 
-/// The defect: limits of operations that have no routes of their own held for nobody.
+/// The defect: limits of operations that have no routes of their own held for no call.
 #[test]
 fn limits_of_operations_hold_below_the_prefix() {
     for (operation, expected) in [("listOrders", true), ("createOrder", false)] {

@@ -2,7 +2,8 @@
 //!
 //! Adopting writes the version and nothing else: its routes stay as they are, whichever dialect or file they are in.
 
-use super::commit::{WriteEffects, now};
+use super::clock::now;
+use super::commit::WriteEffects;
 use super::conflicts::{Conflict, ConflictEffect};
 use super::entities::{body_of, parse};
 use super::library::{self, Library};

@@ -1,7 +1,8 @@
 //! Tests of a version: kept with it, run on demand against its draft, a revision or what is published, and run by
 //! every publish. A test explains its call; nothing is sent.
 
-use super::commit::{WriteEffects, now, rendered};
+use super::clock::now;
+use super::commit::{WriteEffects, rendered};
 use super::entities::{answered, body_of, check_name, parse, shown};
 use super::library::{self, Library};
 use super::trial::{Trial, call_of, tests_of};

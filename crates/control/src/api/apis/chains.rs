@@ -394,13 +394,38 @@ mod tests {
         }
     }
 
-    /// The steps, and the end of what is said to somebody who may write all, read all, or neither; empty: nothing.
+    /// Holds steps to the rights of authors. A row: the step, and the end of what is said to somebody who may write all, read all,
+    /// or neither; empty: nothing.
+    fn check_rights(rows: Vec<(Value, [&str; 3])>) {
+        for (step, expected) in rows {
+            for ((reads_all, writes_all), expected) in [(true, true), (true, false), (false, false)]
+                .into_iter()
+                .zip(expected)
+            {
+                let rights = ChainRights {
+                    environments: BTreeSet::from(["test"]),
+                    is_reference: &|text: &str| text.starts_with("$env://"),
+                    reads_all,
+                    writes_all,
+                };
+                let steps = [step.clone()];
+                let refused = rights.refused(&("chain".to_owned(), &steps));
+                let told = refused.first().map_or("", |(_, message)| message);
+                assert_eq!(told.is_empty(), expected.is_empty(), "{step} {refused:?}");
+                assert!(told.contains(expected), "{step} {refused:?}");
+                assert!(
+                    refused.iter().all(|it| it.0.starts_with("chain[0].")),
+                    "{refused:?}"
+                );
+            }
+        }
+    }
+
     #[test]
     fn steps_are_held_to_the_rights_of_their_author() {
         let (shared, file) = ("read the whole configuration", "files of gateways");
         let made = "subscriptions have";
-        let (to, who) = ("a service or an upstream", "which consumer a caller is");
-        for (step, expected) in [
+        check_rights(vec![
             (json!({"cors": {}}), ["", "", ""]),
             (
                 json!({"cors": {"allow_origins": ["$env://HOME"]}}),
@@ -427,6 +452,28 @@ mod tests {
                 json!({"multi-auth": {"any_of": [{"key-auth": {"identity": {"anonymous": "sub.s1"}}}]}}),
                 [made; 3],
             ),
+            (
+                json!({"proxy-cache": {"disk": {"path": "/tmp/x"}}}),
+                ["", file, file],
+            ),
+            (json!({"proxy-cache": {"disk": null}}), ["", "", ""]),
+            (
+                json!({"logger": {"target": {"file": {"path": "a.log"}}}}),
+                ["", file, file],
+            ),
+            (
+                json!({"logger": {"target": {"file": {"path": "/dev/stdout"}}}}),
+                ["", "", ""],
+            ),
+        ]);
+    }
+
+    /// The defect: an owner of one API reached backends of others, and callers were subscribers of others.
+    #[test]
+    fn services_and_consumers_are_for_who_may_write_all() {
+        let made = "subscriptions have";
+        let (to, who) = ("a service or an upstream", "which consumer a caller is");
+        check_rights(vec![
             (
                 json!({"traffic-split": {"rules": [{"choices": [{"service": "test.b.1.main"}]}]}}),
                 [made; 3],
@@ -487,40 +534,6 @@ mod tests {
             ),
             (json!({"vault-auth": {"vault": {}}}), ["", who, who]),
             (json!({"session": {"session": {}}}), ["", who, who]),
-            (
-                json!({"proxy-cache": {"disk": {"path": "/tmp/x"}}}),
-                ["", file, file],
-            ),
-            (json!({"proxy-cache": {"disk": null}}), ["", "", ""]),
-            (
-                json!({"logger": {"target": {"file": {"path": "a.log"}}}}),
-                ["", file, file],
-            ),
-            (
-                json!({"logger": {"target": {"file": {"path": "/dev/stdout"}}}}),
-                ["", "", ""],
-            ),
-        ] {
-            for ((reads_all, writes_all), expected) in [(true, true), (true, false), (false, false)]
-                .into_iter()
-                .zip(expected)
-            {
-                let rights = ChainRights {
-                    environments: BTreeSet::from(["test"]),
-                    is_reference: &|text: &str| text.starts_with("$env://"),
-                    reads_all,
-                    writes_all,
-                };
-                let steps = [step.clone()];
-                let refused = rights.refused(&("chain".to_owned(), &steps));
-                let told = refused.first().map_or("", |(_, message)| message);
-                assert_eq!(told.is_empty(), expected.is_empty(), "{step} {refused:?}");
-                assert!(told.contains(expected), "{step} {refused:?}");
-                assert!(
-                    refused.iter().all(|it| it.0.starts_with("chain[0].")),
-                    "{refused:?}"
-                );
-            }
-        }
+        ]);
     }
 }

@@ -2,6 +2,7 @@
 //! it at one revision of the store; if something else was committed meanwhile, all of it again.
 
 use super::access::{Access, AllAccess, documents_of_product};
+use super::clock::now;
 use super::library::{Changes, Library, PREFIX};
 use super::trial::Trial;
 use super::{specs, unrendered};
@@ -12,7 +13,7 @@ use axum::http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 use weir_apis::call_tests::TestReport;
 use weir_apis::entities::{PRODUCTS, Publication};
 use weir_apis::render::{self, Content, Input};
@@ -57,13 +58,6 @@ pub struct CommitResult<A> {
     /// The store's revision.
     pub revision: u64,
     pub is_dry: bool,
-}
-
-/// Seconds since 1970.
-pub fn now() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |it| it.as_secs())
 }
 
 impl Api {

@@ -4,7 +4,8 @@
 //! [`super::adopting`].
 
 use super::access::AllAccess;
-use super::commit::{documents, now};
+use super::clock::now;
+use super::commit::documents;
 use super::conflicts::{self, Conflict};
 use super::library::Library;
 use super::{adopting, foreign_conflicts};

@@ -2,7 +2,8 @@
 //! passwords the store holds hashes; secrets that calls are signed with have to be kept, in a store that is sealed.
 
 use super::access::affected;
-use super::commit::{WriteEffects, now};
+use super::clock::now;
+use super::commit::WriteEffects;
 use super::entities::{body_of, parse};
 use super::library::{self, Library, PREFIX};
 use super::subscriptions::plan_of;

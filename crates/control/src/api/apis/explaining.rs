@@ -2,7 +2,8 @@
 //! publication for a caller.
 
 use super::access::{Access, AllAccess};
-use super::commit::{now, rendered};
+use super::clock::now;
+use super::commit::rendered;
 use super::entities::parse;
 use super::library::{self, Library, PREFIX};
 use super::versions;

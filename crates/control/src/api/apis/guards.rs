@@ -1,6 +1,7 @@
 //! Guards of canaries: what analytics have counted of the candidate's calls, against the bounds of the canary.
 
-use super::commit::{WriteEffects, now};
+use super::clock::now;
+use super::commit::WriteEffects;
 use super::library::{self, Library};
 use crate::access::Caller;
 use crate::analytics::Analytics;

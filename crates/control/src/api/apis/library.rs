@@ -147,7 +147,7 @@ impl Library {
         let mut found: Version = self.get(&version_key(api, version))?;
         if found.line == LineState::Retired {
             let all: Vec<Publication> = self.list(&publication_key(&format!("{api}/{version}/")))?;
-            let now = super::commit::now();
+            let now = super::clock::now();
             if all.iter().any(|it| !it.is_retired_by_hand(now)) {
                 found.line = LineState::Deprecated;
             }

@@ -1,7 +1,8 @@
 //! Changes of a publication after it was published: deprecation, retirement, canaries, switching off, removal.
 
 use super::chains;
-use super::commit::{WriteEffects, now};
+use super::clock::now;
+use super::commit::WriteEffects;
 use super::library::{self, Library, PREFIX};
 use super::step::Step;
 use crate::api::Problem;

@@ -1,7 +1,8 @@
 //! Plans of a version, as calls; and what writes of plans share, those of products too.
 
 use super::access::affected;
-use super::commit::{self, WriteEffects, now};
+use super::clock::now;
+use super::commit::{self, WriteEffects};
 use super::entities::{answered, body_of, check_name, parse};
 use super::library::{self, Changes, ENVIRONMENT_KEYS, Library, PREFIX};
 use super::{chains, specs};

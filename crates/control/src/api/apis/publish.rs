@@ -2,12 +2,13 @@
 //! Rolling back and promoting are publishes of revisions that exist.
 
 use super::adopting;
-use super::commit::{CommitResult, Search, WriteEffects, memmem, now};
+use super::clock::now;
+use super::commit::{CommitResult, Search, WriteEffects, memmem};
 use super::conflict_search::{ConflictSearch, ConflictsFound};
 use super::library::{self, Library};
 use super::step::Step;
 use super::trial::{self, Trial};
-use super::{approvals, chains, secrecy, specs, versions};
+use super::{chains, publish_approval, secrecy, specs, versions};
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::Json;
 use crate::api::precondition::{Precondition, tagged};
@@ -447,7 +448,7 @@ fn steps(
     (publication.canary, publication.canary_rollback) = (None, None);
     let both = (known.as_ref(), &publication);
     let named = request.approval.as_deref().map(|name| (name, request.take_over));
-    let approval = approvals::approved(library, caller, &environment, both, named);
+    let approval = publish_approval::approved(library, caller, &environment, both, named);
     let approval = wanted.pass(&mut refused, approval)?;
     let diff = difference(library, known.as_ref(), &revision)?;
     let plans = plan_changes(library, known.as_ref(), &revision)?;

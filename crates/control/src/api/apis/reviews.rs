@@ -2,7 +2,8 @@
 //! said is about one content: a change of the draft ends the review and makes approvals of a publish outdated.
 
 use super::authors::authors_between;
-use super::commit::{WriteEffects, now};
+use super::clock::now;
+use super::commit::WriteEffects;
 use super::entities::{body_of, parse};
 use super::library::{self, Library};
 use crate::access::Caller;

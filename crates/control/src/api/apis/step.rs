@@ -1,6 +1,7 @@
 //! A call that changes a publication: which one, in whose name, and its body.
 
-use super::commit::{Search, WriteEffects, now};
+use super::clock::now;
+use super::commit::{Search, WriteEffects};
 use super::conflict_search::{ConflictSearch, ConflictsFound};
 use super::entities::{body_of, parse};
 use super::library::{self, Library};

@@ -1,7 +1,8 @@
 //! Subscriptions: applications ask for them, and their state changes. Their credentials are in a file of their own.
 
 use super::access::affected;
-use super::commit::{WriteEffects, now};
+use super::clock::now;
+use super::commit::WriteEffects;
 use super::credentials;
 use super::entities::{body_of, parse};
 use super::library::{self, Library, PREFIX};

@@ -3,7 +3,7 @@
 //!
 //! **What it is not**: a way around a plan. A call with one counts, and is refused, as with every other key of the subscription.
 
-use super::commit::now;
+use super::clock::now;
 use super::library::{self, Library, PREFIX};
 use crate::api::Problem;
 use axum::http::StatusCode;

@@ -1,6 +1,7 @@
 //! Versions of an API: a document uploaded and uploaded again, lint, revisions, differences, export.
 
-use super::commit::{WriteEffects, now};
+use super::clock::now;
+use super::commit::WriteEffects;
 use super::entities::{body_of, parse};
 use super::library::{Library, PREFIX};
 use super::{chains, library, renaming, reviews, secrecy, specs};

@@ -1,0 +1,156 @@
+//! Whether a publish to a protected environment goes through: by an approval for exactly this, or by the right to publish there.
+//!
+//! **What it is not**: asking for approvals and deciding about them is in [`super::approvals`].
+
+use super::library::{self, Library};
+use crate::access::{Action, Caller, Scope};
+use crate::api::Problem;
+use axum::http::StatusCode;
+use weir_apis::entities::{Approval, ApprovalState, Environment, Publication, Runtime};
+
+/// Whether an approval is for another runtime than the one that a publish would have.
+fn other_runtime(
+    approval: &Approval,
+    known: Option<&Publication>,
+    runtime: &Runtime,
+) -> Option<&'static str> {
+    match (&approval.runtime, known) {
+        (Some(approved), _) if approved != runtime => Some("it is for another runtime"),
+        (None, Some(known)) if known.runtime != *runtime => {
+            Some("it is for the runtime as it was; ask with 'runtime' in it")
+        }
+        _ => None,
+    }
+}
+
+/// The approval by which a publish to a protected environment goes through: what is published, and what would be. `named` is
+/// the approval that a publish names, and whether it takes routes over.
+pub fn approved(
+    library: &Library,
+    caller: &Caller,
+    environment: &Environment,
+    (known, publication): (Option<&Publication>, &Publication),
+    named: Option<(&str, bool)>,
+) -> Result<Option<String>, Problem> {
+    let (id, hash) = (publication.id(), &publication.hash);
+    if !environment.protected {
+        return Ok(None);
+    }
+    if let Some((name, takes_over)) = named {
+        let approval: Approval = library.get(&library::approval_key(name))?;
+        let outdated =
+            |detail: String| Problem::new(StatusCode::CONFLICT, detail).of_type("approval-outdated");
+        if approval.hash != *hash || approval.publication != id {
+            return Err(outdated(format!(
+                "approval: {name} is outdated: it is for {} of {}, and this is {hash} of {id}",
+                approval.hash, approval.publication
+            )));
+        }
+        if let Some(message) = other_runtime(&approval, known, &publication.runtime) {
+            return Err(outdated(format!("approval: {name} is outdated: {message}")));
+        }
+        // Who repeats a publish that was made gets the same answer. Whatever would change anything asks for an approval of
+        // its own.
+        let is_there = known == Some(publication) && !takes_over;
+        if approval.used.is_some() && !is_there {
+            return Err(outdated(format!(
+                "approval: {name} is used: it is for one publish; ask for another one"
+            )));
+        }
+        return match approval.state {
+            ApprovalState::Granted => Ok(Some(name.to_owned())),
+            state => Err(outdated(format!(
+                "approval: {name} is not granted, but {state:?}"
+            ))),
+        };
+    }
+    match caller.can(
+        Action::ApisPublishProtected,
+        &Scope::Environment(environment.name.clone()),
+    ) {
+        true => Ok(None),
+        false => Err(Problem::forbidden(format!(
+            "approval: {} is protected: ask for an approval of {hash} (POST /api/v1/approvals), and publish with it",
+            environment.name
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::Role;
+    use serde_json::json;
+    use weir_apis::entities::{Canary, CanaryKey};
+    use weir_store::{Document, Key, Revision as StoreRevision};
+
+    /// The defect: an approval that was used went through whenever its hash was there again, and ended what went on there.
+    #[test]
+    fn an_approval_is_for_one_publish() {
+        let environment = Environment {
+            name: "prod".to_owned(),
+            protected: true,
+            ..Environment::default()
+        };
+        let wanted = Publication {
+            api: "a".to_owned(),
+            version: "1".to_owned(),
+            environment: "prod".to_owned(),
+            revision: 2,
+            hash: "h2".to_owned(),
+            ..Publication::default()
+        };
+        let canary = Canary {
+            revision: 3,
+            backends: std::collections::BTreeMap::new(),
+            share: 100,
+            by: CanaryKey::Address,
+            when: None,
+            steps: Vec::new(),
+            guards: Vec::new(),
+            started: 0,
+        };
+        let before = Publication {
+            revision: 1,
+            hash: "h1".to_owned(),
+            ..wanted.clone()
+        };
+        let same_content = Publication {
+            revision: 1,
+            ..wanted.clone()
+        };
+        let in_canary = Publication {
+            canary: Some(canary),
+            ..wanted.clone()
+        };
+        for (known, used, takes_over, expected) in [
+            (None, None, false, true),
+            (Some(&before), None, false, true),
+            (Some(&in_canary), None, false, true),
+            (Some(&wanted), Some(7), false, true),
+            (Some(&wanted), Some(7), true, false),
+            (Some(&before), Some(7), false, false),
+            (Some(&same_content), Some(7), false, false),
+            (Some(&in_canary), Some(7), false, false),
+            (None, Some(7), false, false),
+        ] {
+            let approval = Approval {
+                publication: wanted.id(),
+                hash: "h2".to_owned(),
+                state: ApprovalState::Granted,
+                used,
+                ..Approval::default()
+            };
+            let library = Library::new(vec![Document {
+                key: Key::new(&library::approval_key("x")).expect("a key"),
+                value: json!(approval).to_string().into_bytes().into(),
+                created: StoreRevision(1),
+                modified: StoreRevision(1),
+            }]);
+            let caller = Caller::Key(Role::Read);
+            let named = Some(("x", takes_over));
+            let found = approved(&library, &caller, &environment, (known, &wanted), named);
+            assert_eq!(found.is_ok(), expected, "{known:?} {used:?} {takes_over}");
+        }
+    }
+}

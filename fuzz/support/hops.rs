@@ -55,7 +55,7 @@ fn hops() -> Hops {
                 to("/2", "two", json!([])),
                 to("/s", "scripted", json!([])),
                 to("/t", "scripted-two", json!([])),
-                to("/3", "one", plugin("request-buffering", json!({"whole": true}))),
+                to("/3", "one", plugin("request-buffering", json!({"enabled": true}))),
                 {"name": "v", "match": [{"path": "/v*"}], "to": {"respond": {"status": 503}},
                     "plugins": plugin("request-validation", json!({"body_schema": {"type": "object"}, "max_body_bytes": 1000}))},
             ],

@@ -136,7 +136,8 @@ fn an_apisix_yaml_has_the_admin_api_of_the_standalone_mode() {
         .expect(200);
     write(folder.path(), "apisix.yaml", &apisix_yaml(server, "/c"));
     until("the file counts again", || is_served("/c") && !is_served("/b"));
-    assert_eq!(configs().json()["routes"][0]["uri"], "/c");
+    // The Admin API shows it once it is served.
+    until("it is shown", || configs().json()["routes"][0]["uri"] == "/c");
     put("1", &whole("/d", 9)).expect(202);
     until("it is served", || is_served("/d"));
 }

@@ -348,8 +348,10 @@ impl<'c> RequestContext<'c> {
             self.exchange.route = Some(self.serving.route_infos.get(found.route, &route.facts));
             self.exchange.matched_len = found.matched_len;
         }
-        if let Some(status) = route.rules.https_only_status {
-            self.refuse_cleartext(status, route.rules.dialect)?;
+        if let Some(status) = route.rules.https_only_status
+            && let Some(refusal) = self.refuse_cleartext(status, route.rules.dialect)
+        {
+            return Err(refusal.into());
         }
         if let Some(status) = route.rules.grpc_only_status
             && !grpc::is_call(self.exchange)
@@ -392,7 +394,7 @@ impl<'c> RequestContext<'c> {
     }
 
     /// Refuses a call that did not come over TLS. A trusted proxy says whether its client's did, and to which host.
-    fn refuse_cleartext(&self, status: u16, dialect: DialectName) -> Result<(), Refusal> {
+    fn refuse_cleartext(&self, status: u16, dialect: DialectName) -> Option<Refusal> {
         let request = &self.exchange.request;
         let settings = self.serving.published.snapshot.settings(dialect);
         let is_proxy = settings.trusts_proxy(request.peer.ip());
@@ -402,7 +404,7 @@ impl<'c> RequestContext<'c> {
             None => request.is_tls,
         };
         if is_over_tls {
-            return Ok(());
+            return None;
         }
         let mut refusal = Refusal::with_status(RefusalKind::HttpsRequired, status);
         if (300..400).contains(&status) {
@@ -417,7 +419,7 @@ impl<'c> RequestContext<'c> {
                 .headers
                 .push(("Location".into(), String::from_utf8_lossy(&location).into_owned()));
         }
-        Err(refusal)
+        Some(refusal)
     }
 
     /// Answers in place of what would come next.

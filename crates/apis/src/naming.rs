@@ -1,6 +1,6 @@
 //! Names: which ones entities may have, and which ones the documents of a publication get.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 pub use weir_openapi::{MAX_LENGTH, slug};
 
 /// Whether a text can name an environment, an API, a component, a plan or an application: lower-case letters,
@@ -48,6 +48,15 @@ pub const EXPECTED_VERSION: &str =
 /// The name of the documents of a publication: `ENV.API.VERSION`.
 pub fn publication(environment: &str, api: &str, version: &str) -> String {
     format!("{environment}.{api}.{version}")
+}
+
+/// The plugin whose configuration a field of a step may hold. Steps are written as `{NAME: CONFIG}` or as `{name: NAME, config:
+/// CONFIG}`.
+pub fn plugin_of<'f>(fields: &'f Map<String, Value>, field: &'f str) -> &'f str {
+    match field {
+        "config" => fields.get("name").and_then(Value::as_str).unwrap_or(field),
+        _ => field,
+    }
 }
 
 #[cfg(test)]

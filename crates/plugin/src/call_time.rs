@@ -1,59 +1,31 @@
 //! Times of calls as variables write them, in UTC. It reads no clock.
 
-/// The last second of the year 9999.
-const MAX_SECONDS: u64 = 253_402_300_799;
-
-const MONTHS: [&str; 12] = [
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-];
+use time::{OffsetDateTime, Time};
 
 /// `2026-11-29T21:16:50+00:00`.
 pub fn iso8601(unix_ms: u64) -> String {
-    let ((year, month, day), clock) = parts(unix_ms);
-    format!("{year:04}-{month:02}-{day:02}T{clock}+00:00")
+    let at = date_time(unix_ms);
+    let (year, month, day) = (at.year(), u8::from(at.month()), at.day());
+    format!("{year:04}-{month:02}-{day:02}T{}+00:00", clock(at.time()))
 }
 
 /// `29/Nov/2026:21:16:50 +0000`.
 pub fn as_in_access_logs(unix_ms: u64) -> String {
-    let ((year, month, day), clock) = parts(unix_ms);
-    let month = usize::try_from(month - 1)
-        .ok()
-        .and_then(|index| MONTHS.get(index));
-    format!("{day:02}/{}/{year:04}:{clock} +0000", month.unwrap_or(&""))
+    let at = date_time(unix_ms);
+    let month = at.month().to_string();
+    let (day, year) = (at.day(), at.year());
+    format!("{day:02}/{month:.3}/{year:04}:{} +0000", clock(at.time()))
 }
 
-fn parts(unix_ms: u64) -> ((u64, u64, u64), String) {
-    let seconds = (unix_ms / 1000).min(MAX_SECONDS);
-    let second = seconds % 86_400;
-    let clock = format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60);
-    (date(seconds / 86_400), clock)
+fn clock(time: Time) -> String {
+    format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second())
 }
 
-/// Year, month and day of a day since 1970-01-01.
-fn date(mut days: u64) -> (u64, u64, u64) {
-    let is_leap =
-        |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    // Whole cycles of 400 years first, so that few years are left to count.
-    let mut year = 1970 + days / 146_097 * 400;
-    days %= 146_097;
-    loop {
-        let length = if is_leap(year) { 366 } else { 365 };
-        if days < length {
-            break;
-        }
-        days -= length;
-        year += 1;
-    }
-    let february = if is_leap(year) { 29 } else { 28 };
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if days < length {
-            break;
-        }
-        days -= length;
-        month += 1;
-    }
-    (year, month, days + 1)
+/// Times after the year 9999 are its last second.
+fn date_time(unix_ms: u64) -> OffsetDateTime {
+    const LAST_SECOND: u64 = 253_402_300_799;
+    let seconds = i64::try_from((unix_ms / 1000).min(LAST_SECOND)).unwrap_or_default();
+    OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }
 
 #[cfg(test)]
@@ -83,6 +55,11 @@ mod tests {
                 1_735_689_599_000,
                 "2024-12-31T23:59:59+00:00",
                 "31/Dec/2024:23:59:59 +0000",
+            ),
+            (
+                u64::MAX,
+                "9999-12-31T23:59:59+00:00",
+                "31/Dec/9999:23:59:59 +0000",
             ),
             (
                 1_796_073_410_500,

@@ -8,16 +8,13 @@
 //! Security: a caller's own copies of these headers are always removed. The certificate is forwarded as the client
 //! presented it: it is verified only if `mtls-auth` runs before.
 
-use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use data_encoding::HEXLOWER;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 use weir_model::Diagnostic;
-use weir_model::x509_details::CertificateDetails;
 use weir_plugin::{BuildContext, Exchange, Filter, Outcome, Phases, Plugin, parse_config};
 use weir_plugins_shared::config_checks::ConfigErrors;
 
@@ -125,19 +122,16 @@ impl Filter for HeadersFilter {
             .client_certificates
             .as_ref()
             .filter(|_| config.send_headers);
-        let Some(own) = shown.and_then(|shown| shown.chain.first()) else {
+        let facts = shown.and_then(|it| Some((it.chain.first()?, it.details()?, it.fingerprint()?)));
+        let Some((own, details, fingerprint)) = facts else {
             return Outcome::Continue;
         };
-        let Some(details) = CertificateDetails::of_der(own) else {
-            return Outcome::Continue;
-        };
-        let fingerprint = digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, own);
         for (name, value) in [
             (&config.certificate, escaped_pem(own)),
             (&config.serial, details.serial),
             (&config.issuer, details.issuer),
             (&config.subject, details.subject),
-            (&config.fingerprint, HEXLOWER.encode(fingerprint.as_ref())),
+            (&config.fingerprint, fingerprint),
         ] {
             request.headers.append(name.as_bytes(), value.as_bytes());
         }

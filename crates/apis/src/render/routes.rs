@@ -4,7 +4,7 @@ use super::access::Head;
 use super::backends::Upstreams;
 use super::{Content, Renderer, canary_condition};
 use crate::entities::{Canary, Component, OperationSettings};
-use crate::naming::slug;
+use crate::naming::{plugin_of, slug};
 use crate::openapi::{Operation, UniqueNames};
 use crate::path_pattern::{encoded, pattern};
 use serde_json::{Map, Value, json};
@@ -268,10 +268,25 @@ impl Routes<'_> {
 /// A step of a chain whose cache, if it is one, has keys that no other API's cache has. All caches of one name share a store.
 fn with_own_cache_keys(step: &Value, owner: &str) -> Value {
     let mut step = step.clone();
-    if let Some(Value::Array(key)) = step.pointer_mut("/proxy-cache/key") {
-        key.insert(0, owner.replace('$', "").into());
-    }
+    add_owner(&mut step, owner);
     step
+}
+
+fn add_owner(value: &mut Value, owner: &str) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| add_owner(item, owner)),
+        Value::Object(fields) => {
+            let is_cache = |field: &&String| plugin_of(fields, field) == "proxy-cache";
+            let caches: Vec<String> = fields.keys().filter(is_cache).cloned().collect();
+            for field in caches {
+                if let Some(Value::Array(key)) = fields[&field].get_mut("key") {
+                    key.insert(0, owner.into());
+                }
+            }
+            fields.values_mut().for_each(|field| add_owner(field, owner));
+        }
+        _ => {}
+    }
 }
 
 /// Whether calls with a method, in capital letters, reach a route at all.
@@ -380,6 +395,14 @@ mod tests {
             (
                 json!({"proxy-cache": {"key": ["test.other.1.main.x", "$uri"]}}),
                 json!({"proxy-cache": {"key": ["test.orders", "test.other.1.main.x", "$uri"]}}),
+            ),
+            (
+                json!({"name": "proxy-cache", "config": {"key": ["$uri"]}}),
+                json!({"name": "proxy-cache", "config": {"key": ["test.orders", "$uri"]}}),
+            ),
+            (
+                json!({"use": {"name": "proxy-cache", "config": {"key": ["$uri"]}}}),
+                json!({"use": {"name": "proxy-cache", "config": {"key": ["test.orders", "$uri"]}}}),
             ),
             (json!({"proxy-cache": {}}), json!({"proxy-cache": {}})),
             (json!({"cors": {"key": ["a"]}}), json!({"cors": {"key": ["a"]}})),

@@ -8,6 +8,7 @@ use crate::secrets::Syntaxes;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use weir_apis::entities::{Backend, Draft, Plan, Runtime};
+use weir_apis::naming::plugin_of;
 use weir_dialect::DialectName;
 use weir_store::Key;
 
@@ -43,6 +44,12 @@ const DESTINATIONS: [(&str, &str); 3] = [
     ("canary", "upstream"),
     ("route-by-header", "upstream"),
 ];
+
+/// Plugins with fields that mean something else in others.
+fn has_own_fields(plugin: &str) -> bool {
+    let mut special = OF_CONSUMERS_IN.iter().chain(&DESTINATIONS);
+    plugin == "orchestration" || special.any(|it| it.0 == plugin)
+}
 
 /// Log files that are no files of the machine.
 const STREAMS: [&str; 2] = ["/dev/stdout", "/dev/stderr"];
@@ -191,11 +198,8 @@ impl ChainRights<'_> {
             Value::Object(fields) => {
                 for (name, value) in fields {
                     let place = format!("{place}.{name}");
-                    let mut special = OF_CONSUMERS_IN.iter().chain(&DESTINATIONS);
-                    let inner = match special.any(|it| it.0 == name) {
-                        true => name,
-                        false => plugin,
-                    };
+                    let name = plugin_of(fields, name);
+                    let inner = if has_own_fields(name) { name } else { plugin };
                     if let Some(message) = self.fault(plugin, name, value) {
                         refused.push((place, message));
                     } else {
@@ -217,7 +221,9 @@ impl ChainRights<'_> {
 
     /// What speaks against a field, whatever else it holds.
     fn fault(&self, plugin: &str, name: &str, value: &Value) -> Option<String> {
-        let is_destination = DESTINATIONS.contains(&(plugin, name));
+        // Upstreams by a value of the call lead to all of them.
+        let is_upstream_property = plugin == "orchestration" && value["name"] == "upstream_name";
+        let is_destination = DESTINATIONS.contains(&(plugin, name)) && value.is_string();
         if NAMING.contains(&name) || is_destination {
             let texts = value
                 .as_array()
@@ -234,7 +240,7 @@ impl ChainRights<'_> {
                 return Some(message.to_owned());
             }
         }
-        if is_destination && value.is_string() && !self.writes_all {
+        if (is_destination || is_upstream_property) && !self.writes_all {
             let message = "to name a service or an upstream takes a right to write the whole configuration";
             return Some(message.to_owned());
         }
@@ -456,6 +462,10 @@ mod tests {
                 json!({"proxy-cache": {"disk": {"path": "/tmp/x"}}}),
                 ["", file, file],
             ),
+            (
+                json!({"use": {"name": "proxy-cache", "config": {"disk": {"path": "/tmp/x"}}}}),
+                ["", file, file],
+            ),
             (json!({"proxy-cache": {"disk": null}}), ["", "", ""]),
             (
                 json!({"logger": {"target": {"file": {"path": "a.log"}}}}),
@@ -487,6 +497,30 @@ mod tests {
                 ["", "", ""],
             ),
             (json!({"canary": {"percent": 1, "upstream": "u"}}), ["", to, to]),
+            (
+                json!({"name": "canary", "config": {"percent": 1, "upstream": "u"}}),
+                ["", to, to],
+            ),
+            (
+                json!({"use": {"name": "traffic-split", "config": {"rules": [{"choices": [{"service": "s"}]}]}}}),
+                ["", to, to],
+            ),
+            (
+                json!({"orchestration": {"nodes": [{"name": "n", "property": {"name": "upstream_name"}}]}}),
+                ["", to, to],
+            ),
+            (
+                json!({"orchestration": {"nodes": [{"name": "n", "property": {"name": "own.x"}}]}}),
+                ["", "", ""],
+            ),
+            (
+                json!({"name": "vault-auth", "config": {"vault": {}}}),
+                ["", who, who],
+            ),
+            (
+                json!({"name": "mtls-auth", "config": {"authorities": []}}),
+                ["", who, who],
+            ),
             (json!({"canary": {"percent": 1, "host": "h"}}), ["", "", ""]),
             (
                 json!({"route-by-header": {"rules": [{"headers": {}, "upstream": "u"}]}}),

@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use weir_model::unix_time;
 
 /// The field with the end, in milliseconds since 1970.
 const FIELD: &str = "_ends_at";
 
 /// Notes the end in a document.
 pub(crate) fn set(document: &mut Value, end: SystemTime) {
-    let millis = end.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    if let (Some(fields), Ok(millis)) = (document.as_object_mut(), u64::try_from(millis)) {
-        fields.insert(FIELD.to_owned(), millis.into());
+    if let Some(fields) = document.as_object_mut() {
+        fields.insert(FIELD.to_owned(), unix_time::millis(end).into());
     }
 }
 

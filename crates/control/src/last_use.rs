@@ -8,8 +8,9 @@ use crate::operational::{OperationalError, OperationalStore, OperationalWrite};
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 use weir_apis::entities::{Credential, Product, Subscription};
+use weir_model::unix_time::seconds;
 use weir_store::{Key, Store};
 
 /// The prefix of the keys of documents.
@@ -114,10 +115,6 @@ fn key_of(id: &str) -> Result<Key, OperationalError> {
     Key::new(&format!("{PREFIX}{id}")).map_err(OperationalError::Name)
 }
 
-fn seconds(now: SystemTime) -> u64 {
-    now.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs())
-}
-
 async fn entity<T: DeserializeOwned>(store: &dyn Store, key: &str) -> Result<Option<T>, OperationalError> {
     let (documents, _) = store.read(key).await?;
     let found = documents.iter().find(|it| it.key.as_str() == key);
@@ -162,6 +159,8 @@ pub async fn last_uses(
 
 #[cfg(test)]
 mod tests {
+    use std::time::UNIX_EPOCH;
+
     use super::*;
     use serde_json::json;
     use weir_store::memory::MemoryStore;

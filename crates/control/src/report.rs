@@ -8,7 +8,8 @@ use crate::process_usage::{self, ProcessUsage};
 use hyper::Method;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
+use weir_model::unix_time;
 use weir_plugin::last_use;
 use weir_store::{Change, Key, Store, Transaction};
 
@@ -148,7 +149,6 @@ pub async fn is_drained_by_control_plane(
 impl ReporterInfo {
     fn report(&self, followed: &StateHandle, is_drained: bool) -> GatewayReport {
         let state = followed.state();
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
         GatewayReport {
             revision: state.revision.0,
             hash: state.hash.clone(),
@@ -162,12 +162,9 @@ impl ReporterInfo {
             draining: is_drained,
             version: self.version.to_owned(),
             address: self.address.clone(),
-            time: now.map_or(0, |it| it.as_millis() as u64),
+            time: unix_time::millis(SystemTime::now()),
             environments: self.environments.clone(),
-            started: self
-                .started
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |it| it.as_millis() as u64),
+            started: unix_time::millis(self.started),
             cpu_permille: None,
             memory_bytes: None,
             used: BTreeMap::new(),
@@ -233,6 +230,8 @@ pub fn gateway_name(wanted: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::UNIX_EPOCH;
+
     use super::*;
     use std::io::{BufRead, BufReader, Read, Write};
     use std::net::TcpListener;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Semaphore;
+use weir_model::unix_time;
 use weir_plugin::{
     Committed, RecordRead, Registry, SharedChange, SharedRecord, SharedRecords, SharedStore, StoreUnavailable,
 };
@@ -55,12 +56,9 @@ fn record(document: &Document) -> Option<SharedRecord> {
 }
 
 fn of_entry(entry: OperationalEntry<Value>) -> SharedRecord {
-    let millis = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
     SharedRecord {
         value: entry.value,
-        ends_ms: entry
-            .ends
-            .map(|ends| u64::try_from(millis(ends)).unwrap_or(u64::MAX)),
+        ends_ms: entry.ends.map(unix_time::millis),
     }
 }
 

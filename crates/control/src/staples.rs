@@ -5,8 +5,9 @@ use crate::http::ClientRequest;
 use crate::webhook_addresses::WebhookAddressPolicy;
 use hyper::Method;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 use tokio::sync::Semaphore;
+use weir_model::unix_time;
 use weir_snapshot::{MAX_RESPONSE, Staple};
 use weir_telemetry::ocsp::{OcspResult, OcspStats};
 
@@ -43,8 +44,7 @@ pub async fn refresh_staples(
 
 /// Seconds since the Unix epoch.
 fn now() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
+    i64::try_from(unix_time::seconds(SystemTime::now())).unwrap_or(i64::MAX)
 }
 
 fn question(staple: &Staple, reach: Arc<WebhookAddressPolicy>) -> ClientRequest {

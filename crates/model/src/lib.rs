@@ -12,6 +12,7 @@ pub mod document;
 pub mod ocsp;
 pub mod overview;
 pub mod secrets;
+pub mod unix_time;
 pub mod x509;
 pub mod x509_details;
 pub mod x509_version_1;

@@ -11,10 +11,11 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 use weir_apis::entities::Portal;
 use weir_control::access::{AuditIdentity, AuditRecord, commits_of};
 use weir_control::api::Problem;
+use weir_model::unix_time;
 
 /// The paths of all portals.
 pub fn router(portals: &Arc<Portals>) -> Router {
@@ -122,9 +123,8 @@ fn entry(request: &Request, visit: &Visit) -> AuditRecord {
         "" => "visitor".to_owned(),
         mail => format!("developer {mail}"),
     };
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
     AuditRecord {
-        time: now.map_or(0, |it| it.as_millis() as u64),
+        time: unix_time::millis(SystemTime::now()),
         who,
         from: match &visit.token {
             Some(token) => format!("{}, token {token}", visit.address.to_canonical()),

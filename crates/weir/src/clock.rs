@@ -1,17 +1,14 @@
 //! The time, for what reckons in whole seconds or milliseconds.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
+use weir_model::unix_time;
 
 /// Seconds since the Unix epoch.
 pub fn unix_seconds() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
+    unix_time::seconds(SystemTime::now())
 }
 
 /// Milliseconds since the Unix epoch.
 pub fn unix_milliseconds() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    unix_time::millis(SystemTime::now())
 }

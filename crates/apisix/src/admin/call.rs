@@ -8,6 +8,7 @@ use axum::http::header::IF_MATCH;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use serde_json::Value;
 use std::time::SystemTime;
+use weir_model::unix_time;
 use weir_plugin::uri::{decode_form, query_pairs, unescape};
 use weir_plugins::lenient_json;
 use weir_store::Author;
@@ -109,9 +110,7 @@ impl ApiCall {
 
     /// Seconds since the Unix epoch.
     pub fn seconds(&self) -> u64 {
-        self.time
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .map_or(0, |since| since.as_secs())
+        unix_time::seconds(self.time)
     }
 }
 

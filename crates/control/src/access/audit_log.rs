@@ -6,7 +6,8 @@
 use super::audit::{MAX_REFUSED_DOCUMENTS, PREFIX, REFUSED_PREFIX};
 use super::entry::AuditRecord;
 use std::collections::BTreeSet;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
+use weir_model::unix_time::millis;
 use weir_store::{Change, CommitError, Key, Store, StoreError, Transaction};
 
 /// Digits of the time in a name.
@@ -59,7 +60,7 @@ impl Log {
         self.count += 1;
         let (mut changes, newest) = self.surplus(store).await?;
         // If the clock was set back, this one has to be the newest nevertheless.
-        let time = milliseconds(now).max(newest + 1);
+        let time = u128::from(millis(now)).max(newest + 1);
         // Several processes may write to one store.
         let mark = mark()?;
         let name = format!("{}{time:0DIGITS$}-{:06}-{mark:08x}", self.prefix, self.count);
@@ -99,11 +100,6 @@ fn mark() -> Result<u32, StoreError> {
     Ok(u32::from_be_bytes(mark))
 }
 
-fn milliseconds(time: SystemTime) -> u128 {
-    time.duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis())
-}
-
 fn transaction(time: SystemTime, changes: Vec<Change>) -> Transaction {
     Transaction {
         author: "weir".to_owned(),
@@ -122,7 +118,7 @@ pub async fn documents_of(
 ) -> Result<Vec<Vec<AuditRecord>>, StoreError> {
     let mut found = Vec::new();
     let mut seen: BTreeSet<Key> = BTreeSet::new();
-    let today = milliseconds(now) / DAY;
+    let today = u128::from(millis(now)) / DAY;
     // Another process may be ahead by a little.
     let days = (today.saturating_sub(DAYS)..=today + 1).rev();
     let latest = days.map(|day| format!("{prefix}{day:0DAY_DIGITS$}"));
@@ -145,7 +141,7 @@ pub async fn documents_of(
 /// # Errors
 /// The store cannot be read or written.
 pub async fn prune(store: &dyn Store, prefix: &str, before: SystemTime) -> Result<(), CommitError> {
-    let oldest = format!("{:0DIGITS$}", milliseconds(before));
+    let oldest = format!("{:0DIGITS$}", u128::from(millis(before)));
     for (place, digit) in oldest.char_indices().take(DAY_DIGITS) {
         // All names with a smaller digit at this place, and the same before it, are older.
         for smaller in ('0'..digit).rev() {

@@ -23,8 +23,9 @@ use axum::middleware::{self, Next};
 use axum::response::IntoResponse;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 use weir_dialect::{AccessError, AdminAccess, Dialect, KeyRole, Scope};
+use weir_model::unix_time;
 use weir_store::{Author, WorkspaceScoped};
 
 /// The data of a guard.
@@ -114,9 +115,7 @@ async fn check(
 ) -> HttpResponse {
     let is_write = !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
     let mut entry = AuditRecord {
-        time: SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |it| it.as_millis() as u64),
+        time: unix_time::millis(SystemTime::now()),
         who: String::new(),
         from: peer.ip().to_string(),
         dialect: guard.dialect.name().to_string(),

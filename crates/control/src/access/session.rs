@@ -13,7 +13,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
+use weir_model::unix_time::{self, millis};
 use weir_store::{Key, Revision, StoreError};
 
 /// How long a session lasts, whatever happens.
@@ -174,12 +175,7 @@ fn is_due(last: u64, interval: Duration, now: SystemTime) -> Option<u64> {
 
 /// When a session ends that was begun at one time and used at another.
 fn end(created: u64, used: SystemTime) -> SystemTime {
-    (UNIX_EPOCH + Duration::from_millis(created) + LONGEST).min(used + IDLE)
-}
-
-pub(super) fn millis(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    (unix_time::from_millis(created) + LONGEST).min(used + IDLE)
 }
 
 /// A text that a client chose, not too long.
@@ -429,6 +425,8 @@ impl Default for PersonalTokens {
 
 #[cfg(test)]
 mod tests {
+    use std::time::UNIX_EPOCH;
+
     use super::*;
 
     fn at(seconds: u64) -> SystemTime {

@@ -9,7 +9,8 @@ use data_encoding::BASE32_NOPAD;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
+use weir_model::unix_time;
 
 /// Seconds of a step.
 const STEP: u64 = 30;
@@ -83,8 +84,7 @@ impl TotpSecret {
 }
 
 fn step_of(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH)
-        .map_or(0, |it| it.as_secs() / STEP)
+    unix_time::seconds(time) / STEP
 }
 
 impl Serialize for TotpSecret {
@@ -106,6 +106,8 @@ impl<'de> Deserialize<'de> for TotpSecret {
 
 #[cfg(test)]
 mod tests {
+    use std::time::UNIX_EPOCH;
+
     use super::*;
     use std::time::Duration;
 

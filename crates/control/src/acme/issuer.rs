@@ -9,10 +9,11 @@ use super::{AcmeError, account, order, plan};
 use crate::api::{Gateways, REPORTS};
 use crate::follow::{OpenStore, StateHandle};
 use data_encoding::HEXLOWER;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use weir_model::Acme;
+use weir_model::unix_time;
 use weir_store::{BadKey, Change, Document, Revision, Store};
 
 /// How long one certificate may take; a lease lasts longer.
@@ -209,8 +210,7 @@ fn rest(wanted: &[Acme], kept: &StoredDocument, now: i64) -> Duration {
 }
 
 fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs() as i64)
+    i64::try_from(unix_time::seconds(SystemTime::now())).unwrap_or(i64::MAX)
 }
 
 /// A name that no other process has.

@@ -4,10 +4,10 @@
 //! ranges may have none.
 
 use std::collections::BTreeMap;
-use std::time::UNIX_EPOCH;
 use tokio::sync::Mutex;
 use weir_analytics::query::{Mark, MarkKind};
 use weir_dialect::{DialectSet, ENVIRONMENTS};
+use weir_model::unix_time;
 use weir_store::{HistoryEntry, Revision, Store, StoreError};
 
 /// Marks that are known, at most.
@@ -93,10 +93,7 @@ impl CachedMarks {
         self.through = self.through.max(revision);
         let mark = self.marks.entry(revision).or_insert_with(|| Mark {
             kind: MarkKind::Commit,
-            at: change
-                .time
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |it| it.as_secs()),
+            at: unix_time::seconds(change.time),
             revision,
             author: change.author.clone(),
             note: change.note.clone(),
@@ -116,6 +113,8 @@ impl CachedMarks {
 
 #[cfg(test)]
 mod tests {
+    use std::time::UNIX_EPOCH;
+
     use super::*;
     use std::time::Duration;
     use weir_store::memory::MemoryStore;

@@ -22,7 +22,7 @@ use crate::outbox::Outbox;
 use clickhouse::ClickhouseServer;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 use weir_analytics::alerts::States;
 use weir_analytics::calls::{CallLog, CallLogOptions};
 use weir_analytics::clickhouse::ClickhouseAnalytics;
@@ -30,6 +30,7 @@ use weir_analytics::privacy::Privacy;
 use weir_analytics::retention::Retention;
 use weir_analytics::sqlite::SqliteAnalytics;
 use weir_analytics::{AnalyticsStore, StoreError};
+use weir_model::unix_time;
 
 /// How often the request log is written to its files.
 const FLUSH: Duration = Duration::from_secs(10);
@@ -38,8 +39,7 @@ const CLEAR_UP: u32 = 60;
 
 /// Seconds since the Unix epoch.
 pub(crate) fn now() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |since| since.as_secs())
+    unix_time::seconds(SystemTime::now())
 }
 
 /// The place of analytics.

@@ -9,10 +9,11 @@ use crate::operational::{OperationalError, OperationalWrite};
 use crate::outbox::{Attachment, Mail, Message, Origin, Outbox};
 use data_encoding::BASE64;
 use serde::{Deserialize, Serialize};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 use weir_analytics::StoreError;
 use weir_analytics::query::QueryError;
 use weir_analytics::reports::{Period, Rendered, ScheduledReport, Section, render};
+use weir_model::unix_time::seconds;
 use weir_store::Key;
 
 /// The kind of documents that reports are.
@@ -47,10 +48,6 @@ pub enum ReportError {
 struct ReportRecord {
     /// The time up to which everything that was due is sent.
     through: u64,
-}
-
-fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs())
 }
 
 fn key(report: &ScheduledReport) -> Result<Key, OperationalError> {

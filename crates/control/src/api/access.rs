@@ -17,7 +17,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
+use weir_model::unix_time;
 use weir_store::Change;
 
 /// Entries, if the call asks for no other number; and at most.
@@ -71,7 +72,7 @@ pub async fn add_user(
         token_hash: token.as_ref().map(|it| TokenHash::of(it.as_str())),
         password_hash,
         rights: wanted.rights,
-        created: now.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs()),
+        created: unix_time::seconds(now),
     };
     let value = serde_json::to_vec(&user).map_err(|error| Problem::unreadable(error.to_string()))?;
     let is_dry = is_dry_run(&parts.headers);

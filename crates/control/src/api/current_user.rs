@@ -17,7 +17,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
+use weir_model::unix_time;
 
 /// How long a personal token lasts if the call does not say, in days.
 const TOKEN_DAYS: u16 = 90;
@@ -144,7 +145,7 @@ fn demand_fresh_session(caller: &Caller) -> Result<(), Problem> {
 
 /// Whether a session that was created then, in milliseconds since the Unix epoch, has just begun.
 fn is_fresh(created: u64, now: SystemTime) -> bool {
-    now < UNIX_EPOCH + Duration::from_millis(created) + FRESH_SESSION
+    now < unix_time::from_millis(created) + FRESH_SESSION
 }
 
 fn own_session(caller: &Caller) -> Option<&OperationalEntry<Session>> {
@@ -169,8 +170,7 @@ fn stored_user(api: &Api, caller: &Caller) -> Result<Arc<User>, Problem> {
 }
 
 fn seconds(time: Option<SystemTime>) -> u64 {
-    let since = time.and_then(|it| it.duration_since(UNIX_EPOCH).ok());
-    since.map_or(0, |it| it.as_secs())
+    time.map_or(0, unix_time::seconds)
 }
 
 fn shown_session(session: &OperationalEntry<Session>, is_own: bool) -> SessionState {
@@ -316,6 +316,8 @@ pub async fn remove_token(
 
 #[cfg(test)]
 mod tests {
+    use std::time::UNIX_EPOCH;
+
     use super::*;
 
     #[test]

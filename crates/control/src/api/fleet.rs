@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 use weir_dialect::DEFAULT_ENVIRONMENT;
+use weir_model::unix_time;
 use weir_store::follow::Subscription;
 use weir_store::{Key, Revision, Store, StoreError};
 
@@ -185,7 +186,7 @@ impl Gateways {
     /// Takes over the report that a gateway has left in the store. Who writes there may do more than any token: it speaks for
     /// its name, and no token does as long as it reports.
     fn note_stored(&self, name: &str, report: GatewayReport, age: ReportAge, now: SystemTime) {
-        let said = (UNIX_EPOCH + Duration::from_millis(report.time)).min(now);
+        let said = (unix_time::from_millis(report.time)).min(now);
         let spoke = match age {
             ReportAge::New => now,
             ReportAge::AtStart => said,
@@ -296,7 +297,7 @@ impl Gateways {
         let Ok(report) = serde_json::from_slice::<GatewayReport>(report) else {
             return true;
         };
-        let said = UNIX_EPOCH + Duration::from_millis(report.time);
+        let said = unix_time::from_millis(report.time);
         since(said, now) > OFFLINE_AFTER || report.state != SERVING || report.revision >= revision.0
     }
 
@@ -382,7 +383,7 @@ impl Gateways {
                 "uptime_s": (report.started > 0).then(|| report.time.saturating_sub(report.started) / 1000),
                 "cpu_permille": report.cpu_permille,
                 "memory_bytes": report.memory_bytes,
-                "last_seen": seen.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs()),
+                "last_seen": unix_time::seconds(*seen),
                 "silent_ms": silent.as_millis() as u64,
             })
         };

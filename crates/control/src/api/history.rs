@@ -12,9 +12,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
 use weir_dialect::{DialectSet, ENVIRONMENTS};
 use weir_model::secrets;
+use weir_model::unix_time;
 use weir_store::{HistoryEntry, Key, Revision, Store, WatchError};
 
 /// Commits on a page, if the call asks for no other number; and at most.
@@ -171,7 +171,7 @@ async fn commits(
                 .or_insert_with(|| {
                     json!({
                         "revision": change.revision.0,
-                        "time": change.time.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs()),
+                        "time": unix_time::seconds(change.time),
                         "author": change.author,
                         "note": change.note,
                         "changes": [],

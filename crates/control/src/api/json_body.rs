@@ -105,12 +105,26 @@ pub async fn as_problem(answer: Response, longest: usize) -> Response {
     let (head, body) = answer.into_parts();
     match to_bytes(body, MAX_REFUSAL).await {
         Ok(text) if !text.is_empty() => {
-            let detail = String::from_utf8_lossy(&text).into_owned();
+            let detail = without_steps_of_the_framework(&String::from_utf8_lossy(&text));
             Problem::new(status, detail).into_response()
         }
         Ok(_) => Response::from_parts(head, Body::empty()),
         Err(_) => Problem::new(status, "the call is not understood").into_response(),
     }
+}
+
+/// A refusal's text about the call: the framework names its own steps, and the number's parser no expectation.
+fn without_steps_of_the_framework(text: &str) -> String {
+    let text = text.replace("invalid digit found in string", "expected a whole number");
+    for (step, part) in [
+        ("Failed to deserialize query string: ", "query"),
+        ("Invalid URL: ", "path"),
+    ] {
+        if let Some(reason) = text.strip_prefix(step) {
+            return format!("the {part} of the address: {reason}");
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -197,6 +211,20 @@ mod tests {
             (
                 text(StatusCode::BAD_REQUEST, "no number"),
                 "\"detail\":\"no number\"",
+            ),
+            (
+                text(
+                    StatusCode::BAD_REQUEST,
+                    "Failed to deserialize query string: to: invalid digit found in string",
+                ),
+                "\"detail\":\"the query of the address: to: expected a whole number\"",
+            ),
+            (
+                text(
+                    StatusCode::BAD_REQUEST,
+                    "Invalid URL: Cannot parse `version` with value `x` to a `u32`",
+                ),
+                "\"detail\":\"the path of the address: Cannot parse `version`",
             ),
             (text(StatusCode::PAYLOAD_TOO_LARGE, "limit"), "at most 16 MiB"),
             (text(StatusCode::OK, "a document"), "a document"),

@@ -5,7 +5,7 @@ use super::problem::{LastChange, Problem};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use serde::Serialize;
-use std::time::UNIX_EPOCH;
+use weir_model::unix_time;
 use weir_store::{Key, Revision, Store};
 
 /// Entries of the history that are looked through for a document that is gone.
@@ -152,12 +152,14 @@ async fn last_change(store: &dyn Store, key: &Key, version: Option<Revision>) ->
     Some(LastChange {
         revision: entry.revision.0,
         author: entry.author,
-        time: entry.time.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs()),
+        time: unix_time::seconds(entry.time),
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::UNIX_EPOCH;
+
     use super::*;
     use std::time::{Duration, SystemTime};
     use weir_store::memory::MemoryStore;

@@ -179,10 +179,7 @@ mod tests {
             ("native/routes/1", Some(ends), None, 170, put(None)),
         ] {
             let value = |text: Option<&str>| text.map(|text| Arc::from(text.as_bytes()));
-            let (now, name) = (
-                UNIX_EPOCH + Duration::from_secs(now),
-                Key::new(key).expect("a key"),
-            );
+            let (now, name) = (unix_time::from_seconds(now), Key::new(key).expect("a key"));
             let mut difference = Difference {
                 before: value(before),
                 after: value(after),

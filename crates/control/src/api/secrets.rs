@@ -14,8 +14,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 use weir_dialect::SecretTarget;
+use weir_model::unix_time::seconds;
 
 /// Most references that are listed; those that cannot be had come first.
 const MAX_LISTED: usize = 5000;
@@ -155,10 +156,6 @@ fn unknown() -> Reading {
         state: SecretState::Waiting,
         ..Reading::of(Ok(()))
     }
-}
-
-fn seconds(at: SystemTime) -> u64 {
-    at.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs())
 }
 
 /// Answers `GET /api/v1/secrets`.
@@ -308,6 +305,8 @@ pub async fn test(
 
 #[cfg(test)]
 mod tests {
+    use std::time::UNIX_EPOCH;
+
     use super::*;
     use crate::api::view::FileText;
     use crate::api::view::references::{MAX_IN_DOCUMENT, ReferenceFinder};

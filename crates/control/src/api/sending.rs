@@ -16,7 +16,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
+use weir_model::unix_time;
 
 /// The longest address, in bytes.
 const MAX_URL: usize = 8192;
@@ -84,8 +85,7 @@ pub async fn send(
 ) -> Result<Json<TryItResponse>, Problem> {
     let sources = api.identity_sources().await?;
     let request = prepared(&call, &sources)?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.map_or(0, |it| it.as_secs());
+    let now = unix_time::seconds(SystemTime::now());
     if let Err(wait) = api.tries.take(&format!("calls {}", caller.name()), MOST, now) {
         let detail = format!("{MOST} calls a minute can be sent; try again in {wait} seconds");
         return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));

@@ -1,12 +1,13 @@
 //! The notices behind the bell of a portal: the latest of each application, in one document, and up to when a
 //! developer has read.
 
-use super::store::{failed, key, seconds};
+use super::store::{failed, key};
 use crate::api::Problem;
 use crate::operational::{OperationalError, OperationalStore, OperationalWrite};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime};
+use weir_model::unix_time::seconds;
 use weir_store::Key;
 
 /// Notices of an application, the latest.

@@ -5,13 +5,14 @@
 //! ([`crate::outbox::feed`]).
 
 use super::names::checked_name;
-use super::store::{Developer, seconds};
+use super::store::Developer;
 use crate::operational::{OperationalError, OperationalWrite};
 use crate::outbox::webhooks::webhooks;
 use crate::outbox::{Mail, Message, Origin, Outbox};
 use std::time::SystemTime;
 use weir_apis::entities::{Hook, Portal};
 use weir_apis::events::Event;
+use weir_model::unix_time::seconds;
 
 /// The kind of mails to those who decide about sign-ups.
 pub const WAITS: &str = "developer.confirmed";

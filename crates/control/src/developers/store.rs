@@ -10,7 +10,8 @@ use crate::operational::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
+use weir_model::unix_time::seconds;
 use weir_store::Key;
 
 /// How long a session lasts.
@@ -112,11 +113,6 @@ pub struct People {
     pub passwords: Passwords,
     /// Logins of the last minutes.
     pub attempts: std::sync::Arc<Attempts>,
-}
-
-/// Seconds since 1970.
-pub fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs())
 }
 
 /// A random name of 16 digits.

@@ -1,6 +1,6 @@
 //! Teams: developers who own applications together.
 
-use super::store::{Developer, DeveloperState, People, failed, hash, key, seconds};
+use super::store::{Developer, DeveloperState, People, failed, hash, key};
 use crate::api::Problem;
 use axum::http::StatusCode;
 use schemars::JsonSchema;
@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 use weir_apis::entities::{RoleInTeam, SignInProvider};
+use weir_model::unix_time::seconds;
 
 /// Members of a team.
 const MAX_MEMBERS: usize = 200;

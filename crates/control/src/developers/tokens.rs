@@ -3,12 +3,13 @@
 //!
 //! **What it is not**: no key of an API. The gateway knows none of them.
 
-use super::store::{Developer, DeveloperState, People, failed, hash, key, random_id, seconds};
+use super::store::{Developer, DeveloperState, People, failed, hash, key, random_id};
 use crate::access::Token;
 use crate::api::Problem;
 use crate::operational::{DocumentLimit, OperationalEntry, OverflowPolicy};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime};
+use weir_model::unix_time::seconds;
 use weir_store::Key;
 
 /// Personal tokens of a developer, at most.

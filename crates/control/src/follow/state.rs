@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 use tokio::sync::watch;
 use weir_dialect::{DEFAULT_WORKSPACE, DialectName, DialectSet, OtherRoutes, RouteOwner, SkippedDocument};
+use weir_model::unix_time::seconds;
 use weir_model::{Model, Route, RouteMatch, StreamRoute};
 use weir_store::Revision;
 
@@ -101,11 +102,6 @@ impl FollowState {
             "refused_because": self.refusal,
         })
     }
-}
-
-/// Seconds since the Unix epoch.
-fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// Something that is served, and the workspace that it is of.

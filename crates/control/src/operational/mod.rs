@@ -17,7 +17,8 @@ use crate::follow::sealed;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
+use weir_model::unix_time;
 use weir_store::memory::MemoryStore;
 use weir_store::seal::SealingKeys;
 use weir_store::{Change, CommitError, Document, Key, Revision, Store, StoreError, Transaction};
@@ -491,7 +492,7 @@ pub fn decode<T: DeserializeOwned>(document: &Document, now: SystemTime) -> Opti
     Some(OperationalEntry {
         key: document.key.clone(),
         value: written.value,
-        ends: written.ends.map(from_millis),
+        ends: written.ends.map(unix_time::from_millis),
         created: document.created,
         modified: document.modified,
     })
@@ -499,7 +500,7 @@ pub fn decode<T: DeserializeOwned>(document: &Document, now: SystemTime) -> Opti
 
 fn is_live(document: &Document, now: SystemTime) -> bool {
     let written = serde_json::from_slice::<OperationalRecord<serde::de::IgnoredAny>>(&document.value);
-    written.is_ok_and(|it| it.ends.is_none_or(|ends| from_millis(ends) > now))
+    written.is_ok_and(|it| it.ends.is_none_or(|ends| unix_time::from_millis(ends) > now))
 }
 
 fn written(write: OperationalWrite, now: SystemTime) -> Result<Change, OperationalError> {
@@ -516,7 +517,7 @@ fn change<T: Serialize>(
     now: SystemTime,
 ) -> Result<Change, OperationalError> {
     let written = OperationalRecord {
-        ends: ends.map(to_millis),
+        ends: ends.map(unix_time::millis),
         value,
     };
     let value = serde_json::to_vec(&written).map_err(OperationalError::Unwritable)?;
@@ -539,15 +540,6 @@ fn transaction(changes: Vec<Change>, now: SystemTime) -> Transaction {
         time: now,
         changes,
     }
-}
-
-fn to_millis(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn from_millis(millis: u64) -> SystemTime {
-    UNIX_EPOCH + Duration::from_millis(millis)
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 //! their own, and few of them wait for one application. Mails, alerts and webhooks of operators do not wait for them.
 
 use super::message::{Attempt, Delivery, DeliveryState, Message, NOT_SENT};
-use super::{DONE, KEPT, Outbox, WAITING, key, seconds};
+use super::{DONE, KEPT, Outbox, WAITING, key};
 use crate::operational::{OperationalEntry, OperationalError, OperationalWrite};
 use std::collections::BTreeMap;
 use std::time::SystemTime;
+use weir_model::unix_time::seconds;
 
 /// Messages that wait for one application, at most.
 pub const MOST_OF_APPLICATION: usize = 50;

@@ -4,11 +4,12 @@
 use super::concurrency::{PendingByApplication, stopped};
 use super::message::Delivery;
 use super::receivers::{Inboxes, PREFIX, Receivers};
-use super::{Outbox, WAITING, seconds};
+use super::{Outbox, WAITING};
 use crate::operational::{OperationalEntry, OperationalError, OperationalWrite};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use weir_model::unix_time::seconds;
 use weir_store::{HistoryEntry, Key, Revision, Store, StoreError};
 
 /// The key of the place in the history.

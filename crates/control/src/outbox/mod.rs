@@ -36,9 +36,10 @@ use aws_lc_rs::rand;
 use concurrency::Queue;
 use data_encoding::HEXLOWER;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 use tokio::sync::{Mutex, MutexGuard, Notify};
 use tokio::task::JoinSet;
+use weir_model::unix_time::{self, seconds};
 use weir_store::Key;
 
 /// Below here are messages that wait.
@@ -69,15 +70,6 @@ struct Inner {
     wake_applications: Notify,
     /// Held by the task that writes messages about events: one at a time.
     writing: Mutex<()>,
-}
-
-/// The time as documents have it: seconds since 1970.
-fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs())
-}
-
-fn at(seconds: u64) -> SystemTime {
-    UNIX_EPOCH + Duration::from_secs(seconds)
 }
 
 fn key(prefix: &str, id: &str) -> Result<Key, OperationalError> {
@@ -280,7 +272,7 @@ impl Outbox {
         loop {
             let pause = match self.round(queue, SystemTime::now()).await {
                 Ok(next) => next.map_or(INTERVAL, |next| {
-                    at(next)
+                    unix_time::from_seconds(next)
                         .duration_since(SystemTime::now())
                         .unwrap_or_default()
                         .min(INTERVAL)

@@ -4,11 +4,11 @@
 //! **What it is not**: it finds no events. The configuration's history does ([`super::feed`]), and quotas do
 //! ([`crate::quotas`]).
 
+use super::Outbox;
 use super::concurrency::{HookState, PendingByApplication};
 use super::message::{Mail, Message};
 use super::origin::Origin;
 use super::webhooks::{webhook_of_application, webhooks};
-use super::{Outbox, seconds};
 use crate::developers::{Inbox, Notice, Owners};
 use crate::operational::{OperationalError, OperationalWrite};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +17,7 @@ use weir_apis::entities::{
     Api, Application, Hook, Portal, Product, ProductState, Subscription, SubscriptionState,
 };
 use weir_apis::events::{self, Event};
+use weir_model::unix_time::seconds;
 use weir_store::{Document, HistoryEntry};
 
 /// The prefix of the keys of entities.

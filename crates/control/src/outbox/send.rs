@@ -2,12 +2,13 @@
 
 use super::mail::Smtp;
 use super::message::{ANSWERED, Message, Webhook};
-use super::{seconds, signature};
+use super::signature;
 use crate::http::{ClientRequest, Method};
 use crate::webhook_addresses::WebhookAddressPolicy;
 use async_trait::async_trait;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use weir_model::unix_time::seconds;
 
 /// Until a receiver has answered.
 const TIMEOUT: Duration = Duration::from_secs(15);

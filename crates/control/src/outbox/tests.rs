@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use weir_model::unix_time::from_seconds as at;
 use weir_store::memory::MemoryStore;
 use weir_store::{Change, Store, Transaction};
 

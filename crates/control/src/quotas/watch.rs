@@ -12,11 +12,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 use weir_analytics::StoreError as AnalyticsError;
 use weir_analytics::retention::MINUTE;
 use weir_apis::entities::{Limit, Period, Plan, Product, Subscription, SubscriptionState};
 use weir_apis::quota::{self, QuotaLevel, QuotaScope};
+use weir_model::unix_time;
 use weir_store::{BadKey, Document, Key, Store};
 
 /// How often quotas are looked at.
@@ -207,7 +208,7 @@ impl QuotaWatcher {
         };
         let (documents, _) = self.store.read("apis/").await.map_err(FeedError::from)?;
         let quotas = quotas(&documents);
-        let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs());
+        let seconds = unix_time::seconds(now);
         let mut reached = Vec::new();
         for (quota, used) in self.used(quotas, seconds).await? {
             if let Some(level) = quota::level(used.calls, quota.limit.count) {
@@ -301,7 +302,7 @@ impl QuotaWatcher {
             level: reached.level,
             limit: Some(quota.limit.count),
         };
-        let until = UNIX_EPOCH + Duration::from_secs(reached.resets);
+        let until = unix_time::from_seconds(reached.resets);
         let mut writes = vec![OperationalWrite::put(key.clone(), &noted, Some(until))?];
         let (receivers, waiting) = (&mut telling.receivers, &mut telling.waiting);
         let about = self.outbox.writes_about(receivers, waiting, &event, telling.now);

@@ -20,9 +20,10 @@ use crate::incremental::name_in;
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 use uuid::Uuid;
 use weir_dialect::PURGES;
+use weir_model::unix_time;
 use weir_plugin::Headers;
 use weir_plugins::proxy_cache::{CachedResponse, Purge};
 use weir_store::{Change, Key};
@@ -121,8 +122,7 @@ fn find_entry(admin: &Admin, zones: &BTreeSet<String>, key: &str) -> Result<ApiR
 }
 
 fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
+    unix_time::millis(SystemTime::now())
 }
 
 /// A response as the original keeps it.

@@ -18,8 +18,9 @@ use aws_lc_rs::digest;
 use data_encoding::HEXLOWER;
 use serde_json::{Map, Value, json};
 use std::cell::Cell;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 use uuid::Uuid;
+use weir_model::unix_time;
 use weir_model::x509::Certificate;
 use weir_plugins::private_key::PrivateKey;
 use weir_plugins::vault_auth::VaultServer;
@@ -172,7 +173,7 @@ pub fn check(
     if entity_type.is("ca_certificates")
         && let Some(certificate) = certificate_of(fields)
     {
-        let now = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
+        let now = unix_time::seconds(now);
         if certificate.not_after < i64::try_from(now).unwrap_or(i64::MAX) {
             let complaint = "certificate expired, \"Not After\" time is in the past";
             problems.error(&Location::ROOT, complaint);

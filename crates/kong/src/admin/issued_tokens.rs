@@ -17,9 +17,10 @@ use crate::name::NAME;
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 use uuid::Uuid;
 use weir_dialect::DEFAULT_WORKSPACE;
+use weir_model::unix_time;
 use weir_plugin::SharedRecords;
 
 const TOKENS: &str = "oauth2_tokens";
@@ -72,8 +73,7 @@ fn is_written(admin: &Admin, call: &ApiCall, entity_type: &'static EntityType, m
 fn issued(admin: &Admin, call: &ApiCall, records: &dyn SharedRecords) -> Vec<IssuedToken> {
     let state = admin.state();
     let view = WorkspaceView::of(&state, call, SystemTime::now());
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+    let now_ms = unix_time::millis(SystemTime::now());
     let Some((clients, tokens)) = entity_type("oauth2_credentials").zip(entity_type(TOKENS)) else {
         return Vec::new();
     };

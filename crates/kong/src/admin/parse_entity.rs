@@ -14,8 +14,9 @@ use crate::document::{adapt, read_plugin_config};
 use crate::plugins::Definition;
 use crate::schema::{Kind, Location, Problems, RawFields};
 use serde_json::{Map, Value, json};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 use uuid::Uuid;
+use weir_model::unix_time;
 
 /// The purpose of reading a call's entity.
 #[derive(Debug, Clone, Copy)]
@@ -163,11 +164,10 @@ fn make_up_config(plugin: &Definition, given: &mut Map<String, Value>) {
 
 /// Seconds since the Unix epoch; of targets with milliseconds.
 fn timestamp(entity_type: &EntityType, now: SystemTime) -> Value {
-    let since = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     if entity_type.is("targets") {
-        json!(since.as_millis() as f64 / 1000.0)
+        json!(unix_time::millis(now) as f64 / 1000.0)
     } else {
-        since.as_secs().into()
+        unix_time::seconds(now).into()
     }
 }
 

@@ -11,10 +11,11 @@ use crate::schema::Kind;
 use axum::http::StatusCode;
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 use uuid::Uuid;
 use weir_dialect::{DEFAULT_WORKSPACE, OtherRoutes, Rights};
 use weir_model::secrets;
+use weir_model::unix_time;
 use weir_store::{Change, Key};
 
 /// The changes that a call asks for, and its answer once they are made.
@@ -401,7 +402,7 @@ pub fn keep_time_to_live(
     let (true, Some(seconds)) = (is_given, fields.get(TTL).and_then(Value::as_u64)) else {
         return;
     };
-    let now = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
+    let now = unix_time::seconds(now);
     let created = fields.get("created_at").and_then(Value::as_u64).unwrap_or(now);
     if seconds > 0 {
         fields.insert(

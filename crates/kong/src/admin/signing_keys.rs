@@ -23,8 +23,9 @@ use axum::http::{HeaderValue, Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 use uuid::Uuid;
+use weir_model::unix_time::seconds;
 use weir_plugins::jwt_signer::generate_keys;
 use weir_store::Change;
 
@@ -113,10 +114,6 @@ fn set(name: &str, keys: &[Value], now: SystemTime) -> Map<String, Value> {
         ("created_at".to_owned(), now_s.into()),
         ("updated_at".to_owned(), now_s.into()),
     ])
-}
-
-fn seconds(now: SystemTime) -> u64 {
-    now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// Answers a call that rotates or removes keys; `None`: the path leads elsewhere, or the call does not change anything.

@@ -15,9 +15,10 @@ use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{BuildHasher as _, BuildHasherDefault};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 use tokio::sync::{Mutex, MutexGuard};
 use weir_dialect::{HttpCall, SecretSyntax};
+use weir_model::unix_time;
 use weir_plugins::vault_auth::{EngineVersion, HEADERS, VaultServer, last_version};
 
 /// Answers a call for pairs of tokens; `None`: it is for something else.
@@ -92,17 +93,16 @@ async fn create(admin: &Admin, call: &ApiCall, vault: &str, consumer: &str) -> R
         }
         last = last_version(&said);
     }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut told = json!({
         "access_token": pair.access,
         "secret_token": pair.secret,
-        "created_at": now.as_secs(),
+        "created_at": unix_time::seconds(SystemTime::now()),
         "consumer": { "id": consumer },
         "ttl": pair.ttl,
     });
     if !call.dry_run {
         let mut kept = told.clone();
-        kept["updated_at"] = now.as_secs().into();
+        kept["updated_at"] = unix_time::seconds(SystemTime::now()).into();
         let (status, said) = client.ask(Method::POST, &address, Some((kept, last))).await?;
         if has_versions && status == StatusCode::BAD_REQUEST && contains(&said, OTHER_VERSION) {
             return Err(is_taken());

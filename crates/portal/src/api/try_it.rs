@@ -10,13 +10,14 @@ use axum::http::{HeaderValue, Method, StatusCode};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 use weir_control::api::Json;
 use weir_control::api::Problem;
 use weir_control::attempt_counter::network;
 use weir_control::http::ClientRequest;
 use weir_control::identity_sources::IdentitySources;
 use weir_control::try_it::{self as sending, CallParts, LONGEST, MAX_BODY, MAX_PARTS, MOST, TryItResponse};
+use weir_model::unix_time;
 
 /// The header that marks the call, so that analytics and backends can distinguish it.
 const MARK: &str = sending::PORTAL_MARK;
@@ -204,9 +205,7 @@ async fn try_it(
     Path((api, version, environment, operation)): Path<(String, String, String, String)>,
     Json(call): Json<TryItRequest>,
 ) -> Result<Json<TryItResponse>, Problem> {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |it| it.as_secs());
+    let now = unix_time::seconds(SystemTime::now());
     let who = visit.viewer.developer.clone();
     let who = who.unwrap_or_else(|| network(visit.address).to_string());
     if let Err(wait) = portals.tries.take(&who, MOST, now) {

@@ -212,7 +212,11 @@ fn read(folder: &Path) -> CommandResult<Value> {
 
 /// A page of its file.
 fn page_of(text: &str) -> Result<Value, String> {
-    let text = text.replace("\r\n", "\n");
+    // An editor wrote all lines so. Of other files only the page's own lines may end so, and they stay.
+    let text = match text.starts_with("---\r\n") {
+        true => text.replace("\r\n", "\n"),
+        false => text.to_owned(),
+    };
     let parts = text
         .strip_prefix(FENCE)
         .and_then(|it| it.split_once(&format!("\n{FENCE}")));
@@ -237,6 +241,7 @@ mod tests {
             "pages": {
                 "about": { "title": "About: us", "body": "---\nwords\n---\n", "visibility": { "groups": ["a"] }, "order": 3, "published": true },
                 "empty": { "title": "yes", "body": "", "visibility": "public", "published": false },
+                "windows": { "title": "Lines", "body": "one\r\ntwo\r\n", "visibility": "public", "published": true },
             },
         });
         let folder = tempfile::tempdir().expect("a folder");
@@ -270,6 +275,12 @@ mod tests {
         assert!(format!("{refused:?}").contains("pages/"), "{refused:?}");
         fs::create_dir(folder.path().join(PAGES)).expect("made");
         assert!(read(folder.path()).is_ok());
+    }
+
+    #[test]
+    fn files_of_editors_that_end_lines_otherwise_are_read() {
+        let page = page_of("---\r\ntitle: x\r\n---\r\none\r\ntwo\r\n").expect("a page");
+        assert_eq!(page, json!({ "title": "x", "body": "one\ntwo\n" }));
     }
 
     #[test]

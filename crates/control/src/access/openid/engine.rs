@@ -11,7 +11,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::net::IpAddr;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
+use weir_model::unix_time::seconds;
 
 /// How far the clocks may be apart.
 const SKEW: Duration = Duration::from_secs(60);
@@ -150,10 +151,6 @@ pub struct PendingLogin {
     /// Whether the provider has to ask the person again, whatever it knows of the browser.
     #[serde(default)]
     is_fresh: bool,
-}
-
-fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs())
 }
 
 fn encoded(text: &str) -> String {

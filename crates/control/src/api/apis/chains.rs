@@ -28,7 +28,8 @@ const NAMING: [&str; 5] = ["use", "overrides", "anonymous", "default_consumer", 
 const OF_CONSUMERS: [&str; 4] = ["anonymous", "default_consumer", "consumer_by", "consumer_claim"];
 
 /// The same of single plugins.
-const OF_CONSUMERS_IN: [(&str, &str); 4] = [
+const OF_CONSUMERS_IN: [(&str, &str); 5] = [
+    ("oauth2-server", "all_services"),
     ("openid-connect", "consumer"),
     ("openid-connect", "client"),
     ("saml", "consumer"),
@@ -37,6 +38,9 @@ const OF_CONSUMERS_IN: [(&str, &str); 4] = [
 
 /// Plugins with which callers count for consumers that somebody else names: a server, or who knows the secret.
 const ANY_CONSUMER: [&str; 2] = ["vault-auth", "session"];
+
+/// Plugins that give away what a gateway knows of the calls and the faults of all APIs.
+const OF_ALL_CALLS: [&str; 2] = ["metrics-endpoint", "gateway-log"];
 
 /// Fields of plugins that send calls to a service or an upstream by its name.
 const DESTINATIONS: [(&str, &str); 3] = [
@@ -248,16 +252,13 @@ impl ChainRights<'_> {
             let message = "to say which consumer a caller is takes a right to write the whole configuration";
             return Some(message.to_owned());
         }
-        let file = match name {
-            "proxy-cache" => value.get("disk").filter(|it| !it.is_null()),
-            "logger" => value.pointer("/target/file").filter(|it| {
-                let path = it.get("path").and_then(Value::as_str);
-                !path.is_some_and(|it| STREAMS.contains(&it))
-            }),
-            _ => None,
-        };
-        (file.is_some() && !self.writes_all)
-            .then(|| "to use files of gateways takes a right to write the whole configuration".to_owned())
+        if uses_machine(name, value) && !self.writes_all {
+            let message = "to use files and sockets of gateways takes a right to write the whole configuration";
+            return Some(message.to_owned());
+        }
+        let tells_of_all = plugin.is_empty() && OF_ALL_CALLS.contains(&name);
+        (tells_of_all && !self.reads_all)
+            .then(|| format!("'{name}' takes a right to read the whole configuration: it tells of all APIs"))
     }
 
     /// Whether management makes such names: `sub.ID`, `products.NAME.…` and `ENV.API.VERSION.…`.
@@ -272,12 +273,28 @@ impl ChainRights<'_> {
     }
 }
 
+/// Whether a field names a file or a socket of the gateway's machine, whichever plugin has it.
+fn uses_machine(name: &str, value: &Value) -> bool {
+    let is_set = |field: &str| value.get(field).is_some_and(|it| !it.is_null());
+    let is_stream = || {
+        let path = value.pointer("/file/path").and_then(Value::as_str);
+        path.is_some_and(|it| STREAMS.contains(&it))
+    };
+    match name {
+        "proxy-cache" => is_set("disk"),
+        "target" => is_set("local") || is_set("file") && !is_stream(),
+        "proto" => is_set("file"),
+        _ => false,
+    }
+}
+
 /// Whether a field, or a plugin, makes callers consumers by something else than the credentials of these.
 fn finds_consumers(plugin: &str, name: &str, value: &Value) -> bool {
     let is_set = match value {
         Value::String(text) => !text.is_empty(),
         Value::Array(items) => !items.is_empty(),
         Value::Object(_) => true,
+        Value::Bool(is_on) => *is_on,
         _ => false,
     };
     let is_field = OF_CONSUMERS.contains(&name) || OF_CONSUMERS_IN.contains(&(plugin, name));
@@ -429,7 +446,7 @@ mod tests {
 
     #[test]
     fn steps_are_held_to_the_rights_of_their_author() {
-        let (shared, file) = ("read the whole configuration", "files of gateways");
+        let (shared, file) = ("read the whole configuration", "files and sockets of gateways");
         let made = "subscriptions have";
         check_rights(vec![
             (json!({"cors": {}}), ["", "", ""]),
@@ -476,6 +493,88 @@ mod tests {
                 ["", "", ""],
             ),
         ]);
+    }
+
+    /// Places of plugins' configurations whose names speak of something outside of the API: each is refused to an owner of one
+    /// API, or is known to be harmless. A new plugin's field is one or the other before this test passes.
+    #[test]
+    fn each_field_that_names_something_else_is_decided() {
+        const NAMES: [&str; 19] = [
+            "all_services", "anonymous", "by_consumer", "client", "consumer", "consumer_by", "consumer_claim",
+            "default_consumer", "disk", "file", "local", "overrides", "registered", "scope", "service", "socket",
+            "upstream", "use", "zone",
+        ];
+        // What they name is the API's own, or somebody else's server, or no more than a text.
+        const HARMLESS: [&str; 28] = [];
+        let schema = weir_native::schema();
+        let mut undecided = Vec::new();
+        let instance = &schema["$defs"]["PluginInstance"]["properties"];
+        for (plugin, config) in instance.as_object().expect("plugins") {
+            if ["id", "name", "config", "when", "on_refusal"].contains(&plugin.as_str()) {
+                continue;
+            }
+            let mut places = BTreeSet::new();
+            places_in(&schema, config, &mut vec![plugin.clone()], &mut BTreeSet::new(), &mut places);
+            for place in places {
+                let is_named = place.last().is_some_and(|it| NAMES.contains(&it.as_str()));
+                let text = place.join(".");
+                if is_named && !HARMLESS.contains(&text.as_str()) && !is_refused(&place) {
+                    undecided.push(text);
+                }
+            }
+        }
+        assert_eq!(undecided, Vec::<String>::new(), "refuse them, or say why not");
+    }
+
+    /// Each place of a schema, as names of fields; `[]` is an item.
+    fn places_in(
+        root: &Value,
+        schema: &Value,
+        at: &mut Vec<String>,
+        open: &mut BTreeSet<String>,
+        found: &mut BTreeSet<Vec<String>>,
+    ) {
+        if let Some(reference) = schema["$ref"].as_str() {
+            if open.insert(reference.to_owned()) {
+                let target = root.pointer(reference.trim_start_matches('#')).expect("a type");
+                places_in(root, target, at, open, found);
+                open.remove(reference);
+            }
+        }
+        for alternatives in ["anyOf", "oneOf", "allOf"] {
+            for inner in schema[alternatives].as_array().into_iter().flatten() {
+                places_in(root, inner, at, open, found);
+            }
+        }
+        let fields = schema["properties"].as_object().into_iter().flatten();
+        let fields = fields.map(|(name, inner)| (name.clone(), inner));
+        let items = ["items", "additionalProperties"].into_iter();
+        let items = items.filter(|it| schema[*it].is_object());
+        for (name, inner) in fields.chain(items.map(|it| ("[]".to_owned(), &schema[it]))) {
+            at.push(name);
+            found.insert(at.clone());
+            places_in(root, inner, at, open, found);
+            at.pop();
+        }
+    }
+
+    /// Whether an owner of one API is refused a field, whatever kind of value it has.
+    fn is_refused(place: &[String]) -> bool {
+        let rights = ChainRights {
+            environments: BTreeSet::new(),
+            is_reference: &|_| false,
+            reads_all: false,
+            writes_all: false,
+        };
+        [json!("x"), json!(true), json!(["x"]), json!({"path": "x"})]
+            .into_iter()
+            .any(|leaf| {
+                let step = place.iter().rev().fold(leaf, |inner, name| match name.as_str() {
+                    "[]" => json!([inner]),
+                    _ => json!({ name: inner }),
+                });
+                !rights.refused(&("chain".to_owned(), &[step])).is_empty()
+            })
     }
 
     /// The defect: an owner of one API reached backends of others, and callers were subscribers of others.

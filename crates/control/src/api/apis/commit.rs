@@ -13,11 +13,12 @@ use axum::http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 use weir_apis::call_tests::TestReport;
 use weir_apis::entities::{PRODUCTS, Publication};
 use weir_apis::render::{self, Content, Input};
 use weir_dialect::{DialectSet, ENVIRONMENTS};
+use weir_model::unix_time;
 use weir_snapshot::{CompileCache, PersistentState};
 use weir_store::{Change, CommitError, Key, Transaction};
 
@@ -197,7 +198,7 @@ impl Api {
             let transaction = Transaction {
                 author: author.to_owned(),
                 note: done.note,
-                time: UNIX_EPOCH + Duration::from_secs(now),
+                time: unix_time::from_seconds(now),
                 changes,
             };
             match self.store.commit(transaction, head).await {

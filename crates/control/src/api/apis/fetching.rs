@@ -12,7 +12,8 @@ use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
+use weir_model::unix_time;
 
 /// The largest document, in bytes.
 const MAX_DOCUMENT: usize = 8 << 20;
@@ -42,8 +43,7 @@ pub async fn fetch(
     Extension(caller): Extension<Caller>,
     JsonBody(wanted): JsonBody<FetchDocumentRequest>,
 ) -> Result<Json<FetchDocumentResponse>, Problem> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.map_or(0, |it| it.as_secs());
+    let now = unix_time::seconds(SystemTime::now());
     let who = format!("documents {}", caller.name());
     if let Err(wait) = api.tries.take(&who, MOST, now) {
         let detail = format!("{MOST} documents a minute are fetched; try again in {wait} seconds");

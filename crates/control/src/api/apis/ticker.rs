@@ -14,11 +14,12 @@ use crate::api::{Api, Problem};
 use crate::lease;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 use weir_apis::due::{self, DueAction};
 use weir_apis::entities::{
     Canary, CanaryRollback, Credential, HistoryItem, Plan, Publication, Subscription, SubscriptionState,
 };
+use weir_model::unix_time;
 use weir_store::StoreError;
 
 /// In whose name it acts.
@@ -134,7 +135,7 @@ impl Ticker {
     /// Does what is due, if no other control plane does.
     async fn turn(&mut self, now: u64) -> Result<Option<u64>, Problem> {
         let operational = &self.api.options.operational;
-        let time = UNIX_EPOCH + Duration::from_secs(now);
+        let time = unix_time::from_seconds(now);
         match lease::hold(operational, LEASE_NAME, (&self.holder, LEASE), time).await? {
             true => self.tick(now).await,
             false => Ok(None),

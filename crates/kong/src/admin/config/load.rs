@@ -12,9 +12,10 @@ use crate::schema::Kind;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 use uuid::Uuid;
 use weir_model::diagnostic::PathStep;
+use weir_model::unix_time;
 use weir_model::{Diagnostic, Severity};
 use weir_store::Change;
 
@@ -184,13 +185,12 @@ fn stored(
     now: SystemTime,
 ) -> LoadedEntity {
     let mut made = Vec::new();
-    let since = now.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     for field in entity_type.record.fields {
         let value = fields.get(field.name).filter(|value| !value.is_null());
         let value: Value = match (field.kind, value) {
             (Kind::Foreign(_), Some(Value::String(id))) => json!({ "id": id }),
             (_, Some(_)) => continue,
-            _ if matches!(field.name, "created_at" | "updated_at") => since.as_secs().into(),
+            _ if matches!(field.name, "created_at" | "updated_at") => unix_time::seconds(now).into(),
             _ if entity_rules::is_made_up(entity_type, field.name) => {
                 made.push(field.name);
                 password_hash::random_text().into()

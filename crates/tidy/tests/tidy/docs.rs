@@ -293,7 +293,7 @@ fn tests_that_are_named_exist() {
         let declaration = format!("fn {name}(");
         sources.iter().any(|source| source.text.contains(&declaration))
     };
-    let attacks = last_cells(&read(SECURITY), "## What was tried").join("\n");
+    let attacks = last_cells(&read(SECURITY), "## Tested attacks").join("\n");
     let mut breaches = Vec::new();
     for (path, text, least) in [(ARCHITECTURE, read(ARCHITECTURE), 1), (SECURITY, attacks, 50)] {
         let named = test_names(&text);

@@ -12,7 +12,7 @@ use crate::access::{Action, Caller};
 use crate::api::json_body::{Json, JsonBody};
 use crate::developers::{
     AdminDecision, Decision, Developer, DeveloperState, Notices, People, Purpose, Team, TeamRole,
-    checked_name, greeting, mail_of, owner_name, random_id, seconds,
+    checked_name, greeting, mail_of, owner_name, random_id,
 };
 use axum::Extension;
 use axum::extract::{Path, Query, State};
@@ -24,6 +24,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 use weir_apis::entities::{Application, Hook, Portal};
+use weir_model::unix_time::seconds;
 
 const ALL: &str = "/api/v1/portals/{portal}/developers";
 const ONE: &str = "/api/v1/portals/{portal}/developers/{developer}";

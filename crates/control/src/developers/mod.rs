@@ -27,7 +27,6 @@ pub use owners::Owners;
 pub use second_factor::{SecondFactor, wrong_code};
 pub use store::{
     AdminDecision, Developer, DeveloperState, People, SESSION, Session, failed, key, mail_of, random_id,
-    seconds,
 };
 pub use teams::{Membership, Team, TeamRole};
 pub use tokens::{DeveloperToken, MAX_TOKEN_DAYS};

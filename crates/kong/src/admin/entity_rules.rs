@@ -18,7 +18,7 @@ use aws_lc_rs::digest;
 use data_encoding::HEXLOWER;
 use serde_json::{Map, Value, json};
 use std::cell::Cell;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use uuid::Uuid;
 use weir_model::unix_time;
 use weir_model::x509::Certificate;

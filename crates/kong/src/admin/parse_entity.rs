@@ -14,7 +14,7 @@ use crate::document::{adapt, read_plugin_config};
 use crate::plugins::Definition;
 use crate::schema::{Kind, Location, Problems, RawFields};
 use serde_json::{Map, Value, json};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use uuid::Uuid;
 use weir_model::unix_time;
 

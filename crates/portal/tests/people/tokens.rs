@@ -259,7 +259,7 @@ async fn who_has_no_password_makes_a_token_right_after_a_sign_in() {
     assert!(changed.expect("a change").password.is_none());
     let begin = async |asked: Option<u64>| {
         let from = ("192.0.2.1".to_owned(), "a browser".to_owned());
-        let asked = asked.map(|before| weir_control::developers::seconds(now) - before);
+        let asked = asked.map(|before| weir_model::unix_time::seconds(now) - before);
         let value = portal.people.begin("main", (&id, asked), from, now).await;
         format!("weir-portal={}", value.expect("a session"))
     };

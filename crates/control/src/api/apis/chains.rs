@@ -253,7 +253,8 @@ impl ChainRights<'_> {
             return Some(message.to_owned());
         }
         if uses_machine(name, value) && !self.writes_all {
-            let message = "to use files and sockets of gateways takes a right to write the whole configuration";
+            let message =
+                "to use files and sockets of gateways takes a right to write the whole configuration";
             return Some(message.to_owned());
         }
         let tells_of_all = plugin.is_empty() && OF_ALL_CALLS.contains(&name);
@@ -500,9 +501,25 @@ mod tests {
     #[test]
     fn each_field_that_names_something_else_is_decided() {
         const NAMES: [&str; 19] = [
-            "all_services", "anonymous", "by_consumer", "client", "consumer", "consumer_by", "consumer_claim",
-            "default_consumer", "disk", "file", "local", "overrides", "registered", "scope", "service", "socket",
-            "upstream", "use", "zone",
+            "all_services",
+            "anonymous",
+            "by_consumer",
+            "client",
+            "consumer",
+            "consumer_by",
+            "consumer_claim",
+            "default_consumer",
+            "disk",
+            "file",
+            "local",
+            "overrides",
+            "registered",
+            "scope",
+            "service",
+            "socket",
+            "upstream",
+            "use",
+            "zone",
         ];
         // What they name is the API's own, or somebody else's server, or no more than a text.
         const HARMLESS: [&str; 28] = [];
@@ -514,7 +531,13 @@ mod tests {
                 continue;
             }
             let mut places = BTreeSet::new();
-            places_in(&schema, config, &mut vec![plugin.clone()], &mut BTreeSet::new(), &mut places);
+            places_in(
+                &schema,
+                config,
+                &mut vec![plugin.clone()],
+                &mut BTreeSet::new(),
+                &mut places,
+            );
             for place in places {
                 let is_named = place.last().is_some_and(|it| NAMES.contains(&it.as_str()));
                 let text = place.join(".");

@@ -13,7 +13,6 @@ use axum::http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
 use weir_apis::call_tests::TestReport;
 use weir_apis::entities::{PRODUCTS, Publication};
 use weir_apis::render::{self, Content, Input};

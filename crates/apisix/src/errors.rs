@@ -17,7 +17,7 @@ pub const SERVER: &str = "APISIX/3.18.0";
 
 /// Its name by its `config.yaml`.
 pub fn server(settings: &Settings) -> &'static str {
-    match settings.tells_version {
+    match settings.enable_server_tokens {
         true => SERVER,
         false => "APISIX",
     }

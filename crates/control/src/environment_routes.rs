@@ -8,7 +8,7 @@ use crate::run_blocking::run_blocking;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use weir_dialect::{
-    Dialect, DialectName, DialectSet, ENVIRONMENTS, IncrementalModel, OtherRoutes, Replica, ReplicaState,
+    Dialect, DialectName, DialectSet, ENVIRONMENTS, ForeignRoutes, IncrementalModel, Replica, ReplicaState,
     RouteOwner,
 };
 use weir_model::{Model, RouteMatch, StreamRoute};
@@ -18,7 +18,7 @@ use weir_store::{Document, Key, Revision, Store, StoreError};
 #[derive(Debug)]
 pub struct RoutesOfAllEnvironments {
     served: StateHandle,
-    others: Arc<Replica<OtherEnvironments>>,
+    others: Arc<Replica<UnservedEnvironments>>,
     /// The dialects, in the order in which their routes are looked through.
     order: Vec<DialectName>,
 }
@@ -33,7 +33,7 @@ impl RoutesOfAllEnvironments {
         dialects: &DialectSet,
         served: StateHandle,
     ) -> Result<Self, StoreError> {
-        let others = OtherEnvironments {
+        let others = UnservedEnvironments {
             dialect: dialects.get(DialectName::NATIVE).cloned(),
             served: dialects.environment_prefixes().into(),
             environments: BTreeMap::new(),
@@ -68,7 +68,7 @@ impl RoutesOfAllEnvironments {
     }
 }
 
-impl OtherRoutes for RoutesOfAllEnvironments {
+impl ForeignRoutes for RoutesOfAllEnvironments {
     fn any(&self, own: DialectName, visit: &mut dyn FnMut(&[RouteMatch], RouteOwner<'_>) -> bool) -> bool {
         self.served.any(own, visit)
             || self.any_environment(own, |it, owner| it.matches.iter().any(|it| visit(it, owner)))
@@ -96,7 +96,7 @@ impl OtherRoutes for RoutesOfAllEnvironments {
 }
 
 /// The documents of the environments that are not served here.
-struct OtherEnvironments {
+struct UnservedEnvironments {
     /// The dialect that they are of.
     dialect: Option<Arc<dyn Dialect>>,
     /// What the keys of documents begin with that are served here.
@@ -105,10 +105,10 @@ struct OtherEnvironments {
     environments: BTreeMap<String, EnvironmentDocuments>,
 }
 
-impl std::fmt::Debug for OtherEnvironments {
+impl std::fmt::Debug for UnservedEnvironments {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
-            .debug_struct("OtherEnvironments")
+            .debug_struct("UnservedEnvironments")
             .finish_non_exhaustive()
     }
 }
@@ -174,7 +174,7 @@ impl EnvironmentDocuments {
     }
 }
 
-impl ReplicaState for OtherEnvironments {
+impl ReplicaState for UnservedEnvironments {
     fn empty(&self) -> Self {
         Self {
             dialect: self.dialect.clone(),
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn routes_are_made_of_what_is_there_and_only_once() {
         let dialect: Arc<dyn Dialect> = Arc::new(weir_native::NativeDialect);
-        let mut others = OtherEnvironments {
+        let mut others = UnservedEnvironments {
             dialect: Some(Arc::clone(&dialect)),
             served: ["env/test/native/".to_owned()].into(),
             environments: BTreeMap::new(),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use weir_control::acme::AcmeConfigs;
 use weir_control::follow::{self, Engine, EngineEvent, SourceEvent, StateHandle};
 use weir_control::secrets::{Cache, Secrets};
-use weir_dialect::{DialectName, DialectSet, OtherRoutes};
+use weir_dialect::{DialectName, DialectSet, ForeignRoutes};
 use weir_native::NativeDialect;
 use weir_snapshot::PersistentState;
 use weir_store::{Key, Revision};

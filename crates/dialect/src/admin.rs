@@ -1,6 +1,6 @@
 //! A dialect's Admin API, as the program opens it.
 
-use crate::{Node, OtherRoutes};
+use crate::{ForeignRoutes, Node};
 use axum::Router;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub struct AdminContext {
     /// The configuration that stands in a file of the dialect; `None`: the store holds it.
     pub declared: Option<Arc<DeclaredConfig>>,
     /// The routes that are served, of all dialects.
-    pub routes: Arc<dyn OtherRoutes>,
+    pub routes: Arc<dyn ForeignRoutes>,
     /// What the Admin API reports about the process.
     pub node: Node,
 }

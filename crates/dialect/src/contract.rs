@@ -65,7 +65,7 @@ pub trait Dialect: Debug + Send + Sync {
         DEFAULT_WORKSPACE
     }
 
-    /// The workspace that its routes and certificates count for when other dialects ask ([`crate::OtherRoutes`]).
+    /// The workspace that its routes and certificates count for when other dialects ask ([`crate::ForeignRoutes`]).
     fn workspace_for_others(&self) -> &'static str {
         self.workspace()
     }

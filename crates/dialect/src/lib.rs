@@ -39,7 +39,7 @@ pub use replica::{
     ATTEMPTS, Replica, ReplicaState, StateRef, Version, WriteError, WriteFailure, WriteGuard, WriteOutcome,
     WritePlan, Writer,
 };
-pub use routes::{OtherRoutes, RouteOwner};
+pub use routes::{ForeignRoutes, RouteOwner};
 pub use secrets::{SecretLocation, SecretStore, SecretSyntax, SecretTarget};
 pub use set::{DEFAULT_ENVIRONMENT, DialectSet, ENVIRONMENTS};
 pub use weir_model::DialectName;

@@ -14,19 +14,19 @@ pub struct RouteOwner<'o> {
 }
 
 /// The routes and server names that are served, of all dialects.
-pub trait OtherRoutes: Send + Sync + std::fmt::Debug {
+pub trait ForeignRoutes: Send + Sync + std::fmt::Debug {
     /// Calls `visit` with what each route of another dialect than `own` takes and whose it is, until that says `true`.
     /// Returns whether it has.
     fn any(&self, own: DialectName, visit: &mut dyn FnMut(&[RouteMatch], RouteOwner<'_>) -> bool) -> bool;
 
-    /// As [`OtherRoutes::any`], of the routes of streams.
+    /// As [`ForeignRoutes::any`], of the routes of streams.
     fn any_stream(
         &self,
         own: DialectName,
         visit: &mut dyn FnMut(&StreamRoute, RouteOwner<'_>) -> bool,
     ) -> bool;
 
-    /// As [`OtherRoutes::any`], of the server names for which certificates are shown, with the workspace alone.
+    /// As [`ForeignRoutes::any`], of the server names for which certificates are shown, with the workspace alone.
     fn any_server_names(&self, own: DialectName, visit: &mut dyn FnMut(&[String], &str) -> bool) -> bool;
 
     /// Whether what is served has been read yet.

@@ -3,7 +3,7 @@
 use serde_json::json;
 use weir_kong::Options;
 use weir_kong::incremental::IncrementalModel;
-use weir_model::{ChainStep, LostPlugins, Model, PluginInstance, PluginRef, RouteTarget};
+use weir_model::{ChainStep, Model, PluginInstance, PluginRef, RouteTarget, UnservablePlugins};
 
 const ALICE: &str = "00000005-0000-4000-8000-000000000001";
 
@@ -257,7 +257,7 @@ fn what_is_lost_later_refuses_the_same_calls() {
                 (String::new(), 0),
                 "{value}"
             );
-            let lost = LostPlugins::of(&model.plugins, weir_plugins::is_skippable);
+            let lost = UnservablePlugins::of(&model.plugins, weir_plugins::is_skippable);
             assert_eq!(lost.plugins.len() + lost.skippable.len(), 1, "{value}");
             model.remove_plugins(&lost);
             assert_eq!(refused(&model, workspace), expected, "{value}");

@@ -52,7 +52,7 @@ pub use health::{
 pub use overlap::server_names_may_overlap;
 pub use path::{HostPattern, InvalidPattern, PathPattern, TemplatePart};
 pub use predicate::{Comparison, Operator, Predicate};
-pub use refusal::{LostPlugins, remove_steps};
+pub use refusal::{UnservablePlugins, remove_steps};
 pub use route::{
     ForwardedHeaders, GatewayHeader, GatewayHeaderValue, HeaderMatch, PathJoin, PathRewrite, Respond, Route,
     RouteMatch, RouteTarget, UpstreamHost,

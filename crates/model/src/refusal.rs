@@ -45,7 +45,7 @@ impl StreamRoute {
 
 /// Plugins and tables of consumers that cannot be served.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LostPlugins {
+pub struct UnservablePlugins {
     /// Ids of shared plugins without which no call is served.
     pub plugins: HashSet<String>,
     /// Ids of shared plugins that calls may pass without.
@@ -54,7 +54,7 @@ pub struct LostPlugins {
     pub tables: HashSet<String>,
 }
 
-impl LostPlugins {
+impl UnservablePlugins {
     /// These plugins; `is_skippable` says of a plugin's name whether calls may pass without it.
     pub fn of<'p>(
         plugins: impl IntoIterator<Item = &'p PluginInstance>,
@@ -124,7 +124,7 @@ impl Model {
     /// Takes plugins and tables out. Routes that use one of them refuse their calls; if it is a consumer's plugin, only
     /// that consumer's calls are refused. Plugins that may be skipped are just left out. Calls that match no route run
     /// through no plugin.
-    pub fn remove_plugins(&mut self, lost: &LostPlugins) {
+    pub fn remove_plugins(&mut self, lost: &UnservablePlugins) {
         self.plugins.retain(|it| !lost.has_plugin(&it.id));
         self.consumer_tables.retain(|it| !lost.tables.contains(&it.id));
         // Tables that hold refusals.

@@ -1,6 +1,6 @@
 //! Conversations: protocols other than HTTP that a filter speaks with another server, such as LDAP.
 //!
-//! A filter hands the engine a [`Dialogue`], a state machine without I/O. The engine opens a connection or takes an idle
+//! A filter hands the engine a [`ProtocolDriver`], a state machine without I/O. The engine opens a connection or takes an idle
 //! one, writes and reads for it, keeps the result for the filter
 //! ([`FilterState::take_answer`](crate::FilterState::take_answer)), and calls the filter again.
 
@@ -29,7 +29,7 @@ pub struct Conversation {
     /// Idle connections to the server that are kept at most, and for how long; `None`: none.
     pub keep: Option<(u32, Duration)>,
     /// What is said.
-    pub dialogue: Box<dyn Dialogue>,
+    pub dialogue: Box<dyn ProtocolDriver>,
 }
 
 /// What is said to the target of a call, instead of forwarding the call over HTTP.
@@ -37,7 +37,7 @@ pub struct UpstreamDialogue {
     /// The plugin's name in the catalogue.
     pub plugin: &'static str,
     /// What is said. It finishes with an `Option` of a [`Reply`](crate::Reply) to the call; with `None`, the call is refused.
-    pub dialogue: Box<dyn Dialogue>,
+    pub dialogue: Box<dyn ProtocolDriver>,
 }
 
 /// What is said may hold a caller's data.
@@ -59,7 +59,7 @@ pub enum ConversationTls {
 }
 
 /// What is said in a conversation, step by step.
-pub trait Dialogue {
+pub trait ProtocolDriver {
     /// Begins. `is_new` distinguishes a new connection from one that was used in an earlier conversation. It may be
     /// called twice, if an idle connection turns out to be closed.
     fn begin(&mut self, is_new: bool) -> Step;

@@ -65,7 +65,7 @@ pub use client_certificates::ClientCertificates;
 pub use condition::Condition;
 pub use connector::{Connector, HttpProxy};
 pub use consumer::{ConsumerIdentity, CredentialEntry, CredentialIndex, CredentialSource, Identity};
-pub use conversation::{Conversation, ConversationTls, Dialogue, Received, Step, UpstreamDialogue};
+pub use conversation::{Conversation, ConversationTls, ProtocolDriver, Received, Step, UpstreamDialogue};
 pub use destination::{DestinationId, Destinations};
 pub use disk_cache::{DiskCache, DiskCacheKey, DiskCacheReader, DiskCaches};
 pub use exchange::{Clock, Exchange, RouteInfo, UpstreamTimeouts, system_clock};

@@ -18,7 +18,7 @@ use crate::browser::{redirect, refused};
 use crate::http_rules::HttpRules;
 use crate::login_cookie::LoginCookie;
 use crate::session_cookie::{SessionConfig, Sessions};
-use crate::shared_marks::{MarkRecords, SharedMarks};
+use crate::shared_revocations::{RevocationRecords, SharedRevocations};
 use aws_lc_rs::digest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -64,14 +64,14 @@ const MAX_TICKET: usize = 256;
 /// The plugin.
 pub struct CasLogin {
     /// Tickets whose sessions the server has ended.
-    ended: Arc<SharedMarks>,
+    ended: Arc<SharedRevocations>,
     random: Random,
 }
 
 impl Default for CasLogin {
     fn default() -> Self {
         Self {
-            ended: SharedMarks::new(ENDED_BYTES),
+            ended: SharedRevocations::new(ENDED_BYTES),
             random: system_random,
         }
     }
@@ -124,7 +124,7 @@ impl Plugin for CasLogin {
     }
 
     fn shared_records(&self) -> Option<Arc<dyn SharedRecords>> {
-        Some(Arc::new(MarkRecords(Arc::clone(&self.ended))))
+        Some(Arc::new(RevocationRecords(Arc::clone(&self.ended))))
     }
 }
 
@@ -135,7 +135,7 @@ struct LoginFilter {
     callback_path: String,
     sessions: Sessions,
     rules: ServerCallRules,
-    ended: Arc<SharedMarks>,
+    ended: Arc<SharedRevocations>,
     /// The server and the callback, as a name for what belongs to them.
     context: String,
 }

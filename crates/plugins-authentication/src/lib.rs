@@ -43,7 +43,7 @@ pub mod saml;
 pub mod session;
 pub mod session_cookie;
 mod shared_fetch;
-mod shared_marks;
+mod shared_revocations;
 pub mod upstream_oauth;
 mod user_headers;
 pub mod vault_auth;

@@ -17,7 +17,7 @@ use crate::body_fields::{Field, Form};
 use crate::consumer_names::{ConsumerName, ConsumerNames};
 use crate::identity::{self, Gate};
 use crate::session_cookie::{Session, SessionConfig, Sessions, ended_sessions};
-use crate::shared_marks::{MarkRecords, SharedMarks};
+use crate::shared_revocations::{RevocationRecords, SharedRevocations};
 use crate::{authenticated_groups, user_headers};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -101,7 +101,7 @@ const ID: &[u8] = b"Session-Id";
 /// The plugin.
 pub struct SessionPlugin {
     random: Random,
-    ended: Arc<SharedMarks>,
+    ended: Arc<SharedRevocations>,
 }
 
 impl Default for SessionPlugin {
@@ -142,7 +142,7 @@ impl Plugin for SessionPlugin {
     }
 
     fn shared_records(&self) -> Option<Arc<dyn SharedRecords>> {
-        Some(Arc::new(MarkRecords(Arc::clone(&self.ended))))
+        Some(Arc::new(RevocationRecords(Arc::clone(&self.ended))))
     }
 }
 
@@ -429,7 +429,7 @@ mod tests {
     fn a_copy_of_the_cookie_is_dead_at_other_gateways_of_the_store() {
         let plugins = [SessionPlugin::default(), SessionPlugin::default()];
         let [from, to] = [0, 1].map(|at| plugins[at].shared_records().expect("it shares"));
-        crate::shared_marks::tests::relay(&*from, to);
+        crate::shared_revocations::tests::relay(&*from, to);
         let config = Config::new(SessionConfig::new("0123456789abcdef".into()));
         let config = serde_json::to_value(config).expect("JSON");
         let [first, second] = [0, 1].map(|at| build(&plugins[at], &config).expect("valid"));

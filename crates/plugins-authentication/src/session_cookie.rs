@@ -4,7 +4,7 @@
 //! Three clocks end a session: so long after its last use (idling), so long after it was renewed last (rolling), and so
 //! long after it began (absolute).
 
-use crate::shared_marks::{MarkLife, SharedMarks};
+use crate::shared_revocations::{RevocationLifetime, SharedRevocations};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -149,15 +149,15 @@ fn one_day() -> u64 {
 }
 
 /// Remembers the ids of sessions that have ended before their time, so that copies of their cookies are no longer good.
-pub(crate) fn ended_sessions() -> Arc<SharedMarks> {
-    SharedMarks::new(ENDED_BYTES)
+pub(crate) fn ended_sessions() -> Arc<SharedRevocations> {
+    SharedRevocations::new(ENDED_BYTES)
 }
 
 impl SessionConfig {
     /// How long it is remembered that a session has ended. A gateway of its own cannot know whether a copy of the cookie is
     /// still in use at others; those that know of its end by the store let none be used, so that it is over with the first of its
     /// times.
-    pub(crate) fn life_of_ended(&self) -> MarkLife {
+    pub(crate) fn life_of_ended(&self) -> RevocationLifetime {
         let absolute = self.absolute_timeout_seconds;
         let times = [
             absolute,
@@ -165,7 +165,7 @@ impl SessionConfig {
             self.idling_timeout_seconds,
         ];
         let first = times.into_iter().filter(|seconds| *seconds > 0).min();
-        MarkLife {
+        RevocationLifetime {
             here_s: if absolute == 0 {
                 MAX_ENDED_S
             } else {
@@ -182,7 +182,7 @@ pub(crate) struct Sessions {
     sealer: Sealer,
     cookie: CookieRules,
     random: Random,
-    ended: Option<Arc<SharedMarks>>,
+    ended: Option<Arc<SharedRevocations>>,
 }
 
 /// A session.
@@ -224,7 +224,7 @@ impl Sessions {
     }
 
     /// Refuses sessions that [`Sessions::end`] has ended, here and on every gateway that shares these marks.
-    pub(crate) fn remembering(self, ended: &Arc<SharedMarks>) -> Self {
+    pub(crate) fn remembering(self, ended: &Arc<SharedRevocations>) -> Self {
         Self {
             ended: Some(Arc::clone(ended)),
             ..self
@@ -281,7 +281,7 @@ impl Sessions {
         let is_good = lasts(created_s, config.absolute_timeout_seconds)
             && lasts(renewed_s, config.rolling_timeout_seconds)
             && lasts(used_s, config.idling_timeout_seconds);
-        let has_ended = |ended: &Arc<SharedMarks>| ended.get(&id, now_s * 1_000).is_some();
+        let has_ended = |ended: &Arc<SharedRevocations>| ended.get(&id, now_s * 1_000).is_some();
         if !is_good || self.ended.as_ref().is_some_and(has_ended) {
             return None;
         }

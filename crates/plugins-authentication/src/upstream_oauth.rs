@@ -228,7 +228,7 @@ struct TokenFilter {
 }
 
 /// The token that a call shows the upstream.
-struct ShownToken {
+struct CallToken {
     token: Arc<str>,
     /// The call has shown another one before.
     is_second: bool,
@@ -255,7 +255,7 @@ impl TokenFilter {
                     let is_safe = MAY_BE_REPEATED.contains(&exchange.request.method.as_slice());
                     exchange.repeat_on = Some(Arc::clone(&self.repeated[usize::from(!is_safe)]));
                 }
-                exchange.filter_state.put(self, ShownToken { token, is_second });
+                exchange.filter_state.put(self, CallToken { token, is_second });
                 Outcome::Continue
             }
             FetchResult::Nothing => {
@@ -343,7 +343,7 @@ impl Filter for TokenFilter {
         if !self.config.purge_on.contains(&exchange.response.status) {
             return Outcome::Continue;
         }
-        if let Some(shown) = exchange.filter_state.take::<_, ShownToken>(self) {
+        if let Some(shown) = exchange.filter_state.take::<_, CallToken>(self) {
             self.forget(exchange, &shown.token);
         }
         self.show(exchange, true)
@@ -355,7 +355,7 @@ impl Filter for TokenFilter {
             return;
         }
         // A second token that is refused is as good as any: the next call would get no better one.
-        if let Some(shown) = exchange.filter_state.take::<_, ShownToken>(self)
+        if let Some(shown) = exchange.filter_state.take::<_, CallToken>(self)
             && !shown.is_second
         {
             self.forget(exchange, &shown.token);

@@ -12,7 +12,7 @@
 
 use crate::graphql_cost::{self, CompiledFields, FieldCosts, FieldSum, SchemaCache, countable};
 use crate::persistent_counters::PersistentLimiter;
-use crate::rate_key::{CountBy, RateKey};
+use crate::rate_key::{RateKey, RateLimitKey};
 use crate::redis::{Accumulator, Shared, WindowStore, answer, run, windows};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ pub struct Config {
     /// Seconds of a window, which opens with a caller's first call.
     pub window_seconds: u64,
     /// The key that calls are counted by; a call without a value for it is counted by its address.
-    pub by: CountBy,
+    pub by: RateLimitKey,
     /// Which counters are used. Default: the instance's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
@@ -85,7 +85,7 @@ impl Default for Config {
         Self {
             limit: 100,
             window_seconds: 60,
-            by: CountBy::default(),
+            by: RateLimitKey::default(),
             scope: None,
             status: 429,
             message: None,

@@ -1,6 +1,6 @@
 //! Counts of limits that outlive a restart: those of windows that go on for a minute and more.
 
-use crate::rate_key::{CountBy, RateKey};
+use crate::rate_key::{RateKey, RateLimitKey};
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_flow::rate_limit::{Counters, Limiter, Window, WindowLimit, WindowState};
 use weir_plugin::{ConsumerCount, CountWindow, PersistentCounters, WindowUsage};
@@ -53,7 +53,7 @@ impl PersistentCounters for PersistentLimiter {
     fn counted(&self, of: &ConsumerCount<'_>, now_ms: u64) -> Option<WindowUsage> {
         let window = window(of.window);
         // The limits without a key of their own are the first group of a configuration.
-        let key = RateKey::new(of.limit, 0, CountBy::Consumer).key_of_consumer(of.consumer);
+        let key = RateKey::new(of.limit, 0, RateLimitKey::Consumer).key_of_consumer(of.consumer);
         let counters = self.limiter.counters(of.limit);
         let limit = WindowLimit {
             limit: u64::MAX,

@@ -11,7 +11,8 @@ use weir_plugin::{Exchange, Indeterminate, Template};
 /// The key that calls are counted by.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum CountBy {
+#[schemars(rename = "CountBy")]
+pub enum RateLimitKey {
     /// The client's address.
     #[default]
     Ip,
@@ -42,7 +43,7 @@ pub enum CountBy {
     /// value, or if it is empty.
     Template(String),
     /// All of these together. A missing value counts as empty; a call without any of them has no value to count by.
-    All(#[schemars(length(min = 1, max = 8))] Vec<CountBy>),
+    All(#[schemars(length(min = 1, max = 8))] Vec<RateLimitKey>),
 }
 
 fn prefix_length<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
@@ -167,21 +168,21 @@ enum Key {
 }
 
 impl Key {
-    fn new(by: CountBy) -> Self {
+    fn new(by: RateLimitKey) -> Self {
         match by {
-            CountBy::Ip => Self::Ip,
-            CountBy::IpNetwork(bits) => Self::Network(!u128::MAX.checked_shr(bits.into()).unwrap_or(0)),
-            CountBy::Consumer => Self::Consumer,
-            CountBy::Credential => Self::Credential,
-            CountBy::ConsumerGroup => Self::Group,
-            CountBy::All(parts) => Self::All(parts.into_iter().map(Self::new).collect()),
-            CountBy::Service => Self::Service,
-            CountBy::Route => Self::Route,
-            CountBy::Everybody => Self::Everybody,
-            CountBy::Header(name) => Self::Header(name.into_bytes()),
-            CountBy::Path(path) => Self::Path(path.into_bytes()),
-            CountBy::Template(text) if text == "$remote_addr" || text == "${remote_addr}" => Self::Ip,
-            CountBy::Template(text) => Self::Variables(Template::parse(&text)),
+            RateLimitKey::Ip => Self::Ip,
+            RateLimitKey::IpNetwork(bits) => Self::Network(!u128::MAX.checked_shr(bits.into()).unwrap_or(0)),
+            RateLimitKey::Consumer => Self::Consumer,
+            RateLimitKey::Credential => Self::Credential,
+            RateLimitKey::ConsumerGroup => Self::Group,
+            RateLimitKey::All(parts) => Self::All(parts.into_iter().map(Self::new).collect()),
+            RateLimitKey::Service => Self::Service,
+            RateLimitKey::Route => Self::Route,
+            RateLimitKey::Everybody => Self::Everybody,
+            RateLimitKey::Header(name) => Self::Header(name.into_bytes()),
+            RateLimitKey::Path(path) => Self::Path(path.into_bytes()),
+            RateLimitKey::Template(text) if text == "$remote_addr" || text == "${remote_addr}" => Self::Ip,
+            RateLimitKey::Template(text) => Self::Variables(Template::parse(&text)),
         }
     }
 
@@ -261,7 +262,7 @@ impl Key {
 
 impl RateKey {
     /// Counters of `scope`; `group` keeps those of one configuration apart.
-    pub(crate) fn new(scope: &str, group: u8, by: CountBy) -> Self {
+    pub(crate) fn new(scope: &str, group: u8, by: RateLimitKey) -> Self {
         let mut place = vec![group];
         place.extend_from_slice(scope.as_bytes());
         Self {
@@ -431,7 +432,7 @@ mod tests {
         assert_ne!(of("192.0.2.1"), of("192.0.2.2"), "IPv4 is counted as a whole");
         assert_eq!(of("192.0.2.1"), of("::ffff:192.0.2.1"));
         for bits in [json!(0), json!(129), json!("64")] {
-            let read: Result<CountBy, _> = serde_json::from_value(json!({"ip-network": bits}));
+            let read: Result<RateLimitKey, _> = serde_json::from_value(json!({"ip-network": bits}));
             assert!(read.is_err(), "{bits}");
         }
     }

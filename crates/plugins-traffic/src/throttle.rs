@@ -12,7 +12,7 @@
 //! escape a limit if they can choose the key, such as a header.
 
 use crate::rate_key::handled::is_handled;
-use crate::rate_key::{CountBy, MissingKey, RateKey};
+use crate::rate_key::{MissingKey, RateKey, RateLimitKey};
 use crate::redis::{Shared, Store, answer, run, scripts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ pub struct Config {
     pub delay: bool,
     /// The key that calls are counted by.
     #[serde(default)]
-    pub by: CountBy,
+    pub by: RateLimitKey,
     /// The key for calls without a value for `by`; with `fail` they get status 500.
     #[serde(default)]
     pub when_key_missing: MissingKey,
@@ -71,7 +71,7 @@ impl Config {
             rate_per_second,
             burst: 0.0,
             delay: true,
-            by: CountBy::default(),
+            by: RateLimitKey::default(),
             when_key_missing: MissingKey::default(),
             scope: None,
             status: unavailable(),

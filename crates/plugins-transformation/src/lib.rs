@@ -5,6 +5,7 @@
 // The modules of this folder; `UPDATE_GOLDEN=1 cargo test -p weir-tidy plugin_lists` adds new ones.
 pub mod body_transform;
 mod buffered_body;
+mod buffered_rewrite;
 mod call_parts;
 pub mod compression;
 pub mod degraphql;
@@ -25,6 +26,5 @@ pub mod remote_function;
 pub mod request_id;
 pub mod request_rewrite;
 pub mod response_rewrite;
-mod whole_body;
 mod xml;
 // End of the modules.

@@ -299,7 +299,7 @@ mod tests {
             limits: vec![rate_limit::Limit {
                 count: rate_limit::LimitValue::Template("$http_x_limit".into()),
                 per: rate_limit::Per::Seconds(rate_limit::LimitValue::Number(60)),
-                by: Some(rate_limit::CountBy::Header("X".into())),
+                by: Some(rate_limit::RateLimitKey::Header("X".into())),
                 headers: rate_limit::LimitHeaders::default(),
             }],
             ..rate_limit::Config::default()

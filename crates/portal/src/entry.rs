@@ -1,7 +1,7 @@
 //! The way into a portal: which one is asked for, who asks, and whether a write comes from its own pages or a program.
 
 use crate::people::Developer;
-use crate::state::{Listening, Portals, Visit};
+use crate::state::{Listening, PortalContext, Portals};
 use crate::viewer::Viewer;
 use crate::{api, cookie, pages};
 use axum::Router;
@@ -56,7 +56,7 @@ async fn enter(
     }
     let url = portals.url_of(&portal, &host);
     let links = portals.links_of(&portal, &host, request.extensions().get::<Listening>());
-    let mut visit = Visit {
+    let mut visit = PortalContext {
         portal: Arc::new(portal),
         viewer: Viewer::default(),
         token: None,
@@ -89,7 +89,7 @@ fn bearer(headers: &HeaderMap) -> Option<String> {
 /// Finds out who asks. A token that is wrong or has ended is refused: its program is to hear of it.
 async fn recognise(
     portals: &Portals,
-    visit: &mut Visit,
+    visit: &mut PortalContext,
     headers: &HeaderMap,
     token: Option<String>,
 ) -> Result<(), Problem> {
@@ -118,7 +118,7 @@ fn is_recorded(is_read: bool, path: &str) -> bool {
 }
 
 /// A call's entry in the audit log. Secrets are in bodies and queries only, which it does not have.
-fn entry(request: &Request, visit: &Visit) -> AuditRecord {
+fn entry(request: &Request, visit: &PortalContext) -> AuditRecord {
     let who = match visit.viewer.mail.as_str() {
         "" => "visitor".to_owned(),
         mail => format!("developer {mail}"),

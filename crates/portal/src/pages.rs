@@ -4,7 +4,7 @@
 use crate::catalogue::Catalogue;
 use crate::markdown;
 use crate::shell::{PageMetadata, escape};
-use crate::state::{Portals, Visit};
+use crate::state::{PortalContext, Portals};
 use crate::viewer::Viewer;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderName, StatusCode, Uri, header};
@@ -64,7 +64,11 @@ async fn file(State(portals): State<Arc<Portals>>, Path(path): Path<String>, hea
     }
 }
 
-async fn page(State(portals): State<Arc<Portals>>, Extension(visit): Extension<Visit>, uri: Uri) -> Response {
+async fn page(
+    State(portals): State<Arc<Portals>>,
+    Extension(visit): Extension<PortalContext>,
+    uri: Uri,
+) -> Response {
     let catalogue = portals.catalogue().await;
     let about = about(&catalogue, &visit, uri.path());
     let status = if about.is_there {
@@ -97,7 +101,7 @@ fn portal_title(portal: &Portal) -> &str {
 }
 
 /// The metadata of the page at a path. Something that is hidden is as absent as something that is not there.
-fn about(catalogue: &Catalogue, visit: &Visit, path: &str) -> PageMetadata {
+fn about(catalogue: &Catalogue, visit: &PortalContext, path: &str) -> PageMetadata {
     let portal = portal_title(&visit.portal);
     let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
     let segments: Vec<&str> = decoded.split('/').filter(|it| !it.is_empty()).collect();
@@ -177,7 +181,7 @@ fn about(catalogue: &Catalogue, visit: &Visit, path: &str) -> PageMetadata {
     }
 }
 
-fn listed_apis(catalogue: &Catalogue, visit: &Visit) -> String {
+fn listed_apis(catalogue: &Catalogue, visit: &PortalContext) -> String {
     let mut listed = "<ul>".to_owned();
     for api in catalogue.apis(&visit.portal, &visit.viewer).take(MAX_LISTED) {
         // Writing to a text cannot fail.
@@ -193,7 +197,7 @@ fn listed_apis(catalogue: &Catalogue, visit: &Visit) -> String {
 }
 
 /// The theme's colours in place of the standard ones. They were checked when they were written.
-async fn theme(Extension(visit): Extension<Visit>) -> Response {
+async fn theme(Extension(visit): Extension<PortalContext>) -> Response {
     let [light, dark] = palettes(&visit.portal.theme);
     let pair = |name: &str, light: &str, dark: &str| format!("  --{name}: light-dark({light}, {dark});\n");
     let mix =
@@ -234,13 +238,13 @@ async fn theme(Extension(visit): Extension<Visit>) -> Response {
     (HEADERS, kind, css).into_response()
 }
 
-async fn portal_logo(Extension(visit): Extension<Visit>) -> Response {
+async fn portal_logo(Extension(visit): Extension<PortalContext>) -> Response {
     logo_answer(&visit.portal.logo)
 }
 
 async fn api_logo(
     State(portals): State<Arc<Portals>>,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path(name): Path<String>,
 ) -> Response {
     let catalogue = portals.catalogue().await;
@@ -267,7 +271,10 @@ fn logo_answer(text: &str) -> Response {
 }
 
 /// The public APIs for machines (RFC 9727), for every caller.
-async fn api_catalog(State(portals): State<Arc<Portals>>, Extension(visit): Extension<Visit>) -> Response {
+async fn api_catalog(
+    State(portals): State<Arc<Portals>>,
+    Extension(visit): Extension<PortalContext>,
+) -> Response {
     let catalogue = portals.catalogue().await;
     let (url, anybody) = (&visit.url, Viewer::default());
     let (mut items, mut contexts) = (Vec::new(), Vec::new());
@@ -304,7 +311,10 @@ async fn api_catalog(State(portals): State<Arc<Portals>>, Extension(visit): Exte
     (HEADERS, kind, json!({ "linkset": all }).to_string()).into_response()
 }
 
-async fn sitemap(State(portals): State<Arc<Portals>>, Extension(visit): Extension<Visit>) -> Response {
+async fn sitemap(
+    State(portals): State<Arc<Portals>>,
+    Extension(visit): Extension<PortalContext>,
+) -> Response {
     let catalogue = portals.catalogue().await;
     let anybody = Viewer::default();
     let mut paths = vec!["/".to_owned(), "/apis".to_owned()];
@@ -327,7 +337,7 @@ async fn sitemap(State(portals): State<Arc<Portals>>, Extension(visit): Extensio
     (HEADERS, [(header::CONTENT_TYPE, "application/xml")], xml).into_response()
 }
 
-async fn robots(Extension(visit): Extension<Visit>) -> Response {
+async fn robots(Extension(visit): Extension<PortalContext>) -> Response {
     let text = format!(
         "User-agent: *\nAllow: /\nDisallow: /portal/\nSitemap: {}/sitemap.xml\n",
         visit.url
@@ -346,7 +356,7 @@ mod tests {
 
     #[test]
     fn own_pages_are_there_with_a_title_of_their_own() {
-        let visit = Visit {
+        let visit = PortalContext {
             portal: Arc::new(Portal::default()),
             viewer: Viewer::default(),
             token: None,

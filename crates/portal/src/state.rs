@@ -2,7 +2,7 @@
 
 use crate::catalogue::{Catalogue, Descriptions, GatewayLookup};
 use crate::documents::Documents;
-use crate::people::{Developer, Notices, People};
+use crate::people::{Developer, DeveloperStore, Notices};
 use crate::shell::Shell;
 use crate::version_status::StatusCache;
 use crate::viewer::Viewer;
@@ -94,7 +94,7 @@ pub struct Portals {
     pub(crate) meter: Meter,
     pub(crate) shell: Shell,
     pub(crate) tries: AttemptCounter,
-    pub(crate) people: People,
+    pub(crate) people: DeveloperStore,
     pub(crate) audit: Audit,
     pub(crate) providers: Providers,
     /// Asks identity providers.
@@ -116,7 +116,7 @@ struct CatalogueCache {
 
 /// The context of a call: the portal that was asked, and the caller.
 #[derive(Clone)]
-pub(crate) struct Visit {
+pub(crate) struct PortalContext {
     pub portal: Arc<Portal>,
     pub viewer: Viewer,
     /// The name of the call's personal token; `None`: it has none.
@@ -133,7 +133,7 @@ pub(crate) struct Visit {
 #[derive(Debug, Clone, Copy)]
 pub struct Listening(pub SocketAddr);
 
-impl Visit {
+impl PortalContext {
     /// The URL for links in mails.
     ///
     /// # Errors
@@ -167,7 +167,7 @@ impl Portals {
             gateway: options.gateway,
             shell: Shell::new(options.assets),
             tries: AttemptCounter::default(),
-            people: People::new(options.operational, Passwords::default()),
+            people: DeveloperStore::new(options.operational, Passwords::default()),
             audit: options.audit,
             providers: options.providers,
             openid: Client::default(),
@@ -248,7 +248,7 @@ impl Portals {
     /// Writes the webhooks of something that a developer has done.
     pub(crate) async fn queue_webhooks(
         &self,
-        visit: &Visit,
+        visit: &PortalContext,
         kind: &str,
         developer: &Developer,
         now: SystemTime,

@@ -16,7 +16,8 @@ const DOWN: f64 = 0.5;
 
 /// How a version does in an environment.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct PlaceStatus {
+#[schemars(rename = "PlaceStatus")]
+pub struct EnvironmentStatus {
     /// The environment.
     environment: String,
     /// The state by the last 15 minutes.
@@ -75,14 +76,14 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    pub(crate) fn shown(&self, environment: &str) -> PlaceStatus {
+    pub(crate) fn shown(&self, environment: &str) -> EnvironmentStatus {
         let add = |sum: Counts, it: &Counts| Counts {
             calls: sum.calls + it.calls,
             failed: sum.failed + it.failed,
         };
         let mut days: Vec<Option<f64>> = self.days.iter().map(|it| it.answered()).collect();
         days.resize(DAYS as usize, None);
-        PlaceStatus {
+        EnvironmentStatus {
             environment: environment.to_owned(),
             state: self.now.state(),
             answered: self.days.iter().fold(Counts::default(), add).answered(),

@@ -1,4 +1,4 @@
-//! Speaking other protocols than HTTP for filters: the engine's side of a [`Dialogue`]. What is said is the filter's.
+//! Speaking other protocols than HTTP for filters: the engine's side of a [`ProtocolDriver`]. What is said is the filter's.
 
 use crate::buffer::Buffers;
 use crate::outcome::ShortCircuit;
@@ -14,7 +14,7 @@ use std::time::Instant;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use weir_model::KeepalivePool;
-use weir_plugin::{Conversation, ConversationTls, Dialogue, Received, Step};
+use weir_plugin::{Conversation, ConversationTls, ProtocolDriver, Received, Step};
 
 /// Most bytes that a dialogue may leave unread.
 const MAX_UNREAD: usize = 1 << 20;
@@ -137,7 +137,7 @@ fn keep(
 }
 
 /// The dialogue before TLS begins. It never goes on without TLS.
-async fn until_tls(stream: &mut TcpStream, dialogue: &mut dyn Dialogue, first: Step) -> io::Result<()> {
+async fn until_tls(stream: &mut TcpStream, dialogue: &mut dyn ProtocolDriver, first: Step) -> io::Result<()> {
     let mut unread = Vec::new();
     let mut step = first;
     for _ in 0..MAX_STEPS {
@@ -164,7 +164,7 @@ async fn until_tls(stream: &mut TcpStream, dialogue: &mut dyn Dialogue, first: S
 pub async fn go_on(
     buffers: &Buffers,
     connection: &mut UpstreamConnection,
-    dialogue: &mut dyn Dialogue,
+    dialogue: &mut dyn ProtocolDriver,
     first: Step,
 ) -> io::Result<bool> {
     let mut step = first;

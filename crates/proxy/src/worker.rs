@@ -6,7 +6,7 @@ use crate::date::Date;
 use crate::dns::Resolver;
 use crate::h2::pool::Http2Pool;
 use crate::h3::alt_svc::Alternatives;
-use crate::kafka::consumer::KeptConsumers;
+use crate::kafka::consumer::ConsumerCache;
 use crate::object_pool::ObjectPool;
 use crate::pool::{IdleList, Pool, PoolKey, TaggedPoolKey};
 use crate::redis::Redis;
@@ -53,7 +53,7 @@ pub struct Worker {
     /// Servers that hold counts for filters.
     pub redis: Redis,
     /// Readers of Kafka that are kept for the next call.
-    pub kafka: KeptConsumers,
+    pub kafka: ConsumerCache,
     /// Held once by the worker, and once for each background request under way.
     pub background_requests: Rc<()>,
     pub metrics: Arc<WorkerMetrics>,
@@ -211,7 +211,7 @@ impl Worker {
             runtime: Rc::new(Runtime::new(&shared, &metrics)),
             date: Date::default(),
             wall_clock: WallClock::default(),
-            kafka: KeptConsumers::default(),
+            kafka: ConsumerCache::default(),
             background_requests: Rc::default(),
             redis: Redis::new(&shared, &resolver),
             resolver,

@@ -12,7 +12,7 @@ const DAY: i64 = 86_400;
 /// its life is left.
 const SOON: i64 = 30 * DAY;
 /// The most certificates that are listed singly.
-const MAX_TOLD: usize = 1_000;
+const MAX_LISTED_CERTIFICATES: usize = 1_000;
 
 /// How it stands with a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,7 +113,7 @@ pub fn seconds_left(tls: &ServerTls) -> Vec<(String, i64)> {
 fn first(tls: &ServerTls) -> Vec<&Expiry> {
     let mut ends: Vec<&Expiry> = tls.ends().iter().collect();
     ends.sort_by_key(|end| end.validity.until);
-    ends.truncate(MAX_TOLD);
+    ends.truncate(MAX_LISTED_CERTIFICATES);
     ends
 }
 

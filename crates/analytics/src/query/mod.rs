@@ -231,13 +231,14 @@ pub struct QueryResponse {
     /// A frame for each group.
     pub frames: Vec<Frame>,
     /// Commits and publications of this time, in order; a store of analytics does not know any.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<ChartAnnotation>,
 }
 
 /// The kind of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum MarkKind {
+#[schemars(rename = "MarkKind")]
+pub enum AnnotationKind {
     /// A commit of the configuration.
     Commit,
     /// A commit that changed a publication.
@@ -246,9 +247,10 @@ pub enum MarkKind {
 
 /// A commit or a publication on the time axis of a chart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Mark {
+#[schemars(rename = "Mark")]
+pub struct ChartAnnotation {
     /// Its kind.
-    pub kind: MarkKind,
+    pub kind: AnnotationKind,
     /// When, in seconds since the Unix epoch.
     pub at: u64,
     /// The revision that the commit made.

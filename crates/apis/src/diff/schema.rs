@@ -15,15 +15,15 @@ const MAX_ALL_PAIRS: usize = 2_000_000;
 const MAX_ALTERNATIVE_PAIRS: usize = 2_500;
 
 /// Two schemas by their names, and whether they are of a request.
-type NamedPair = (String, String, bool);
+type SchemaPair = (String, String, bool);
 
 /// Compares schemas of two descriptions. References are followed; a pair of references is compared once.
 pub(crate) struct Comparison<'d> {
     old: &'d Map<String, Value>,
     new: &'d Map<String, Value>,
-    seen: HashSet<NamedPair>,
+    seen: HashSet<SchemaPair>,
     /// Pairs in which nothing was found for an operation before: most operations share their schemas.
-    same: HashSet<NamedPair>,
+    same: HashSet<SchemaPair>,
     pairs: usize,
     all_pairs: usize,
     /// Whether a schema had too many parts, or went too deep.

@@ -1,6 +1,6 @@
 //! Access of callers: key authentication, consumer tables, limits, and consumers.
 
-use super::ways::{self, credential, scope_of};
+use super::credential_plugins::{self, credential, scope_of};
 use super::{Renderer, active};
 use crate::entities::{Credential, Deprecation, Plan, PlanSecurity, Subscription, SubscriptionState};
 use serde_json::{Map, Value, json};
@@ -210,7 +210,7 @@ impl Renderer<'_> {
             // All signatures are looked at by each of them: the laxer one would let those of the other through.
             let signatures = ways.iter_mut().find(|it| it.0 == "hmac-auth" && way.0 == it.0);
             if let Some((_, known)) = signatures {
-                ways::tighten(known, &way.1);
+                credential_plugins::tighten(known, &way.1);
             } else if !ways.contains(&way) {
                 ways.push(way);
             }

@@ -9,10 +9,10 @@
 
 mod access;
 mod backends;
+mod credential_plugins;
 mod limits;
 mod products;
 mod routes;
-mod ways;
 
 pub use access::{anonymous_consumer, consumer_of};
 pub use products::{Offer, as_of_publication, limit_id as limit_of_product, product};

@@ -51,7 +51,7 @@ use state::{AdminState, PREFIX};
 use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
-use weir_dialect::{DEFAULT_WORKSPACE, FileBacking, HealthSource, OtherRoutes, Replica, Rights, StateRef};
+use weir_dialect::{DEFAULT_WORKSPACE, FileBacking, ForeignRoutes, HealthSource, Replica, Rights, StateRef};
 use weir_store::{Author, Store, StoreError, WorkspaceScoped};
 
 /// The largest body of a call, in bytes, as in APISIX.
@@ -80,7 +80,7 @@ pub struct AdminOptions {
     /// The health of upstreams' nodes; `None`: unknown.
     pub health: Option<Arc<dyn HealthSource>>,
     /// The routes and server names of other dialects; `None`: there are none.
-    pub others: Option<Arc<dyn OtherRoutes>>,
+    pub others: Option<Arc<dyn ForeignRoutes>>,
 }
 
 impl fmt::Debug for AdminOptions {

@@ -7,7 +7,7 @@ use crate::settings::Settings;
 use crate::translate::{Options, Router, translate};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use weir_dialect::{DEFAULT_WORKSPACE, OtherRoutes, RouteOwner};
+use weir_dialect::{DEFAULT_WORKSPACE, ForeignRoutes, RouteOwner};
 use weir_model::{Model, RouteMatch, StreamRoute};
 
 /// The fields of a route and of its service that say which calls it takes.
@@ -76,7 +76,7 @@ pub(super) fn takes_calls(
     plan: &ChangePlan,
     state: &AdminState,
     reading: Reading,
-    others: &dyn OtherRoutes,
+    others: &dyn ForeignRoutes,
 ) -> bool {
     let written = plan
         .changes

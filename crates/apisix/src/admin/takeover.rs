@@ -9,7 +9,7 @@ use super::taken_calls::{Reading, takes_calls};
 use super::write::ChangePlan;
 use axum::http::StatusCode;
 use serde_json::Value;
-use weir_dialect::{DEFAULT_WORKSPACE, OtherRoutes};
+use weir_dialect::{DEFAULT_WORKSPACE, ForeignRoutes};
 use weir_model::{HostPattern, server_names_may_overlap};
 
 /// Checks that the routes of a plan take no calls of another workspace's route, and that its certificates have no new
@@ -83,7 +83,7 @@ fn server_names(ssl: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// Whether a certificate or route that may be another workspace's has this name.
-fn is_taken(name: &str, others: &dyn OtherRoutes) -> bool {
+fn is_taken(name: &str, others: &dyn ForeignRoutes) -> bool {
     // A certificate for all names is shown where there is none for the name itself.
     let Some(pattern) = HostPattern::parse(name).ok().filter(|it| *it != HostPattern::Any) else {
         return false;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::sync::LazyLock;
 use weir_plugins::concurrency_limit::{Config, Limit};
-use weir_plugins::rate_key::{CountBy, LimitValue, OnFailure};
+use weir_plugins::rate_key::{LimitValue, OnFailure, RateLimitKey};
 use weir_plugins::redis::{OnUnavailable, Store};
 
 /// The most rules that the catalogue's plugin takes.
@@ -129,7 +129,7 @@ impl PluginAdapter for LimitConn {
             let limit = |rule: Rule| Limit {
                 count: rule.conn,
                 burst: rule.burst,
-                by: Some(CountBy::Template(rule.key)),
+                by: Some(RateLimitKey::Template(rule.key)),
             };
             made.limits = options.rules.into_iter().map(limit).collect();
         }

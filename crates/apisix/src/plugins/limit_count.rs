@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
 use weir_plugins::rate_limit::{
-    Config, CountBy, Limit, LimitHeaders, LimitValue, MissingKey, OnFailure, Per, SummaryHeaders,
+    Config, Limit, LimitHeaders, LimitValue, MissingKey, OnFailure, Per, RateLimitKey, SummaryHeaders,
 };
 use weir_plugins::redis::{OnUnavailable, WindowStore};
 
@@ -255,7 +255,7 @@ impl Options {
                 Limit {
                     count: rule.count,
                     per: per(rule.time_window),
-                    by: Some(CountBy::Template(rule.key)),
+                    by: Some(RateLimitKey::Template(rule.key)),
                     headers: shown
                         .map(|headers| headers.with_prefix(&prefix))
                         .unwrap_or_default(),
@@ -274,12 +274,12 @@ impl Options {
 }
 
 /// The counted value for a key of this type.
-pub fn count_by(key_type: &str, key: &str) -> CountBy {
+pub fn count_by(key_type: &str, key: &str) -> RateLimitKey {
     match (key_type, key) {
-        ("constant", _) => CountBy::Everybody,
-        ("var_combination", template) => CountBy::Template(template.to_owned()),
-        (_, "remote_addr") => CountBy::Ip,
-        (_, variable) => CountBy::Template(format!("${{{variable}}}")),
+        ("constant", _) => RateLimitKey::Everybody,
+        ("var_combination", template) => RateLimitKey::Template(template.to_owned()),
+        (_, "remote_addr") => RateLimitKey::Ip,
+        (_, variable) => RateLimitKey::Template(format!("${{{variable}}}")),
     }
 }
 

@@ -65,7 +65,7 @@ pub struct Settings {
     /// `apisix.id`: the gateway's name in `/apisix/status`, if it is given.
     pub id: Option<String>,
     /// `apisix.enable_server_tokens`: `Server` names the version, too.
-    pub tells_version: bool,
+    pub enable_server_tokens: bool,
     /// The files that plugins may name.
     pub files: PluginFiles,
 }
@@ -233,7 +233,7 @@ impl Default for Settings {
             https_port: None,
             graphql_max_bytes: 1 << 20,
             id: None,
-            tells_version: true,
+            enable_server_tokens: true,
             files: PluginFiles::default(),
         }
     }

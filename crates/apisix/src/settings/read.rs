@@ -191,7 +191,7 @@ impl Reader {
         let id = "an id of letters, digits, _, - and .";
         settings.id = self.take_as(&["apisix", "id"], id, node_id)?;
         let tokens = ["apisix", "enable_server_tokens"];
-        settings.tells_version = self
+        settings.enable_server_tokens = self
             .take_as(&tokens, "true or false", Value::as_bool)?
             .unwrap_or(true);
         settings.delete_uri_tail_slash = self.flag(&["apisix", "delete_uri_tail_slash"])?;

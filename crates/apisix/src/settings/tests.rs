@@ -56,7 +56,7 @@ graphql: {max_size: 100}
     assert_eq!(settings.trusted_addresses.len(), 2);
     assert!(settings.has_no_health_checks);
     assert_eq!(
-        (settings.id.as_deref(), settings.tells_version),
+        (settings.id.as_deref(), settings.enable_server_tokens),
         (Some("edge-1.example"), false)
     );
     assert!(!settings.encrypts_fields);

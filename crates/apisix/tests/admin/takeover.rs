@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 use tower::ServiceExt;
 use weir_apisix::{Admin, AdminOptions};
-use weir_dialect::{DialectName, OtherRoutes, RouteOwner};
+use weir_dialect::{DialectName, ForeignRoutes, RouteOwner};
 use weir_model::{RouteMatch, StreamRoute};
 use weir_store::WorkspaceScoped;
 use weir_store::memory::MemoryStore;
@@ -24,7 +24,7 @@ struct Others {
     are_known: bool,
 }
 
-impl OtherRoutes for Others {
+impl ForeignRoutes for Others {
     fn any(&self, _: DialectName, visit: &mut dyn FnMut(&[RouteMatch], RouteOwner<'_>) -> bool) -> bool {
         let taken: Vec<RouteMatch> =
             serde_json::from_value(json!([{"path": "/", "hosts": ["route.test"]}, {"path": "/"}]))

@@ -6,9 +6,9 @@
 pub mod alerting;
 pub mod backlog;
 pub mod call_delivery;
+pub mod chart_annotations;
 pub mod clickhouse;
 pub mod delivery;
-pub mod marks;
 pub mod reporting;
 pub mod sampler;
 pub mod workspaces;

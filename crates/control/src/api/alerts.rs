@@ -85,7 +85,7 @@ pub fn is_seen(rule: &Rule, caller: &Caller) -> bool {
 
 /// The alerts of canaries that were taken back, as rules that fire.
 async fn of_canaries(api: &Api) -> Result<impl Iterator<Item = RuleState> + use<>, Problem> {
-    let alerts = alerts_of_canaries(&api.library().await?)?.into_iter();
+    let alerts = alerts_of_canaries(&api.snapshot().await?)?.into_iter();
     Ok(alerts.map(|(rule, alert)| RuleState {
         rule,
         alerts: vec![GroupState {

@@ -11,7 +11,7 @@ use super::{Api, is_dry_run};
 use crate::access::{Action, Caller};
 use crate::api::json_body::{Json, JsonBody};
 use crate::developers::{
-    AdminDecision, Decision, Developer, DeveloperState, Notices, People, Purpose, Team, TeamRole,
+    AdminDecision, Decision, Developer, DeveloperState, Notices, DeveloperStore, Purpose, Team, TeamRole,
     checked_name, greeting, mail_of, owner_name, random_id,
 };
 use axum::Extension;
@@ -283,8 +283,8 @@ pub struct PortalContext<'a> {
 
 impl<'a> PortalContext<'a> {
     pub async fn of(api: &'a Api, name: &str) -> Result<Self, Problem> {
-        let library = api.library().await?;
-        let portals: Vec<Portal> = library.list("apis/portals/")?;
+        let snapshot = api.snapshot().await?;
+        let portals: Vec<Portal> = snapshot.list("apis/portals/")?;
         let is_first_day = portals.is_empty() && name == Portal::DEFAULT;
         let known = portals.into_iter().find(|it| it.name == name);
         let portal = match known {
@@ -299,12 +299,12 @@ impl<'a> PortalContext<'a> {
         Ok(Self {
             api,
             portal,
-            hooks: library.list("apis/hooks/")?,
-            applications: library.list("apis/applications/")?,
+            hooks: snapshot.list("apis/hooks/")?,
+            applications: snapshot.list("apis/applications/")?,
         })
     }
 
-    pub fn people(&self) -> &People {
+    pub fn people(&self) -> &DeveloperStore {
         &self.api.developers
     }
 

@@ -31,6 +31,7 @@ mod analytics;
 mod analytics_documents;
 mod apis;
 mod boards;
+mod boxed_handler;
 mod changes;
 mod checking;
 mod compiled_config;
@@ -54,7 +55,6 @@ mod openapi;
 mod openid_login;
 mod operation;
 mod people;
-mod plain_handler;
 mod plugins;
 mod precondition;
 mod problem;
@@ -76,13 +76,13 @@ mod view;
 mod writing;
 
 pub use apis::{ENVIRONMENT_KEYS, Ticker};
+pub use boxed_handler::BoxedHandler;
 pub use delegate::Delegate;
 pub(crate) use fleet::MAX_USED;
 pub use fleet::{DRAINS, GatewayReport, Gateways, PREFIX as REPORTS, ReportResponse, Rollout};
 pub(crate) use history::redact as redact_difference;
 pub use json_body::{Json, as_problem};
 pub use operation::KnownQuery;
-pub use plain_handler::PlainHandler;
 pub use precondition::{names, tag_of};
 pub use problem::Problem;
 pub use sending::ListenerOf;
@@ -91,7 +91,7 @@ pub use view::{FileText, FileTexts};
 use crate::access::password::Passwords;
 use crate::access::{Attempts, Caller, EVERYWHERE, Role, Token, TokenHash, Users};
 use crate::analytics::Analytics;
-use crate::analytics::marks::Marks;
+use crate::analytics::chart_annotations::ChartAnnotations;
 use crate::attempt_counter::AttemptCounter;
 use crate::events::Events;
 use crate::follow::StateHandle;
@@ -196,13 +196,13 @@ pub struct Api {
     /// The sources of callers' identities.
     identity: identity::CachedSources,
     /// The developers of portals.
-    developers: crate::developers::People,
+    developers: crate::developers::DeveloperStore,
     /// Asks identity providers.
     openid: crate::access::openid::client::Client,
     /// The events for browsers.
     events: Events,
     /// The latest commits, for charts.
-    marks: Marks,
+    marks: ChartAnnotations,
 }
 
 impl Api {
@@ -227,7 +227,7 @@ impl Api {
         let index = view::Index::open(Arc::clone(&store), files, dialects).await?;
         let (operational, passwords) = (options.operational.clone(), options.passwords.clone());
         let api = Arc::new(Self {
-            developers: crate::developers::People::new(operational, passwords),
+            developers: crate::developers::DeveloperStore::new(operational, passwords),
             store,
             options,
             resources,
@@ -240,7 +240,7 @@ impl Api {
             identity: identity::CachedSources::default(),
             openid: crate::access::openid::client::Client::default(),
             events: Events::new(epoch()),
-            marks: Marks::default(),
+            marks: ChartAnnotations::default(),
         });
         if let Some(analytics) = &api.options.analytics {
             let known = Arc::downgrade(&api);

@@ -2,8 +2,8 @@
 //! answers it. The router, the check of rights and the OpenAPI document are all made of these.
 
 use super::Api;
+use super::boxed_handler::BoxedHandler;
 use super::describe;
-use super::plain_handler::PlainHandler;
 use super::problem::Problem;
 use super::writing::tried;
 use crate::access::{Action, Caller, NotAllowed, Scope};
@@ -112,7 +112,7 @@ impl Operation {
             Method::GET,
             (path, id),
             action,
-            routing::get(PlainHandler::new(handler)),
+            routing::get(BoxedHandler::new(handler)),
         )
     }
 
@@ -127,7 +127,7 @@ impl Operation {
             Method::POST,
             (path, id),
             action,
-            routing::post(PlainHandler::new(handler)),
+            routing::post(BoxedHandler::new(handler)),
         )
     }
 
@@ -142,7 +142,7 @@ impl Operation {
             Method::PUT,
             (path, id),
             action,
-            routing::put(PlainHandler::new(handler)),
+            routing::put(BoxedHandler::new(handler)),
         )
     }
 
@@ -157,7 +157,7 @@ impl Operation {
             Method::DELETE,
             (path, id),
             action,
-            routing::delete(PlainHandler::new(handler)),
+            routing::delete(BoxedHandler::new(handler)),
         )
         .status(StatusCode::NO_CONTENT)
     }

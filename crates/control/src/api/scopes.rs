@@ -4,7 +4,7 @@
 //! A right may come before its part where its holder makes that: an API, and a workspace, which is known by what lies
 //! in it. Such a right is stored, and the answer says so.
 
-use super::apis::{Library, PREFIX};
+use super::apis::{EntitySnapshot, PREFIX};
 use super::{Api, Problem};
 use crate::access::{Right, Scope};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -40,8 +40,8 @@ pub async fn check_scopes(
         return Ok(RightsWarning(None));
     }
     let (documents, _) = api.store.read(PREFIX).await?;
-    let library = Library::new(documents);
-    let is_known = |kind: &str, name: &str| library.bytes(&format!("{PREFIX}{kind}/{name}")).is_some();
+    let snapshot = EntitySnapshot::new(documents);
+    let is_known = |kind: &str, name: &str| snapshot.bytes(&format!("{PREFIX}{kind}/{name}")).is_some();
     let (mut wrong, mut empty) = (Vec::new(), BTreeSet::new());
     let workspaces = workspaces(api).await?;
     for (place, right) in new {

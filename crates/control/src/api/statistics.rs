@@ -56,17 +56,17 @@ async fn of_apis(api: &Arc<Api>, query: Query) -> Result<Query, Problem> {
     let Some(wanted) = query.filter.get(API).filter(|_| !is_kept(&query, retention)) else {
         return Ok(query);
     };
-    let library = api.library().await?;
+    let snapshot = api.snapshot().await?;
     let is_wanted = |it: &Publication| wanted.values().contains(&it.api);
     let mut services = BTreeSet::new();
-    for id in library.publications(is_wanted)? {
-        let publication = library.publication(&id)?;
+    for id in snapshot.publications(is_wanted)? {
+        let publication = snapshot.publication(&id)?;
         let of_canary = publication.canary.as_ref().map(|it| it.revision);
         let before = publication.history.iter().map(|it| it.revision);
         let revisions: BTreeSet<u32> = before.chain(of_canary).chain([publication.revision]).collect();
         for number in revisions {
             // A revision of long ago may be gone.
-            if let Ok(revision) = library.revision(&publication.api, &publication.version, number) {
+            if let Ok(revision) = snapshot.revision(&publication.api, &publication.version, number) {
                 services.extend(render::services(&publication, &revision));
             }
         }

@@ -3,7 +3,7 @@
 //! **What it is not**: a verified account is no verified developer. No login is possible with one that is not verified, whatever
 //! the state of the developer is.
 
-use super::store::{Developer, People, failed, hash, key};
+use super::store::{Developer, DeveloperStore, failed, hash, key};
 use crate::api::Problem;
 use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
@@ -22,7 +22,7 @@ pub fn mark_of(account: &str) -> String {
     hash(account)
 }
 
-impl People {
+impl DeveloperStore {
     /// The developer of an account.
     pub async fn by_account(
         &self,

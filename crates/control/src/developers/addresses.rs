@@ -54,12 +54,12 @@ impl AddressBook {
 mod tests {
     use super::*;
     use crate::access::password::Passwords;
-    use crate::developers::{Developer, DeveloperState, People, Purpose, TeamRole};
+    use crate::developers::{Developer, DeveloperState, DeveloperStore, Purpose, TeamRole};
 
     #[tokio::test]
     async fn addresses_lead_to_their_portals() {
         let store = OperationalStore::in_memory();
-        let people = People::new(store.clone(), Passwords::default());
+        let people = DeveloperStore::new(store.clone(), Passwords::default());
         let now = SystemTime::UNIX_EPOCH;
         let developer = |mail: &str| Developer {
             id: hash(mail)[..16].to_owned(),

@@ -1,6 +1,6 @@
 //! Links that mails carry: each is good once, for one purpose, and for a while. The store holds only their hashes.
 
-use super::store::{Developer, People, failed, hash, key};
+use super::store::{Developer, DeveloperStore, failed, hash, key};
 use super::teams::TeamRole;
 use crate::access::Token;
 use crate::api::Problem;
@@ -71,7 +71,7 @@ impl Purpose {
     }
 }
 
-impl People {
+impl DeveloperStore {
     /// Makes a link.
     pub async fn link(&self, portal: &str, purpose: &Purpose, now: SystemTime) -> Result<Link, Problem> {
         let token = Token::random().ok_or_else(|| Problem::unreadable("the system yields no random bits"))?;

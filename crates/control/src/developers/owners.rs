@@ -75,12 +75,12 @@ impl<'s> Owners<'s> {
 mod tests {
     use super::*;
     use crate::access::password::Passwords;
-    use crate::developers::People;
+    use crate::developers::DeveloperStore;
 
     #[tokio::test]
     async fn owners_have_addresses() {
         let store = OperationalStore::in_memory();
-        let people = People::new(store.clone(), Passwords::default());
+        let people = DeveloperStore::new(store.clone(), Passwords::default());
         let now = SystemTime::UNIX_EPOCH;
         for (id, state) in [
             ("ann", DeveloperState::Active),

@@ -3,7 +3,7 @@
 //! The secret is in the developer's document, sealed as the store is. Recovery codes are kept as hashes. **What it is not**: it
 //! counts no guesses; [`crate::access::Attempts`] does.
 
-use super::store::{Developer, People, failed, key};
+use super::store::{Developer, DeveloperStore, failed, key};
 use crate::access::TokenHash;
 use crate::access::totp::TotpSecret;
 use crate::api::Problem;
@@ -96,7 +96,7 @@ impl From<OperationalError> for CodeRejection {
     }
 }
 
-impl People {
+impl DeveloperStore {
     /// Makes a secret that waits for its first code.
     pub async fn begin_second_factor(
         &self,

@@ -106,7 +106,7 @@ pub struct Session {
 
 /// The people of all portals. Cheap to share.
 #[derive(Clone)]
-pub struct People {
+pub struct DeveloperStore {
     /// The store that holds them.
     pub store: OperationalStore,
     /// Hashes passwords.
@@ -157,7 +157,7 @@ pub(super) fn hash(text: &str) -> String {
     TokenHash::of(text).to_string()
 }
 
-impl People {
+impl DeveloperStore {
     /// In a store.
     pub fn new(store: OperationalStore, passwords: Passwords) -> Self {
         Self {

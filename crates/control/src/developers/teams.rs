@@ -1,6 +1,6 @@
 //! Teams: developers who own applications together.
 
-use super::store::{Developer, DeveloperState, People, failed, hash, key};
+use super::store::{Developer, DeveloperState, DeveloperStore, failed, hash, key};
 use crate::api::Problem;
 use axum::http::StatusCode;
 use schemars::JsonSchema;
@@ -71,7 +71,7 @@ fn provided_id(provider: &str, team: &str) -> String {
     whole.chars().take(16).collect()
 }
 
-impl People {
+impl DeveloperStore {
     /// Puts a developer into the teams that a provider's groups give, and takes the developer out of its others.
     pub async fn provide_teams(
         &self,
@@ -215,7 +215,7 @@ mod tests {
     #[tokio::test]
     async fn a_developer_who_was_changed_meanwhile_stays_with_all_teams() {
         let now = UNIX_EPOCH + Duration::from_secs(1_800_000_000);
-        let people = People::new(OperationalStore::in_memory(), Passwords::default());
+        let people = DeveloperStore::new(OperationalStore::in_memory(), Passwords::default());
         let ann = serde_json::json!({"id": ANN, "mail": "a@b.test", "name": "Ann", "state": "confirmed", "created": 1});
         let read: Developer = serde_json::from_value(ann).expect("a developer");
         people.put("main", &read, now).await.expect("written");
@@ -249,7 +249,7 @@ mod tests {
     #[tokio::test]
     async fn the_new_address_of_a_developer_who_goes_is_free() {
         let now = UNIX_EPOCH + Duration::from_secs(1_800_000_000);
-        let people = People::new(OperationalStore::in_memory(), Passwords::default());
+        let people = DeveloperStore::new(OperationalStore::in_memory(), Passwords::default());
         let ann = |mail: &str| -> Developer {
             let ann =
                 serde_json::json!({"id": ANN, "mail": mail, "name": "Ann", "state": "active", "created": 1});

@@ -3,7 +3,7 @@
 //!
 //! **What it is not**: no key of an API. The gateway knows none of them.
 
-use super::store::{Developer, DeveloperState, People, failed, hash, key, random_id};
+use super::store::{Developer, DeveloperState, DeveloperStore, failed, hash, key, random_id};
 use crate::access::Token;
 use crate::api::Problem;
 use crate::operational::{DocumentLimit, OperationalEntry, OverflowPolicy};
@@ -46,7 +46,7 @@ fn token_key(portal: &str, token: &str) -> Option<(String, Key)> {
     Some((developer.to_owned(), key))
 }
 
-impl People {
+impl DeveloperStore {
     /// Makes a token for so many days. Returns its text, which is kept nowhere.
     pub async fn make_token(
         &self,
@@ -163,8 +163,8 @@ mod tests {
         UNIX_EPOCH + Duration::from_secs(1_800_000_000 + seconds)
     }
 
-    async fn people() -> People {
-        let people = People::new(OperationalStore::in_memory(), Passwords::default());
+    async fn people() -> DeveloperStore {
+        let people = DeveloperStore::new(OperationalStore::in_memory(), Passwords::default());
         let ann = serde_json::json!({ "id": ANN, "mail": "ann@example.com", "name": "Ann", "state": "active", "created": 1 });
         let ann: Developer = serde_json::from_value(ann).expect("a developer");
         people.put("main", &ann, at(0)).await.expect("written");

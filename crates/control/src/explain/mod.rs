@@ -9,7 +9,7 @@ mod chain;
 mod conditions;
 pub mod examples;
 mod explanation;
-mod reach;
+mod route_access;
 mod takers;
 mod verdict;
 
@@ -18,7 +18,7 @@ pub use chain::{Instance, PluginStep};
 pub use explanation::{
     ExplainedTarget, Explanation, GatewayResponse, MatchedRoute, NearMissRoute, TargetList,
 };
-pub use reach::{ReachKind, RouteReach};
+pub use route_access::{AccessKind, ConsumerRouteAccess};
 pub use verdict::{CallEnd, EndKind, StepVerdict, VerdictKind};
 
 use conditions::{Precedence, conditions, without_user};

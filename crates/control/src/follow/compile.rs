@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use weir_model::diagnostic::PathStep;
 use weir_model::{
-    Diagnostic, LostPlugins, Model, PluginInstance, PluginRef, RouteTarget, Severity, remove_steps,
+    Diagnostic, Model, PluginInstance, PluginRef, RouteTarget, Severity, UnservablePlugins, remove_steps,
 };
 use weir_plugin::Registry;
 use weir_plugins::is_skippable;
@@ -321,7 +321,7 @@ impl RejectedPositions {
         // If one of several services with one name goes, the name still leads to the others.
         services.retain(|name| !model.services.iter().any(|it| it.name == *name));
         let plugins = self.plugins.iter().filter_map(|at| model.plugins.get(*at));
-        let mut lost = LostPlugins::of(plugins, is_skippable);
+        let mut lost = UnservablePlugins::of(plugins, is_skippable);
         lost.tables = names_at(&model.consumer_tables, &self.consumer_tables, |it| &it.id);
         drop_at(&mut model.plugins, &self.plugins);
         drop_at(&mut model.consumer_tables, &self.consumer_tables);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 use tokio::sync::watch;
-use weir_dialect::{DEFAULT_WORKSPACE, DialectName, DialectSet, OtherRoutes, RouteOwner, SkippedDocument};
+use weir_dialect::{DEFAULT_WORKSPACE, DialectName, DialectSet, ForeignRoutes, RouteOwner, SkippedDocument};
 use weir_model::unix_time::seconds;
 use weir_model::{Model, Route, RouteMatch, StreamRoute};
 use weir_store::Revision;
@@ -234,7 +234,7 @@ fn asking(dialects: &DialectSet) -> Vec<DialectName> {
     asking.map(|it| it.name()).collect()
 }
 
-impl OtherRoutes for StateHandle {
+impl ForeignRoutes for StateHandle {
     fn any(&self, own: DialectName, visit: &mut dyn FnMut(&[RouteMatch], RouteOwner<'_>) -> bool) -> bool {
         let index = self.others().clone();
         let mut others = index.routes.iter().filter(|(_, route)| route.dialect != own);

@@ -111,7 +111,7 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::developers::{Developer, DeveloperState, People};
+    use crate::developers::{Developer, DeveloperState, DeveloperStore};
     use crate::operational::{OperationalStore, OperationalWrite};
     use crate::outbox::{DeliveryState, Failure, Mail, Transport};
     use serde_json::json;
@@ -218,7 +218,7 @@ mod tests {
             created: 0,
             decided: None,
         };
-        let people = People::new(store.clone(), Default::default());
+        let people = DeveloperStore::new(store.clone(), Default::default());
         assert!(people.add("main", &ann, now).await.expect("written"));
         for (place, to) in [("waiting/1", "ann@example.com"), ("done/2", "tim@example.com")] {
             let mail = Mail {

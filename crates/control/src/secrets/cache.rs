@@ -38,7 +38,7 @@ const NOT_GIVEN: &str = "its vault does not give it; the log of Weir says why";
 const NOT_GIVEN_TO_TESTS: &str = "its vault does not give it; the log of Weir says why. As long as nothing that is served \
      refers to it, it is asked for only at public addresses and those of --webhook-allow";
 /// Most secrets whose faults are logged one by one when they are new; the others are counted.
-const MAX_TOLD: usize = 8;
+const MAX_LOGGED_FAULTS: usize = 8;
 
 /// The values. Cheap to share.
 #[derive(Clone, Default)]
@@ -255,7 +255,7 @@ impl Cache {
         round.faults += 1;
         if !entry.is_failing {
             round.new_faults += 1;
-            if round.new_faults <= MAX_TOLD {
+            if round.new_faults <= MAX_LOGGED_FAULTS {
                 tracing::warn!(vault = ?place, path = path(place), fault = detail, is_known = entry.value.is_some(), "a secret is not available");
             }
         }
@@ -382,7 +382,7 @@ fn path(place: &SecretLocation) -> Option<String> {
     Some(url.path().to_owned())
 }
 
-/// Asks a vault that speaks as HashiCorp's does, with secrets of version 1 or 2, at the addresses of `reach` (`None`: at
+/// Asks a vault that speaks as HashiCorp's does, with secrets of version 1 or 2, at the addresses of `route_access` (`None`: at
 /// all). Returns the secret's fields as JSON.
 async fn fetch(
     place: &SecretLocation,

@@ -21,7 +21,7 @@ use cache::NO_FIELD;
 use std::collections::{HashMap, HashSet};
 use syntaxes::{References, field_of};
 use weir_dialect::{DialectName, DialectSet, SkippedDocument};
-use weir_model::{Acme, Certificate, ChainStep, Consumer, LostPlugins, Model, PluginRef, remove_steps};
+use weir_model::{Acme, Certificate, ChainStep, Consumer, Model, PluginRef, UnservablePlugins, remove_steps};
 use weir_plugins::is_skippable;
 
 /// The targets of references, and the values that were found there.
@@ -321,7 +321,7 @@ fn leave_out(model: &mut Model, faulty: &HashSet<SecretOwner>) {
     }
     let plugins = model.plugins.iter();
     let lost = plugins.filter(|it| faulty.contains(&SecretOwner::Plugin(it.id.clone())));
-    let lost = LostPlugins::of(lost, is_skippable);
+    let lost = UnservablePlugins::of(lost, is_skippable);
     model.remove_plugins(&lost);
     for (at, consumer) in model.consumers.iter_mut().enumerate() {
         let mut position = 0;

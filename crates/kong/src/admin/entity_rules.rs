@@ -8,7 +8,7 @@ use super::render_entity::definition;
 use super::server_names::{ServerNameChange, read_server_names};
 use super::state::Workspace;
 use super::table::foreign_id;
-use super::unfit_config;
+use super::unsupported_config;
 use crate::document::common::PROTOCOLS;
 use crate::document::entity_type::{EntityType, SIGNER_KEYS, entity_type};
 use crate::document::{Key, VaultAuthVault, private_keys};
@@ -218,7 +218,7 @@ fn check_plugin(
         Some(unfit) if unfit.field.is_empty() => problems.error(&place, unfit.to_string()),
         Some(unfit) => problems.error(&place.field(unfit.field), unfit.to_string()),
         None if is_served && !made.is_null() && !are_keys_missing.get() => {
-            let faults = unfit_config::faults(definition.catalogue_name, &made);
+            let faults = unsupported_config::faults(definition.catalogue_name, &made);
             let words = faults.iter().map(|it| format!("{}: {}", it.path, it.message));
             if !faults.is_empty() {
                 problems.error(&place, words.collect::<Vec<_>>().join("; "));

@@ -40,9 +40,9 @@ mod state;
 mod table;
 mod tags;
 mod takeover;
-mod unfit_config;
 mod unserved;
 mod unserved_paths;
+mod unsupported_config;
 mod vault_credentials;
 mod write;
 pub use call::{ApiCall, ConfigAllowed, RequestBody};
@@ -66,7 +66,7 @@ use signing_keys::NewKeys;
 use state::{AdminState, PREFIX};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
-use weir_dialect::{DEFAULT_WORKSPACE, FileBacking, OtherRoutes, Replica, StateRef};
+use weir_dialect::{DEFAULT_WORKSPACE, FileBacking, ForeignRoutes, Replica, StateRef};
 use weir_store::{Store, StoreError};
 use write::WriteRequest;
 
@@ -85,7 +85,7 @@ pub struct AdminOptions {
     /// The facts about the process.
     pub node: Node,
     /// Routes of other dialects; `None`: there are none.
-    pub others: Option<Arc<dyn OtherRoutes>>,
+    pub others: Option<Arc<dyn ForeignRoutes>>,
     /// Whether `/config` is refused, as in the original with a database.
     pub has_no_config: bool,
 }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use uuid::Uuid;
-use weir_dialect::{DEFAULT_WORKSPACE, OtherRoutes, Rights};
+use weir_dialect::{DEFAULT_WORKSPACE, ForeignRoutes, Rights};
 use weir_model::secrets;
 use weir_model::unix_time;
 use weir_store::{Change, Key};
@@ -53,7 +53,7 @@ pub struct WorkspaceView<'s> {
     /// The caller's rights.
     pub rights: &'s Rights,
     /// Routes of other dialects.
-    pub others: Option<&'s dyn OtherRoutes>,
+    pub others: Option<&'s dyn ForeignRoutes>,
 }
 
 impl<'s> WorkspaceView<'s> {

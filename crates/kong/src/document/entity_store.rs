@@ -30,14 +30,14 @@ impl EntityStore {
         value: &[u8],
         place: DocPath,
     ) -> Result<(), String> {
-        let result = self.take_over(entity_type, id, value, place);
+        let result = self.insert_or_replace(entity_type, id, value, place);
         if result.is_err() {
             self.remove(entity_type, id);
         }
         result
     }
 
-    fn take_over(
+    fn insert_or_replace(
         &mut self,
         entity_type: &'static EntityType,
         id: Uuid,

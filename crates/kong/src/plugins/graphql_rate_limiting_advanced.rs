@@ -11,7 +11,7 @@ use crate::translate::graphql::GraphqlService;
 use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::graphql_cost::{Introspection, QueryCost, ServiceWeights, Strategy, Weight};
-use weir_plugins::rate_limit::{Config, CountBy};
+use weir_plugins::rate_limit::{Config, RateLimitKey};
 
 /// The plugin.
 pub const DEFINITION: Definition = Definition {
@@ -87,9 +87,9 @@ fn translate(config: &Value, known: &Consumers<'_>) -> Result<Value, Unsupported
     };
     Ok(untyped(Config {
         by: match options.identifier.as_str() {
-            "ip" => CountBy::Ip,
-            "credential" => CountBy::Credential,
-            _ => CountBy::Consumer,
+            "ip" => RateLimitKey::Ip,
+            "credential" => RateLimitKey::Credential,
+            _ => RateLimitKey::Consumer,
         },
         graphql: Some(cost),
         ..advanced_limits::config(limits)?

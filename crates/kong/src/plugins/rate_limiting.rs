@@ -7,7 +7,8 @@ use crate::schema::{Check, Default, EntityCheck, Field, FieldTest, Fields, Kind,
 use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::rate_limit::{
-    Config, CountBy, CountScope, Limit, LimitHeaders, LimitValue, MissingKey, OnFailure, Per, SummaryHeaders,
+    Config, CountScope, Limit, LimitHeaders, LimitValue, MissingKey, OnFailure, Per, RateLimitKey,
+    SummaryHeaders,
 };
 use weir_plugins::redis::WindowStore;
 
@@ -205,13 +206,13 @@ fn limit_headers(word: &str, hidden: bool) -> LimitHeaders {
     }
 }
 
-fn count_by(config: &RateLimiting) -> CountBy {
+fn count_by(config: &RateLimiting) -> RateLimitKey {
     match config.limit_by.as_str() {
-        "credential" => CountBy::Credential,
-        "service" => CountBy::Service,
-        "header" => CountBy::Header(config.header_name.clone().unwrap_or_default()),
-        "path" => CountBy::Path(config.path.clone().unwrap_or_default()),
-        "ip" => CountBy::Ip,
-        _ => CountBy::Consumer,
+        "credential" => RateLimitKey::Credential,
+        "service" => RateLimitKey::Service,
+        "header" => RateLimitKey::Header(config.header_name.clone().unwrap_or_default()),
+        "path" => RateLimitKey::Path(config.path.clone().unwrap_or_default()),
+        "ip" => RateLimitKey::Ip,
+        _ => RateLimitKey::Consumer,
     }
 }

@@ -7,7 +7,7 @@ use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, EntityCheck, Field, FieldTest, Kind, Record, Requirement, text};
 use serde::Deserialize;
 use serde_json::Value;
-use weir_plugins::rate_limit::{Config, CountBy};
+use weir_plugins::rate_limit::{Config, RateLimitKey};
 
 /// The plugin.
 pub const DEFINITION: Definition = Definition {
@@ -96,7 +96,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
     let by = match keys.compound_identifier.as_deref() {
         None | Some([]) => count_by(&keys.identifier, &keys),
         Some([only]) => count_by(only, &keys),
-        Some(several) => CountBy::All(several.iter().map(|it| count_by(it, &keys)).collect()),
+        Some(several) => RateLimitKey::All(several.iter().map(|it| count_by(it, &keys)).collect()),
     };
     Ok(untyped(Config {
         by,
@@ -104,14 +104,14 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
     }))
 }
 
-fn count_by(identifier: &str, keys: &Identifiers) -> CountBy {
+fn count_by(identifier: &str, keys: &Identifiers) -> RateLimitKey {
     match identifier {
-        "ip" => CountBy::Ip,
-        "credential" => CountBy::Credential,
-        "service" => CountBy::Service,
-        "header" => CountBy::Header(keys.header_name.clone().unwrap_or_default()),
-        "path" => CountBy::Path(keys.path.clone().unwrap_or_default()),
-        "consumer-group" => CountBy::ConsumerGroup,
-        _ => CountBy::Consumer,
+        "ip" => RateLimitKey::Ip,
+        "credential" => RateLimitKey::Credential,
+        "service" => RateLimitKey::Service,
+        "header" => RateLimitKey::Header(keys.header_name.clone().unwrap_or_default()),
+        "path" => RateLimitKey::Path(keys.path.clone().unwrap_or_default()),
+        "consumer-group" => RateLimitKey::ConsumerGroup,
+        _ => RateLimitKey::Consumer,
     }
 }

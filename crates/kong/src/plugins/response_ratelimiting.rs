@@ -6,7 +6,7 @@ use crate::schema::{Check, Default, EntityCheck, Field, FieldTest, Fields, Kind,
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use weir_plugins::rate_key::CountBy;
+use weir_plugins::rate_key::RateLimitKey;
 use weir_plugins::rate_limit::CountScope;
 use weir_plugins::redis::Store;
 use weir_plugins::response_rate_limit::{Config, Limit, Period};
@@ -154,9 +154,9 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
     Ok(untyped(Config {
         limits: limits.collect(),
         by: match config.limit_by.as_str() {
-            "consumer" => CountBy::Consumer,
-            "credential" => CountBy::Credential,
-            _ => CountBy::Ip,
+            "consumer" => RateLimitKey::Consumer,
+            "credential" => RateLimitKey::Credential,
+            _ => RateLimitKey::Ip,
         },
         scope: None,
         header: config.header_name,

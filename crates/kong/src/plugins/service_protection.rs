@@ -5,7 +5,7 @@ use super::redis::{REDIS, SHORTHANDS};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Default, EntityCheck, Field, Kind, Record};
 use serde_json::Value;
-use weir_plugins::rate_limit::{Config, CountBy};
+use weir_plugins::rate_limit::{Config, RateLimitKey};
 
 /// The plugin.
 pub const DEFINITION: Definition = Definition {
@@ -41,7 +41,7 @@ const FIELDS: &[Field] = &[
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
     let limits: Limits = typed(config)?;
     Ok(untyped(Config {
-        by: CountBy::Service,
+        by: RateLimitKey::Service,
         ..advanced_limits::config(limits)?
     }))
 }

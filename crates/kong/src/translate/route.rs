@@ -121,7 +121,10 @@ fn target(
     }
     let name = backend.and_then(|backend| backend.name.as_ref().filter(|_| !backend.is_stream));
     if backend.is_some() && name.is_none() {
-        found.push(Diagnostic::dropped(place.to_path(), stream::UNFIT_SERVICE));
+        found.push(Diagnostic::dropped(
+            place.to_path(),
+            stream::UNSUPPORTED_SERVICE_MESSAGE,
+        ));
     }
     Some(match name {
         Some(name) => RouteTarget::Service(name.clone()),

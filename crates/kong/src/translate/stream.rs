@@ -22,7 +22,7 @@ pub const PLUGINS: &[&str] = &[
 
 /// What becomes of a route whose service is for the other kind of routes. It stays, so that no other route takes what is
 /// its own.
-pub const UNFIT_SERVICE: &str =
+pub const UNSUPPORTED_SERVICE_MESSAGE: &str =
     "the protocols of the route and of its service do not go together: what comes to it is refused";
 
 /// Whether a route takes connections or datagrams rather than calls.
@@ -113,7 +113,7 @@ pub fn translate_one(
         !backend.is_stream || would_wrap_twice && backend.service.protocol == "tls"
     };
     if backend.is_some_and(|backend| is_unfit(&backend)) {
-        found.push(Diagnostic::dropped(place.to_path(), UNFIT_SERVICE));
+        found.push(Diagnostic::dropped(place.to_path(), UNSUPPORTED_SERVICE_MESSAGE));
     }
     let backend = backend.filter(|backend| !is_unfit(backend));
     let route_made = StreamRoute {

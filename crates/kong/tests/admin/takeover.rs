@@ -5,7 +5,7 @@ use axum::http::Request;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use tower::ServiceExt as _;
-use weir_dialect::{DialectName, OtherRoutes, Rights, RouteOwner};
+use weir_dialect::{DialectName, ForeignRoutes, Rights, RouteOwner};
 use weir_kong::admin::{Admin, AdminOptions, Node};
 use weir_model::{RouteMatch, StreamRoute};
 use weir_plugin::{Committed, SharedRecord, SharedRecords, SharedStore};
@@ -48,7 +48,7 @@ struct Others {
     are_known: bool,
 }
 
-impl OtherRoutes for Others {
+impl ForeignRoutes for Others {
     fn any(&self, _: DialectName, visit: &mut dyn FnMut(&[RouteMatch], RouteOwner<'_>) -> bool) -> bool {
         let taken: Vec<RouteMatch> = serde_json::from_value(json!([{"path": "/other"}])).expect("matches");
         visit(&taken, NATIVE)
@@ -78,7 +78,7 @@ async fn filled() -> Arc<Admin> {
 
 async fn with_others(others: Option<Others>) -> Arc<Admin> {
     let options = AdminOptions {
-        others: others.map(|others| Arc::new(others) as Arc<dyn OtherRoutes>),
+        others: others.map(|others| Arc::new(others) as Arc<dyn ForeignRoutes>),
         ..AdminOptions::default()
     };
     let store = Arc::new(MemoryStore::new());

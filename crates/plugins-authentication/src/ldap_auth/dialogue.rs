@@ -4,7 +4,7 @@
 
 use super::ber;
 use std::any::Any;
-use weir_plugin::{Dialogue, Received, Step};
+use weir_plugin::{ProtocolDriver, Received, Step};
 
 /// Result codes (RFC 4511, appendix A).
 const SUCCESS: u32 = 0;
@@ -247,7 +247,7 @@ impl LdapConversation {
     }
 }
 
-impl Dialogue for LdapConversation {
+impl ProtocolDriver for LdapConversation {
     fn begin(&mut self, is_new: bool) -> Step {
         self.found.clear();
         self.verdict = None;

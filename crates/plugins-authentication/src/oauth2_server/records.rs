@@ -258,7 +258,7 @@ impl Records {
     }
 
     /// Takes over what a revision of the store has made of records. What is known of later ones stays.
-    pub(super) fn take_over(&self, revision: u64, changes: Vec<(Hash, Option<Put>)>) {
+    pub(super) fn apply_newer(&self, revision: u64, changes: Vec<(Hash, Option<Put>)>) {
         let mut state = self.write();
         if revision > state.told {
             state.change(changes);

@@ -148,7 +148,7 @@ impl Records {
                     Some(revision) => {
                         let gone = change.removes.into_iter().map(|hash| (hash, None));
                         let puts = change.puts.into_iter().map(|put| (put.hash, Some(put)));
-                        records.take_over(revision, gone.chain(puts).collect());
+                        records.apply_newer(revision, gone.chain(puts).collect());
                         true
                     }
                     None => false,
@@ -207,7 +207,7 @@ impl Records {
             Box::new(move |found| {
                 deliver.deliver(found.map(|(shared, revision)| {
                     match shared.and_then(|shared| read(hash, shared)) {
-                        Some(put) => records.take_over(revision, vec![(hash, Some(put))]),
+                        Some(put) => records.apply_newer(revision, vec![(hash, Some(put))]),
                         None => records.note_missing(hash),
                     }
                 }));
@@ -298,7 +298,7 @@ impl SharedRecords for SharedTokens {
             shared,
             Box::new(move |done| {
                 if let Ok(Some(revision)) = done {
-                    records.take_over(revision, vec![(hash, None)]);
+                    records.apply_newer(revision, vec![(hash, None)]);
                 }
                 then(done);
             }),

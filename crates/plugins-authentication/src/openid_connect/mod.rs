@@ -43,7 +43,7 @@ use crate::identity::Gate;
 use crate::jose::KeySet;
 use crate::session_cookie::Sessions;
 use crate::shared_fetch::KeyParts;
-use crate::shared_marks::MarkRecords;
+use crate::shared_revocations::RevocationRecords;
 use answer_keys::AnswerKeys;
 use client::Client;
 use engine::{Engine, NAME};
@@ -206,7 +206,7 @@ impl Plugin for OpenIdConnect {
     }
 
     fn shared_records(&self) -> Option<Arc<dyn SharedRecords>> {
-        Some(Arc::new(MarkRecords(Arc::clone(&self.caches.ended))))
+        Some(Arc::new(RevocationRecords(Arc::clone(&self.caches.ended))))
     }
 }
 

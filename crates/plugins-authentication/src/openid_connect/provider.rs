@@ -6,7 +6,7 @@ use crate::jose::KeySet;
 use crate::session_cookie::ended_sessions;
 use crate::shared_fetch::{FetchRequest, KeyDocument, RETRY_MS, STALE_MS, SharedKey, hashed, trust};
 pub(super) use crate::shared_fetch::{Step, good, require_value};
-use crate::shared_marks::SharedMarks;
+use crate::shared_revocations::SharedRevocations;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,7 +77,7 @@ pub(super) struct Caches {
     pub(super) answers: Arc<ExpiringMap<Arc<TokenDescription>>>,
     /// `None`: the provider has refused the credentials.
     pub(super) tokens: Arc<ExpiringMap<Option<Arc<TokenSet>>>>,
-    pub(super) ended: Arc<SharedMarks>,
+    pub(super) ended: Arc<SharedRevocations>,
 }
 
 impl Default for Caches {

@@ -7,7 +7,7 @@ use crate::browser::own_origin;
 use crate::consumer_names::ConsumerNames;
 use crate::identity::Gate;
 use crate::session_cookie::{Session, Sessions};
-use crate::shared_marks::{MarkLife, SharedMarks};
+use crate::shared_revocations::{RevocationLifetime, SharedRevocations};
 use crate::user_headers;
 use aws_lc_rs::digest;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(super) struct SamlFilter {
     pub(super) signing: Option<SigningKey>,
     pub(super) decryption: Option<DecryptionKey>,
     pub(super) consumers: Option<(ConsumerRules, Arc<ConsumerNames>)>,
-    pub(super) marks: Arc<SharedMarks>,
+    pub(super) marks: Arc<SharedRevocations>,
     pub(super) random: Random,
     /// Provider and callback, as a name for what belongs to them.
     pub(super) context: String,
@@ -121,7 +121,8 @@ impl SamlFilter {
     /// Whether this is the first use of an id. It counts as used for so many seconds.
     pub(super) fn uses(&self, id: &str, seconds: u64, now_ms: u64) -> bool {
         let key = self.key(&["used", id]);
-        self.marks.set_first(&key, MarkLife::everywhere(seconds), now_ms)
+        self.marks
+            .set_first(&key, RevocationLifetime::everywhere(seconds), now_ms)
     }
 
     fn key(&self, parts: &[&str]) -> Vec<u8> {

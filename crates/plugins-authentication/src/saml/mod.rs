@@ -33,7 +33,7 @@ pub use config::{
 use crate::consumer_names::ConsumerNames;
 use crate::identity::Gate;
 use crate::session_cookie::Sessions;
-use crate::shared_marks::{MarkRecords, SharedMarks};
+use crate::shared_revocations::{RevocationRecords, SharedRevocations};
 use aws_lc_rs::digest;
 use filter::SamlFilter;
 use serde_json::Value;
@@ -56,14 +56,14 @@ const PLACE_EXPECTED: &str = "expected a path, or an address that begins with ht
 /// The plugin.
 pub struct Saml {
     /// Answers and messages that were used, and sessions that have ended.
-    marks: Arc<SharedMarks>,
+    marks: Arc<SharedRevocations>,
     random: Random,
 }
 
 impl Default for Saml {
     fn default() -> Self {
         Self {
-            marks: SharedMarks::new(MARK_BYTES),
+            marks: SharedRevocations::new(MARK_BYTES),
             random: system_random,
         }
     }
@@ -132,7 +132,7 @@ impl Plugin for Saml {
     }
 
     fn shared_records(&self) -> Option<Arc<dyn SharedRecords>> {
-        Some(Arc::new(MarkRecords(Arc::clone(&self.marks))))
+        Some(Arc::new(RevocationRecords(Arc::clone(&self.marks))))
     }
 }
 

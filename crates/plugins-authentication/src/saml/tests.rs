@@ -2,7 +2,7 @@
 //! tests of `weir` and of `weir-saml`.
 
 use super::*;
-use crate::shared_marks::MarkLife;
+use crate::shared_revocations::RevocationLifetime;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
@@ -445,11 +445,11 @@ fn anonymous_callers_pass_if_there_is_a_consumer_for_them() {
 #[test]
 fn memory_is_bounded() {
     let saml = Saml {
-        marks: SharedMarks::new(64 << 10),
+        marks: SharedRevocations::new(64 << 10),
         random: system_random,
     };
     for number in 0..10_000_u32 {
-        let life = MarkLife::everywhere(1);
+        let life = RevocationLifetime::everywhere(1);
         assert!(saml.marks.set_first(&number.to_be_bytes(), life, NOW_MS));
     }
     assert!(saml.marks.bytes() <= 64 << 10);

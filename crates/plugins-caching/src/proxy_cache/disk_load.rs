@@ -22,7 +22,7 @@ impl Zone {
             FlightRole::Wait(landing) => return Some(landing),
             FlightRole::Full => return None,
         };
-        let landing = lead.landing()?;
+        let landing = lead.completion()?;
         let zone = Arc::clone(self);
         disk_cache.read(
             key,

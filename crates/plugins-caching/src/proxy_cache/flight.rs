@@ -70,7 +70,7 @@ impl FetchLeader {
     }
 
     /// How others wait for the end of the fetch; `None`: too many do.
-    pub(super) fn landing(&self) -> Option<FetchCompleted> {
+    pub(super) fn completion(&self) -> Option<FetchCompleted> {
         FetchCompleted::of(&self.flight)
     }
 }

@@ -6,6 +6,7 @@
 //! Every checked value costs a step of the call's budget: with recursive references, a small body could cause any
 //! amount of work.
 
+mod buffered_value;
 mod check;
 mod compile;
 mod equality;
@@ -14,7 +15,6 @@ mod members;
 mod scalars;
 mod set;
 mod stream;
-mod whole_value;
 
 pub use scalars::weight;
 pub use set::{SchemaId, SchemaSet, SchemaSetBuilder};

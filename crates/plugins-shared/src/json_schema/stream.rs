@@ -4,11 +4,11 @@
 //! Unlike [`Schema::check`](super::Schema::check), it fills in nothing. A name that appears twice in one object is
 //! refused if the schema says anything about it: two parsers could use different ones.
 
+use super::buffered_value::BufferedValue;
 use super::check::Check;
 use super::equality::is_same;
 use super::members::{Key, MemberKind, MemberSet};
 use super::scalars::{KindSet, check_number, check_text};
-use super::whole_value::WholeValue;
 use super::{Fields, Items, Kind, MAX_DEPTH, Node, Rules};
 use crate::json_text::{Reader, Unreadable};
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -154,7 +154,7 @@ impl<'de> DeserializeSeed<'de> for Streamed<'_, '_> {
                 deserializer.deserialize_any(visitor)
             }
             Node::Rules(_) => {
-                let mut value = WholeValue { part: self }.deserialize(deserializer)?;
+                let mut value = BufferedValue { part: self }.deserialize(deserializer)?;
                 let checked = self.check.verify(self.node, &mut value, self.depth);
                 checked.map_err(|message| self.fail(message))
             }
@@ -327,7 +327,7 @@ impl Plain<'_, '_> {
         match (patterns.next(), patterns.next(), &fields.others) {
             // Several schemas for one value need it whole.
             (Some(first), Some(second), _) => {
-                let mut value = map.next_value_seed(WholeValue { part: *part })?;
+                let mut value = map.next_value_seed(BufferedValue { part: *part })?;
                 for (pattern, node) in [first, second].into_iter().chain(patterns) {
                     let checked = part.check.verify(node, &mut value, part.depth + 1);
                     checked.map_err(|error| {

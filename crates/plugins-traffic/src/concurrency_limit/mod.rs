@@ -15,7 +15,7 @@
 mod shared;
 
 use crate::rate_key::handled::is_handled;
-use crate::rate_key::{CountBy, LimitValue, MissingKey, Number, OnFailure, RateKey};
+use crate::rate_key::{LimitValue, MissingKey, Number, OnFailure, RateKey, RateLimitKey};
 use crate::redis::Store;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,7 @@ pub struct Config {
     pub limits: Vec<Limit>,
     /// The key that calls are counted by, for limits without their own.
     #[serde(default)]
-    pub by: CountBy,
+    pub by: RateLimitKey,
     /// The key for calls without a value for `by`.
     #[serde(default)]
     pub when_key_missing: MissingKey,
@@ -78,7 +78,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             limits: Vec::new(),
-            by: CountBy::default(),
+            by: RateLimitKey::default(),
             when_key_missing: MissingKey::default(),
             scope: None,
             delay_seconds: 0.0,
@@ -111,7 +111,7 @@ pub struct Limit {
     /// The key that this limit counts by, instead of the configuration's `by`. A limit with its own key is skipped for
     /// calls that have no value for the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<CountBy>,
+    pub by: Option<RateLimitKey>,
 }
 
 fn nothing() -> LimitValue {

@@ -23,7 +23,7 @@ mod shared;
 
 use crate::graphql_cost::{self, QueryCost, SchemaCache};
 use crate::persistent_counters::PersistentLimiter;
-pub use crate::rate_key::{CountBy, LimitValue, MissingKey, OnFailure};
+pub use crate::rate_key::{LimitValue, MissingKey, OnFailure, RateLimitKey};
 use crate::redis::{Accumulator, WindowStore};
 use crate::shared_limits::SharedLimits;
 use across::LimitsAcross;
@@ -126,7 +126,7 @@ pub struct Config {
     pub limits: Vec<Limit>,
     /// The key that calls are counted by.
     #[serde(default)]
-    pub by: CountBy,
+    pub by: RateLimitKey,
     /// The key for calls without a value for `by`.
     #[serde(default)]
     pub when_key_missing: MissingKey,
@@ -184,7 +184,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             limits: Vec::new(),
-            by: CountBy::default(),
+            by: RateLimitKey::default(),
             when_key_missing: MissingKey::default(),
             scope: None,
             status: too_many_requests(),
@@ -236,7 +236,7 @@ pub struct Limit {
     /// one after the other, before the common ones. A limit is skipped for calls that have no value for its key. Calls
     /// that were counted before a refusal stay counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<CountBy>,
+    pub by: Option<RateLimitKey>,
     /// Names of the response headers for this limit; absent: no headers.
     #[serde(default, skip_serializing_if = "LimitHeaders::is_empty")]
     pub headers: LimitHeaders,

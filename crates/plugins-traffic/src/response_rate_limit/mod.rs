@@ -11,7 +11,7 @@
 mod shared;
 
 use crate::persistent_counters::PersistentLimiter;
-use crate::rate_key::{CountBy, RateKey};
+use crate::rate_key::{RateKey, RateLimitKey};
 use crate::rate_limit::CountScope;
 use crate::redis::Store;
 use crate::shared_limits::SharedLimits;
@@ -42,7 +42,7 @@ pub struct Config {
     pub limits: BTreeMap<String, Vec<Limit>>,
     /// Whose use is counted together; callers who have no value for it are counted by their address.
     #[serde(default)]
-    pub by: CountBy,
+    pub by: RateLimitKey,
     /// Which counters are used. Instances with equal scopes share them. Default: the instance's id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
@@ -71,7 +71,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             limits: BTreeMap::new(),
-            by: CountBy::default(),
+            by: RateLimitKey::default(),
             scope: None,
             header: standard_header(),
             refuse_when_used_up: false,
@@ -224,7 +224,7 @@ struct LimitWindow {
 }
 
 impl Compiled {
-    fn new(name: String, windows: &[Limit], scope: &str, number: u8, by: &CountBy) -> Self {
+    fn new(name: String, windows: &[Limit], scope: &str, number: u8, by: &RateLimitKey) -> Self {
         let spans = windows.iter().map(|limit| {
             let (window, word) = limit.per.window();
             LimitWindow {

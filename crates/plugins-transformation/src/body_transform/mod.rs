@@ -22,7 +22,7 @@ mod template;
 
 use crate::buffered_body::BufferedBody;
 pub use crate::buffered_body::OversizePolicy;
-use crate::whole_body::{Rewrite, WholeBody, remove_validators};
+use crate::buffered_rewrite::{BufferedRewrite, Rewrite, remove_validators};
 use decode::decoded;
 use render::CallFacts;
 use schemars::JsonSchema;
@@ -291,7 +291,7 @@ impl Filter for TransformFilter {
             facts,
         };
         remove_validators(&mut response.headers);
-        WholeBody::attach(response, buffered, rewrite);
+        BufferedRewrite::attach(response, buffered, rewrite);
     }
 }
 

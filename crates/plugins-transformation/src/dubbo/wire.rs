@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
-use weir_plugin::{Dialogue, Received, Reply, Step};
+use weir_plugin::{ProtocolDriver, Received, Reply, Step};
 use weir_plugins_shared::json_text::Cursor;
 
 const MAGIC: [u8; 2] = [0xda, 0xbb];
@@ -307,7 +307,7 @@ impl Invocation {
     }
 }
 
-impl Dialogue for Invocation {
+impl ProtocolDriver for Invocation {
     fn begin(&mut self, _: bool) -> Step {
         Step::Write(self.message.clone())
     }

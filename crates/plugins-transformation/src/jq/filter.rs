@@ -3,7 +3,7 @@
 
 use super::{Output, Program, Work};
 use crate::buffered_body::{BufferedBody, OversizePolicy};
-use crate::whole_body::{Rewrite, WholeBody, remove_validators};
+use crate::buffered_rewrite::{BufferedRewrite, Rewrite, remove_validators};
 use std::sync::Arc;
 use weir_plugin::{Exchange, Filter, Headers, Outcome, Phases, Refusal, RefusalKind};
 
@@ -115,7 +115,7 @@ impl Filter for JqFilter {
         }
         if let Some(buffered) = BufferedBody::begin(response, self.max_body_bytes, OversizePolicy::Refuse) {
             remove_validators(&mut response.headers);
-            WholeBody::attach(response, buffered, ResponseWork(Arc::clone(work)));
+            BufferedRewrite::attach(response, buffered, ResponseWork(Arc::clone(work)));
         }
     }
 }

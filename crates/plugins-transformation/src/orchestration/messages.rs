@@ -4,9 +4,9 @@ use super::data::{
     Datum, EncodedBody, HeaderChanges, Mismatch, encode_body, header_changes, headers_object, query_object,
     query_text, read_body,
 };
+use crate::buffered_rewrite::remove_validators;
 use crate::compression::{Coding, unpacked};
 use crate::request_rewrite::set_body;
-use crate::whole_body::remove_validators;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use weir_plugin::{Exchange, Headers, Reply};

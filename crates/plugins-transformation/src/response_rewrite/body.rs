@@ -2,7 +2,7 @@
 
 use super::Replacement;
 use crate::buffered_body::{BufferedBody, OversizePolicy};
-use crate::whole_body::{Rewrite, WholeBody, remove_validators};
+use crate::buffered_rewrite::{BufferedRewrite, Rewrite, remove_validators};
 use regex::bytes::{Captures, Regex};
 use serde_json::Value;
 use std::sync::Arc;
@@ -147,7 +147,7 @@ impl BodyRewrite {
             if !change.replacements.is_empty() {
                 remove_validators(&mut response.headers);
             }
-            WholeBody::attach(response, buffered, Self { change, is_json });
+            BufferedRewrite::attach(response, buffered, Self { change, is_json });
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use memchr::memmem;
 use weir_plugin::headers::{is_name, is_value};
-use weir_plugin::{Dialogue, Received, Step};
+use weir_plugin::{ProtocolDriver, Received, Step};
 
 const HEAD: u8 = 0x01;
 const BODY: u8 = 0x02;
@@ -185,7 +185,7 @@ impl Detection {
     }
 }
 
-impl Dialogue for Detection {
+impl ProtocolDriver for Detection {
     fn begin(&mut self, _: bool) -> Step {
         Step::Write(self.question.clone())
     }

@@ -3,7 +3,7 @@
 use super::t1k::DetectorResponse;
 use super::*;
 use serde_json::json;
-use weir_plugin::{Dialogue, Exchange, Outcome, Received, Step};
+use weir_plugin::{Exchange, Outcome, ProtocolDriver, Received, Step};
 use weir_plugins_testkit::*;
 
 /// A good call, and an attack, as the detector says it.
@@ -28,7 +28,7 @@ fn filter(change: impl FnOnce(&mut Config)) -> Arc<dyn Filter> {
 }
 
 /// What the detector is asked, and what it makes of the answer.
-fn converse(dialogue: &mut dyn Dialogue, answer: &[u8]) -> (Vec<u8>, Step) {
+fn converse(dialogue: &mut dyn ProtocolDriver, answer: &[u8]) -> (Vec<u8>, Step) {
     let Step::Write(question) = dialogue.begin(true) else {
         panic!("a question comes first");
     };

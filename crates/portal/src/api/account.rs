@@ -6,7 +6,7 @@ use super::operation::{Operation, Shared};
 use super::signed_in::developer;
 use crate::cookie;
 use crate::people::Developer;
-use crate::state::{Portals, Visit};
+use crate::state::{PortalContext, Portals};
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -53,7 +53,7 @@ pub fn operations() -> Vec<Operation> {
 
 async fn me(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
 ) -> Result<Json<ProfileResponse>, Problem> {
     if visit.viewer.developer.is_none() {
         let (mail, name) = (String::new(), String::new());
@@ -72,7 +72,7 @@ async fn me(
 
 async fn change(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     headers: HeaderMap,
     Json(wanted): Json<AccountChange>,
 ) -> Result<Json<ProfileResponse>, Problem> {
@@ -114,7 +114,7 @@ async fn change(
 /// The hash of a new password, if the old one is right.
 async fn new_password(
     portals: &Portals,
-    visit: &Visit,
+    visit: &PortalContext,
     known: &Developer,
     (old, new): (Option<String>, String),
 ) -> Result<PasswordHash, Problem> {
@@ -127,7 +127,10 @@ async fn new_password(
     passwords.hash(new).await.map_err(|error| busy(&error))
 }
 
-async fn delete(State(portals): Shared, Extension(visit): Extension<Visit>) -> Result<Response, Problem> {
+async fn delete(
+    State(portals): Shared,
+    Extension(visit): Extension<PortalContext>,
+) -> Result<Response, Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
     let developer = developer(&portals, &visit, now).await?;
     if super::authenticated_developer::has_own(&portals, &developer.id) {
@@ -149,7 +152,7 @@ async fn delete(State(portals): Shared, Extension(visit): Extension<Visit>) -> R
 
 async fn sessions(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     headers: HeaderMap,
 ) -> Result<Json<SessionList>, Problem> {
     let now = SystemTime::now();
@@ -166,7 +169,7 @@ async fn sessions(
 /// The sessions of a developer, the latest last.
 pub async fn session_lines(
     portals: &Portals,
-    visit: &Visit,
+    visit: &PortalContext,
     developer: &Developer,
     now: SystemTime,
 ) -> Result<Vec<SessionLine>, Problem> {
@@ -186,7 +189,7 @@ pub async fn session_lines(
 
 async fn end_session(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Problem> {
     let now = SystemTime::now();

@@ -3,7 +3,7 @@
 use super::account_shapes::{MessageResponse, ProfileResponse};
 use crate::cookie;
 use crate::people::{Developer, Session, greeting, seconds, title_of};
-use crate::state::{Mail, Portals, Visit};
+use crate::state::{Mail, PortalContext, Portals};
 use axum::http::{HeaderMap, StatusCode};
 use std::time::{Duration, SystemTime};
 use weir_control::access::password::PasswordError;
@@ -61,7 +61,7 @@ pub fn too_many(what: &str, wait: Duration) -> Problem {
 /// sign-ins.
 pub async fn prove_password(
     portals: &Portals,
-    visit: &Visit,
+    visit: &PortalContext,
     developer: &Developer,
     (field, password): (&str, String),
     now: SystemTime,
@@ -81,7 +81,7 @@ pub async fn prove_password(
 /// Asks a developer who is signed in for a code of the second factor, which is used by it.
 pub async fn prove_code(
     portals: &Portals,
-    visit: &Visit,
+    visit: &PortalContext,
     developer: &Developer,
     code: &str,
     now: SystemTime,
@@ -100,7 +100,7 @@ pub async fn prove_code(
 /// Ends the sessions of a developer, but that of the browser that calls.
 pub async fn end_other_sessions(
     portals: &Portals,
-    visit: &Visit,
+    visit: &PortalContext,
     headers: &HeaderMap,
     developer: &str,
     now: SystemTime,
@@ -113,7 +113,7 @@ pub async fn end_other_sessions(
 }
 
 /// Notifies a developer of a change of the account, if the portal can send mails.
-pub async fn notify_of_change(portals: &Portals, visit: &Visit, developer: &Developer, what: &str) {
+pub async fn notify_of_change(portals: &Portals, visit: &PortalContext, developer: &Developer, what: &str) {
     if portals.need_mail().is_err() {
         return;
     }
@@ -137,7 +137,7 @@ pub const MOST_MAILS: u32 = 3;
 pub const MOST: u32 = 10;
 
 /// Few from one address: each makes a hash and a mail.
-pub fn take_turn(portals: &Portals, visit: &Visit, now: SystemTime) -> Result<(), Problem> {
+pub fn take_turn(portals: &Portals, visit: &PortalContext, now: SystemTime) -> Result<(), Problem> {
     let who = format!("mail {}", weir_control::attempt_counter::network(visit.address));
     portals.tries.take(&who, MOST, seconds(now)).map_err(|wait| {
         let detail = format!("too many of these from your address; try again in {wait} seconds");

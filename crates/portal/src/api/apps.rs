@@ -6,7 +6,7 @@ use super::authenticated_developer::{AuthenticatedDeveloper, owned_by};
 use super::keys::{add_last_uses, subscription_line, subscriptions};
 use super::operation::{Operation, Shared};
 use crate::people::{TeamRole, random_id};
-use crate::state::{Portals, Visit};
+use crate::state::{PortalContext, Portals};
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -121,7 +121,10 @@ pub fn own_apps(portals: &Portals, asker: &AuthenticatedDeveloper) -> Vec<OwnApp
     with_subscriptions.collect()
 }
 
-async fn list(State(portals): Shared, Extension(visit): Extension<Visit>) -> Result<Json<AppList>, Problem> {
+async fn list(
+    State(portals): Shared,
+    Extension(visit): Extension<PortalContext>,
+) -> Result<Json<AppList>, Problem> {
     let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     let all: Vec<Application> = portals.documents.list("apis/applications/");
     let mut items: Vec<AppLine> = all.iter().filter_map(|it| line(&portals, &asker, it)).collect();
@@ -198,7 +201,7 @@ async fn store(
 
 async fn create(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Json(wanted): Json<NewApp>,
 ) -> Result<(StatusCode, Json<AppLine>), Problem> {
     let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
@@ -254,7 +257,7 @@ fn understood<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, Problem
 
 async fn read(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path(name): Path<String>,
 ) -> Result<Response, Problem> {
     let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
@@ -284,7 +287,7 @@ fn tag(version: Revision) -> HeaderValue {
 
 async fn change(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path(name): Path<String>,
     headers: HeaderMap,
     Json(wanted): Json<NewApp>,
@@ -342,7 +345,7 @@ async fn changed(
 
 async fn delete(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path(name): Path<String>,
 ) -> Result<StatusCode, Problem> {
     let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;

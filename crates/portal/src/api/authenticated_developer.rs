@@ -3,7 +3,7 @@
 
 use super::signed_in::developer;
 use crate::people::{Developer, Membership, TeamRole, owner_name};
-use crate::state::{Portals, Visit};
+use crate::state::{PortalContext, Portals};
 use axum::http::{HeaderValue, Method};
 use serde_json::Value;
 use std::time::SystemTime;
@@ -37,7 +37,7 @@ pub struct AuthenticatedDeveloper {
 }
 
 impl AuthenticatedDeveloper {
-    pub async fn of(portals: &Portals, visit: &Visit) -> Result<Self, Problem> {
+    pub async fn of(portals: &Portals, visit: &PortalContext) -> Result<Self, Problem> {
         let now = SystemTime::now();
         let developer = developer(portals, visit, now).await?;
         let memberships = portals

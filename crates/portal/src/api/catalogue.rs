@@ -11,7 +11,7 @@ use super::shapes::{
 use super::trials::own_apis;
 use super::versions::find_api;
 use crate::markdown;
-use crate::state::Visit;
+use crate::state::PortalContext;
 use axum::Extension;
 use axum::extract::{Path, Query, State};
 use schemars::JsonSchema;
@@ -94,7 +94,7 @@ pub struct CatalogueQuery {
     q: String,
 }
 
-pub async fn portal(State(portals): Shared, Extension(visit): Extension<Visit>) -> Json<PortalInfo> {
+pub async fn portal(State(portals): Shared, Extension(visit): Extension<PortalContext>) -> Json<PortalInfo> {
     let catalogue = portals.catalogue().await;
     let portal = &visit.portal;
     let featured = portal
@@ -145,7 +145,7 @@ fn page_link(page: &weir_apis::entities::Page) -> TitledLink {
 
 pub async fn list(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Query(filter): Query<Filter>,
 ) -> Result<Json<Cards>, Problem> {
     let own = match filter.mine {
@@ -198,7 +198,7 @@ pub async fn list(
 
 pub async fn search(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Query(wanted): Query<CatalogueQuery>,
 ) -> Json<SearchResponse> {
     let catalogue = portals.catalogue().await;
@@ -209,7 +209,7 @@ pub async fn search(
 
 pub async fn api(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path(name): Path<String>,
 ) -> Result<Json<ApiDetail>, Problem> {
     let catalogue = portals.catalogue().await;
@@ -247,7 +247,10 @@ pub async fn api(
     }))
 }
 
-pub async fn pages(State(portals): Shared, Extension(visit): Extension<Visit>) -> Json<List<TitledLink>> {
+pub async fn pages(
+    State(portals): Shared,
+    Extension(visit): Extension<PortalContext>,
+) -> Json<List<TitledLink>> {
     let catalogue = portals.catalogue().await;
     let pages = catalogue.pages(&visit.portal, &visit.viewer);
     Json(List {
@@ -257,7 +260,7 @@ pub async fn pages(State(portals): Shared, Extension(visit): Extension<Visit>) -
 
 pub async fn page(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path(name): Path<String>,
 ) -> Result<Json<PageDetail>, Problem> {
     let catalogue = portals.catalogue().await;

@@ -3,7 +3,7 @@
 use super::shapes::{Card, DeploymentLine, DeprecationNotice, PlanCard, PlanLimit};
 use crate::catalogue::{Deployment, PublishedApi, PublishedVersion};
 use crate::markdown;
-use crate::state::{Portals, Visit};
+use crate::state::{PortalContext, Portals};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -102,7 +102,7 @@ pub fn place_line(portals: &Arc<Portals>, place: &Deployment) -> DeploymentLine 
 }
 
 /// Why a visitor cannot subscribe to a plan; `None`: it is possible.
-pub fn refusal(plan: &Plan, visit: &Visit) -> Option<String> {
+pub fn refusal(plan: &Plan, visit: &PortalContext) -> Option<String> {
     let is_hidden = !plan.visible_to.is_empty() && !visit.viewer.is_in(&plan.visible_to);
     if plan.security == PlanSecurity::Keyless {
         Some("This plan needs no subscription: call without a key.".to_owned())
@@ -130,7 +130,7 @@ fn operations_of(plan: &Plan, version: &Version, place: &Deployment) -> Vec<Stri
     }
 }
 
-pub fn plan_card(plan: &Plan, (version, place): (&Version, &Deployment), visit: &Visit) -> PlanCard {
+pub fn plan_card(plan: &Plan, (version, place): (&Version, &Deployment), visit: &PortalContext) -> PlanCard {
     PlanCard {
         name: plan.name.clone(),
         title: match plan.display_name.as_str() {

@@ -4,7 +4,7 @@
 
 use super::account_common::gone;
 use crate::people::{Account, Developer, DeveloperState, Purpose, UnconfirmedCredential, greeting};
-use crate::state::{Mail, Portals, Visit};
+use crate::state::{Mail, PortalContext, Portals};
 use std::time::SystemTime;
 use weir_control::api::Problem;
 use weir_control::operational::OperationalWrite;
@@ -12,7 +12,7 @@ use weir_control::operational::OperationalWrite;
 /// Asks the owner of a mail address whether a developer's password, or account at a provider, is theirs.
 pub async fn send_confirm(
     portals: &Portals,
-    visit: &Visit,
+    visit: &PortalContext,
     developer: &Developer,
     (of, with): (UnconfirmedCredential, &str),
     now: SystemTime,
@@ -37,7 +37,7 @@ pub async fn send_confirm(
 /// Sends the link for the first password again, of an account that an administrator has made.
 pub async fn send_welcome(
     portals: &Portals,
-    visit: &Visit,
+    visit: &PortalContext,
     developer: &Developer,
     now: SystemTime,
 ) -> Result<(), Problem> {
@@ -62,7 +62,7 @@ pub async fn send_welcome(
 /// The developer is in another state by now.
 pub fn confirm_step(
     portals: &Portals,
-    visit: &Visit,
+    visit: &PortalContext,
     developer: &mut Developer,
     now: SystemTime,
 ) -> Result<Vec<OperationalWrite>, Problem> {
@@ -86,7 +86,7 @@ pub fn confirm_step(
 /// The owner of the mail address has opened the link.
 pub async fn vouched(
     portals: &Portals,
-    visit: &Visit,
+    visit: &PortalContext,
     (id, of): (&str, &UnconfirmedCredential),
     now: SystemTime,
 ) -> Result<Developer, Problem> {

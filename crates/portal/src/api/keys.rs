@@ -9,7 +9,7 @@ use super::catalogue_entries::{refusal, word};
 use super::operation::{Operation, Shared};
 use super::versions::find_version;
 use crate::people::TeamRole;
-use crate::state::{Portals, Visit};
+use crate::state::{PortalContext, Portals};
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::{Method, StatusCode};
@@ -181,7 +181,7 @@ pub async fn add_last_uses(portals: &Portals, lines: &mut [SubscriptionLine]) ->
 
 async fn subscribe(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path(name): Path<String>,
     Json(wanted): Json<NewSubscription>,
 ) -> Result<(StatusCode, Json<SubscriptionLine>), Problem> {
@@ -240,7 +240,7 @@ pub fn find(portals: &Portals, application: &str, id: &str) -> Result<Subscripti
 
 async fn set_state(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path((name, id)): Path<(String, String)>,
     Json(wanted): Json<NewState>,
 ) -> Result<Json<SubscriptionLine>, Problem> {
@@ -255,7 +255,7 @@ async fn set_state(
 
 async fn add_key(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path((name, id)): Path<(String, String)>,
     Json(wanted): Json<NewKey>,
 ) -> Result<(StatusCode, Json<IssuedKey>), Problem> {
@@ -294,7 +294,7 @@ async fn add_key(
 
 async fn revoke_key(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path((name, id, key)): Path<(String, String, String)>,
 ) -> Result<StatusCode, Problem> {
     let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;

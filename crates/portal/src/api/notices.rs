@@ -5,7 +5,7 @@
 use super::authenticated_developer::AuthenticatedDeveloper;
 use super::operation::{Operation, Shared};
 use crate::people::{Inbox, failed, has_read, read_until};
-use crate::state::Visit;
+use crate::state::PortalContext;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -70,7 +70,7 @@ pub struct NoticeLine {
 
 async fn list(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
 ) -> Result<Json<NoticeList>, Problem> {
     let now = SystemTime::now();
     let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
@@ -98,7 +98,10 @@ async fn list(
     }))
 }
 
-async fn read(State(portals): Shared, Extension(visit): Extension<Visit>) -> Result<StatusCode, Problem> {
+async fn read(
+    State(portals): Shared,
+    Extension(visit): Extension<PortalContext>,
+) -> Result<StatusCode, Problem> {
     let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     let of = (visit.portal.name.as_str(), asker.developer.id.as_str());
     has_read(&portals.people.store, of, SystemTime::now()).await?;

@@ -11,7 +11,7 @@ use crate::people::{
     Account, Developer, DeveloperState, MAX_NAME, UnconfirmedCredential, checked_name, mail_of, mark_of,
     random_id, seconds,
 };
-use crate::state::{Portals, Visit};
+use crate::state::{PortalContext, Portals};
 use axum::Extension;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -129,7 +129,7 @@ impl From<Problem> for LoginInterruption {
 /// A provider that this portal names.
 fn provider_of(
     portals: &Portals,
-    visit: &Visit,
+    visit: &PortalContext,
     name: &str,
 ) -> Result<(Arc<Provider>, SignInProvider), Problem> {
     let missing = || Problem::not_found(format_args!("the identity provider '{name}'"));
@@ -164,7 +164,7 @@ fn send_to(location: &str, cookies: &[String]) -> Result<Response, Problem> {
 }
 
 /// Sends the browser to the page that says what went wrong. More of it is in the log.
-fn refused(visit: &Visit, provider: &str, refusal: &Refusal) -> Result<Response, Problem> {
+fn refused(visit: &PortalContext, provider: &str, refusal: &Refusal) -> Result<Response, Problem> {
     let why = match refusal {
         Refusal::Login(error) => error.to_string(),
         other => other.code().to_owned(),
@@ -176,7 +176,7 @@ fn refused(visit: &Visit, provider: &str, refusal: &Refusal) -> Result<Response,
 
 async fn start(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path(name): Path<String>,
     Query(start): Query<SignInStart>,
 ) -> Result<Response, Problem> {
@@ -209,7 +209,7 @@ async fn start(
 
 async fn callback(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path(name): Path<String>,
     Query(callback): Query<Callback>,
     headers: HeaderMap,
@@ -236,7 +236,7 @@ async fn callback(
 /// says so.
 async fn person(
     portals: &Portals,
-    visit: &Visit,
+    visit: &PortalContext,
     (provider, named): (&Provider, &SignInProvider),
     (begun, callback): (&PendingLogin, &Callback),
 ) -> Result<(Developer, Option<u64>), LoginInterruption> {
@@ -306,7 +306,7 @@ fn verified(claim: &Value) -> Option<bool> {
 /// The developer of an account that was not seen before: one whose confirmed address it is, or a new one.
 async fn join(
     portals: &Portals,
-    visit: &Visit,
+    visit: &PortalContext,
     seen: &ProviderClaims<'_>,
 ) -> Result<Developer, LoginInterruption> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
@@ -323,7 +323,7 @@ async fn join(
 /// A new developer. Without a confirmed address a mail has to ask for it.
 async fn new_developer(
     portals: &Portals,
-    visit: &Visit,
+    visit: &PortalContext,
     (seen, mail): (&ProviderClaims<'_>, String),
     now: SystemTime,
 ) -> Result<Developer, LoginInterruption> {
@@ -374,7 +374,7 @@ async fn new_developer(
 /// address is asked, if the developer came with this very account.
 async fn claim(
     portals: &Portals,
-    visit: &Visit,
+    visit: &PortalContext,
     developer: Developer,
     seen: &ProviderClaims<'_>,
 ) -> Result<Developer, LoginInterruption> {

@@ -1,7 +1,7 @@
 //! A call of `/portal/v1`: method, path, what it is for, whether one has to be signed in, what goes in and comes out,
 //! and what answers it. The router, the check and the OpenAPI document are all made of these.
 
-use crate::state::{Portals, Visit};
+use crate::state::{PortalContext, Portals};
 use axum::Extension;
 use axum::extract::{Request, State};
 use axum::handler::Handler;
@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{self, MethodRouter};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use std::sync::Arc;
-use weir_control::api::{KnownQuery, PlainHandler, Problem};
+use weir_control::api::{BoxedHandler, KnownQuery, Problem};
 
 /// Makes a schema.
 pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
@@ -73,7 +73,7 @@ impl Operation {
         about: (&'static str, &'static str),
         handler: H,
     ) -> Self {
-        Self::new(Method::GET, path, about, routing::get(PlainHandler::new(handler)))
+        Self::new(Method::GET, path, about, routing::get(BoxedHandler::new(handler)))
     }
 
     /// A call that makes or does something.
@@ -86,7 +86,7 @@ impl Operation {
             Method::POST,
             path,
             about,
-            routing::post(PlainHandler::new(handler)),
+            routing::post(BoxedHandler::new(handler)),
         )
     }
 
@@ -96,7 +96,7 @@ impl Operation {
         about: (&'static str, &'static str),
         handler: H,
     ) -> Self {
-        Self::new(Method::PUT, path, about, routing::put(PlainHandler::new(handler)))
+        Self::new(Method::PUT, path, about, routing::put(BoxedHandler::new(handler)))
     }
 
     /// A call that removes something. Its good answer is 204, without a body.
@@ -109,7 +109,7 @@ impl Operation {
             Method::DELETE,
             path,
             about,
-            routing::delete(PlainHandler::new(handler)),
+            routing::delete(BoxedHandler::new(handler)),
         )
         .status(StatusCode::NO_CONTENT)
     }
@@ -213,7 +213,7 @@ async fn check_query(State(known): State<Arc<KnownQuery>>, request: Request, nex
 }
 
 /// Refuses callers who are not signed in.
-async fn check(Extension(visit): Extension<Visit>, request: Request, next: Next) -> Response {
+async fn check(Extension(visit): Extension<PortalContext>, request: Request, next: Next) -> Response {
     match visit.viewer.developer {
         Some(_) => next.run(request).await,
         None => Problem::new(StatusCode::UNAUTHORIZED, "sign in first").into_response(),
@@ -221,7 +221,7 @@ async fn check(Extension(visit): Extension<Visit>, request: Request, next: Next)
 }
 
 /// The same, and refuses programs.
-async fn check_session(Extension(visit): Extension<Visit>, request: Request, next: Next) -> Response {
+async fn check_session(Extension(visit): Extension<PortalContext>, request: Request, next: Next) -> Response {
     match visit.token {
         Some(_) => {
             let detail = "a personal token may not do this: sign in to the portal";

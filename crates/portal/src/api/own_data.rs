@@ -10,7 +10,7 @@ use super::authenticated_developer::AuthenticatedDeveloper;
 use super::operation::{Operation, Shared};
 use super::tokens::token_lines;
 use crate::people::{TeamRole, seconds};
-use crate::state::Visit;
+use crate::state::PortalContext;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::header;
@@ -63,7 +63,10 @@ pub struct OwnTeam {
     role: TeamRole,
 }
 
-async fn read(State(portals): Shared, Extension(visit): Extension<Visit>) -> Result<Response, Problem> {
+async fn read(
+    State(portals): Shared,
+    Extension(visit): Extension<PortalContext>,
+) -> Result<Response, Problem> {
     let now = SystemTime::now();
     let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
     let teams = asker.memberships.iter().map(|it| OwnTeam {

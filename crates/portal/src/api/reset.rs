@@ -6,7 +6,7 @@ use super::account_shapes::{Address, MessageResponse, NewPassword};
 use super::confirming::confirm_step;
 use super::operation::{Operation, Shared};
 use crate::people::{Developer, DeveloperState, Purpose, greeting, mail_of};
-use crate::state::{Mail, Portals, Visit};
+use crate::state::{Mail, PortalContext, Portals};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -43,7 +43,7 @@ pub fn operations() -> Vec<Operation> {
 
 async fn ask_reset(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Json(given): Json<Address>,
 ) -> Result<Response, Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
@@ -94,7 +94,7 @@ async fn send_reset(
 
 async fn reset(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Json(given): Json<NewPassword>,
 ) -> Result<Json<MessageResponse>, Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);

@@ -11,7 +11,7 @@ use super::account_shapes::{RecoveryCodes, SecondFactorState};
 use super::operation::{Operation, Shared};
 use super::signed_in::developer;
 use crate::people::{Developer, title_of};
-use crate::state::{Portals, Visit};
+use crate::state::{PortalContext, Portals};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -82,7 +82,7 @@ const MARGIN: i32 = 4;
 
 async fn state(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
 ) -> Result<Json<SecondFactorState>, Problem> {
     let developer = developer(&portals, &visit, SystemTime::now()).await?;
     let factor = developer.second_factor.as_ref();
@@ -94,7 +94,7 @@ async fn state(
 
 async fn begin(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Json(given): Json<PasswordProof>,
 ) -> Result<Json<NewSecondFactor>, Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
@@ -142,7 +142,7 @@ fn qr_code(text: &str) -> Result<QrCode, Problem> {
 
 async fn confirm(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     headers: HeaderMap,
     Json(given): Json<FirstCode>,
 ) -> Result<Json<RecoveryCodes>, Problem> {
@@ -165,7 +165,7 @@ async fn confirm(
 
 async fn renew(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Json(given): Json<FactorProof>,
 ) -> Result<Json<RecoveryCodes>, Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
@@ -180,7 +180,7 @@ async fn renew(
 
 async fn remove(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Json(given): Json<FactorProof>,
 ) -> Result<Json<ProfileResponse>, Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
@@ -196,7 +196,7 @@ async fn remove(
 /// The developer who is signed in, if the password and the code are right.
 async fn proven(
     portals: &Portals,
-    visit: &Visit,
+    visit: &PortalContext,
     given: FactorProof,
     now: SystemTime,
 ) -> Result<Developer, Problem> {

@@ -6,7 +6,7 @@ use super::account_shapes::{Credentials, ProfileResponse};
 use super::operation::{Operation, Shared};
 use crate::cookie;
 use crate::people::{Developer, DeveloperState, mail_of};
-use crate::state::{Portals, Visit};
+use crate::state::{PortalContext, Portals};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -33,7 +33,7 @@ pub fn operations() -> Vec<Operation> {
 
 async fn sign_in(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     headers: HeaderMap,
     Json(given): Json<Credentials>,
 ) -> Result<Response, Problem> {
@@ -87,7 +87,7 @@ fn may_sign_in(developer: &Developer) -> Result<(), Problem> {
 /// Asks for the code after the password. An answer: there were too many wrong ones.
 async fn second_factor(
     portals: &Portals,
-    visit: &Visit,
+    visit: &PortalContext,
     developer: &Developer,
     code: &str,
     now: SystemTime,
@@ -121,7 +121,7 @@ fn slow_down(what: &str, wait: Duration) -> Response {
 /// identity provider asked the developer, if it said so.
 pub async fn begin_session(
     portals: &Portals,
-    visit: &Visit,
+    visit: &PortalContext,
     (developer, asked): (&Developer, Option<u64>),
     headers: &HeaderMap,
 ) -> Result<String, Problem> {
@@ -152,7 +152,7 @@ fn refused(what: &str, developer: &Developer) -> Problem {
 
 async fn sign_out(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     if let Some(value) = cookie::get(&headers, visit.is_secure()) {

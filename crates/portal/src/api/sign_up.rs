@@ -5,7 +5,7 @@ use super::account_shapes::{MessageResponse, NewDeveloper, UsedLink};
 use super::confirming::{send_confirm, send_welcome, vouched};
 use super::operation::{Operation, Shared};
 use crate::people::{Developer, DeveloperState, Purpose, UnconfirmedCredential, mail_of, random_id, seconds};
-use crate::state::{Mail, Portals, Visit};
+use crate::state::{Mail, PortalContext, Portals};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -40,7 +40,7 @@ pub fn operations() -> Vec<Operation> {
 
 async fn sign_up(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Json(wanted): Json<NewDeveloper>,
 ) -> Result<Response, Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
@@ -83,7 +83,7 @@ async fn sign_up(
 /// Writes a developer who signs up, and sends the mail with the outcome.
 async fn register(
     portals: &Portals,
-    visit: &Visit,
+    visit: &PortalContext,
     wanted: Developer,
     now: SystemTime,
 ) -> Result<(), Problem> {
@@ -125,7 +125,7 @@ async fn register(
 
 async fn confirm(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Json(link): Json<UsedLink>,
 ) -> Result<Json<MessageResponse>, Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);

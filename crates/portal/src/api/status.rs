@@ -7,8 +7,8 @@ use super::operation::{Operation, Shared};
 use super::usage::ask;
 use super::versions::find_version;
 use crate::people::seconds;
-use crate::state::{Portals, Visit};
-use crate::version_status::{ByEnvironment, Counts, DAYS, PlaceStatus, Record};
+use crate::state::{PortalContext, Portals};
+use crate::version_status::{ByEnvironment, Counts, DAYS, EnvironmentStatus, Record};
 use axum::Extension;
 use axum::extract::{Path, State};
 use schemars::JsonSchema;
@@ -40,12 +40,12 @@ const MAX_PLACES: usize = 50;
 #[derive(Serialize, JsonSchema)]
 pub struct VersionStatus {
     /// By environment; empty if analytics are off.
-    items: Vec<PlaceStatus>,
+    items: Vec<EnvironmentStatus>,
 }
 
 async fn status(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path((name, version)): Path<(String, String)>,
 ) -> Result<Json<VersionStatus>, Problem> {
     let catalogue = portals.catalogue().await;

@@ -5,7 +5,7 @@ use super::account_shapes::{MessageResponse, UsedLink};
 use super::operation::{Operation, Shared};
 use super::signed_in::developer;
 use crate::people::{Membership, Purpose, Team, TeamRole, mail_of, random_id, seconds};
-use crate::state::{Mail, Portals, Visit};
+use crate::state::{Mail, PortalContext, Portals};
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -130,7 +130,7 @@ pub struct NewRole {
 
 async fn line(
     portals: &Portals,
-    visit: &Visit,
+    visit: &PortalContext,
     membership: Membership,
     now: SystemTime,
 ) -> Result<TeamLine, Problem> {
@@ -153,7 +153,10 @@ async fn line(
     })
 }
 
-async fn list(State(portals): Shared, Extension(visit): Extension<Visit>) -> Result<Json<TeamList>, Problem> {
+async fn list(
+    State(portals): Shared,
+    Extension(visit): Extension<PortalContext>,
+) -> Result<Json<TeamList>, Problem> {
     let now = SystemTime::now();
     let me = developer(&portals, &visit, now).await?;
     let mut items = Vec::new();
@@ -169,7 +172,7 @@ async fn list(State(portals): Shared, Extension(visit): Extension<Visit>) -> Res
 
 async fn create(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Json(wanted): Json<NewTeam>,
 ) -> Result<(StatusCode, Json<TeamLine>), Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
@@ -197,7 +200,7 @@ async fn create(
 /// A developer's membership in a team. For those who are in no team of this id, it does not exist.
 async fn membership(
     portals: &Portals,
-    visit: &Visit,
+    visit: &PortalContext,
     team: &str,
     me: &str,
     now: SystemTime,
@@ -219,7 +222,7 @@ fn owners_only(membership: &Membership) -> Result<(), Problem> {
 
 async fn invite(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path(team): Path<String>,
     Json(wanted): Json<NewInvitation>,
 ) -> Result<(StatusCode, Json<MessageResponse>), Problem> {
@@ -261,7 +264,7 @@ async fn invite(
 
 async fn accept(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Json(link): Json<UsedLink>,
 ) -> Result<Json<TeamLine>, Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
@@ -307,7 +310,7 @@ async fn accept(
 
 async fn change(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path((team, member)): Path<(String, String)>,
     Json(wanted): Json<NewRole>,
 ) -> Result<Json<MessageResponse>, Problem> {
@@ -337,7 +340,7 @@ async fn change(
 
 async fn remove(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path((team, member)): Path<(String, String)>,
 ) -> Result<StatusCode, Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);

@@ -8,7 +8,7 @@ use super::operation::{Operation, Shared};
 use super::signed_in::developer;
 use crate::cookie;
 use crate::people::{Developer, DeveloperToken, MAX_TOKEN_DAYS, checked_name, seconds};
-use crate::state::{Portals, Visit};
+use crate::state::{PortalContext, Portals};
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -66,7 +66,7 @@ fn line(token: DeveloperToken, ends: Option<SystemTime>, text: Option<String>) -
 /// The personal tokens of a developer.
 pub async fn token_lines(
     portals: &Portals,
-    visit: &Visit,
+    visit: &PortalContext,
     developer: &str,
     now: SystemTime,
 ) -> Result<Vec<TokenLine>, Problem> {
@@ -79,7 +79,7 @@ pub async fn token_lines(
 
 async fn list(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
 ) -> Result<Json<TokenList>, Problem> {
     let now = SystemTime::now();
     let developer = developer(&portals, &visit, now).await?;
@@ -89,7 +89,7 @@ async fn list(
 
 async fn make(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     headers: HeaderMap,
     Json(wanted): Json<NewToken>,
 ) -> Result<(StatusCode, Json<TokenLine>), Problem> {
@@ -111,7 +111,7 @@ async fn make(
 /// Asks for the password; of who has none, that the identity provider has just asked.
 async fn prove(
     portals: &Portals,
-    visit: &Visit,
+    visit: &PortalContext,
     headers: &HeaderMap,
     (developer, password): (&Developer, Option<String>),
     now: SystemTime,
@@ -137,7 +137,7 @@ async fn prove(
 
 async fn revoke(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);

@@ -7,7 +7,7 @@ use super::authenticated_developer::AuthenticatedDeveloper;
 use super::keys::{find, plan_of, plan_title, subscriptions};
 use super::operation::{Operation, Shared};
 use crate::people::{TeamRole, seconds};
-use crate::state::{Portals, Visit};
+use crate::state::{PortalContext, Portals};
 use axum::Extension;
 use axum::extract::{Path, Query, State};
 use axum::http::{Method, StatusCode};
@@ -100,7 +100,7 @@ pub fn own_apis(portals: &Portals, asker: &AuthenticatedDeveloper) -> BTreeSet<S
 
 async fn list(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Query(wanted): Query<TrialQuery>,
 ) -> Result<Json<TrialSubscriptions>, Problem> {
     let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
@@ -126,7 +126,7 @@ async fn list(
 
 async fn make(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path((name, id)): Path<(String, String)>,
 ) -> Result<(StatusCode, Json<TrialKey>), Problem> {
     let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;

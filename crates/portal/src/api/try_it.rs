@@ -3,7 +3,7 @@
 
 use super::operation::{Operation, Shared};
 use super::versions::find_version;
-use crate::state::Visit;
+use crate::state::PortalContext;
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, Method, StatusCode};
@@ -201,7 +201,7 @@ fn pair(name: &str, value: &str) -> String {
 
 async fn try_it(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path((api, version, environment, operation)): Path<(String, String, String, String)>,
     Json(call): Json<TryItRequest>,
 ) -> Result<Json<TryItResponse>, Problem> {

@@ -5,7 +5,7 @@ use super::authenticated_developer::AuthenticatedDeveloper;
 use super::keys::{plan_of, subscriptions};
 use super::operation::{Operation, Shared};
 use crate::people::TeamRole;
-use crate::state::{Portals, Visit};
+use crate::state::{PortalContext, Portals};
 use axum::Extension;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
@@ -205,7 +205,7 @@ fn count(answer: &QueryResponse, metric: &str) -> u64 {
 
 async fn usage(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path(name): Path<String>,
     Query(span): Query<UsageQuery>,
 ) -> Result<Json<Usage>, Problem> {
@@ -347,7 +347,7 @@ fn reason(line: &CallLine) -> String {
 
 async fn calls(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path(name): Path<String>,
     Query(filter): Query<CallFilter>,
 ) -> Result<Json<CallList>, Problem> {

@@ -10,7 +10,7 @@ use super::shapes::{
 };
 use crate::catalogue::{Catalogue, Deployment, PublishedApi, PublishedVersion};
 use crate::markdown::{self, Node};
-use crate::state::{Portals, Visit};
+use crate::state::{PortalContext, Portals};
 use crate::yaml;
 use axum::Extension;
 use axum::extract::{Path, Query, State};
@@ -84,7 +84,7 @@ pub struct CompareQuery {
     from: String,
 }
 
-pub fn find_api(catalogue: &Catalogue, visit: &Visit, name: &str) -> Result<PublishedApi, Problem> {
+pub fn find_api(catalogue: &Catalogue, visit: &PortalContext, name: &str) -> Result<PublishedApi, Problem> {
     let found = catalogue.api(&visit.portal, &visit.viewer, name);
     found.ok_or_else(|| Problem::not_found(format_args!("the API '{name}'")))
 }
@@ -92,7 +92,7 @@ pub fn find_api(catalogue: &Catalogue, visit: &Visit, name: &str) -> Result<Publ
 /// A version as it is shown to the visitor.
 pub fn find_version(
     catalogue: &Catalogue,
-    visit: &Visit,
+    visit: &PortalContext,
     (name, version): (&str, &str),
 ) -> Result<(PublishedApi, PublishedVersion), Problem> {
     let api = find_api(catalogue, visit, name)?;
@@ -110,7 +110,7 @@ pub fn first_place(version: &PublishedVersion) -> Result<&Deployment, Problem> {
 
 pub async fn version(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path((name, version)): Path<(String, String)>,
 ) -> Result<Json<VersionDetail>, Problem> {
     let catalogue = portals.catalogue().await;
@@ -149,7 +149,7 @@ pub async fn version(
 
 pub async fn operation(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path((name, version, id)): Path<(String, String, String)>,
 ) -> Result<Json<OperationDetail>, Problem> {
     let catalogue = portals.catalogue().await;
@@ -184,7 +184,7 @@ fn described(text: Option<Value>) -> Vec<Node> {
 
 pub async fn schema(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path((name, version, schema)): Path<(String, String, String)>,
 ) -> Result<Json<Schemas>, Problem> {
     let catalogue = portals.catalogue().await;
@@ -204,7 +204,7 @@ pub async fn schema(
 
 pub async fn document(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path((name, version)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
     let exported = exported(&portals, &visit, (&name, &version)).await?;
@@ -218,7 +218,7 @@ pub async fn document(
 
 pub async fn document_yaml(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path((name, version)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
     let exported = exported(&portals, &visit, (&name, &version)).await?;
@@ -240,7 +240,7 @@ fn download(media: &str, file: &str, body: String) -> Response {
 /// The OpenAPI document of a version, as callers may see it.
 async fn exported(
     portals: &Arc<Portals>,
-    visit: &Visit,
+    visit: &PortalContext,
     (name, version): (&str, &str),
 ) -> Result<Value, Problem> {
     let catalogue = portals.catalogue().await;
@@ -266,7 +266,7 @@ async fn exported(
 
 pub async fn changes(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path((name, version)): Path<(String, String)>,
     Query(since): Query<CompareQuery>,
 ) -> Result<Json<VersionChanges>, Problem> {

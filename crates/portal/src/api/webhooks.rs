@@ -4,7 +4,7 @@
 use super::authenticated_developer::AuthenticatedDeveloper;
 use super::operation::{Operation, Shared};
 use crate::people::{TeamRole, random_id, seconds};
-use crate::state::{Portals, Visit};
+use crate::state::{PortalContext, Portals};
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::{Method, StatusCode};
@@ -201,7 +201,7 @@ async fn write(
 
 async fn list(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path(app): Path<String>,
 ) -> Result<Json<WebhookList>, Problem> {
     let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
@@ -214,7 +214,7 @@ async fn list(
 
 async fn create(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path(app): Path<String>,
     Json(wanted): Json<NewWebhook>,
 ) -> Result<(StatusCode, Json<WebhookLine>), Problem> {
@@ -228,7 +228,7 @@ async fn create(
 
 async fn change(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path((app, name)): Path<(String, String)>,
     Json(wanted): Json<NewWebhook>,
 ) -> Result<Json<WebhookLine>, Problem> {
@@ -241,7 +241,7 @@ async fn change(
 
 async fn delete(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path((app, name)): Path<(String, String)>,
 ) -> Result<StatusCode, Problem> {
     let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
@@ -293,7 +293,7 @@ async fn need_place(portals: &Portals, app: &str, now: SystemTime) -> Result<(),
 
 async fn test(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path((app, name)): Path<(String, String)>,
 ) -> Result<StatusCode, Problem> {
     let now = SystemTime::now();
@@ -333,7 +333,7 @@ async fn sent(portals: &Portals, app: &str, webhook: &str) -> Result<Vec<Deliver
 
 async fn deliveries(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path((app, name)): Path<(String, String)>,
 ) -> Result<Json<DeliveryList>, Problem> {
     let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
@@ -356,7 +356,7 @@ async fn deliveries(
 
 async fn retry(
     State(portals): Shared,
-    Extension(visit): Extension<Visit>,
+    Extension(visit): Extension<PortalContext>,
     Path((app, name, id)): Path<(String, String, String)>,
 ) -> Result<StatusCode, Problem> {
     let now = SystemTime::now();

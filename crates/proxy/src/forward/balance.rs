@@ -1,7 +1,7 @@
 //! Which target a try goes to, by what is known of the targets' health; what the try makes known of it, and whether
 //! there is another one.
 
-use super::target_override::NOWHERE;
+use super::target_override::NO_TARGET;
 use super::{Failure, ForwardPlan, RequestContext};
 use crate::dns::{DnsQuery, ResolveError};
 use crate::health::is_enough_healthy;
@@ -23,7 +23,7 @@ impl RequestContext<'_> {
         {
             return Some(index);
         }
-        if plan.place == NOWHERE {
+        if plan.place == NO_TARGET {
             return Some(0);
         }
         let now_ms = if upstream.balancer.uses_load() {

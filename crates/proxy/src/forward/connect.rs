@@ -2,7 +2,7 @@
 //! address that is not written in the configuration is never looked up or connected to.
 
 use super::pump::Background;
-use super::target_override::NOWHERE;
+use super::target_override::NO_TARGET;
 use super::{Failure, ForwardPlan, UpstreamProtocol};
 use crate::outcome::{ConnectionFate, ShortCircuit};
 use crate::pool::PoolKey;
@@ -26,7 +26,7 @@ impl RequestContext<'_> {
         // past a proxy.
         let index = targets
             .position(|target| target.weight > 0 && is_named(target, host, port))
-            .filter(|_| plan.place != NOWHERE && plan.proxy.is_none());
+            .filter(|_| plan.place != NO_TARGET && plan.proxy.is_none());
         let Some(index) = index else {
             return Err(RefusalKind::Forbidden { plugin: "connect" }.into());
         };

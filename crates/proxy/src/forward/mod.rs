@@ -26,7 +26,7 @@ pub use pump::Background;
 
 use cookie::StickyCookie;
 use overload::OverloadSlot;
-use target_override::{NOWHERE, OtherUpstream};
+use target_override::{NO_TARGET, UpstreamOverride};
 
 use crate::forwarded;
 use crate::outcome::{ConnectionFate, ShortCircuit};
@@ -109,7 +109,7 @@ struct ForwardPlan<'p> {
     forward: &'p Forward,
     found: &'p RouteMatch,
     upstream: &'p Upstream,
-    /// The upstream's place in the snapshot; [`NOWHERE`]: only this call knows it.
+    /// The upstream's place in the snapshot; [`NO_TARGET`]: only this call knows it.
     place: u32,
     /// The protocol of the service's targets.
     scheme: Scheme,
@@ -165,12 +165,12 @@ impl RequestContext<'_> {
         let snapshot = &self.serving.published.snapshot;
         let scheme = snapshot.upstreams[forward.upstream as usize].scheme;
         let other = match self.exchange.target_override.take() {
-            None => OtherUpstream::At(forward.upstream),
+            None => UpstreamOverride::Indexed(forward.upstream),
             Some(wanted) => target_override::find(snapshot, forward.upstream, &wanted),
         };
         let (place, upstream): (u32, &Upstream) = match &other {
-            OtherUpstream::At(place) => (*place, &snapshot.upstreams[*place as usize]),
-            OtherUpstream::Own(upstream) => (NOWHERE, upstream),
+            UpstreamOverride::Indexed(place) => (*place, &snapshot.upstreams[*place as usize]),
+            UpstreamOverride::AdHoc(upstream) => (NO_TARGET, upstream),
         };
         let stripped = forward.path.strip_matched.then_some(found.matched_len);
         if route.chain.has_request_work {
@@ -252,7 +252,7 @@ impl RequestContext<'_> {
             if let Some(cookie) = cookie.take() {
                 self.exchange.response_headers.append(b"Set-Cookie", &cookie.line);
             }
-            self.report.target = (plan.place != NOWHERE).then_some((plan.place, index));
+            self.report.target = (plan.place != NO_TARGET).then_some((plan.place, index));
             let failure = match self.try_target(plan, index).await {
                 AttemptResult::Done(after) => return Ok(after),
                 AttemptResult::Stopped(stop) => return Err(stop),
@@ -396,7 +396,7 @@ impl RequestContext<'_> {
         let pool = &self.worker.pool;
         let http1 = || match (target.address, &named) {
             // All connections to it are alike: their list is found by its place, without a hash of the key.
-            (Some(_), None) if plan.place != NOWHERE && key.tls.is_none() => {
+            (Some(_), None) if plan.place != NO_TARGET && key.tls.is_none() => {
                 let place = (plan.place as usize, index);
                 let list = self.serving.idle_list(place, || pool.list(key));
                 IdleList::take(&list, bounds, now)

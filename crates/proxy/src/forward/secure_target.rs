@@ -1,6 +1,6 @@
 //! As whom a target is met over TLS, and by which key its connections are kept.
 
-use super::target_override::NOWHERE;
+use super::target_override::NO_TARGET;
 use super::{ForwardPlan, own_host};
 use crate::pool::PoolKey;
 use crate::serve::RequestContext;
@@ -21,7 +21,7 @@ impl RequestContext<'_> {
         index: usize,
         address: SocketAddr,
     ) -> Option<Rc<NamedTarget>> {
-        let tls = plan.forward.tls.as_ref().filter(|_| plan.place != NOWHERE)?;
+        let tls = plan.forward.tls.as_ref().filter(|_| plan.place != NO_TARGET)?;
         let is_by_target =
             plan.forward.upstream_host == UpstreamHost::Target && self.exchange.upstream_host.is_none();
         if tls.name.is_none() && !is_by_target {

@@ -5,17 +5,17 @@ use weir_plugin::TargetOverride;
 use weir_snapshot::{Snapshot, Upstream};
 
 /// The place of an upstream that is not in the snapshot.
-pub(super) const NOWHERE: u32 = u32::MAX;
+pub(super) const NO_TARGET: u32 = u32::MAX;
 
 /// The upstream at a place of the snapshot, or one of this call alone.
-pub(super) enum OtherUpstream {
-    At(u32),
-    Own(Box<Upstream>),
+pub(super) enum UpstreamOverride {
+    Indexed(u32),
+    AdHoc(Box<Upstream>),
 }
 
 /// The target of `elsewhere` for calls whose service's upstream stands at `place`.
 #[cold]
-pub(super) fn find(snapshot: &Snapshot, place: u32, elsewhere: &TargetOverride) -> OtherUpstream {
+pub(super) fn find(snapshot: &Snapshot, place: u32, elsewhere: &TargetOverride) -> UpstreamOverride {
     let own = &snapshot.upstreams[place as usize];
     let named = elsewhere.upstream.as_deref();
     if let Some(named) = named.and_then(|name| snapshot.upstream_named(name)) {
@@ -27,7 +27,7 @@ pub(super) fn find(snapshot: &Snapshot, place: u32, elsewhere: &TargetOverride) 
                     && targets.any(|target| target.health.as_ref().is_none_or(|it| it.is_usable()))
             })
         };
-        return OtherUpstream::At(match elsewhere.only_if_healthy && !is_healthy() {
+        return UpstreamOverride::Indexed(match elsewhere.only_if_healthy && !is_healthy() {
             true => place,
             false => named,
         });
@@ -41,8 +41,8 @@ pub(super) fn find(snapshot: &Snapshot, place: u32, elsewhere: &TargetOverride) 
     match host {
         Some(host) => {
             let port = port.unwrap_or(own.scheme.default_port());
-            OtherUpstream::Own(Box::new(Upstream::of_one_call(own, host, port)))
+            UpstreamOverride::AdHoc(Box::new(Upstream::of_one_call(own, host, port)))
         }
-        None => OtherUpstream::At(place),
+        None => UpstreamOverride::Indexed(place),
     }
 }

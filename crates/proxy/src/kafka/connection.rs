@@ -53,7 +53,7 @@ impl Brokers {
             correlation: 0,
         };
         if let Some(user) = &cluster.sasl {
-            connection.introduce(user).await?;
+            connection.authenticate(user).await?;
         }
         Ok(connection)
     }
@@ -130,7 +130,7 @@ impl BrokerConnection {
         self.answer(correlation, most).await
     }
 
-    async fn introduce(&mut self, user: &LogSasl) -> io::Result<()> {
+    async fn authenticate(&mut self, user: &LogSasl) -> io::Result<()> {
         let correlation = self.next();
         let mut request = Writer::request(wire::SASL_HANDSHAKE, correlation);
         request.text(sasl::name(user.mechanism));

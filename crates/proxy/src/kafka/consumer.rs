@@ -408,9 +408,9 @@ type CachedConsumer = (Weak<KafkaSource>, String, Consumer);
 
 /// The consumers that a worker keeps for the next call, with their connections.
 #[derive(Default)]
-pub struct KeptConsumers(RefCell<Vec<CachedConsumer>>);
+pub struct ConsumerCache(RefCell<Vec<CachedConsumer>>);
 
-impl KeptConsumers {
+impl ConsumerCache {
     /// One that was kept, or a new one.
     pub fn take(&self, read: &KafkaRead) -> Consumer {
         let mut kept = self.0.borrow_mut();

@@ -8,9 +8,10 @@ use weir_model::Diagnostic;
 use weir_model::{UpstreamHost, UpstreamTls};
 use weir_plugin::{
     BackgroundRequest, BodyFilter, BufferResponse, BuildContext, CallRecord, Connector, Conversation,
-    ConversationTls, DestinationId, Dialogue, Exchange, Filter, Headers, HttpProxy, KafkaAnswer, KafkaSource,
+    ConversationTls, DestinationId, Exchange, Filter, Headers, HttpProxy, KafkaAnswer, KafkaSource,
     LogDelivery, LogEntry, LogTarget, MessageFilter, MessageKind, MessageViolation, Outcome, Phases, Plugin,
-    Received, RefusalKind, Reply, Step, Subrequest, Suspend, TargetOverride, WebSocketSide, log_receipt,
+    ProtocolDriver, Received, RefusalKind, Reply, Step, Subrequest, Suspend, TargetOverride, WebSocketSide,
+    log_receipt,
 };
 
 /// `host`: the upstream gets this one; with `host_yields` it gives way to the route's own. `reply_headers` (name,
@@ -240,7 +241,7 @@ impl PuppetFilter {
 #[derive(Default)]
 struct Talk(String);
 
-impl Dialogue for Talk {
+impl ProtocolDriver for Talk {
     fn begin(&mut self, is_new: bool) -> Step {
         let line: &[u8] = if is_new { b"new\n" } else { b"again\n" };
         Step::Write(line.to_vec())

@@ -3,7 +3,7 @@
 use super::any_authority::AnyAuthority;
 use super::certificate_request_names::CertificateRequestNames;
 use super::client_verifier::client_verifier;
-use super::staple::{Keys, ShownKey, Staple, StapleError};
+use super::staple::{Keys, PresentedKey, Staple, StapleError};
 use super::validity::{Validity, validity};
 use super::{UnusableKeyPair, authorities, certified_key, provider, read_pair};
 use crate::weak_map::WeakMap;
@@ -343,7 +343,7 @@ fn present(
     place: &DocPath,
     state: &ServerTlsState,
 ) -> Result<ServerIdentity, Diagnostic> {
-    let mut keys: Vec<ShownKey> = Vec::with_capacity(certificate.key_pairs.len());
+    let mut keys: Vec<PresentedKey> = Vec::with_capacity(certificate.key_pairs.len());
     let mut unstapled = Vec::new();
     for (index, pair) in certificate.key_pairs.iter().enumerate() {
         let place = || place.field("key_pairs").index(index);
@@ -353,12 +353,12 @@ fn present(
         })?;
         let key = Arc::new(key);
         keys.push(match &certificate.ocsp_stapling {
-            None => ShownKey::Plain(key),
+            None => PresentedKey::Plain(key),
             Some(rules) => match state.staple(pair, &key, rules) {
-                Ok(staple) => ShownKey::Stapled(staple),
+                Ok(staple) => PresentedKey::Stapled(staple),
                 Err(why) => {
                     unstapled.push((index, why));
-                    ShownKey::Plain(key)
+                    PresentedKey::Plain(key)
                 }
             },
         });
@@ -370,7 +370,7 @@ fn present(
         ));
     }
     let validities = keys.iter().map(|key| validity(key.key().cert.first()?)).collect();
-    let staples = keys.iter().filter_map(ShownKey::staple).collect();
+    let staples = keys.iter().filter_map(PresentedKey::staple).collect();
     let keys: Arc<dyn ResolvesServerCert> = Arc::new(Keys(keys));
     let exempt_paths = exempt_paths(certificate.client.as_ref(), place)?;
     let config_for =
@@ -449,7 +449,7 @@ fn challenge_config(certificate: &Certificate) -> Option<ServerConfig> {
         .with_protocol_versions(versions(TlsVersion::Tls12))
         .ok()?
         .with_no_client_auth()
-        .with_cert_resolver(Arc::new(Keys(vec![ShownKey::Plain(Arc::new(key))])));
+        .with_cert_resolver(Arc::new(Keys(vec![PresentedKey::Plain(Arc::new(key))])));
     config.alpn_protocols = vec![CHALLENGE_PROTOCOL.to_vec()];
     config.send_tls13_tickets = 0;
     config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});

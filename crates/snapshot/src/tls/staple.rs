@@ -271,13 +271,13 @@ fn is_responder(certificate: &CertificateDer<'_>, issuer: &CertificateDer<'_>, n
 
 /// What a client is shown of one key pair.
 #[derive(Debug)]
-pub(super) enum ShownKey {
+pub(super) enum PresentedKey {
     Plain(Arc<CertifiedKey>),
     /// With its responder's answer, if it is known.
     Stapled(Arc<Staple>),
 }
 
-impl ShownKey {
+impl PresentedKey {
     /// The key pair itself.
     pub(super) fn key(&self) -> &Arc<CertifiedKey> {
         match self {
@@ -307,13 +307,13 @@ impl ShownKey {
 
 /// Several keys for the same names: the first that the client understands.
 #[derive(Debug)]
-pub(super) struct Keys(pub Vec<ShownKey>);
+pub(super) struct Keys(pub Vec<PresentedKey>);
 
 impl ResolvesServerCert for Keys {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let schemes = hello.signature_schemes();
-        let is_understood = |key: &&ShownKey| key.key().key.choose_scheme(schemes).is_some();
+        let is_understood = |key: &&PresentedKey| key.key().key.choose_scheme(schemes).is_some();
         let found = self.0.iter().find(is_understood).or(self.0.first());
-        found.map(ShownKey::shown)
+        found.map(PresentedKey::shown)
     }
 }

@@ -33,7 +33,7 @@ use weir_control::quotas::watch::QuotaWatcher;
 use weir_control::quotas::{LocalUsage, Meter};
 use weir_control::secrets::Cache;
 use weir_dialect::{
-    AdminApi, AdminContext, Counts, DialectName, DialectSet, Listener, Node, OtherRoutes, Statistics,
+    AdminApi, AdminContext, Counts, DialectName, DialectSet, ForeignRoutes, Listener, Node, Statistics,
 };
 use weir_kong::admin::ConfigAllowed;
 use weir_plugin::SharedRecords;
@@ -232,7 +232,7 @@ pub struct Shared {
     pub dialects: DialectSet,
     pub followed: StateHandle,
     /// What is published in all environments, once the store is open.
-    pub published: tokio::sync::OnceCell<Arc<dyn OtherRoutes>>,
+    pub published: tokio::sync::OnceCell<Arc<dyn ForeignRoutes>>,
     pub gateways: Gateways,
     /// For how long the store knows what was changed.
     pub history: Duration,
@@ -389,7 +389,7 @@ impl Shared {
         let open = async || {
             let followed = self.followed.clone();
             let opened = RoutesOfAllEnvironments::open(Arc::clone(store), &self.dialects, followed).await?;
-            Ok(Arc::new(opened) as Arc<dyn OtherRoutes>)
+            Ok(Arc::new(opened) as Arc<dyn ForeignRoutes>)
         };
         self.published.get_or_try_init(open).await.map(drop)
     }

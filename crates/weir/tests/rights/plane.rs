@@ -10,7 +10,9 @@ use std::sync::Arc;
 use tower::ServiceExt as _;
 use weir_control::access::{Audit, Guard, Right, Role, TokenHash, User, Users, key_of, protect};
 use weir_control::api::{Api, ApiOptions};
-use weir_dialect::{AdminApi, AdminContext, Dialect, DialectName, DialectSet, Node, OtherRoutes, RouteOwner};
+use weir_dialect::{
+    AdminApi, AdminContext, Dialect, DialectName, DialectSet, ForeignRoutes, Node, RouteOwner,
+};
 use weir_model::{RouteMatch, StreamRoute};
 use weir_store::Store;
 use weir_store::memory::MemoryStore;
@@ -19,7 +21,7 @@ use weir_store::memory::MemoryStore;
 #[derive(Debug)]
 struct NothingElse;
 
-impl OtherRoutes for NothingElse {
+impl ForeignRoutes for NothingElse {
     fn any(&self, _: DialectName, _: &mut dyn FnMut(&[RouteMatch], RouteOwner<'_>) -> bool) -> bool {
         false
     }
@@ -53,7 +55,7 @@ impl Plane {
     }
 
     /// A plane whose gateway serves these routes.
-    pub async fn beside(routes: Arc<dyn OtherRoutes>) -> Self {
+    pub async fn beside(routes: Arc<dyn ForeignRoutes>) -> Self {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let users = Users::default();
         let guarded = |dialect: Arc<dyn Dialect>, router| {

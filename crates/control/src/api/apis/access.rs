@@ -1,6 +1,6 @@
 //! The callers of a publication: those of its own plans and subscriptions, and of products that it is in.
 
-use super::library::{self, Library, PREFIX};
+use super::entity_snapshot::{self, EntitySnapshot, PREFIX};
 use crate::api::Problem;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use weir_apis::entities::{
@@ -18,11 +18,11 @@ pub struct AllAccess {
 }
 
 impl AllAccess {
-    pub fn read(library: &Library) -> Result<Self, Problem> {
+    pub fn read(snapshot: &EntitySnapshot) -> Result<Self, Problem> {
         Ok(Self {
-            products: library.list(&library::product_key(""))?,
-            subscriptions: library.list(&format!("{PREFIX}subscriptions/"))?,
-            credentials: library.list(&format!("{PREFIX}credentials/"))?,
+            products: snapshot.list(&entity_snapshot::product_key(""))?,
+            subscriptions: snapshot.list(&format!("{PREFIX}subscriptions/"))?,
+            credentials: snapshot.list(&format!("{PREFIX}credentials/"))?,
         })
     }
 
@@ -71,42 +71,46 @@ impl Access {
     }
 
     /// Of a publication, with those of products as if they were its own.
-    pub fn of_publication(library: &Library, all: &AllAccess, publication: &str) -> Result<Self, Problem> {
+    pub fn of_publication(
+        snapshot: &EntitySnapshot,
+        all: &AllAccess,
+        publication: &str,
+    ) -> Result<Self, Problem> {
         let mut parts = publication.split('/');
         let (api, version) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
         let mut access = all.of_subscriptions(|it| it.publication == publication);
-        access.plans = library.plans(api, version)?;
-        access.add_of_applications(library)?;
+        access.plans = snapshot.plans(api, version)?;
+        access.add_of_applications(snapshot)?;
         let products = all.products.iter();
         for product in products.filter(|it| it.publications.contains_key(publication)) {
-            let own = Self::of_product(library, all, product)?;
+            let own = Self::of_product(snapshot, all, product)?;
             let (plans, subscriptions) = render::as_of_publication(&own.offer(product), publication);
             access.plans.extend(plans);
             access.subscriptions.extend(subscriptions);
             access.credentials.extend(own.credentials);
         }
-        name_as_published(library, publication, &mut access.plans)?;
+        name_as_published(snapshot, publication, &mut access.plans)?;
         Ok(access)
     }
 
     /// Of a product.
-    fn of_product(library: &Library, all: &AllAccess, product: &Product) -> Result<Self, Problem> {
+    fn of_product(snapshot: &EntitySnapshot, all: &AllAccess, product: &Product) -> Result<Self, Problem> {
         let mut access = all.of_subscriptions(|it| it.product == product.name);
-        access.plans = library.list(&library::product_plan_key(&product.name, ""))?;
-        access.add_of_applications(library)?;
+        access.plans = snapshot.list(&entity_snapshot::product_plan_key(&product.name, ""))?;
+        access.add_of_applications(snapshot)?;
         Ok(access)
     }
 
     /// Adds what plans know of applications: client ids and certificates. No two documents have to agree on them.
-    fn add_of_applications(&mut self, library: &Library) -> Result<(), Problem> {
+    fn add_of_applications(&mut self, snapshot: &EntitySnapshot) -> Result<(), Problem> {
         let plans = self.plans.iter().filter(|it| it.is_of_application());
         let plans: BTreeMap<&str, &Plan> = plans.map(|it| (it.name.as_str(), it)).collect();
         for subscription in &self.subscriptions {
             let Some(plan) = plans.get(subscription.plan.as_str()) else {
                 continue;
             };
-            let application = library::application_key(&subscription.application);
-            if let Some(application) = library.find::<Application>(&application)? {
+            let application = entity_snapshot::application_key(&subscription.application);
+            if let Some(application) = snapshot.find::<Application>(&application)? {
                 let own = Credential::of_application(subscription, plan, &application);
                 self.credentials.extend(own);
             }
@@ -125,13 +129,17 @@ impl Access {
 }
 
 /// Gives operations the ids that they have where a version is published. The draft may have others by now.
-fn name_as_published(library: &Library, publication: &str, plans: &mut [Plan]) -> Result<(), Problem> {
-    let published: Option<Publication> = library.find(&library::publication_key(publication))?;
+fn name_as_published(
+    snapshot: &EntitySnapshot,
+    publication: &str,
+    plans: &mut [Plan],
+) -> Result<(), Problem> {
+    let published: Option<Publication> = snapshot.find(&entity_snapshot::publication_key(publication))?;
     let Some(published) = published else {
         return Ok(());
     };
-    let key = library::version_key(&published.api, &published.version);
-    let Some(version) = library.find::<Version>(&key)? else {
+    let key = entity_snapshot::version_key(&published.api, &published.version);
+    let Some(version) = snapshot.find::<Version>(&key)? else {
         return Ok(());
     };
     for plan in plans {
@@ -151,28 +159,28 @@ fn name_as_published(library: &Library, publication: &str, plans: &mut [Plan]) -
 }
 
 /// Notes which publications have plans: their calls need one from then on, whatever becomes of the plans.
-pub fn note_plans(library: &mut Library, targets: &BTreeSet<String>) -> Result<(), Problem> {
-    let products: Vec<Product> = library.list(&library::product_key(""))?;
+pub fn note_plans(snapshot: &mut EntitySnapshot, targets: &BTreeSet<String>) -> Result<(), Problem> {
+    let products: Vec<Product> = snapshot.list(&entity_snapshot::product_key(""))?;
     let has_had = |it: &Plan| it.state != PlanState::Staging;
     for id in targets.iter().filter(|it| !it.starts_with(PRODUCTS)) {
-        let key = library::publication_key(id);
-        let known: Option<Publication> = library.find(&key)?;
+        let key = entity_snapshot::publication_key(id);
+        let known: Option<Publication> = snapshot.find(&key)?;
         let Some(mut publication) = known.filter(|it| !it.needs_plan) else {
             continue;
         };
-        let mut plans = library.plans(&publication.api, &publication.version)?;
+        let mut plans = snapshot.plans(&publication.api, &publication.version)?;
         let offering = products.iter().filter(|it| it.publications.contains_key(id));
         for product in offering.filter(|it| it.state == ProductState::Published) {
-            let own: Vec<Plan> = library.list(&library::product_plan_key(&product.name, ""))?;
+            let own: Vec<Plan> = snapshot.list(&entity_snapshot::product_plan_key(&product.name, ""))?;
             plans.extend(own.into_iter().filter(|it| it.security != PlanSecurity::Keyless));
         }
         // An earlier release kept no note of it. What gateways have tells.
         let (api, version) = (&publication.api, &publication.version);
         let name = naming::publication(&publication.environment, api, version);
         let recognises = format!("{}plugins/{name}.key", render::prefix(&publication.environment));
-        if plans.iter().any(has_had) || library.before(&recognises).is_some() {
+        if plans.iter().any(has_had) || snapshot.before(&recognises).is_some() {
             publication.needs_plan = true;
-            library.put(&key, &publication)?;
+            snapshot.put(&key, &publication)?;
         }
     }
     Ok(())
@@ -180,21 +188,21 @@ pub fn note_plans(library: &mut Library, targets: &BTreeSet<String>) -> Result<(
 
 /// The documents of a product, which are the same in each of its environments.
 pub fn documents_of_product(
-    library: &Library,
+    snapshot: &EntitySnapshot,
     all: &AllAccess,
     product: &Product,
     now: u64,
 ) -> Result<Vec<Document>, Problem> {
-    let access = Access::of_product(library, all, product)?;
+    let access = Access::of_product(snapshot, all, product)?;
     Ok(render::product(&access.offer(product), now))
 }
 
 /// The publications to render when something of a publication or a product changes: of a product, all of its
 /// publications.
-pub fn affected(library: &Library, target: &str) -> Result<BTreeSet<String>, Problem> {
+pub fn affected(snapshot: &EntitySnapshot, target: &str) -> Result<BTreeSet<String>, Problem> {
     let mut targets = BTreeSet::from([target.to_owned()]);
     if let Some(name) = target.strip_prefix(PRODUCTS)
-        && let Some(product) = library.find::<Product>(&library::product_key(name))?
+        && let Some(product) = snapshot.find::<Product>(&entity_snapshot::product_key(name))?
     {
         targets.extend(product.publications.into_keys());
     }
@@ -203,13 +211,13 @@ pub fn affected(library: &Library, target: &str) -> Result<BTreeSet<String>, Pro
 
 /// The publications to render when something of these subscriptions changes. Each product of theirs is read once.
 pub fn affected_by<'s>(
-    library: &Library,
+    snapshot: &EntitySnapshot,
     subscriptions: impl Iterator<Item = &'s Subscription>,
 ) -> Result<BTreeSet<String>, Problem> {
     let targets: BTreeSet<String> = subscriptions.map(Subscription::target).collect();
     let mut all = BTreeSet::new();
     for target in targets {
-        all.extend(affected(library, &target)?);
+        all.extend(affected(snapshot, &target)?);
     }
     Ok(all)
 }
@@ -242,36 +250,36 @@ mod tests {
             (None, Some((published, PlanState::Staging)), false),
             (None, Some((published, PlanState::Published)), true),
         ] {
-            let mut library = Library::new(Vec::new());
+            let mut snapshot = EntitySnapshot::new(Vec::new());
             let publication = Publication {
                 api: "pets".to_owned(),
                 version: "1".to_owned(),
                 environment: "test".to_owned(),
                 ..Publication::default()
             };
-            let key = library::publication_key(id);
-            library.put(&key, &publication).expect("put");
+            let key = entity_snapshot::publication_key(id);
+            snapshot.put(&key, &publication).expect("put");
             if let Some(state) = own {
                 let key = format!("{PREFIX}plans/pets/1/gold");
-                library.put(&key, &plan(state)).expect("put");
+                snapshot.put(&key, &plan(state)).expect("put");
             }
             if let Some((state, of_plan)) = of_product {
-                let key = library::product_key("bundle");
-                library.put(&key, &product(state)).expect("put");
-                let key = library::product_plan_key("bundle", "gold");
-                library.put(&key, &plan(of_plan)).expect("put");
+                let key = entity_snapshot::product_key("bundle");
+                snapshot.put(&key, &product(state)).expect("put");
+                let key = entity_snapshot::product_plan_key("bundle", "gold");
+                snapshot.put(&key, &plan(of_plan)).expect("put");
             }
             let targets = BTreeSet::from([id.to_owned(), format!("{PRODUCTS}bundle")]);
-            note_plans(&mut library, &targets).expect("noted");
-            let known: Publication = library.get(&key).expect("a publication");
+            note_plans(&mut snapshot, &targets).expect("noted");
+            let known: Publication = snapshot.get(&key).expect("a publication");
             assert_eq!(known.needs_plan, expected, "{own:?} {of_product:?}");
             // It stays so without the plans.
-            for key in library.keys(&format!("{PREFIX}plans/")) {
-                library.remove(key.as_str());
+            for key in snapshot.keys(&format!("{PREFIX}plans/")) {
+                snapshot.remove(key.as_str());
             }
-            library.remove(&library::product_key("bundle"));
-            note_plans(&mut library, &targets).expect("noted");
-            let known: Publication = library.get(&key).expect("a publication");
+            snapshot.remove(&entity_snapshot::product_key("bundle"));
+            note_plans(&mut snapshot, &targets).expect("noted");
+            let known: Publication = snapshot.get(&key).expect("a publication");
             assert_eq!(known.needs_plan, expected, "{own:?} {of_product:?}");
         }
     }

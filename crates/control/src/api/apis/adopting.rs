@@ -6,7 +6,7 @@ use super::clock::now;
 use super::commit::WriteEffects;
 use super::conflicts::{Conflict, ConflictEffect};
 use super::entities::{body_of, parse};
-use super::library::{self, Library};
+use super::entity_snapshot::{self, EntitySnapshot};
 use super::{specs, versions};
 use crate::access::{Action, Caller, Scope};
 use crate::api::compiled_config::model_of;
@@ -65,11 +65,11 @@ pub async fn adopt(
     let text =
         serde_json::to_string_pretty(&adopted.document).map_err(|error| Problem::bad(error.to_string()))?;
     let description = specs::read(&text)?;
-    let key = library::version_key(&name, &wanted.version);
+    let key = entity_snapshot::version_key(&name, &wanted.version);
     let written = api
-        .manage(&caller, &headers, |library| {
-            library.get::<ApiEntity>(&library::api_key(&name))?;
-            if library.bytes(&key).is_some() {
+        .manage(&caller, &headers, |snapshot| {
+            snapshot.get::<ApiEntity>(&entity_snapshot::api_key(&name))?;
+            if snapshot.bytes(&key).is_some() {
                 let detail = format!("{name} {} exists", wanted.version);
                 return Err(Problem::new(StatusCode::CONFLICT, detail));
             }
@@ -77,18 +77,18 @@ pub async fn adopt(
                 api: name.clone(),
                 version: wanted.version.clone(),
                 source: Some(Source {
-                    hash: hash_of(library, &source.documents),
+                    hash: hash_of(snapshot, &source.documents),
                     ..source.clone()
                 }),
                 created: now(),
                 modified: now(),
                 ..Version::default()
             };
-            entity.draft.spec = specs::keep(library, &text)?;
+            entity.draft.spec = specs::keep(snapshot, &text)?;
             entity.draft.changed_by(&caller.name());
             entity.draft.components.clone_from(&adopted.components);
             entity.draft.operations.clone_from(&adopted.operations);
-            library.put(&key, &entity)?;
+            snapshot.put(&key, &entity)?;
             let (dialect, service) = (&source.dialect, &source.service);
             let note = format!("adopt {service} of {dialect} as {name} {}", wanted.version);
             Ok(WriteEffects::quiet(note, entity))
@@ -147,10 +147,10 @@ async fn found(api: &Arc<Api>, wanted: &AdoptRequest) -> Result<(Adopted, Source
 }
 
 /// The hash of the content of documents.
-fn hash_of(library: &Library, documents: &[String]) -> String {
+fn hash_of(snapshot: &EntitySnapshot, documents: &[String]) -> String {
     let mut all = Vec::new();
     for key in documents {
-        let bytes = library.bytes(key).unwrap_or_default();
+        let bytes = snapshot.bytes(key).unwrap_or_default();
         // Lengths keep the end of one apart from the beginning of the next.
         all.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
         all.extend_from_slice(bytes);
@@ -159,7 +159,11 @@ fn hash_of(library: &Library, documents: &[String]) -> String {
 }
 
 /// Removes the routes that a version was adopted from: its publications take their calls from now on.
-pub fn take_over(library: &mut Library, version: &mut Version, environment: &str) -> Result<(), Problem> {
+pub fn remove_adopted(
+    snapshot: &mut EntitySnapshot,
+    version: &mut Version,
+    environment: &str,
+) -> Result<(), Problem> {
     let refuse = |detail: String| Err(Problem::new(StatusCode::CONFLICT, format!("take_over: {detail}")));
     let Some(source) = version.source.as_mut().filter(|it| it.taken_over.is_none()) else {
         return refuse("the version was not adopted, or its routes were taken over already".to_owned());
@@ -168,17 +172,17 @@ pub fn take_over(library: &mut Library, version: &mut Version, environment: &str
         let files = source.files.join(", ");
         return refuse(format!("the routes are in {files}: remove them there"));
     }
-    if !source.hash.is_empty() && source.hash != hash_of(library, &source.documents) {
+    if !source.hash.is_empty() && source.hash != hash_of(snapshot, &source.documents) {
         let documents = source.documents.join(", ");
         return refuse(format!(
             "the routes have changed since they were adopted, and what was changed would be lost ({documents}): adopt them again as another version"
         ));
     }
     // The routes serve gateways of all environments.
-    let environments: Vec<Environment> = library.list(&library::environment_key(""))?;
+    let environments: Vec<Environment> = snapshot.list(&entity_snapshot::environment_key(""))?;
     let is_live = |it: &Environment| -> Result<bool, Problem> {
         let id = format!("{}/{}/{}", version.api, version.version, it.name);
-        let known: Option<Publication> = library.find(&library::publication_key(&id))?;
+        let known: Option<Publication> = snapshot.find(&entity_snapshot::publication_key(&id))?;
         Ok(known.is_some_and(|it| it.state == PublicationState::Live))
     };
     let mut missing = Vec::new();
@@ -194,19 +198,22 @@ pub fn take_over(library: &mut Library, version: &mut Version, environment: &str
         ));
     }
     for key in &source.documents {
-        library.remove(key);
+        snapshot.remove(key);
     }
     source.taken_over = Some(now());
     Ok(())
 }
 
 /// Routes that a version was adopted from and that are still there, without the conflicts that are known.
-pub fn conflicts(library: &Library, version: &Version, known: &[Conflict]) -> Vec<Conflict> {
+pub fn conflicts(snapshot: &EntitySnapshot, version: &Version, known: &[Conflict]) -> Vec<Conflict> {
     let source = version.source.as_ref().filter(|it| it.taken_over.is_none());
     let Some(source) = source else {
         return Vec::new();
     };
-    let in_store = source.documents.iter().filter(|key| library.bytes(key).is_some());
+    let in_store = source
+        .documents
+        .iter()
+        .filter(|key| snapshot.bytes(key).is_some());
     let conflict = |with: &String| Conflict {
         with: with.clone(),
         route: source.service.clone(),
@@ -238,40 +245,40 @@ mod tests {
 
     #[test]
     fn routes_are_taken_over_once_and_where_nothing_is_lost() {
-        let mut library = Library::new(Vec::new());
+        let mut snapshot = EntitySnapshot::new(Vec::new());
         let environment = |name: &str| Environment {
             name: name.to_owned(),
             ..Environment::default()
         };
         for name in ["test", "prod"] {
-            library
-                .put(&library::environment_key(name), &environment(name))
+            snapshot
+                .put(&entity_snapshot::environment_key(name), &environment(name))
                 .expect("put");
         }
-        library.put_bytes("native/services/orders", b"{}").expect("put");
-        let refused = |library: &mut Library, version: &mut Version| {
-            let refused = take_over(library, version, "test").expect_err("refused");
+        snapshot.put_bytes("native/services/orders", b"{}").expect("put");
+        let refused = |snapshot: &mut EntitySnapshot, version: &mut Version| {
+            let refused = remove_adopted(snapshot, version, "test").expect_err("refused");
             refused.to_string()
         };
-        assert!(refused(&mut library, &mut version(&["routes.yaml"])).contains("routes.yaml"));
+        assert!(refused(&mut snapshot, &mut version(&["routes.yaml"])).contains("routes.yaml"));
         let mut adopted = version(&[]);
-        assert!(refused(&mut library, &mut adopted).contains("no publication in prod"));
-        assert_eq!(conflicts(&library, &adopted, &[]).len(), 1);
+        assert!(refused(&mut snapshot, &mut adopted).contains("no publication in prod"));
+        assert_eq!(conflicts(&snapshot, &adopted, &[]).len(), 1);
         let live = Publication::default();
-        library
-            .put(&library::publication_key("orders/1/prod"), &live)
+        snapshot
+            .put(&entity_snapshot::publication_key("orders/1/prod"), &live)
             .expect("put");
         let known = adopted.source.as_ref().expect("adopted").documents.clone();
-        adopted.source.as_mut().expect("adopted").hash = hash_of(&library, &known);
-        library
+        adopted.source.as_mut().expect("adopted").hash = hash_of(&snapshot, &known);
+        snapshot
             .put_bytes("native/services/orders", b"{\"routes\":[]}")
             .expect("put");
-        assert!(refused(&mut library, &mut adopted).contains("have changed"));
-        library.put_bytes("native/services/orders", b"{}").expect("put");
-        take_over(&mut library, &mut adopted, "test").expect("taken over");
-        assert!(library.bytes("native/services/orders").is_none());
-        assert!(conflicts(&library, &adopted, &[]).is_empty());
-        assert!(refused(&mut library, &mut adopted).contains("already"));
-        assert!(refused(&mut library, &mut Version::default()).contains("not adopted"));
+        assert!(refused(&mut snapshot, &mut adopted).contains("have changed"));
+        snapshot.put_bytes("native/services/orders", b"{}").expect("put");
+        remove_adopted(&mut snapshot, &mut adopted, "test").expect("taken over");
+        assert!(snapshot.bytes("native/services/orders").is_none());
+        assert!(conflicts(&snapshot, &adopted, &[]).is_empty());
+        assert!(refused(&mut snapshot, &mut adopted).contains("already"));
+        assert!(refused(&mut snapshot, &mut Version::default()).contains("not adopted"));
     }
 }

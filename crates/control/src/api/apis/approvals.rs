@@ -4,7 +4,7 @@ use super::authors::authors_between;
 use super::clock::now;
 use super::commit::WriteEffects;
 use super::entities::{body_of, parse};
-use super::library::{self, Library};
+use super::entity_snapshot::{self, EntitySnapshot};
 use super::visible::EntityScopes;
 use super::{publish, secrecy, versions};
 use crate::access::{Action, Caller, Scope};
@@ -61,16 +61,16 @@ pub async fn list(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<Value>, Problem> {
-    let library = api.library().await?;
+    let snapshot = api.snapshot().await?;
     let mut items = Vec::new();
-    let all = library.list::<Approval>(&library::approval_key(""))?;
+    let all = snapshot.list::<Approval>(&entity_snapshot::approval_key(""))?;
     let is_visible = |it: &Approval| permit(&caller, Action::ApprovalsRead, it).is_ok();
     for approval in all.into_iter().filter(is_visible) {
         let mut item = json!(approval);
         secrecy::hide(&caller, "approvals", &mut item);
         let mut parts = approval.publication.split('/');
         if let (Some(name), Some(version)) = (parts.next(), parts.next()) {
-            let known: Option<Version> = library.find(&library::version_key(name, version))?;
+            let known: Option<Version> = snapshot.find(&entity_snapshot::version_key(name, version))?;
             // It still is for the revision that it names, which the next publish would not be.
             item["differs_from_draft"] = known.is_none_or(|it| it.draft.hash() != approval.hash).into();
         }
@@ -87,7 +87,7 @@ pub async fn ask(
 ) -> Result<Response, Problem> {
     let wanted: NewApproval = parse(&body_of(&body)?)?;
     let written = api
-        .manage(&caller, &headers, |library| {
+        .manage(&caller, &headers, |snapshot| {
             let parts: Vec<&str> = wanted.publication.split('/').collect();
             let [name, version, environment] = parts.as_slice() else {
                 return Err(Problem::bad("expected API/VERSION/ENVIRONMENT in 'publication'"));
@@ -96,19 +96,20 @@ pub async fn ask(
             if !caller.can(Action::ApisWrite, &scope) {
                 return Err(Problem::forbidden(refusal(&caller, Action::ApisWrite, &[scope])));
             }
-            library.environment(environment)?;
+            snapshot.environment(environment)?;
             let revision = match wanted.revision {
-                Some(number) => library.revision(name, version, number)?,
-                None => versions::freeze(library, (name, version), &caller.name(), &wanted.reason, now())?,
+                Some(number) => snapshot.revision(name, version, number)?,
+                None => versions::freeze(snapshot, (name, version), &caller.name(), &wanted.reason, now())?,
             };
-            let known: Option<Publication> = library.find(&library::publication_key(&wanted.publication))?;
-            let diff = publish::difference(library, known.as_ref(), &revision)?;
+            let known: Option<Publication> =
+                snapshot.find(&entity_snapshot::publication_key(&wanted.publication))?;
+            let diff = publish::difference(snapshot, known.as_ref(), &revision)?;
             let published = known.as_ref().map_or(0, |it| it.revision);
-            let authors = authors(library, (name, version), published, &revision)?;
+            let authors = authors(snapshot, (name, version), published, &revision)?;
             let approval = Approval {
                 runtime: wanted.runtime.clone(),
                 diff: Some(json!({ "operations": diff.operations, "breaking": diff.is_breaking() })),
-                id: free_id(library, &wanted.publication, &revision.hash, now()),
+                id: free_id(snapshot, &wanted.publication, &revision.hash, now()),
                 publication: wanted.publication.clone(),
                 hash: revision.hash,
                 requested_by: caller.name(),
@@ -117,7 +118,7 @@ pub async fn ask(
                 created: now(),
                 ..Approval::default()
             };
-            library.put(&library::approval_key(&approval.id), &approval)?;
+            snapshot.put(&entity_snapshot::approval_key(&approval.id), &approval)?;
             Ok(WriteEffects::quiet(
                 format!("ask for approval of {}", wanted.publication),
                 approval,
@@ -128,11 +129,11 @@ pub async fn ask(
 }
 
 /// An id that no approval has: the same content may be asked for in two places within a second.
-fn free_id(library: &Library, publication: &str, hash: &str, now: u64) -> String {
+fn free_id(snapshot: &EntitySnapshot, publication: &str, hash: &str, now: u64) -> String {
     let mark = hash::of_bytes(format!("{publication} {hash}").as_bytes());
     let mark = &mark[..12];
     let ids = (now..).map(|at| format!("{mark}-{at:x}"));
-    let mut free = ids.filter(|id| library.bytes(&library::approval_key(id)).is_none());
+    let mut free = ids.filter(|id| snapshot.bytes(&entity_snapshot::approval_key(id)).is_none());
     free.next().unwrap_or_else(|| mark.to_owned())
 }
 
@@ -153,16 +154,16 @@ pub async fn decide(
         }
     };
     let written = api
-        .manage(&caller, &headers, |library| {
-            let mut approval: Approval = library.get(&library::approval_key(&id))?;
+        .manage(&caller, &headers, |snapshot| {
+            let mut approval: Approval = snapshot.get(&entity_snapshot::approval_key(&id))?;
             permit(&caller, Action::ApprovalsDecide, &approval)?;
             if to == ApprovalState::Granted {
-                not_by_its_author(library, &approval, &caller.name())?;
+                not_by_its_author(snapshot, &approval, &caller.name())?;
             }
             approval.state = states::approval(approval.state, to, &approval.requested_by, &caller.name())?;
             approval.decided_by = caller.name();
             approval.decision.clone_from(&decision.reason);
-            library.put(&library::approval_key(&id), &approval)?;
+            snapshot.put(&entity_snapshot::approval_key(&id), &approval)?;
             Ok(WriteEffects::quiet(
                 format!("approval {id}: {}", decision.state),
                 approval,
@@ -176,12 +177,12 @@ pub async fn decide(
 
 /// The authors of what a revision has more than the one that is published: all changes of all revisions since.
 fn authors(
-    library: &Library,
+    snapshot: &EntitySnapshot,
     (name, version): (&str, &str),
     published: u32,
     revision: &Revision,
 ) -> Result<BTreeSet<String>, Problem> {
-    let mut authors = authors_between(library, (name, version), (published, revision.number))?;
+    let mut authors = authors_between(snapshot, (name, version), (published, revision.number))?;
     // The last one may be made in this very step.
     authors.extend(revision.authors.iter().cloned());
     authors.insert(revision.author.clone());
@@ -190,12 +191,12 @@ fn authors(
 }
 
 /// Refuses the approval of a person who has made a part of the content, even if another person has asked for it.
-fn not_by_its_author(library: &Library, approval: &Approval, by: &str) -> Result<(), Problem> {
+fn not_by_its_author(snapshot: &EntitySnapshot, approval: &Approval, by: &str) -> Result<(), Problem> {
     let mut parts = approval.publication.split('/');
     let (Some(name), Some(version)) = (parts.next(), parts.next()) else {
         return Ok(());
     };
-    let revisions: Vec<Revision> = library.list(&library::revisions_key(name, version))?;
+    let revisions: Vec<Revision> = snapshot.list(&entity_snapshot::revisions_key(name, version))?;
     let is_own = |it: &Revision| it.hash == approval.hash && (it.author == by || it.authors.contains(by));
     match approval.authors.contains(by) || revisions.iter().any(is_own) {
         true => Err(Problem::forbidden(format!(
@@ -212,13 +213,13 @@ pub async fn withdraw(
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
-    api.manage(&caller, &headers, |library| {
-        let mut approval: Approval = library.get(&library::approval_key(&id))?;
+    api.manage(&caller, &headers, |snapshot| {
+        let mut approval: Approval = snapshot.get(&entity_snapshot::approval_key(&id))?;
         permit(&caller, Action::ApisWrite, &approval)?;
         let (from, to) = (approval.state, ApprovalState::Withdrawn);
         approval.state = states::approval(from, to, &approval.requested_by, &caller.name())?;
         approval.decided_by = caller.name();
-        library.put(&library::approval_key(&id), &approval)?;
+        snapshot.put(&entity_snapshot::approval_key(&id), &approval)?;
         Ok(WriteEffects::quiet(format!("approval {id}: withdrawn"), ()))
     })
     .await?;

@@ -4,8 +4,8 @@
 use super::clock::now;
 use super::commit::{WriteEffects, rendered};
 use super::entities::{answered, body_of, check_name, parse, shown};
-use super::library::{self, Library};
-use super::trial::{Trial, call_of, tests_of};
+use super::entity_snapshot::{self, EntitySnapshot};
+use super::test_runner::{TestRunner, call_of, tests_of};
 use super::versions;
 use crate::access::{Action, Caller, NoAudit, Scope};
 use crate::api::json_body::Json;
@@ -33,9 +33,9 @@ pub async fn list(
     State(api): State<Arc<Api>>,
     Path((name, version)): Path<(String, String)>,
 ) -> Result<Json<Value>, Problem> {
-    let library = api.library().await?;
-    library.version(&name, &version)?;
-    Ok(Json(json!({ "items": tests_of(&library, &name, &version)? })))
+    let snapshot = api.snapshot().await?;
+    snapshot.version(&name, &version)?;
+    Ok(Json(json!({ "items": tests_of(&snapshot, &name, &version)? })))
 }
 
 pub async fn read(
@@ -43,7 +43,7 @@ pub async fn read(
     Extension(caller): Extension<Caller>,
     Path((name, version, test)): TestPath,
 ) -> Result<Response, Problem> {
-    shown(&api, &caller, &library::test_key(&name, &version, &test)).await
+    shown(&api, &caller, &entity_snapshot::test_key(&name, &version, &test)).await
 }
 
 pub async fn put(
@@ -61,21 +61,21 @@ pub async fn put(
     if let Err(message) = call_of(&entity.request, &Runtime::default(), None) {
         wrong.push(("request".to_owned(), message));
     }
-    let key = library::test_key(&name, &version, &test);
+    let key = entity_snapshot::test_key(&name, &version, &test);
     let written = api
-        .manage(&caller, &headers, |library| {
-            library.version(&name, &version)?;
-            let is_new = library.bytes(&key).is_none();
+        .manage(&caller, &headers, |snapshot| {
+            snapshot.version(&name, &version)?;
+            let is_new = snapshot.bytes(&key).is_none();
             let mut wrong = wrong.clone();
-            wrong.extend(keys_in(library, &entity.request)?);
+            wrong.extend(keys_in(snapshot, &entity.request)?);
             for (place, environment) in entity.environments.iter().enumerate() {
-                if library.environment(environment).is_err() {
+                if snapshot.environment(environment).is_err() {
                     let message =
                         format!("there is no environment '{environment}': the test would never run");
                     wrong.push((format!("environments.{place}"), message));
                 }
             }
-            if is_new && tests_of(library, &name, &version)?.len() >= MAX_TESTS {
+            if is_new && tests_of(snapshot, &name, &version)?.len() >= MAX_TESTS {
                 wrong.push((
                     String::new(),
                     format!("expected at most {MAX_TESTS} tests of a version"),
@@ -84,7 +84,7 @@ pub async fn put(
             if !wrong.is_empty() {
                 return Err(Problem::step("read", wrong));
             }
-            library.put(&key, &entity)?;
+            snapshot.put(&key, &entity)?;
             Ok(WriteEffects::quiet(
                 format!("test {test} of {name} {version}"),
                 is_new,
@@ -96,8 +96,8 @@ pub async fn put(
 
 /// Keys in a request, which would stand in the store as plain text, at any position in it: behind a `Bearer` or in the
 /// path, in a form or in JSON.
-fn keys_in(library: &Library, request: &TestRequest) -> Result<Vec<(String, String)>, Problem> {
-    let credentials: Vec<Credential> = library.list(&library::credential_key(""))?;
+fn keys_in(snapshot: &EntitySnapshot, request: &TestRequest) -> Result<Vec<(String, String)>, Problem> {
+    let credentials: Vec<Credential> = snapshot.list(&entity_snapshot::credential_key(""))?;
     let hashes: HashSet<&str> = credentials.iter().map(|it| it.hash.as_str()).collect();
     let is_key = |text: &str| {
         let is_part = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_');
@@ -131,10 +131,10 @@ pub async fn delete(
     Path((name, version, test)): TestPath,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
-    let key = library::test_key(&name, &version, &test);
-    api.manage(&caller, &headers, |library| {
-        let _there: CallTest = library.get(&key)?;
-        library.remove(&key);
+    let key = entity_snapshot::test_key(&name, &version, &test);
+    api.manage(&caller, &headers, |snapshot| {
+        let _there: CallTest = snapshot.get(&key)?;
+        snapshot.remove(&key);
         Ok(WriteEffects::quiet(
             format!("test {test} of {name} {version} removed"),
             (),
@@ -179,37 +179,37 @@ pub async fn run(
         ));
     }
     let (documents, _) = api.store.read("").await?;
-    let mut library = Library::new(documents);
-    let publication = target(&mut library, (&name, &version), &wanted)?;
-    let changes = rendered(&library, &BTreeSet::from([publication.id()]), now())?;
-    let trial = Trial {
+    let mut snapshot = EntitySnapshot::new(documents);
+    let publication = target(&mut snapshot, (&name, &version), &wanted)?;
+    let changes = rendered(&snapshot, &BTreeSet::from([publication.id()]), now())?;
+    let trial = TestRunner {
         publication,
         names: wanted.names,
         sees_others: caller.can(Action::ConfigurationRead, &Scope::Everything),
     };
-    let (working, library) = (Arc::clone(&api), Arc::new(library));
-    let report = trial.run(&working, &library, &changes).await?;
+    let (working, snapshot) = (Arc::clone(&api), Arc::new(snapshot));
+    let report = trial.run(&working, &snapshot, &changes).await?;
     // It is asked with a body, and changes nothing.
     Ok((Extension(NoAudit), Json(report)).into_response())
 }
 
 /// The publication as it would be with what is to be tested.
 fn target(
-    library: &mut Library,
+    snapshot: &mut EntitySnapshot,
     (name, version): (&str, &str),
     wanted: &TestRun,
 ) -> Result<Publication, Problem> {
-    library.environment(&wanted.environment)?;
+    snapshot.environment(&wanted.environment)?;
     let id = format!("{name}/{version}/{}", wanted.environment);
-    let key = library::publication_key(&id);
+    let key = entity_snapshot::publication_key(&id);
     if wanted.published {
-        return library.publication(&id);
+        return snapshot.publication(&id);
     }
     let revision = match wanted.revision {
-        Some(number) => library.revision(name, version, number)?,
-        None => versions::freeze(library, (name, version), "", "", now())?,
+        Some(number) => snapshot.revision(name, version, number)?,
+        None => versions::freeze(snapshot, (name, version), "", "", now())?,
     };
-    let known: Option<Publication> = library.find(&key)?;
+    let known: Option<Publication> = snapshot.find(&key)?;
     let mut publication = known.unwrap_or_else(|| Publication {
         api: name.to_owned(),
         version: version.to_owned(),
@@ -222,6 +222,6 @@ fn target(
     (publication.revision, publication.hash) = (revision.number, revision.hash);
     publication.state = PublicationState::Live;
     publication.canary = None;
-    library.put(&key, &publication)?;
+    snapshot.put(&key, &publication)?;
     Ok(publication)
 }

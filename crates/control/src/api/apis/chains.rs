@@ -1,7 +1,7 @@
 //! Plugins that a draft or an environment names, before they are stored: whether the caller may use what they use, whether
 //! there are such plugins, and whether they take what is written. Without this, the first publish would tell.
 
-use super::library::PREFIX;
+use super::entity_snapshot::PREFIX;
 use crate::access::{Action, Caller, Scope};
 use crate::api::{Api, Problem};
 use crate::secrets::Syntaxes;
@@ -16,7 +16,7 @@ use weir_store::Key;
 const SERVICE: &str = "native/services/weir.chains-that-are-tried";
 
 /// A chain, and the field that it stands in.
-pub type PlacedChain<'c> = (String, &'c [Value]);
+pub type ChainWithPath<'c> = (String, &'c [Value]);
 
 /// What a step may not use: the place, what it is, and why.
 type RejectReason = (String, String);
@@ -61,7 +61,7 @@ const STREAMS: [&str; 2] = ["/dev/stdout", "/dev/stderr"];
 /// Refuses steps that use more than their author may. Who defines an API decides about its calls alone: other parts of the
 /// configuration, secrets and files of gateways are for callers who may read or write all of it. What management names
 /// is its own for all callers.
-pub async fn permit(api: &Api, caller: &Caller, chains: &[PlacedChain<'_>]) -> Result<(), Problem> {
+pub async fn permit(api: &Api, caller: &Caller, chains: &[ChainWithPath<'_>]) -> Result<(), Problem> {
     if chains.is_empty() {
         return Ok(());
     }
@@ -188,7 +188,7 @@ struct ChainRights<'r> {
 }
 
 impl ChainRights<'_> {
-    fn refused(&self, (place, steps): &PlacedChain<'_>) -> Vec<RejectReason> {
+    fn refused(&self, (place, steps): &ChainWithPath<'_>) -> Vec<RejectReason> {
         let mut refused = Vec::new();
         for (index, step) in steps.iter().enumerate() {
             self.look("", (&format!("{place}[{index}]"), step), &mut refused);
@@ -310,12 +310,12 @@ fn finds_consumers(plugin: &str, name: &str, value: &Value) -> bool {
 
 /// Whether a chain can be checked before it is known where it will be published: each environment may have shared plugins of
 /// its own.
-pub fn is_complete((_, steps): &PlacedChain<'_>) -> bool {
+pub fn is_complete((_, steps): &ChainWithPath<'_>) -> bool {
     !steps.iter().any(is_shared)
 }
 
 /// Refuses chains that no gateway could serve, each fault with its place.
-pub async fn check(api: &Api, chains: Vec<PlacedChain<'_>>) -> Result<(), Problem> {
+pub async fn check(api: &Api, chains: Vec<ChainWithPath<'_>>) -> Result<(), Problem> {
     if chains.is_empty() {
         return Ok(());
     }
@@ -339,7 +339,7 @@ pub async fn check(api: &Api, chains: Vec<PlacedChain<'_>>) -> Result<(), Proble
 }
 
 /// The chains of a draft that are not as they were.
-pub fn of_draft<'d>(draft: &'d Draft, before: &Draft) -> Vec<PlacedChain<'d>> {
+pub fn of_draft<'d>(draft: &'d Draft, before: &Draft) -> Vec<ChainWithPath<'d>> {
     let mut chains = Vec::new();
     let mut add = |place: String, steps: &'d [Value], known: Option<&[Value]>| {
         if !steps.is_empty() && known != Some(steps) {

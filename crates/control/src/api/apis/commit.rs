@@ -3,8 +3,8 @@
 
 use super::access::{Access, AllAccess, documents_of_product};
 use super::clock::now;
-use super::library::{Changes, Library, PREFIX};
-use super::trial::Trial;
+use super::entity_snapshot::{Changes, EntitySnapshot, PREFIX};
+use super::test_runner::TestRunner;
 use super::{specs, unrendered};
 use crate::access::Caller;
 use crate::api::{Api, Problem, is_dry_run};
@@ -44,7 +44,7 @@ impl<A> WriteEffects<A> {
 }
 
 /// What is searched for among entities before they are rendered; it may take its time.
-pub type Search<F> = Box<dyn FnOnce(&Api, &Library) -> Result<F, Problem> + Send>;
+pub type Search<F> = Box<dyn FnOnce(&Api, &EntitySnapshot) -> Result<F, Problem> + Send>;
 
 /// The outcome of a commit, or of a dry run.
 pub struct CommitResult<A> {
@@ -62,9 +62,9 @@ pub struct CommitResult<A> {
 
 impl Api {
     /// Reads the entities.
-    pub(in crate::api) async fn library(&self) -> Result<Library, Problem> {
+    pub(in crate::api) async fn snapshot(&self) -> Result<EntitySnapshot, Problem> {
         let (documents, _) = self.store.read(PREFIX).await?;
-        Ok(Library::new(documents))
+        Ok(EntitySnapshot::new(documents))
     }
 
     /// Makes a write. `work` changes entities; it may be called several times.
@@ -72,7 +72,7 @@ impl Api {
         self: &Arc<Self>,
         caller: &Caller,
         headers: &HeaderMap,
-        work: impl FnMut(&mut Library) -> Result<WriteEffects<A>, Problem> + Send,
+        work: impl FnMut(&mut EntitySnapshot) -> Result<WriteEffects<A>, Problem> + Send,
     ) -> Result<CommitResult<A>, Problem> {
         self.manage_as((&caller.name(), is_dry_run(headers)), now(), work)
             .await
@@ -84,13 +84,13 @@ impl Api {
     pub(super) async fn manage_tested<A: Send, F: Send + 'static>(
         self: &Arc<Self>,
         (caller, headers, reports_refusal): (&Caller, &HeaderMap, bool),
-        work: impl FnMut(&mut Library) -> Result<WriteEffects<A>, Problem> + Send,
+        work: impl FnMut(&mut EntitySnapshot) -> Result<WriteEffects<A>, Problem> + Send,
         searching: (
             impl Fn(&A) -> Option<Search<F>> + Send,
-            impl Fn(&mut Library, &mut WriteEffects<A>, F) -> Result<(), Problem> + Send,
+            impl Fn(&mut EntitySnapshot, &mut WriteEffects<A>, F) -> Result<(), Problem> + Send,
         ),
         testing: (
-            impl Fn(&A) -> Option<Trial> + Send,
+            impl Fn(&A) -> Option<TestRunner> + Send,
             impl Fn(&TestReport) -> Result<(), Problem> + Send,
         ),
     ) -> Result<CommitResult<A>, Problem> {
@@ -104,11 +104,11 @@ impl Api {
         self: &Arc<Self>,
         whose: (&str, bool),
         now: u64,
-        work: impl FnMut(&mut Library) -> Result<WriteEffects<A>, Problem> + Send,
+        work: impl FnMut(&mut EntitySnapshot) -> Result<WriteEffects<A>, Problem> + Send,
     ) -> Result<CommitResult<A>, Problem> {
         let searching = (
             |_: &A| None,
-            |_: &mut Library, _: &mut WriteEffects<A>, (): ()| Ok(()),
+            |_: &mut EntitySnapshot, _: &mut WriteEffects<A>, (): ()| Ok(()),
         );
         let testing = (|_: &A| None, |_: &TestReport| Ok(()));
         let whose = (whose.0, whose.1, false);
@@ -120,14 +120,14 @@ impl Api {
         // The last: whether a refusal is told together with what would change.
         (author, is_dry, reports_refusal): (&str, bool, bool),
         now: u64,
-        mut work: impl FnMut(&mut Library) -> Result<WriteEffects<A>, Problem> + Send,
+        mut work: impl FnMut(&mut EntitySnapshot) -> Result<WriteEffects<A>, Problem> + Send,
         ((search, settle), (trial, evaluate)): (
             (
                 impl Fn(&A) -> Option<Search<F>> + Send,
-                impl Fn(&mut Library, &mut WriteEffects<A>, F) -> Result<(), Problem> + Send,
+                impl Fn(&mut EntitySnapshot, &mut WriteEffects<A>, F) -> Result<(), Problem> + Send,
             ),
             (
-                impl Fn(&A) -> Option<Trial> + Send,
+                impl Fn(&A) -> Option<TestRunner> + Send,
                 impl Fn(&TestReport) -> Result<(), Problem> + Send,
             ),
         ),
@@ -139,19 +139,19 @@ impl Api {
         };
         for _ in 0..MAX_ATTEMPTS {
             let (documents, head) = self.store.read("").await?;
-            let mut library = Library::new(documents);
-            let mut done = work(&mut library)?;
+            let mut snapshot = EntitySnapshot::new(documents);
+            let mut done = work(&mut snapshot)?;
             let mut refusal = None;
             if let Some(search) = search(&done.answer) {
-                let (searched, found) = self.search(library, search).await?;
-                library = searched;
+                let (searched, found) = self.search(snapshot, search).await?;
+                snapshot = searched;
                 match found {
-                    Ok(found) => settle(&mut library, &mut done, found)?,
+                    Ok(found) => settle(&mut snapshot, &mut done, found)?,
                     Err(problem) => refusal = defer_refusal(reports_refusal, Err(problem))?,
                 }
             }
-            super::access::note_plans(&mut library, &done.publications)?;
-            let mut rendered = match rendered(&library, &done.publications, now) {
+            super::access::note_plans(&mut snapshot, &done.publications)?;
+            let mut rendered = match rendered(&snapshot, &done.publications, now) {
                 Ok(rendered) => rendered,
                 Err(problem) => {
                     refusal = refusal.or(defer_refusal(reports_refusal, Err(problem))?);
@@ -160,21 +160,21 @@ impl Api {
             };
             // Routes that a publication takes over are gateways' documents, too.
             let is_entity = |key: &Key| key.as_str().starts_with(PREFIX);
-            let others = library.changes().iter().filter(|(key, _)| !is_entity(key));
+            let others = snapshot.changes().iter().filter(|(key, _)| !is_entity(key));
             rendered.extend(others.map(|(key, value)| (key.clone(), value.clone())));
-            let library = Arc::new(library);
+            let snapshot = Arc::new(snapshot);
             if refusal.is_none() && !rendered.is_empty() {
-                let compiled = self.dry_compile(&library, &rendered, &done.publications);
+                let compiled = self.dry_compile(&snapshot, &rendered, &done.publications);
                 refusal = defer_refusal(reports_refusal, compiled.await)?;
             }
             let report = match trial(&done.answer) {
-                Some(trial) if refusal.is_none() => Some(trial.run(self, &library, &rendered).await?),
+                Some(trial) if refusal.is_none() => Some(trial.run(self, &snapshot, &rendered).await?),
                 _ => None,
             };
             if let Some(report) = &report {
                 refusal = defer_refusal(reports_refusal, evaluate(report))?;
             }
-            let entities = library.changes().iter().filter(|(key, _)| is_entity(key));
+            let entities = snapshot.changes().iter().filter(|(key, _)| is_entity(key));
             let changes: Vec<Change> = entities.chain(&rendered).map(change).collect();
             if refusal.is_none() {
                 refusal = defer_refusal(
@@ -182,7 +182,7 @@ impl Api {
                     check_sizes(&changes, self.store.largest_document()),
                 )?;
             }
-            let documents = changes_json(&library, &rendered);
+            let documents = changes_json(&snapshot, &rendered);
             let written = |revision: u64, answer| CommitResult {
                 answer,
                 documents,
@@ -215,13 +215,13 @@ impl Api {
     /// Searches among entities, and gives them back.
     async fn search<F: Send + 'static>(
         self: &Arc<Self>,
-        library: Library,
+        snapshot: EntitySnapshot,
         search: Search<F>,
-    ) -> Result<(Library, Result<F, Problem>), Problem> {
+    ) -> Result<(EntitySnapshot, Result<F, Problem>), Problem> {
         let api = Arc::clone(self);
         let searching = tokio::task::spawn_blocking(move || {
-            let found = search(&api, &library);
-            (library, found)
+            let found = search(&api, &snapshot);
+            (snapshot, found)
         });
         searching
             .await
@@ -231,12 +231,12 @@ impl Api {
     /// Refuses what would not be served whole, and is not broken without the write.
     async fn dry_compile(
         self: &Arc<Self>,
-        library: &Arc<Library>,
+        snapshot: &Arc<EntitySnapshot>,
         rendered: &Changes,
         publications: &BTreeSet<String>,
     ) -> Result<(), Problem> {
-        let (api, library, rendered) = (Arc::clone(self), Arc::clone(library), rendered.clone());
-        let compiled = tokio::task::spawn_blocking(move || newly_broken(&api, &library, &rendered)).await;
+        let (api, snapshot, rendered) = (Arc::clone(self), Arc::clone(snapshot), rendered.clone());
+        let compiled = tokio::task::spawn_blocking(move || newly_broken(&api, &snapshot, &rendered)).await;
         let broken =
             compiled.map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
         match broken.is_empty() {
@@ -320,12 +320,12 @@ fn change((key, value): (&Key, &Option<Arc<[u8]>>)) -> Change {
 }
 
 /// The changes of gateways' documents when these publications and products are rendered.
-pub fn rendered(library: &Library, targets: &BTreeSet<String>, now: u64) -> Result<Changes, Problem> {
+pub fn rendered(snapshot: &EntitySnapshot, targets: &BTreeSet<String>, now: u64) -> Result<Changes, Problem> {
     let mut changes = Changes::new();
     if targets.is_empty() {
         return Ok(changes);
     }
-    let all = AllAccess::read(library)?;
+    let all = AllAccess::read(snapshot)?;
     for id in targets {
         let mut wanted: BTreeMap<Key, Arc<[u8]>> = BTreeMap::new();
         let mut put = |environment: &str, document: &render::Document| -> Result<(), Problem> {
@@ -337,7 +337,7 @@ pub fn rendered(library: &Library, targets: &BTreeSet<String>, now: u64) -> Resu
         let (prefix, owner) = match id.strip_prefix(PRODUCTS) {
             Some(name) => {
                 if let Some(product) = all.product(name) {
-                    let documents = documents_of_product(library, &all, product, now)?;
+                    let documents = documents_of_product(snapshot, &all, product, now)?;
                     for environment in product.environments() {
                         documents.iter().try_for_each(|it| put(&environment, it))?;
                     }
@@ -347,16 +347,16 @@ pub fn rendered(library: &Library, targets: &BTreeSet<String>, now: u64) -> Resu
             None => {
                 let environment = id.rsplit('/').next().unwrap_or_default();
                 if let Some(publication) =
-                    library.find::<Publication>(&super::library::publication_key(id))?
+                    snapshot.find::<Publication>(&super::entity_snapshot::publication_key(id))?
                 {
-                    let documents = documents(library, &all, &publication, now)?;
+                    let documents = documents(snapshot, &all, &publication, now)?;
                     documents.iter().try_for_each(|it| put(environment, it))?;
                 }
                 (render::prefix(environment), format!("publications/{id}"))
             }
         };
         let mark = format!("\"owned_by\":\"{owner}\"");
-        let known = library
+        let known = snapshot
             .documents()
             .filter(|(key, _)| key.as_str().starts_with(&prefix));
         for (key, value) in known {
@@ -366,7 +366,7 @@ pub fn rendered(library: &Library, targets: &BTreeSet<String>, now: u64) -> Resu
             }
         }
         for (key, value) in wanted {
-            if library.before(key.as_str()) != Some(&*value) {
+            if snapshot.before(key.as_str()) != Some(&*value) {
                 changes.insert(key, Some(value));
             }
         }
@@ -381,24 +381,24 @@ pub(super) fn memmem(text: &[u8], part: &[u8]) -> bool {
 
 /// The documents of a publication.
 pub fn documents(
-    library: &Library,
+    snapshot: &EntitySnapshot,
     all: &AllAccess,
     publication: &Publication,
     now: u64,
 ) -> Result<Vec<render::Document>, Problem> {
     let (api, version) = (&publication.api, &publication.version);
-    let environment = library.environment(&publication.environment)?;
-    let revision = library.revision(api, version, publication.revision)?;
-    let description = specs::description(library, &revision.spec)?;
+    let environment = snapshot.environment(&publication.environment)?;
+    let revision = snapshot.revision(api, version, publication.revision)?;
+    let description = specs::description(snapshot, &revision.spec)?;
     let candidate = match &publication.canary {
         None => None,
         Some(canary) => {
-            let revision = library.revision(api, version, canary.revision)?;
-            let description = specs::description(library, &revision.spec)?;
+            let revision = snapshot.revision(api, version, canary.revision)?;
+            let description = specs::description(snapshot, &revision.spec)?;
             Some((revision, description))
         }
     };
-    let access = Access::of_publication(library, all, &publication.id())?;
+    let access = Access::of_publication(snapshot, all, &publication.id())?;
     let input = Input {
         environment: &environment,
         publication,
@@ -426,12 +426,12 @@ pub fn environments(rendered: &Changes) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-fn newly_broken(api: &Api, library: &Library, rendered: &Changes) -> Vec<(String, String)> {
+fn newly_broken(api: &Api, snapshot: &EntitySnapshot, rendered: &Changes) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for environment in environments(rendered) {
         let set: DialectSet = api.options.dialects.clone().in_environments(vec![environment]);
         let mut dialects = DialectModels::new(&set);
-        for (key, value) in library.documents() {
+        for (key, value) in snapshot.documents() {
             dialects.apply(key.as_str(), Some(value));
         }
         let before: HashSet<(String, String)> = broken(api, &mut dialects).into_iter().collect();
@@ -460,7 +460,7 @@ fn broken(api: &Api, dialects: &mut DialectModels) -> Vec<(String, String)> {
 }
 
 /// Changes of gateways' documents, for people and their tools. Hashes of keys are hidden.
-fn changes_json(library: &Library, rendered: &Changes) -> Vec<Value> {
+fn changes_json(snapshot: &EntitySnapshot, rendered: &Changes) -> Vec<Value> {
     let read = |bytes: Option<&[u8]>| -> Value {
         let mut value = bytes
             .and_then(|it| serde_json::from_slice(it).ok())
@@ -468,7 +468,7 @@ fn changes_json(library: &Library, rendered: &Changes) -> Vec<Value> {
         weir_model::secrets::hide(&mut value);
         value
     };
-    let one = |(key, after): (&Key, &Option<Arc<[u8]>>)| json!({ "document": key.as_str(), "before": read(library.before(key.as_str())), "after": read(after.as_deref()) });
+    let one = |(key, after): (&Key, &Option<Arc<[u8]>>)| json!({ "document": key.as_str(), "before": read(snapshot.before(key.as_str())), "after": read(after.as_deref()) });
     rendered.iter().map(one).collect()
 }
 

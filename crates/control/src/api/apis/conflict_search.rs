@@ -7,7 +7,7 @@ use super::access::AllAccess;
 use super::clock::now;
 use super::commit::documents;
 use super::conflicts::{self, Conflict};
-use super::library::Library;
+use super::entity_snapshot::EntitySnapshot;
 use super::{adopting, foreign_conflicts};
 use crate::access::{Action, Caller, Scope};
 use crate::api::{Api, Problem};
@@ -77,16 +77,16 @@ impl ConflictsFound {
 
 impl ConflictSearch {
     /// Searches. It takes its time with many routes.
-    pub fn find(&self, api: &Api, library: &Library) -> Result<ConflictsFound, Problem> {
+    pub fn find(&self, api: &Api, snapshot: &EntitySnapshot) -> Result<ConflictsFound, Problem> {
         let publication = &self.publication;
-        let version = library.version(&publication.api, &publication.version)?;
-        let documents = documents(library, &AllAccess::read(library)?, publication, now())?;
+        let version = snapshot.version(&publication.api, &publication.version)?;
+        let documents = documents(snapshot, &AllAccess::read(snapshot)?, publication, now())?;
         let services = documents.iter().filter(|it| it.kind == "services");
         let services: Vec<Value> = services.map(|it| it.value.clone()).collect();
-        let mut conflicts = conflicts::find(library, &api.options.files.get().1, publication, &services);
-        let foreign = foreign_conflicts::find(api, library, publication, &documents)?;
+        let mut conflicts = conflicts::find(snapshot, &api.options.files.get().1, publication, &services);
+        let foreign = foreign_conflicts::find(api, snapshot, publication, &documents)?;
         conflicts.extend(foreign.found);
-        conflicts.extend(adopting::conflicts(library, &version, &conflicts));
+        conflicts.extend(adopting::conflicts(snapshot, &version, &conflicts));
         Ok(ConflictsFound {
             conflicts,
             unchecked: foreign.unchecked,

@@ -3,8 +3,8 @@
 //! **What it is not**: a router. Two routes are compared by their hosts, paths, methods and headers; whether a call exists
 //! that meets the further conditions of both is not asked.
 
+use super::entity_snapshot::EntitySnapshot;
 use super::foreign_conflicts::call_of;
-use super::library::Library;
 use crate::api::view::FileText;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -221,7 +221,7 @@ fn begin(path: &PathPattern) -> String {
 
 /// Conflicts between the documents of a publication and all others that gateways of its environment serve.
 pub fn find(
-    library: &Library,
+    snapshot: &EntitySnapshot,
     files: &[FileText],
     publication: &Publication,
     own: &[Value],
@@ -237,10 +237,10 @@ pub fn find(
     let owner = render::owner(publication);
     let same_api = format!("publications/{}/", publication.api);
     let mut conflicts = Vec::new();
-    for (key, value) in library.documents() {
+    for (key, value) in snapshot.documents() {
         let key = key.as_str();
         // What goes in the same commit takes no calls.
-        if !prefixes.iter().any(|it| key.starts_with(it)) || library.bytes(key).is_none() {
+        if !prefixes.iter().any(|it| key.starts_with(it)) || snapshot.bytes(key).is_none() {
             continue;
         }
         let Ok(document) = serde_json::from_slice::<Value>(value) else {
@@ -353,14 +353,14 @@ The long form, conditions and precedences
             if owner != "-" {
                 document["owned_by"] = owner.into();
             }
-            let library = Library::new(vec![Document {
+            let snapshot = EntitySnapshot::new(vec![Document {
                 key: Key::new("native/services/s").expect("a key"),
                 value: document.to_string().into_bytes().into(),
                 created: Revision(1),
                 modified: Revision(1),
             }]);
             let own = json!({"name": "own", "routes": [route(own)]});
-            let found = find(&library, &[], &publication, &[own]);
+            let found = find(&snapshot, &[], &publication, &[own]);
             let told = found.iter().map(|it| {
                 let effect = json!(it.effect);
                 format!("{} {}", effect.as_str().unwrap_or_default(), it.example)
@@ -399,7 +399,7 @@ The long form, conditions and precedences
                 text: text.into(),
             };
             let found = find(
-                &Library::new(Vec::new()),
+                &EntitySnapshot::new(Vec::new()),
                 &[file],
                 &publication,
                 std::slice::from_ref(&own),

@@ -5,7 +5,7 @@ use super::access::affected;
 use super::clock::now;
 use super::commit::WriteEffects;
 use super::entities::{body_of, parse};
-use super::library::{self, Library, PREFIX};
+use super::entity_snapshot::{self, EntitySnapshot, PREFIX};
 use super::subscriptions::plan_of;
 use super::trial_keys;
 use super::visible::EntityScopes;
@@ -90,18 +90,21 @@ pub fn shown(credential: &Credential) -> Value {
     value
 }
 
-fn of_subscription(library: &Library, id: &str) -> Result<Vec<Credential>, Problem> {
-    let mut all: Vec<Credential> = library.list(&format!("{PREFIX}credentials/"))?;
+fn of_subscription(snapshot: &EntitySnapshot, id: &str) -> Result<Vec<Credential>, Problem> {
+    let mut all: Vec<Credential> = snapshot.list(&format!("{PREFIX}credentials/"))?;
     all.retain(|it| it.subscription == id);
     Ok(all)
 }
 
 /// The credentials of an application for the plan of its subscription.
-fn of_application(library: &Library, subscription: &Subscription) -> Result<Vec<Credential>, Problem> {
+fn of_application(
+    snapshot: &EntitySnapshot,
+    subscription: &Subscription,
+) -> Result<Vec<Credential>, Problem> {
     let application: Option<Application> =
-        library.find(&library::application_key(&subscription.application))?;
+        snapshot.find(&entity_snapshot::application_key(&subscription.application))?;
     // With a version go its plans; subscriptions that were closed before stay.
-    let Ok(plan) = plan_of(library, subscription) else {
+    let Ok(plan) = plan_of(snapshot, subscription) else {
         return Ok(Vec::new());
     };
     Ok(application.map_or_else(Vec::new, |it| {
@@ -114,11 +117,11 @@ pub async fn list(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<Value>, Problem> {
-    let library = api.library().await?;
-    let subscription: Subscription = library.get(&library::subscription_key(&id))?;
-    EntityScopes::of_subscription(&library, &subscription)?.permit(&caller, Action::SubscriptionsRead)?;
-    let mut known = of_subscription(&library, &id)?;
-    known.extend(of_application(&library, &subscription)?);
+    let snapshot = api.snapshot().await?;
+    let subscription: Subscription = snapshot.get(&entity_snapshot::subscription_key(&id))?;
+    EntityScopes::of_subscription(&snapshot, &subscription)?.permit(&caller, Action::SubscriptionsRead)?;
+    let mut known = of_subscription(&snapshot, &id)?;
+    known.extend(of_application(&snapshot, &subscription)?);
     let ids: Vec<String> = known.iter().map(|it| it.id.clone()).collect();
     let used = last_uses(&api.options.operational, &ids, SystemTime::now()).await?;
     let one = |it: &Credential| {
@@ -148,7 +151,7 @@ pub struct NewCredential {
 
 /// A credential, and the key that is shown once if it has one.
 fn made_for(
-    library: &Library,
+    snapshot: &EntitySnapshot,
     (subscription, plan): (&str, &Plan),
     jwt: Option<&TokenKey>,
     is_sealed: bool,
@@ -179,12 +182,12 @@ fn made_for(
     if plan.security != PlanSecurity::Jwt {
         return refuse("the plan does not ask for tokens that the subscriber signs");
     }
-    of_tokens(library, subscription, plan, jwt).map(|it| (None, it))
+    of_tokens(snapshot, subscription, plan, jwt).map(|it| (None, it))
 }
 
 /// The credential of a caller who signs tokens.
 fn of_tokens(
-    library: &Library,
+    snapshot: &EntitySnapshot,
     subscription: &str,
     plan: &Plan,
     jwt: &TokenKey,
@@ -202,7 +205,7 @@ fn of_tokens(
     if jwt.issuer.is_empty() {
         jwt.issuer.clone_from(&credential.id);
     }
-    let others: Vec<Credential> = library.list(&format!("{PREFIX}credentials/"))?;
+    let others: Vec<Credential> = snapshot.list(&format!("{PREFIX}credentials/"))?;
     let has_it = |it: &&Credential| {
         it.is_good(now()) && it.jwt.as_ref().is_some_and(|known| known.issuer == jwt.issuer)
     };
@@ -235,9 +238,9 @@ pub async fn add(
     }
     let is_sealed = api.store.is_sealed();
     let written = api
-        .manage(&caller, &headers, |library| {
-            let subscription: Subscription = library.get(&library::subscription_key(&id))?;
-            EntityScopes::of_subscription(library, &subscription)?
+        .manage(&caller, &headers, |snapshot| {
+            let subscription: Subscription = snapshot.get(&entity_snapshot::subscription_key(&id))?;
+            EntityScopes::of_subscription(snapshot, &subscription)?
                 .permit(&caller, Action::SubscriptionsWrite)?;
             if matches!(
                 subscription.state,
@@ -246,13 +249,13 @@ pub async fn add(
                 let detail = "there are keys for a subscription that is accepted only";
                 return Err(Problem::new(StatusCode::CONFLICT, detail));
             }
-            let plan = plan_of(library, &subscription)?;
-            let (key, mut credential) = made_for(library, (&id, &plan), wanted.jwt.as_ref(), is_sealed)?;
+            let plan = plan_of(snapshot, &subscription)?;
+            let (key, mut credential) = made_for(snapshot, (&id, &plan), wanted.jwt.as_ref(), is_sealed)?;
             if wanted.trial {
-                trial_keys::shorten(library, (&subscription, &plan), &mut credential)?;
+                trial_keys::shorten(snapshot, (&subscription, &plan), &mut credential)?;
             }
             if let Some(old) = &wanted.replaces {
-                let mut old: Credential = library.get(&library::credential_key(old))?;
+                let mut old: Credential = snapshot.get(&entity_snapshot::credential_key(old))?;
                 if old.subscription != id || !old.is_good(now()) {
                     return Err(Problem::new(
                         StatusCode::CONFLICT,
@@ -261,10 +264,10 @@ pub async fn add(
                 }
                 let end = now() + wanted.overlap.or(plan.overlap).unwrap_or(OVERLAP);
                 old.expires = Some(old.expires.map_or(end, |known| known.min(end)));
-                library.put(&library::credential_key(&old.id), &old)?;
+                snapshot.put(&entity_snapshot::credential_key(&old.id), &old)?;
                 credential.replaces = Some(old.id);
             }
-            library.put(&library::credential_key(&credential.id), &credential)?;
+            snapshot.put(&entity_snapshot::credential_key(&credential.id), &credential)?;
             let mut answer = shown(&credential);
             if let Some(key) = key {
                 answer["key"] = key.into();
@@ -274,7 +277,7 @@ pub async fn add(
                     true => format!("a trial key of subscription {id}"),
                     false => format!("a key of subscription {id}"),
                 },
-                publications: affected(library, &subscription.target())?,
+                publications: affected(snapshot, &subscription.target())?,
                 answer,
             })
         })
@@ -288,20 +291,21 @@ pub async fn revoke(
     Path((id, credential)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
-    api.manage(&caller, &headers, |library| {
-        let subscription: Subscription = library.get(&library::subscription_key(&id))?;
-        EntityScopes::of_subscription(library, &subscription)?.permit(&caller, Action::SubscriptionsWrite)?;
-        let mut known: Credential = library.get(&library::credential_key(&credential))?;
+    api.manage(&caller, &headers, |snapshot| {
+        let subscription: Subscription = snapshot.get(&entity_snapshot::subscription_key(&id))?;
+        EntityScopes::of_subscription(snapshot, &subscription)?
+            .permit(&caller, Action::SubscriptionsWrite)?;
+        let mut known: Credential = snapshot.get(&entity_snapshot::credential_key(&credential))?;
         if known.subscription != id {
             return Err(Problem::not_found(format_args!(
                 "the credential {credential} of this subscription"
             )));
         }
         known.revoked.get_or_insert(now());
-        library.put(&library::credential_key(&credential), &known)?;
+        snapshot.put(&entity_snapshot::credential_key(&credential), &known)?;
         Ok(WriteEffects {
             note: format!("revoke a key of subscription {id}"),
-            publications: affected(library, &subscription.target())?,
+            publications: affected(snapshot, &subscription.target())?,
             answer: (),
         })
     })

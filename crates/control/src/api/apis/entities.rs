@@ -2,9 +2,9 @@
 
 use super::access::affected_by;
 use super::commit::WriteEffects;
+use super::entity_snapshot;
+use super::entity_snapshot::{EntitySnapshot, PREFIX};
 use super::environment_check;
-use super::library;
-use super::library::{Library, PREFIX};
 use super::secrecy;
 use super::visible::{VisibilityFilter, permit_application};
 use crate::access::Caller;
@@ -52,9 +52,9 @@ pub fn check_name(name: &str) -> Result<(), Problem> {
 
 /// Lists the entities below a prefix that the caller sees.
 pub async fn listed(api: &Api, caller: &Caller, kind: &str) -> Result<Json<Value>, Problem> {
-    let library = api.library().await?;
-    let items: Vec<Value> = library.list(&format!("{PREFIX}{kind}/"))?;
-    let mut items = VisibilityFilter::new(&library, caller).of_list(kind, items)?;
+    let snapshot = api.snapshot().await?;
+    let items: Vec<Value> = snapshot.list(&format!("{PREFIX}{kind}/"))?;
+    let mut items = VisibilityFilter::new(&snapshot, caller).of_list(kind, items)?;
     for item in &mut items {
         secrecy::hide(caller, kind, item);
     }
@@ -63,16 +63,16 @@ pub async fn listed(api: &Api, caller: &Caller, kind: &str) -> Result<Json<Value
 
 /// Reads one that the caller sees, with its version.
 pub async fn shown(api: &Api, caller: &Caller, key: &str) -> Result<Response, Problem> {
-    let library = api.library().await?;
-    seen(&library, caller, key)?;
-    let mut entity: Value = library.get(key)?;
+    let snapshot = api.snapshot().await?;
+    seen(&snapshot, caller, key)?;
+    let mut entity: Value = snapshot.get(key)?;
     secrecy::hide(caller, kind_of(key), &mut entity);
-    Ok(tagged(Json(entity).into_response(), library.version_of(key)))
+    Ok(tagged(Json(entity).into_response(), snapshot.version_of(key)))
 }
 
 /// Refuses a caller who does not see what stands under a key.
-pub fn seen(library: &Library, caller: &Caller, key: &str) -> Result<(), Problem> {
-    VisibilityFilter::new(library, caller).demand(kind_of(key), &library.get(key)?)
+pub fn seen(snapshot: &EntitySnapshot, caller: &Caller, key: &str) -> Result<(), Problem> {
+    VisibilityFilter::new(snapshot, caller).demand(kind_of(key), &snapshot.get(key)?)
 }
 
 /// The kind of entity that stands under a key.
@@ -133,7 +133,7 @@ macro_rules! documents {
                     .ok_or_else(|| Problem::bad("expected a text in 'name'"))?
                     .to_owned();
                 let key = format!("{PREFIX}{}/{name}", $kind);
-                if api.library().await?.bytes(&key).is_some() {
+                if api.snapshot().await?.bytes(&key).is_some() {
                     return Err(Problem::new(
                         StatusCode::CONFLICT,
                         format!("{} '{name}' exists", $kind),
@@ -155,18 +155,19 @@ macro_rules! documents {
                 let key = format!("{PREFIX}{}/{name}", $kind);
                 $ready(api, caller, &entity).await?;
                 let stored = api
-                    .manage_document(caller, headers, &key, |library| {
-                        let before: Option<$entity> = library.find(&key)?;
-                        let permit: fn(&Library, &Caller, &$entity) -> Result<(), Problem> = $permit;
+                    .manage_document(caller, headers, &key, |snapshot| {
+                        let before: Option<$entity> = snapshot.find(&key)?;
+                        let permit: fn(&EntitySnapshot, &Caller, &$entity) -> Result<(), Problem> = $permit;
                         for it in before.iter().chain([&entity]) {
-                            permit(library, caller, it)?;
+                            permit(snapshot, caller, it)?;
                         }
                         let is_new = before.is_none();
-                        library.put(&key, &entity)?;
-                        let check: fn(&Library, &$entity) -> Result<BTreeSet<String>, Problem> = $check;
+                        snapshot.put(&key, &entity)?;
+                        let check: fn(&EntitySnapshot, &$entity) -> Result<BTreeSet<String>, Problem> =
+                            $check;
                         Ok(WriteEffects {
                             note: format!("PUT {} {name}", $kind),
-                            publications: check(library, &entity)?,
+                            publications: check(snapshot, &entity)?,
                             answer: is_new,
                         })
                     })
@@ -181,18 +182,18 @@ macro_rules! documents {
                 headers: HeaderMap,
             ) -> Result<StatusCode, Problem> {
                 let key = format!("{PREFIX}{}/{name}", $kind);
-                api.manage_document(&caller, &headers, &key, |library| {
-                    let there: $entity = library.get(&key)?;
-                    let permit: fn(&Library, &Caller, &$entity) -> Result<(), Problem> = $permit;
-                    permit(library, &caller, &there)?;
-                    let gone: fn(&Library, &str) -> Option<String> = $gone;
-                    if let Some(user) = gone(library, &name) {
+                api.manage_document(&caller, &headers, &key, |snapshot| {
+                    let there: $entity = snapshot.get(&key)?;
+                    let permit: fn(&EntitySnapshot, &Caller, &$entity) -> Result<(), Problem> = $permit;
+                    permit(snapshot, &caller, &there)?;
+                    let gone: fn(&EntitySnapshot, &str) -> Option<String> = $gone;
+                    if let Some(user) = gone(snapshot, &name) {
                         let detail = format!("{} '{name}' is used by {user}", $kind);
                         return Err(Problem::new(StatusCode::CONFLICT, detail));
                     }
-                    library.remove(&key);
-                    for below in library.keys(&$below(&name)) {
-                        library.remove(below.as_str());
+                    snapshot.remove(&key);
+                    for below in snapshot.keys(&$below(&name)) {
+                        snapshot.remove(below.as_str());
                     }
                     Ok(WriteEffects::quiet(format!("DELETE {} {name}", $kind), ()))
                 })
@@ -203,8 +204,8 @@ macro_rules! documents {
     };
 }
 
-fn first_below(library: &Library, prefix: &str, holds: impl Fn(&str) -> bool) -> Option<String> {
-    let keys = library.keys(prefix);
+fn first_below(snapshot: &EntitySnapshot, prefix: &str, holds: impl Fn(&str) -> bool) -> Option<String> {
+    let keys = snapshot.keys(prefix);
     keys.into_iter()
         .map(|key| key.as_str()[PREFIX.len()..].to_owned())
         .find(|key| holds(key))
@@ -216,7 +217,7 @@ fn ready<T>(_api: &Arc<Api>, _caller: &Caller, _entity: &T) -> std::future::Read
 }
 
 /// Paths name where these are: the call was permitted there.
-fn permitted<T>(_library: &Library, _caller: &Caller, _entity: &T) -> Result<(), Problem> {
+fn permitted<T>(_snapshot: &EntitySnapshot, _caller: &Caller, _entity: &T) -> Result<(), Problem> {
     Ok(())
 }
 
@@ -231,12 +232,12 @@ documents!(
     Environment,
     environment_check::check,
     permitted,
-    |library, entity| {
+    |snapshot, entity| {
         crate::api::apis::specs::ruleset(entity.lint_rules.as_deref())
             .map_err(|it| it.within("lint_rules"))?;
-        library.publications(|it| it.environment == entity.name)
+        snapshot.publications(|it| it.environment == entity.name)
     },
-    |library, name| first_below(library, &format!("{PREFIX}publications/"), |it| it
+    |snapshot, name| first_below(snapshot, &format!("{PREFIX}publications/"), |it| it
         .ends_with(&format!("/{name}"))),
     nothing_below
 );
@@ -250,7 +251,7 @@ documents!(
         None => Ok(BTreeSet::new()),
         Some(message) => Err(Problem::step("check", vec![("logo".to_owned(), message)])),
     },
-    |library, name| first_below(library, &format!("{PREFIX}versions/{name}/"), |_| true),
+    |snapshot, name| first_below(snapshot, &format!("{PREFIX}versions/{name}/"), |_| true),
     nothing_below
 );
 /// The most certificates of an application, and the most characters of one.
@@ -258,7 +259,7 @@ const MAX_CERTIFICATES: usize = 10;
 const MAX_CERTIFICATE: usize = 16 << 10;
 
 /// Checks an application. Returns the publications and products that know it by its credentials.
-fn applications_of(library: &Library, entity: &Application) -> Result<BTreeSet<String>, Problem> {
+fn applications_of(snapshot: &EntitySnapshot, entity: &Application) -> Result<BTreeSet<String>, Problem> {
     let mut wrong = Vec::new();
     let mut add = |place: &str, message: &str| wrong.push((place.to_owned(), message.to_owned()));
     if entity.key_mode == KeyMode::Shared {
@@ -274,7 +275,7 @@ fn applications_of(library: &Library, entity: &Application) -> Result<BTreeSet<S
             &format!("expected at most {MAX_CERTIFICATES} certificates"),
         );
     }
-    let all: Vec<Application> = library.list(&library::application_key(""))?;
+    let all: Vec<Application> = snapshot.list(&entity_snapshot::application_key(""))?;
     let others = || all.iter().filter(|it| it.name != entity.name);
     if !entity.client_id.is_empty() && others().any(|it| it.client_id == entity.client_id) {
         add("client_id", "another application has it: expected one of its own");
@@ -296,9 +297,9 @@ fn applications_of(library: &Library, entity: &Application) -> Result<BTreeSet<S
     if !wrong.is_empty() {
         return Err(Problem::step("check", wrong));
     }
-    let subscriptions: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
+    let subscriptions: Vec<Subscription> = snapshot.list(&format!("{PREFIX}subscriptions/"))?;
     let own = subscriptions.iter().filter(|it| it.application == entity.name);
-    affected_by(library, own)
+    affected_by(snapshot, own)
 }
 
 documents!(
@@ -308,12 +309,12 @@ documents!(
     ready,
     permit_application,
     applications_of,
-    |library, name| {
-        let subscriptions: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/")).ok()?;
+    |snapshot, name| {
+        let subscriptions: Vec<Subscription> = snapshot.list(&format!("{PREFIX}subscriptions/")).ok()?;
         subscriptions
             .into_iter()
             .find(|it| it.application == name)
             .map(|it| format!("subscriptions/{}", it.id))
     },
-    library::webhooks_of
+    entity_snapshot::webhooks_of
 );

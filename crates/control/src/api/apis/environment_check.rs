@@ -1,7 +1,7 @@
 //! What is wrong with an environment as it is written: the URLs that callers see, and the plugins before every API's own.
 //! Without this, the first publish would tell. What is stored stays as it is.
 
-use super::{chains, library};
+use super::{chains, entity_snapshot};
 use crate::access::Caller;
 use crate::api::{Api, Problem};
 use axum::http::Uri;
@@ -10,9 +10,9 @@ use weir_apis::entities::Environment;
 
 /// Refuses what is wrong with it, and is not stored so.
 pub async fn check(api: &Arc<Api>, caller: &Caller, wanted: &Environment) -> Result<(), Problem> {
-    let key = library::environment_key(&wanted.name);
+    let key = entity_snapshot::environment_key(&wanted.name);
     // One that is not understood is about to be replaced.
-    let known = api.library().await?.find(&key).ok().flatten();
+    let known = api.snapshot().await?.find(&key).ok().flatten();
     let known: Environment = known.unwrap_or_default();
     let urls = wanted.base_urls.iter().enumerate();
     let wrong = urls.filter(|(_, url)| !known.base_urls.contains(url) && !is_base_url(url));

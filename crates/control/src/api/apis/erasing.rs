@@ -9,9 +9,9 @@
 
 use super::access::affected_by;
 use super::commit::WriteEffects;
+use super::entity_snapshot::{EntitySnapshot, PREFIX, webhooks_of};
 use super::erasing_messages::DeveloperMessages;
 use super::erasing_names::{RenameTable, note_names};
-use super::library::{Library, PREFIX, webhooks_of};
 use crate::api::json_body::Json;
 
 use crate::api::analytics::failed;
@@ -61,16 +61,16 @@ struct DeveloperData {
 }
 
 impl DeveloperData {
-    fn of(library: &Library, owners: &BTreeSet<String>) -> Result<Self, Problem> {
-        let all: Vec<Application> = library.list(&format!("{PREFIX}applications/"))?;
+    fn of(snapshot: &EntitySnapshot, owners: &BTreeSet<String>) -> Result<Self, Problem> {
+        let all: Vec<Application> = snapshot.list(&format!("{PREFIX}applications/"))?;
         let own = all.into_iter().filter(|it| owners.contains(&it.owner));
         let applications: Vec<String> = own.map(|it| it.name).collect();
-        let all: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
+        let all: Vec<Subscription> = snapshot.list(&format!("{PREFIX}subscriptions/"))?;
         let own = all
             .into_iter()
             .filter(|it| applications.contains(&it.application));
         let subscriptions: Vec<Subscription> = own.collect();
-        let all: Vec<Credential> = library.list(&format!("{PREFIX}credentials/"))?;
+        let all: Vec<Credential> = snapshot.list(&format!("{PREFIX}credentials/"))?;
         let is_own = |it: &Credential| subscriptions.iter().any(|known| known.id == it.subscription);
         let credentials = all.into_iter().filter(is_own).map(|it| it.id).collect();
         Ok(Self {
@@ -81,11 +81,11 @@ impl DeveloperData {
     }
 
     /// Removes it. Returns the publications that change.
-    fn remove(&self, library: &mut Library) -> Result<BTreeSet<String>, Problem> {
-        let publications = affected_by(library, self.subscriptions.iter())?;
+    fn remove(&self, snapshot: &mut EntitySnapshot) -> Result<BTreeSet<String>, Problem> {
+        let publications = affected_by(snapshot, self.subscriptions.iter())?;
         for application in &self.applications {
-            for key in library.keys(&webhooks_of(application)) {
-                library.remove(key.as_str());
+            for key in snapshot.keys(&webhooks_of(application)) {
+                snapshot.remove(key.as_str());
             }
         }
         let subscriptions = self.subscriptions.iter().map(|it| it.id.as_str());
@@ -93,7 +93,7 @@ impl DeveloperData {
             .chain(subscriptions.map(|it| ("subscriptions", it)))
             .chain(self.credentials.iter().map(|it| ("credentials", it.as_str())))
         {
-            library.remove(&format!("{PREFIX}{kind}/{name}"));
+            snapshot.remove(&format!("{PREFIX}{kind}/{name}"));
         }
         Ok(publications)
     }
@@ -173,7 +173,7 @@ pub async fn erase(
     let (people, outbox) = (&api.developers, &api.options.outbox);
     let who = (portal.as_str(), id.as_str());
     let leaver = DepartingDeveloper::of(&api, who, now).await?;
-    let owned = DeveloperData::of(&api.library().await?, &leaver.owners)?;
+    let owned = DeveloperData::of(&api.snapshot().await?, &leaver.owners)?;
     check(&caller, &portal, &owned)?;
     if is_dry_run(&headers) {
         let about =
@@ -221,15 +221,15 @@ async fn remove_owned(
     owners: &BTreeSet<String>,
     now: SystemTime,
 ) -> Result<(DeveloperData, RenameTable), Problem> {
-    let owned = DeveloperData::of(&api.library().await?, owners)?;
+    let owned = DeveloperData::of(&api.snapshot().await?, owners)?;
     note_names(api, who, (&owned.applications, &owned.subscriptions), now).await?;
-    let removed = api.manage(caller, headers, |library| {
+    let removed = api.manage(caller, headers, |snapshot| {
         // A request that was under way may have made more.
-        let owned = DeveloperData::of(library, owners)?;
+        let owned = DeveloperData::of(snapshot, owners)?;
         check(caller, who.0, &owned)?;
         Ok(WriteEffects {
             note: "erase the applications of a developer".to_owned(),
-            publications: owned.remove(library)?,
+            publications: owned.remove(snapshot)?,
             answer: owned,
         })
     });
@@ -268,13 +268,13 @@ async fn notify_hooks(
     caller: &Caller,
     now: SystemTime,
 ) -> Result<(), Problem> {
-    let library = api.library().await?;
-    let known: Option<Portal> = library.find(&format!("{PREFIX}portals/{portal}"))?;
+    let snapshot = api.snapshot().await?;
+    let known: Option<Portal> = snapshot.find(&format!("{PREFIX}portals/{portal}"))?;
     let portal = known.unwrap_or_else(|| Portal {
         name: portal.to_owned(),
         ..Portal::default()
     });
-    let hooks: Vec<Hook> = library.list(&format!("{PREFIX}hooks/"))?;
+    let hooks: Vec<Hook> = snapshot.list(&format!("{PREFIX}hooks/"))?;
     let notices = Notices {
         outbox: &api.options.outbox,
         hooks,

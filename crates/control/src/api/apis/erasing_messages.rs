@@ -1,6 +1,6 @@
 //! Which messages are forgotten with a developer who is erased.
 
-use super::library::PREFIX;
+use super::entity_snapshot::PREFIX;
 use crate::api::{Api, Problem};
 use crate::developers::{AddressBook, Developer, WAITS, owner_name, team_owner_name, title_of, waits_at};
 use crate::outbox::{Delivery, Mail, Message, Origin};
@@ -39,13 +39,13 @@ impl<'d> DeveloperMessages<'d> {
         let mut owners: BTreeSet<String> = developers.iter().map(|it| owner_name(&it.id)).collect();
         let teams = people.teams(portal, now).await?;
         owners.extend(teams.iter().map(|it| team_owner_name(&it.id)));
-        let library = api.library().await?;
-        let all: Vec<Application> = library.list(&format!("{PREFIX}applications/"))?;
+        let snapshot = api.snapshot().await?;
+        let all: Vec<Application> = snapshot.list(&format!("{PREFIX}applications/"))?;
         let others = all.into_iter().filter(|it| owners.contains(&it.owner));
         let book = AddressBook::of(&people.store, now).await?;
         let elsewhere: Vec<String> = book.portals(&developer.mail);
         let elsewhere: Vec<String> = elsewhere.into_iter().filter(|it| it != portal).collect();
-        let portals: Vec<Portal> = library.list(&format!("{PREFIX}portals/"))?;
+        let portals: Vec<Portal> = snapshot.list(&format!("{PREFIX}portals/"))?;
         let without = Portal::default();
         let title = |name: &str| title_of(portals.iter().find(|it| it.name == name).unwrap_or(&without));
         let is_like_another = elsewhere.iter().any(|it| title(it) == title(portal));

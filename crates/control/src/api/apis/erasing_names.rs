@@ -1,6 +1,6 @@
 //! The names that analytics forget with a developer who is erased, and those that take their places.
 
-use super::library::PREFIX;
+use super::entity_snapshot::PREFIX;
 use crate::api::{Api, Problem};
 use crate::developers::{key, random_id};
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ impl RenameTable {
         let is_shared = |it: &(String, String)| others.contains(&it.0);
         let (shared, own): (Vec<_>, Vec<_>) = applications.iter().cloned().partition(is_shared);
         let of_subscriptions = self.0.iter().filter(|(name, _)| name.contains('.')).map(pair);
-        let publications: Vec<Publication> = api.library().await?.list(&format!("{PREFIX}publications/"))?;
+        let publications: Vec<Publication> = api.snapshot().await?.list(&format!("{PREFIX}publications/"))?;
         let services = publications
             .iter()
             .map(|it| format!("{}.", naming::publication(&it.environment, &it.api, &it.version)));

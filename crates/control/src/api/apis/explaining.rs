@@ -5,7 +5,7 @@ use super::access::{Access, AllAccess};
 use super::clock::now;
 use super::commit::rendered;
 use super::entities::parse;
-use super::library::{self, Library, PREFIX};
+use super::entity_snapshot::{self, EntitySnapshot, PREFIX};
 use super::versions;
 use crate::api::Problem;
 use crate::api::explain::DraftRef;
@@ -26,12 +26,12 @@ pub fn documents_of_draft(
     draft: &DraftRef,
     environment: &str,
 ) -> Result<ChangedDocuments, Problem> {
-    let mut library = Library::new(documents);
-    library.environment(environment)?;
-    let revision = versions::freeze(&mut library, (&draft.api, &draft.version), "", "", now())?;
+    let mut snapshot = EntitySnapshot::new(documents);
+    snapshot.environment(environment)?;
+    let revision = versions::freeze(&mut snapshot, (&draft.api, &draft.version), "", "", now())?;
     let id = format!("{}/{}/{environment}", draft.api, draft.version);
-    let key = library::publication_key(&id);
-    let known: Option<Publication> = library.find(&key)?;
+    let key = entity_snapshot::publication_key(&id);
+    let known: Option<Publication> = snapshot.find(&key)?;
     let mut publication = known.unwrap_or_else(|| Publication {
         api: draft.api.clone(),
         version: draft.version.clone(),
@@ -43,8 +43,8 @@ pub fn documents_of_draft(
     }
     (publication.revision, publication.hash) = (revision.number, revision.hash);
     publication.state = PublicationState::Live;
-    library.put(&key, &publication)?;
-    let changes = rendered(&library, &BTreeSet::from([id]), now())?;
+    snapshot.put(&key, &publication)?;
+    let changes = rendered(&snapshot, &BTreeSet::from([id]), now())?;
     Ok(changes
         .into_iter()
         .map(|(key, value)| (key.as_str().to_owned(), value))
@@ -57,10 +57,10 @@ pub fn diagnose_plans(
     publication: &str,
     caller: &CallerInfo,
 ) -> Result<Vec<PlanDiagnosis>, Problem> {
-    let library = Library::new(documents);
-    let access = Access::of_publication(&library, &AllAccess::read(&library)?, publication)?;
+    let snapshot = EntitySnapshot::new(documents);
+    let access = Access::of_publication(&snapshot, &AllAccess::read(&snapshot)?, publication)?;
     // A key of another publication is known, too: it has no subscription here.
-    let all: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
+    let all: Vec<Subscription> = snapshot.list(&format!("{PREFIX}subscriptions/"))?;
     let is_other = |it: &Subscription| !access.subscriptions.iter().any(|own| own.id == it.id);
     let others = all.into_iter().filter(is_other);
     let subscriptions: Vec<Subscription> = access.subscriptions.iter().cloned().chain(others).collect();
@@ -68,11 +68,11 @@ pub fn diagnose_plans(
         publication,
         plans: &access.plans,
         subscriptions: &subscriptions,
-        credentials: &library.list(&format!("{PREFIX}credentials/"))?,
+        credentials: &snapshot.list(&format!("{PREFIX}credentials/"))?,
         caller,
         now: now(),
     });
-    let known: Option<Publication> = library.find(&library::publication_key(publication))?;
+    let known: Option<Publication> = snapshot.find(&entity_snapshot::publication_key(publication))?;
     if found.is_empty() && known.is_some_and(|it| it.needs_plan) {
         found.push(PlanDiagnosis {
             plan: String::new(),
@@ -125,8 +125,8 @@ mod tests {
                 ..Plan::default()
             };
             let documents = vec![
-                document(&library::publication_key("a/1/test"), &json!(publication)),
-                document(&library::plan_key("a", "1", "free"), &json!(plan)),
+                document(&entity_snapshot::publication_key("a/1/test"), &json!(publication)),
+                document(&entity_snapshot::plan_key("a", "1", "free"), &json!(plan)),
             ];
             let found = diagnose_plans(documents, "a/1/test", &CallerInfo::default());
             let found = found.expect("a diagnosis");

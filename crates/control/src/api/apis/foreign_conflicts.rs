@@ -2,7 +2,7 @@
 //! two routes have a call in common is shown by a call that both take: it is made up, and explained.
 
 use super::conflicts::{Conflict, ConflictEffect};
-use super::library::Library;
+use super::entity_snapshot::EntitySnapshot;
 use crate::api::compiled_config::{CompiledConfig, files};
 use crate::api::{Api, Problem};
 use crate::explain::{ExplainedCall, examples};
@@ -40,7 +40,7 @@ type NearRoute<'m> = (&'m Arc<Route>, Vec<&'m Arc<Route>>);
 /// The conflicts of a publication, whose documents these are. It takes its time with many routes.
 pub fn find(
     api: &Api,
-    library: &Library,
+    snapshot: &EntitySnapshot,
     publication: &Publication,
     documents: &[Document],
 ) -> Result<ForeignConflicts, Problem> {
@@ -57,9 +57,9 @@ pub fn find(
         .collect();
     let is_foreign = |key: &str| foreign.iter().any(|prefix| key.starts_with(prefix));
     // What goes in the same commit takes no calls.
-    let known: Vec<_> = library
+    let known: Vec<_> = snapshot
         .documents()
-        .filter(|(key, _)| is_foreign(key.as_str()) && library.bytes(key.as_str()).is_some())
+        .filter(|(key, _)| is_foreign(key.as_str()) && snapshot.bytes(key.as_str()).is_some())
         .collect();
     let of_files = files(api, &dialects, &mut Vec::new());
     if known.is_empty() && of_files.is_none() {

@@ -2,7 +2,7 @@
 
 use super::clock::now;
 use super::commit::WriteEffects;
-use super::library::{self, Library};
+use super::entity_snapshot::{self, EntitySnapshot};
 use crate::access::Caller;
 use crate::analytics::Analytics;
 use crate::api::{Api, Problem};
@@ -42,7 +42,7 @@ pub fn rule(publication: &Publication, services: Vec<String>, guard: &Guard) -> 
 
 /// Guards that are to be judged at a time: by publication, with their rules.
 pub fn rules(
-    library: &Library,
+    snapshot: &EntitySnapshot,
     publications: &[Publication],
     now: u64,
 ) -> Result<Vec<(String, Rule)>, Problem> {
@@ -60,7 +60,7 @@ pub fn rules(
         if judged.is_empty() {
             continue;
         }
-        let candidate = library.revision(&publication.api, &publication.version, canary.revision)?;
+        let candidate = snapshot.revision(&publication.api, &publication.version, canary.revision)?;
         let services = render::candidate_services(publication, &candidate);
         for guard in judged {
             rules.push((publication.id(), rule(publication, services.clone(), guard)));
@@ -135,8 +135,8 @@ pub async fn beyond(
 }
 
 /// The alerts of canaries that were taken back, until something is published or another canary begins.
-pub fn alerts(library: &Library) -> Result<Vec<(Rule, Alert)>, Problem> {
-    let publications: Vec<Publication> = library.list(&library::publication_key(""))?;
+pub fn alerts(snapshot: &EntitySnapshot) -> Result<Vec<(Rule, Alert)>, Problem> {
+    let publications: Vec<Publication> = snapshot.list(&entity_snapshot::publication_key(""))?;
     let alerts = publications.iter().filter_map(|it| {
         let canary_rollback = it.canary_rollback.as_ref()?;
         let mut rule = rule(it, Vec::new(), &canary_rollback.guard);
@@ -174,9 +174,9 @@ pub async fn acknowledge(
     headers: &HeaderMap,
     publication: &str,
 ) -> Result<bool, Problem> {
-    let written = api.manage(caller, headers, |library| {
-        let key = library::publication_key(publication);
-        let Some(mut entity) = library.find::<Publication>(&key)? else {
+    let written = api.manage(caller, headers, |snapshot| {
+        let key = entity_snapshot::publication_key(publication);
+        let Some(mut entity) = snapshot.find::<Publication>(&key)? else {
             return Ok(WriteEffects::quiet("", false));
         };
         if entity.canary_rollback.take().is_none() {
@@ -190,7 +190,7 @@ pub async fn acknowledge(
             at: now(),
             ..HistoryItem::default()
         });
-        library.put(&key, &entity)?;
+        snapshot.put(&key, &entity)?;
         let note = format!("the alert of the canary of {publication} is acknowledged");
         Ok(WriteEffects::quiet(note, true))
     });

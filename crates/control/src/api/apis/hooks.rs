@@ -2,7 +2,7 @@
 
 use super::commit::WriteEffects;
 use super::entities::{answered, body_of, check_name, parse};
-use super::library::{Library, PREFIX};
+use super::entity_snapshot::{EntitySnapshot, PREFIX};
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::Json;
 use crate::api::precondition::tagged;
@@ -50,7 +50,7 @@ pub async fn list(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<Value>, Problem> {
-    let hooks: Vec<Hook> = api.library().await?.list(&hook_key(""))?;
+    let hooks: Vec<Hook> = api.snapshot().await?.list(&hook_key(""))?;
     let hooks = hooks.into_iter().map(|it| for_caller(it, &caller));
     let items: Vec<Value> = hooks.map(|it| shown(&it)).collect();
     Ok(Json(json!({ "items": items })))
@@ -61,10 +61,10 @@ pub async fn read(
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
 ) -> Result<Response, Problem> {
-    let (key, library) = (hook_key(&name), api.library().await?);
-    let hook: Hook = library.get(&key)?;
+    let (key, snapshot) = (hook_key(&name), api.snapshot().await?);
+    let hook: Hook = snapshot.get(&key)?;
     let answer = Json(shown(&for_caller(hook, &caller))).into_response();
-    Ok(tagged(answer, library.version_of(&key)))
+    Ok(tagged(answer, snapshot.version_of(&key)))
 }
 
 /// Makes or changes a hook. A new one gets a secret, which is in the answer, and nowhere else.
@@ -79,8 +79,8 @@ pub async fn put(
     let wanted = wanted(&body, &[("name", &name)])?;
     let (key, secret) = (hook_key(&name), secret()?);
     let stored = api
-        .manage_document(&caller, &headers, &key, |library| {
-            let answer = keep(library, &key, &wanted, &secret)?;
+        .manage_document(&caller, &headers, &key, |snapshot| {
+            let answer = keep(snapshot, &key, &wanted, &secret)?;
             Ok(WriteEffects::quiet(format!("PUT hooks {name}"), answer))
         })
         .await?;
@@ -94,9 +94,9 @@ pub async fn delete(
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
     let key = hook_key(&name);
-    api.manage_document(&caller, &headers, &key, |library| {
-        let _there: Hook = library.get(&key)?;
-        library.remove(&key);
+    api.manage_document(&caller, &headers, &key, |snapshot| {
+        let _there: Hook = snapshot.get(&key)?;
+        snapshot.remove(&key);
         Ok(WriteEffects::quiet(format!("DELETE hooks {name}"), ()))
     })
     .await?;
@@ -130,14 +130,19 @@ pub fn wanted(body: &str, fields: &[(&str, &str)]) -> Result<Hook, Problem> {
 
 /// Writes a hook. One that is known keeps its secret; a new one gets this one, which is in the answer, and nowhere else. Says
 /// whether it is new, and what is answered.
-pub fn keep(library: &mut Library, key: &str, wanted: &Hook, secret: &str) -> Result<(bool, Value), Problem> {
-    let known: Option<Hook> = library.find(key)?;
+pub fn keep(
+    snapshot: &mut EntitySnapshot,
+    key: &str,
+    wanted: &Hook,
+    secret: &str,
+) -> Result<(bool, Value), Problem> {
+    let known: Option<Hook> = snapshot.find(key)?;
     let is_new = known.is_none();
     let hook = Hook {
         secret: known.map_or_else(|| secret.to_owned(), |it| it.secret),
         ..wanted.clone()
     };
-    library.put(key, &hook)?;
+    snapshot.put(key, &hook)?;
     let mut answer = shown(&hook);
     if is_new {
         answer["secret"] = hook.secret.into();

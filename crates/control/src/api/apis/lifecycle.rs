@@ -3,7 +3,7 @@
 use super::chains;
 use super::clock::now;
 use super::commit::WriteEffects;
-use super::library::{self, Library, PREFIX};
+use super::entity_snapshot::{self, EntitySnapshot, PREFIX};
 use super::step::Step;
 use crate::api::Problem;
 use crate::api::json_body::Json;
@@ -111,7 +111,7 @@ pub async fn canary(mut step: Step) -> JsonResult {
     let (note, force) = (step.take_note(), step.take_force()?);
     let canary: Canary = step.parse()?;
     check_canary(&canary)?;
-    let known = step.api.library().await?.publication(&step.id())?.canary;
+    let known = step.api.snapshot().await?.publication(&step.id())?.canary;
     let known = known.map(|it| it.backends).unwrap_or_default();
     chains::permit_backends(&step.api, &step.caller, "backends", &known, &canary.backends)?;
     step.body["note"] = note.into();
@@ -228,13 +228,13 @@ pub async fn remove(step: Step) -> Result<StatusCode, Problem> {
     let id = step.id();
     let removal: Removal = step.parse()?;
     step.api
-        .manage(&step.caller, &step.headers, |library| {
-            step.permit(library, "remove")?;
-            let _there = library.publication(&id)?;
+        .manage(&step.caller, &step.headers, |snapshot| {
+            step.permit(snapshot, "remove")?;
+            let _there = snapshot.publication(&id)?;
             if !removal.force {
-                check_subscribers(library, &id)?;
+                check_subscribers(snapshot, &id)?;
             }
-            library.remove(&library::publication_key(&id));
+            snapshot.remove(&entity_snapshot::publication_key(&id));
             Ok(WriteEffects {
                 note: format!("remove {} {} from {}", step.name, step.version, step.environment),
                 publications: BTreeSet::from([id.clone()]),
@@ -246,14 +246,14 @@ pub async fn remove(step: Step) -> Result<StatusCode, Problem> {
 }
 
 /// Refuses to remove a publication that subscribers call, by themselves or by a product.
-fn check_subscribers(library: &Library, id: &str) -> Result<(), Problem> {
-    let products: Vec<Product> = library.list(&library::product_key(""))?;
+fn check_subscribers(snapshot: &EntitySnapshot, id: &str) -> Result<(), Problem> {
+    let products: Vec<Product> = snapshot.list(&entity_snapshot::product_key(""))?;
     let products: BTreeSet<&str> = products
         .iter()
         .filter(|it| it.publications.contains_key(id))
         .map(|it| it.name.as_str())
         .collect();
-    let all: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
+    let all: Vec<Subscription> = snapshot.list(&format!("{PREFIX}subscriptions/"))?;
     let depends = |it: &&Subscription| {
         let is_over = matches!(it.state, SubscriptionState::Closed | SubscriptionState::Rejected);
         !is_over && (it.publication == id || products.contains(it.product.as_str()))

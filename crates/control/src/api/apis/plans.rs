@@ -4,7 +4,7 @@ use super::access::affected;
 use super::clock::now;
 use super::commit::{self, WriteEffects};
 use super::entities::{answered, body_of, check_name, parse};
-use super::library::{self, Changes, ENVIRONMENT_KEYS, Library, PREFIX};
+use super::entity_snapshot::{self, Changes, ENVIRONMENT_KEYS, EntitySnapshot, PREFIX};
 use super::{chains, specs};
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::{Json, JsonBody};
@@ -37,13 +37,13 @@ pub struct ProtectedServing<'c> {
 
 impl<'c> ProtectedServing<'c> {
     /// What these publications and products are before the write.
-    pub fn before(library: &Library, caller: &'c Caller, publications: BTreeSet<String>) -> Self {
+    pub fn before(snapshot: &EntitySnapshot, caller: &'c Caller, publications: BTreeSet<String>) -> Self {
         let now = now();
         // What cannot be read is looked at.
-        let environments = library.list::<Environment>(ENVIRONMENT_KEYS);
+        let environments = snapshot.list::<Environment>(ENVIRONMENT_KEYS);
         let is_asked = environments.map_or(true, |all| all.iter().any(|it| Self::is_refused(caller, it)));
         // What cannot be rendered before the write is not served.
-        let render = || commit::rendered(library, &publications, now).unwrap_or_default();
+        let render = || commit::rendered(snapshot, &publications, now).unwrap_or_default();
         Self {
             before: is_asked.then(render),
             caller,
@@ -59,35 +59,35 @@ impl<'c> ProtectedServing<'c> {
     }
 
     /// Looks at what they are after it.
-    pub fn demand(self, library: &Library) -> Result<(), Problem> {
+    pub fn demand(self, snapshot: &EntitySnapshot) -> Result<(), Problem> {
         let Some(before) = &self.before else {
             return Ok(());
         };
-        let mut changes = commit::rendered(library, &self.publications, self.now)?;
+        let mut changes = commit::rendered(snapshot, &self.publications, self.now)?;
         // What would have changed anyway, as time goes on, is not of this write.
         changes.retain(|key, value| before.get(key) != Some(value));
-        self.demand_in(library, commit::environments(&changes))
+        self.demand_in(snapshot, commit::environments(&changes))
     }
 
     /// Looks at where they are, for a write whose effects come later.
-    pub fn demand_everywhere(self, library: &Library) -> Result<(), Problem> {
+    pub fn demand_everywhere(self, snapshot: &EntitySnapshot) -> Result<(), Problem> {
         let mut environments = BTreeSet::new();
         for id in &self.publications {
             match id.strip_prefix(PRODUCTS) {
                 Some(name) => {
-                    let product: Product = library.get(&library::product_key(name))?;
+                    let product: Product = snapshot.get(&entity_snapshot::product_key(name))?;
                     environments.extend(product.environments());
                 }
                 None => environments.extend(id.rsplit('/').next().map(str::to_owned)),
             }
         }
-        self.demand_in(library, environments)
+        self.demand_in(snapshot, environments)
     }
 
-    fn demand_in(&self, library: &Library, environments: BTreeSet<String>) -> Result<(), Problem> {
+    fn demand_in(&self, snapshot: &EntitySnapshot, environments: BTreeSet<String>) -> Result<(), Problem> {
         let right = Action::ApisPublishProtected;
         for name in environments {
-            if Self::is_refused(self.caller, &library.environment(&name)?) {
+            if Self::is_refused(self.caller, &snapshot.environment(&name)?) {
                 return Err(Problem::forbidden(format!(
                     "{name} is protected: this changes who may call what is served there, which asks for '{}' there; \
                      a plan in the state 'staging' changes nothing",
@@ -132,22 +132,25 @@ pub fn advised(mut answer: Response, plan: &Plan) -> Response {
 
 /// The plans below a key.
 pub async fn listed(api: &Api, prefix: &str) -> Result<Json<Value>, Problem> {
-    let library = api.library().await?;
-    let plans: Vec<Value> = library.list(prefix)?;
+    let snapshot = api.snapshot().await?;
+    let plans: Vec<Value> = snapshot.list(prefix)?;
     let items: Vec<Value> = plans.into_iter().map(shown).collect();
     Ok(Json(json!({ "items": items })))
 }
 
 /// The plan under a key, with its version.
 pub async fn one(api: &Api, key: &str) -> Result<Response, Problem> {
-    let library = api.library().await?;
-    let plan: Value = library.get(key)?;
-    Ok(tagged(Json(shown(plan)).into_response(), library.version_of(key)))
+    let snapshot = api.snapshot().await?;
+    let plan: Value = snapshot.get(key)?;
+    Ok(tagged(
+        Json(shown(plan)).into_response(),
+        snapshot.version_of(key),
+    ))
 }
 
 /// The open subscriptions to a plan.
-fn open(library: &Library, plan: &Plan) -> Result<Vec<Subscription>, Problem> {
-    let mut all: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
+fn open(snapshot: &EntitySnapshot, plan: &Plan) -> Result<Vec<Subscription>, Problem> {
+    let mut all: Vec<Subscription> = snapshot.list(&format!("{PREFIX}subscriptions/"))?;
     let of_version = format!("{}/{}/", plan.api, plan.version);
     all.retain(|it| {
         let is_of = match plan.product.as_str() {
@@ -162,7 +165,7 @@ fn open(library: &Library, plan: &Plan) -> Result<Vec<Subscription>, Problem> {
 
 /// A plan as it is to be stored: fields that calls cannot set keep their values. Reports its faults.
 pub fn ready(
-    library: &Library,
+    snapshot: &EntitySnapshot,
     before: Option<&Plan>,
     mut plan: Plan,
     is_sealed: bool,
@@ -183,11 +186,11 @@ pub fn ready(
         settings.client_secret = kept.client_secret;
     }
     let mut wrong = plans::check(&plan);
-    name_as_draft(library, &mut plan)?;
-    wrong.extend(unknown_operations(library, &plan)?);
+    name_as_draft(snapshot, &mut plan)?;
+    wrong.extend(unknown_operations(snapshot, &plan)?);
     // What is stored with a fault that was not known then stays, so that other fields of it can be changed.
     if let Some(before) = before {
-        let known = [plans::check(before), unknown_operations(library, before)?].concat();
+        let known = [plans::check(before), unknown_operations(snapshot, before)?].concat();
         wrong.retain(|it| !known.contains(it));
     }
     if plan.security == PlanSecurity::Hmac && !is_sealed {
@@ -198,7 +201,7 @@ pub fn ready(
         return Err(Problem::step("check", wrong));
     }
     if let Some(before) = before.filter(|it| it.security != plan.security) {
-        let known = open(library, before)?;
+        let known = open(snapshot, before)?;
         if !known.is_empty() {
             let detail = format!(
                 "the plan '{}' has {} subscriptions whose credentials are of another kind: make a plan of its own for the new one",
@@ -212,21 +215,21 @@ pub fn ready(
 }
 
 /// Gives operations that a plan names by an id of what is published the id of the draft, as stored plans have it.
-fn name_as_draft(library: &Library, plan: &mut Plan) -> Result<(), Problem> {
+fn name_as_draft(snapshot: &EntitySnapshot, plan: &mut Plan) -> Result<(), Problem> {
     if !plan.product.is_empty() || (plan.operations.is_empty() && plan.operation_limits.is_empty()) {
         return Ok(());
     }
-    let version = library.version(&plan.api, &plan.version)?;
+    let version = snapshot.version(&plan.api, &plan.version)?;
     if version.renames.is_empty() {
         return Ok(());
     }
-    let draft = specs::description(library, &version.draft.spec)?;
-    let published = library.publications(|it| it.api == plan.api && it.version == plan.version)?;
+    let draft = specs::description(snapshot, &version.draft.spec)?;
+    let published = snapshot.publications(|it| it.api == plan.api && it.version == plan.version)?;
     let mut names = BTreeMap::new();
     for id in published {
-        let publication = library.publication(&id)?;
-        let revision = library.revision(&plan.api, &plan.version, publication.revision)?;
-        for operation in &specs::description(library, &revision.spec)?.operations {
+        let publication = snapshot.publication(&id)?;
+        let revision = snapshot.revision(&plan.api, &plan.version, publication.revision)?;
+        for operation in &specs::description(snapshot, &revision.spec)?.operations {
             let latest = renames::latest(&operation.id, &version.renames, revision.number);
             names.insert(operation.id.clone(), latest.to_owned());
         }
@@ -245,7 +248,7 @@ fn name_as_draft(library: &Library, plan: &mut Plan) -> Result<(), Problem> {
 }
 
 /// The operations that a plan names and that neither the draft nor anything published has.
-fn unknown_operations(library: &Library, plan: &Plan) -> Result<Vec<(String, String)>, Problem> {
+fn unknown_operations(snapshot: &EntitySnapshot, plan: &Plan) -> Result<Vec<(String, String)>, Problem> {
     let opened = plan.operations.iter().enumerate();
     let opened = opened.map(|(index, id)| (format!("operations[{index}]"), id));
     let limited = plan.operation_limits.keys();
@@ -257,21 +260,21 @@ fn unknown_operations(library: &Library, plan: &Plan) -> Result<Vec<(String, Str
     let mut specs = BTreeSet::new();
     let published: BTreeSet<String> = match plan.product.as_str() {
         "" => {
-            specs.insert(library.version(&plan.api, &plan.version)?.draft.spec);
-            library.publications(|it| it.api == plan.api && it.version == plan.version)?
+            specs.insert(snapshot.version(&plan.api, &plan.version)?.draft.spec);
+            snapshot.publications(|it| it.api == plan.api && it.version == plan.version)?
         }
         name => {
-            let product: Product = library.get(&library::product_key(name))?;
+            let product: Product = snapshot.get(&entity_snapshot::product_key(name))?;
             product.publications.into_keys().collect()
         }
     };
     for id in published {
-        if let Some(it) = library.find::<Publication>(&library::publication_key(&id))? {
-            specs.insert(library.revision(&it.api, &it.version, it.revision)?.spec);
+        if let Some(it) = snapshot.find::<Publication>(&entity_snapshot::publication_key(&id))? {
+            specs.insert(snapshot.revision(&it.api, &it.version, it.revision)?.spec);
         }
     }
     for spec in specs {
-        let description = specs::description(library, &spec)?;
+        let description = specs::description(snapshot, &spec)?;
         named.retain(|(_, id)| !description.operations.iter().any(|it| it.id == **id));
     }
     let unknown = named.into_iter();
@@ -284,14 +287,14 @@ pub async fn list(
     State(api): State<Arc<Api>>,
     Path((name, version)): Path<(String, String)>,
 ) -> Result<Json<Value>, Problem> {
-    listed(&api, &library::plan_key(&name, &version, "")).await
+    listed(&api, &entity_snapshot::plan_key(&name, &version, "")).await
 }
 
 pub async fn read(
     State(api): State<Arc<Api>>,
     Path((name, version, plan)): Path<(String, String, String)>,
 ) -> Result<Response, Problem> {
-    one(&api, &library::plan_key(&name, &version, &plan)).await
+    one(&api, &entity_snapshot::plan_key(&name, &version, &plan)).await
 }
 
 pub async fn put(
@@ -307,14 +310,14 @@ pub async fn put(
         body[field] = value.as_str().into();
     }
     let entity: Plan = parse(&body)?;
-    let key = library::plan_key(&name, &version, &plan);
+    let key = entity_snapshot::plan_key(&name, &version, &plan);
     let is_sealed = api.store.is_sealed();
     let stored = api
-        .manage_document(&caller, &headers, &key, |library| {
-            library.version(&name, &version)?;
-            let publications = library.publications(|it| it.api == name && it.version == version)?;
-            let serving = ProtectedServing::before(library, &caller, publications.clone());
-            let before: Option<Plan> = library.find(&key)?;
+        .manage_document(&caller, &headers, &key, |snapshot| {
+            snapshot.version(&name, &version)?;
+            let publications = snapshot.publications(|it| it.api == name && it.version == version)?;
+            let serving = ProtectedServing::before(snapshot, &caller, publications.clone());
+            let before: Option<Plan> = snapshot.find(&key)?;
             if before.as_ref().is_some_and(|it| it.state != PlanState::Closed)
                 && entity.state == PlanState::Closed
             {
@@ -323,9 +326,9 @@ pub async fn put(
                 ));
             }
             chains::permit_plan(&api, &caller, before.as_ref(), &entity)?;
-            let entity = ready(library, before.as_ref(), entity.clone(), is_sealed)?;
-            library.put(&key, &entity)?;
-            serving.demand(library)?;
+            let entity = ready(snapshot, before.as_ref(), entity.clone(), is_sealed)?;
+            snapshot.put(&key, &entity)?;
+            serving.demand(snapshot)?;
             Ok(WriteEffects {
                 note: format!("PUT plan {plan} of {name} {version}"),
                 publications,
@@ -344,7 +347,7 @@ pub async fn delete(
     Path((name, version, plan)): Path<(String, String, String)>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
-    let prefix = library::plan_key(&name, &version, "");
+    let prefix = entity_snapshot::plan_key(&name, &version, "");
     remove(&api, (&caller, &headers), &prefix, &plan).await
 }
 
@@ -356,10 +359,10 @@ pub async fn remove(
     name: &str,
 ) -> Result<StatusCode, Problem> {
     let key = format!("{prefix}{name}");
-    api.manage_document(caller, headers, &key, |library| {
-        let plan: Plan = library.get(&key)?;
+    api.manage_document(caller, headers, &key, |snapshot| {
+        let plan: Plan = snapshot.get(&key)?;
         let refuse = |detail: String| Err(Problem::new(StatusCode::CONFLICT, detail));
-        let open = open(library, &plan)?;
+        let open = open(snapshot, &plan)?;
         if let Some(first) = open.first() {
             return refuse(format!(
                 "the plan '{name}' has subscriptions that are not closed, {} in all, such as subscriptions/{}: close them, or \
@@ -368,7 +371,7 @@ pub async fn remove(
                 first.id
             ));
         }
-        let others: Vec<Plan> = library.list(prefix)?;
+        let others: Vec<Plan> = snapshot.list(prefix)?;
         let takes_from = |it: &&Plan| it.closes.as_ref().is_some_and(|it| it.move_to == name);
         if let Some(other) = others.iter().find(takes_from) {
             return refuse(format!(
@@ -376,10 +379,10 @@ pub async fn remove(
                 other.name
             ));
         }
-        let publications = targets(library, &plan)?;
-        let serving = ProtectedServing::before(library, caller, publications.clone());
-        library.remove(&key);
-        serving.demand(library)?;
+        let publications = targets(snapshot, &plan)?;
+        let serving = ProtectedServing::before(snapshot, caller, publications.clone());
+        snapshot.remove(&key);
+        serving.demand(snapshot)?;
         Ok(WriteEffects {
             note: format!("DELETE plan {name} of {}", of(&plan)),
             publications,
@@ -397,7 +400,7 @@ pub async fn state(
     headers: HeaderMap,
     JsonBody(wanted): JsonBody<NewState>,
 ) -> Result<Json<Value>, Problem> {
-    let key = library::plan_key(&name, &version, &plan);
+    let key = entity_snapshot::plan_key(&name, &version, &plan);
     set_state(&api, (&caller, &headers), &key, &wanted).await
 }
 
@@ -410,29 +413,29 @@ pub async fn set_state(
 ) -> Result<Json<Value>, Problem> {
     let to: PlanState = parse(&Value::from(wanted.state.as_str()))?;
     let written = api
-        .manage(caller, headers, |library| {
-            let mut entity: Plan = library.get(key)?;
-            let publications = targets(library, &entity)?;
-            let serving = ProtectedServing::before(library, caller, publications.clone());
+        .manage(caller, headers, |snapshot| {
+            let mut entity: Plan = snapshot.get(key)?;
+            let publications = targets(snapshot, &entity)?;
+            let serving = ProtectedServing::before(snapshot, caller, publications.clone());
             let next = states::plan(entity.state, to)?;
             match (to, wanted.at) {
                 (PlanState::Closed, Some(at)) => {
-                    plan_close(library, &mut entity, at, wanted.move_to.as_deref())?;
-                    library.put(key, &entity)?;
+                    plan_close(snapshot, &mut entity, at, wanted.move_to.as_deref())?;
+                    snapshot.put(key, &entity)?;
                 }
                 (_, Some(_)) => {
                     let message = "expected it with the state 'closed' only".to_owned();
                     return Err(Problem::step("read", vec![("at".to_owned(), message)]));
                 }
-                (PlanState::Closed, None) => close(library, key, &mut entity, wanted.move_to.as_deref())?,
+                (PlanState::Closed, None) => close(snapshot, key, &mut entity, wanted.move_to.as_deref())?,
                 (_, None) => {
                     (entity.state, entity.closes) = (next, None);
-                    library.put(key, &entity)?;
+                    snapshot.put(key, &entity)?;
                 }
             }
             match wanted.at {
-                Some(_) => serving.demand_everywhere(library)?,
-                None => serving.demand(library)?,
+                Some(_) => serving.demand_everywhere(snapshot)?,
+                None => serving.demand(snapshot)?,
             }
             let when = wanted.at.map(|at| format!(" at {at}")).unwrap_or_default();
             Ok(WriteEffects {
@@ -454,20 +457,20 @@ pub fn of(plan: &Plan) -> String {
 }
 
 /// The publications to render when a plan changes.
-pub fn targets(library: &Library, plan: &Plan) -> Result<BTreeSet<String>, Problem> {
+pub fn targets(snapshot: &EntitySnapshot, plan: &Plan) -> Result<BTreeSet<String>, Problem> {
     match plan.product.as_str() {
-        "" => library.publications(|it| it.api == plan.api && it.version == plan.version),
-        product => affected(library, &format!("{PRODUCTS}{product}")),
+        "" => snapshot.publications(|it| it.api == plan.api && it.version == plan.version),
+        product => affected(snapshot, &format!("{PRODUCTS}{product}")),
     }
 }
 
 /// Another plan of the same product that may get its subscriptions.
-fn successor(library: &Library, plan: &Plan, to: &str) -> Result<Plan, Problem> {
+fn successor(snapshot: &EntitySnapshot, plan: &Plan, to: &str) -> Result<Plan, Problem> {
     let key = match plan.product.as_str() {
-        "" => library::plan_key(&plan.api, &plan.version, to),
-        product => library::product_plan_key(product, to),
+        "" => entity_snapshot::plan_key(&plan.api, &plan.version, to),
+        product => entity_snapshot::product_plan_key(product, to),
     };
-    let found: Plan = library.get(&key)?;
+    let found: Plan = snapshot.get(&key)?;
     let refuse = |detail: String| Err(Problem::new(StatusCode::CONFLICT, detail));
     if found.name == plan.name {
         return refuse(format!("expected another plan than '{to}' in 'move_to'"));
@@ -484,7 +487,7 @@ fn successor(library: &Library, plan: &Plan, to: &str) -> Result<Plan, Problem> 
 }
 
 /// Notes that a plan is closed at a time. Until then it takes no new subscriptions.
-fn plan_close(library: &Library, plan: &mut Plan, at: u64, to: Option<&str>) -> Result<(), Problem> {
+fn plan_close(snapshot: &EntitySnapshot, plan: &mut Plan, at: u64, to: Option<&str>) -> Result<(), Problem> {
     if at <= now() {
         let message = "expected a time that lies ahead".to_owned();
         return Err(Problem::step("read", vec![("at".to_owned(), message)]));
@@ -494,7 +497,7 @@ fn plan_close(library: &Library, plan: &mut Plan, at: u64, to: Option<&str>) -> 
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     }
     if let Some(to) = to {
-        successor(library, plan, to)?;
+        successor(snapshot, plan, to)?;
     }
     plan.state = PlanState::Deprecated;
     plan.closes = Some(PlannedClose {
@@ -505,17 +508,17 @@ fn plan_close(library: &Library, plan: &mut Plan, at: u64, to: Option<&str>) -> 
 }
 
 /// Closes a plan, and closes its subscriptions or moves them to another.
-fn close(library: &mut Library, key: &str, plan: &mut Plan, to: Option<&str>) -> Result<(), Problem> {
-    let to = to.map(|to| successor(library, plan, to)).transpose()?;
+fn close(snapshot: &mut EntitySnapshot, key: &str, plan: &mut Plan, to: Option<&str>) -> Result<(), Problem> {
+    let to = to.map(|to| successor(snapshot, plan, to)).transpose()?;
     let taken: BTreeSet<(String, String)> = match &to {
-        Some(to) => open(library, to)?
+        Some(to) => open(snapshot, to)?
             .iter()
             .map(|it| (it.application.clone(), it.target()))
             .collect(),
         None => BTreeSet::new(),
     };
     let moved = now();
-    for mut subscription in open(library, plan)? {
+    for mut subscription in open(snapshot, plan)? {
         let place = (subscription.application.clone(), subscription.target());
         match &to {
             // What an application has leads to one subscription of a plan: the one that is there goes on.
@@ -528,26 +531,29 @@ fn close(library: &mut Library, key: &str, plan: &mut Plan, to: Option<&str>) ->
                 subscription.reason = format!("the plan '{}' was closed", plan.name);
             }
         }
-        library.put(&library::subscription_key(&subscription.id), &subscription)?;
+        snapshot.put(
+            &entity_snapshot::subscription_key(&subscription.id),
+            &subscription,
+        )?;
     }
     (plan.state, plan.closes) = (PlanState::Closed, None);
-    library.put(key, &*plan)
+    snapshot.put(key, &*plan)
 }
 
 /// Closes the plan under a key whose time has come. A plan that was to get the subscriptions and cannot any more gets none.
-pub fn close_by_time(library: &mut Library, key: &str) -> Result<String, Problem> {
-    let mut plan: Plan = library.get(key)?;
+pub fn close_by_time(snapshot: &mut EntitySnapshot, key: &str) -> Result<String, Problem> {
+    let mut plan: Plan = snapshot.get(key)?;
     let to = plan
         .closes
         .clone()
         .map(|it| it.move_to)
         .filter(|it| !it.is_empty());
-    let to = to.filter(|to| successor(library, &plan, to).is_ok());
-    close(library, key, &mut plan, to.as_deref())?;
+    let to = to.filter(|to| successor(snapshot, &plan, to).is_ok());
+    close(snapshot, key, &mut plan, to.as_deref())?;
     Ok(format!("the plan {} of {} is closed", plan.name, of(&plan)))
 }
 
 /// Closes a plan of a product with its subscriptions, at once.
-pub fn close_now(library: &mut Library, key: &str, plan: &mut Plan) -> Result<(), Problem> {
-    close(library, key, plan, None)
+pub fn close_now(snapshot: &mut EntitySnapshot, key: &str, plan: &mut Plan) -> Result<(), Problem> {
+    close(snapshot, key, plan, None)
 }

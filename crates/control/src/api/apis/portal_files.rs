@@ -2,7 +2,7 @@
 
 use super::commit::WriteEffects;
 use super::entities::{body_of, parse};
-use super::library::PREFIX;
+use super::entity_snapshot::PREFIX;
 use super::portals::{check, has_first_developers, page_key, portal_key, refused};
 use crate::access::{Action, Caller};
 use crate::api::json_body::Json;
@@ -57,9 +57,9 @@ pub struct ApplyResponse {
 }
 
 async fn export(State(api): State<Arc<Api>>, Path(name): Path<String>) -> Result<Json<Value>, Problem> {
-    let library = api.library().await?;
-    let mut portal: Value = library.get(&portal_key(&name))?;
-    let pages: Vec<Value> = library.list(&format!("{PREFIX}pages/{name}/"))?;
+    let snapshot = api.snapshot().await?;
+    let mut portal: Value = snapshot.get(&portal_key(&name))?;
+    let pages: Vec<Value> = snapshot.list(&format!("{PREFIX}pages/{name}/"))?;
     let pages = pages.into_iter().filter_map(|mut page| {
         let fields = page.as_object_mut()?;
         fields.remove("portal");
@@ -124,35 +124,35 @@ async fn apply(
     let (portal, pages) = read(&body_of(&body)?, &name)?;
     let has_first = has_first_developers(&api).await?;
     let written = api
-        .manage(&caller, &headers, |library| {
-            check(&api, library, &portal, has_first)?;
+        .manage(&caller, &headers, |snapshot| {
+            check(&api, snapshot, &portal, has_first)?;
             let mut applied = ApplyResponse::default();
-            let known: Option<Portal> = library.find(&portal_key(&name))?;
+            let known: Option<Portal> = snapshot.find(&portal_key(&name))?;
             applied.portal = match &known {
                 None => "made",
                 Some(known) if *known != portal => "changed",
                 Some(_) => "unchanged",
             };
             if known.as_ref() != Some(&portal) {
-                library.put(&portal_key(&name), &portal)?;
+                snapshot.put(&portal_key(&name), &portal)?;
             }
             for page in &pages {
                 if let Some(of) = &page.api {
-                    let _there: ApiEntity = library.get(&super::library::api_key(of))?;
+                    let _there: ApiEntity = snapshot.get(&super::entity_snapshot::api_key(of))?;
                 }
                 let key = page_key(&name, &page.name);
-                match library.find::<Page>(&key)? {
+                match snapshot.find::<Page>(&key)? {
                     Some(known) if known == *page => continue,
                     Some(_) => applied.changed.push(page.name.clone()),
                     None => applied.made.push(page.name.clone()),
                 }
-                library.put(&key, page)?;
+                snapshot.put(&key, page)?;
             }
-            for key in library.keys(&format!("{PREFIX}pages/{name}/")) {
+            for key in snapshot.keys(&format!("{PREFIX}pages/{name}/")) {
                 let page = key.as_str().rsplit('/').next().unwrap_or_default();
                 if !pages.iter().any(|it| it.name == page) {
                     applied.removed.push(page.to_owned());
-                    library.remove(key.as_str());
+                    snapshot.remove(key.as_str());
                 }
             }
             Ok(WriteEffects::quiet(format!("PUT portals {name} files"), applied))

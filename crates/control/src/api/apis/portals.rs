@@ -3,7 +3,7 @@
 
 use super::commit::WriteEffects;
 use super::entities::{answered, body_of, listed, parse, shown};
-use super::library::{Library, PREFIX};
+use super::entity_snapshot::{EntitySnapshot, PREFIX};
 use crate::access::{Action, Caller};
 use crate::api::json_body::Json;
 use crate::api::operation::{Operation, WRITES};
@@ -93,17 +93,17 @@ async fn read(
 }
 
 /// What a portal names although it does not exist.
-fn missing(library: &Library, portal: &Portal) -> Vec<FieldError> {
+fn missing(snapshot: &EntitySnapshot, portal: &Portal) -> Vec<FieldError> {
     let mut faults = Vec::new();
     for (index, name) in portal.environments.iter().enumerate() {
-        if !matches!(library.environment(name), Ok(Environment { .. })) {
+        if !matches!(snapshot.environment(name), Ok(Environment { .. })) {
             let message = format!("there is no environment '{name}'");
             faults.push((format!("environments[{index}]"), message));
         }
     }
     for (field, names) in [("apis", &portal.apis), ("featured", &portal.featured)] {
         for (index, name) in names.iter().enumerate() {
-            let known = library.get::<ApiEntity>(&super::library::api_key(name));
+            let known = snapshot.get::<ApiEntity>(&super::entity_snapshot::api_key(name));
             if known.is_err() {
                 faults.push((format!("{field}[{index}]"), format!("there is no API '{name}'")));
             }
@@ -128,14 +128,14 @@ fn unknown_providers(api: &Api, portal: &Portal) -> Vec<FieldError> {
 /// Checks a portal against what there is.
 pub fn check(
     api: &Api,
-    library: &Library,
+    snapshot: &EntitySnapshot,
     portal: &Portal,
     has_first_developers: bool,
 ) -> Result<(), Problem> {
-    let others: Vec<Portal> = library.list(&format!("{PREFIX}portals/"))?;
+    let others: Vec<Portal> = snapshot.list(&format!("{PREFIX}portals/"))?;
     let mut faults = portal_faults(portal, &others);
     faults.extend(unknown_providers(api, portal));
-    faults.extend(missing(library, portal));
+    faults.extend(missing(snapshot, portal));
     refused(faults)?;
     // Without any document the portal is called `default`. Who signed up there would be gone under another name.
     if others.is_empty() && portal.name != Portal::DEFAULT && has_first_developers {
@@ -171,10 +171,10 @@ async fn put(
     let key = portal_key(&name);
     let has_first = has_first_developers(&api).await?;
     let stored = api
-        .manage_document(&caller, &headers, &key, |library| {
-            check(&api, library, &portal, has_first)?;
-            let is_new = library.bytes(&key).is_none();
-            library.put(&key, &portal)?;
+        .manage_document(&caller, &headers, &key, |snapshot| {
+            check(&api, snapshot, &portal, has_first)?;
+            let is_new = snapshot.bytes(&key).is_none();
+            snapshot.put(&key, &portal)?;
             Ok(WriteEffects::quiet(format!("PUT portals {name}"), is_new))
         })
         .await?;
@@ -188,11 +188,11 @@ async fn delete(
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
     let key = portal_key(&name);
-    api.manage_document(&caller, &headers, &key, |library| {
-        let _there: Portal = library.get(&key)?;
-        library.remove(&key);
-        for page in library.keys(&format!("{PREFIX}pages/{name}/")) {
-            library.remove(page.as_str());
+    api.manage_document(&caller, &headers, &key, |snapshot| {
+        let _there: Portal = snapshot.get(&key)?;
+        snapshot.remove(&key);
+        for page in snapshot.keys(&format!("{PREFIX}pages/{name}/")) {
+            snapshot.remove(page.as_str());
         }
         Ok(WriteEffects::quiet(format!("DELETE portals {name}"), ()))
     })
@@ -230,13 +230,13 @@ async fn put_page(
     refused(page_faults(&page))?;
     let key = page_key(&portal, &name);
     let stored = api
-        .manage_document(&caller, &headers, &key, |library| {
-            let _there: Portal = library.get(&portal_key(&portal))?;
+        .manage_document(&caller, &headers, &key, |snapshot| {
+            let _there: Portal = snapshot.get(&portal_key(&portal))?;
             if let Some(of) = &page.api {
-                let _there: ApiEntity = library.get(&super::library::api_key(of))?;
+                let _there: ApiEntity = snapshot.get(&super::entity_snapshot::api_key(of))?;
             }
-            let is_new = library.bytes(&key).is_none();
-            library.put(&key, &page)?;
+            let is_new = snapshot.bytes(&key).is_none();
+            snapshot.put(&key, &page)?;
             Ok(WriteEffects::quiet(format!("PUT pages {portal} {name}"), is_new))
         })
         .await?;
@@ -250,9 +250,9 @@ async fn delete_page(
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
     let key = page_key(&portal, &name);
-    api.manage_document(&caller, &headers, &key, |library| {
-        let _there: Page = library.get(&key)?;
-        library.remove(&key);
+    api.manage_document(&caller, &headers, &key, |snapshot| {
+        let _there: Page = snapshot.get(&key)?;
+        snapshot.remove(&key);
         Ok(WriteEffects::quiet(format!("DELETE pages {portal} {name}"), ()))
     })
     .await?;

@@ -3,7 +3,7 @@
 use super::access::affected;
 use super::commit::WriteEffects;
 use super::entities::{answered, body_of, check_name, listed, parse, seen, shown};
-use super::library::{self, Library, PREFIX};
+use super::entity_snapshot::{self, EntitySnapshot, PREFIX};
 use super::plans::{self, ProtectedServing};
 use super::{chains, specs};
 use crate::access::{Action, Caller, Scope};
@@ -31,21 +31,21 @@ pub async fn read(
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
 ) -> Result<Response, Problem> {
-    shown(&api, &caller, &library::product_key(&name)).await
+    shown(&api, &caller, &entity_snapshot::product_key(&name)).await
 }
 
 /// Checks that what a product names exists, and gives operations the ids that the draft has, as in plans.
-fn check(library: &Library, product: &mut Product) -> Result<(), Problem> {
+fn check(snapshot: &EntitySnapshot, product: &mut Product) -> Result<(), Problem> {
     let mut wrong = Vec::new();
     for (id, chosen) in &mut product.publications {
         let place = format!("publications.{id}");
-        let Ok(publication) = library.publication(id) else {
+        let Ok(publication) = snapshot.publication(id) else {
             wrong.push((place, "there is no such publication".to_owned()));
             continue;
         };
-        let revision = library.revision(&publication.api, &publication.version, publication.revision)?;
-        let description = specs::description(library, &revision.spec)?;
-        let version = library.version(&publication.api, &publication.version)?;
+        let revision = snapshot.revision(&publication.api, &publication.version, publication.revision)?;
+        let description = specs::description(snapshot, &revision.spec)?;
+        let version = snapshot.version(&publication.api, &publication.version)?;
         for operation in chosen {
             let ids = description.operations.iter().map(|it| {
                 let latest = renames::latest(&it.id, &version.renames, revision.number);
@@ -83,20 +83,20 @@ pub async fn put(
     let mut body = body_of(&body)?;
     body["name"] = name.as_str().into();
     let product: Product = parse(&body)?;
-    let key = library::product_key(&name);
+    let key = entity_snapshot::product_key(&name);
     let stored = api
-        .manage_document(&caller, &headers, &key, |library| {
+        .manage_document(&caller, &headers, &key, |snapshot| {
             let mut product = product.clone();
-            check(library, &mut product)?;
-            let before: Option<Product> = library.find(&key)?;
+            check(snapshot, &mut product)?;
+            let before: Option<Product> = snapshot.find(&key)?;
             let mut changed = targets(&product);
             if let Some(before) = &before {
                 states::product(before.state, product.state)?;
                 changed.extend(targets(before));
             }
-            let serving = ProtectedServing::before(library, &caller, changed.clone());
-            library.put(&key, &product)?;
-            serving.demand(library)?;
+            let serving = ProtectedServing::before(snapshot, &caller, changed.clone());
+            snapshot.put(&key, &product)?;
+            serving.demand(snapshot)?;
             Ok(WriteEffects {
                 note: format!("PUT products {name}"),
                 publications: changed,
@@ -114,10 +114,10 @@ pub async fn delete(
     Path(name): Path<String>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
-    let key = library::product_key(&name);
-    api.manage_document(&caller, &headers, &key, |library| {
-        let product: Product = library.get(&key)?;
-        let subscriptions: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
+    let key = entity_snapshot::product_key(&name);
+    api.manage_document(&caller, &headers, &key, |snapshot| {
+        let product: Product = snapshot.get(&key)?;
+        let subscriptions: Vec<Subscription> = snapshot.list(&format!("{PREFIX}subscriptions/"))?;
         let is_over =
             |it: &Subscription| matches!(it.state, SubscriptionState::Closed | SubscriptionState::Rejected);
         if let Some(user) = subscriptions.iter().find(|it| it.product == name && !is_over(it)) {
@@ -125,12 +125,12 @@ pub async fn delete(
             return Err(Problem::new(StatusCode::CONFLICT, detail));
         }
         let changed = targets(&product);
-        let serving = ProtectedServing::before(library, &caller, changed.clone());
-        for plan in library.keys(&library::product_plan_key(&name, "")) {
-            library.remove(plan.as_str());
+        let serving = ProtectedServing::before(snapshot, &caller, changed.clone());
+        for plan in snapshot.keys(&entity_snapshot::product_plan_key(&name, "")) {
+            snapshot.remove(plan.as_str());
         }
-        library.remove(&key);
-        serving.demand(library)?;
+        snapshot.remove(&key);
+        serving.demand(snapshot)?;
         Ok(WriteEffects {
             note: format!("DELETE products {name}"),
             publications: changed,
@@ -147,7 +147,7 @@ pub async fn list_plans(
     Path(name): Path<String>,
 ) -> Result<Json<Value>, Problem> {
     demand_sight(&api, &caller, &name).await?;
-    plans::listed(&api, &library::product_plan_key(&name, "")).await
+    plans::listed(&api, &entity_snapshot::product_plan_key(&name, "")).await
 }
 
 /// Refuses a caller who does not see a product.
@@ -155,7 +155,11 @@ async fn demand_sight(api: &Api, caller: &Caller, name: &str) -> Result<(), Prob
     if caller.can(Action::ApisRead, &Scope::Everything) {
         return Ok(());
     }
-    seen(&api.library().await?, caller, &library::product_key(name))
+    seen(
+        &api.snapshot().await?,
+        caller,
+        &entity_snapshot::product_key(name),
+    )
 }
 
 pub async fn read_plan(
@@ -164,7 +168,7 @@ pub async fn read_plan(
     Path((name, plan)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
     demand_sight(&api, &caller, &name).await?;
-    plans::one(&api, &library::product_plan_key(&name, &plan)).await
+    plans::one(&api, &entity_snapshot::product_plan_key(&name, &plan)).await
 }
 
 /// Makes or changes a plan of a product. A plan that is closed closes its subscriptions.
@@ -182,20 +186,20 @@ pub async fn put_plan(
     }
     let entity: Plan = parse(&body)?;
     let is_sealed = api.store.is_sealed();
-    let key = library::product_plan_key(&name, &plan);
+    let key = entity_snapshot::product_plan_key(&name, &plan);
     let stored = api
-        .manage_document(&caller, &headers, &key, |library| {
-            let product: Product = library.get(&library::product_key(&name))?;
-            let changed = affected(library, &product.id())?;
-            let serving = ProtectedServing::before(library, &caller, changed.clone());
-            let before: Option<Plan> = library.find(&key)?;
+        .manage_document(&caller, &headers, &key, |snapshot| {
+            let product: Product = snapshot.get(&entity_snapshot::product_key(&name))?;
+            let changed = affected(snapshot, &product.id())?;
+            let serving = ProtectedServing::before(snapshot, &caller, changed.clone());
+            let before: Option<Plan> = snapshot.find(&key)?;
             chains::permit_plan(&api, &caller, before.as_ref(), &entity)?;
-            let mut entity = plans::ready(library, before.as_ref(), entity.clone(), is_sealed)?;
+            let mut entity = plans::ready(snapshot, before.as_ref(), entity.clone(), is_sealed)?;
             match entity.state {
-                PlanState::Closed => plans::close_now(library, &key, &mut entity)?,
-                _ => library.put(&key, &entity)?,
+                PlanState::Closed => plans::close_now(snapshot, &key, &mut entity)?,
+                _ => snapshot.put(&key, &entity)?,
             }
-            serving.demand(library)?;
+            serving.demand(snapshot)?;
             Ok(WriteEffects {
                 note: format!("PUT plan {plan} of the product {name}"),
                 publications: changed,
@@ -214,7 +218,7 @@ pub async fn delete_plan(
     Path((name, plan)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
-    let prefix = library::product_plan_key(&name, "");
+    let prefix = entity_snapshot::product_plan_key(&name, "");
     plans::remove(&api, (&caller, &headers), &prefix, &plan).await
 }
 
@@ -226,6 +230,6 @@ pub async fn plan_state(
     headers: HeaderMap,
     JsonBody(wanted): JsonBody<plans::NewState>,
 ) -> Result<Json<Value>, Problem> {
-    let key = library::product_plan_key(&name, &plan);
+    let key = entity_snapshot::product_plan_key(&name, &plan);
     plans::set_state(&api, (&caller, &headers), &key, &wanted).await
 }

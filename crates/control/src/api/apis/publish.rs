@@ -5,9 +5,9 @@ use super::adopting;
 use super::clock::now;
 use super::commit::{CommitResult, Search, WriteEffects, memmem};
 use super::conflict_search::{ConflictSearch, ConflictsFound};
-use super::library::{self, Library};
+use super::entity_snapshot::{self, EntitySnapshot};
 use super::step::Step;
-use super::trial::{self, Trial};
+use super::test_runner::{self, TestRunner};
 use super::{chains, publish_approval, secrecy, specs, versions};
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::Json;
@@ -141,9 +141,9 @@ pub async fn read(
     Extension(caller): Extension<Caller>,
     Path((name, version, environment)): Path<(String, String, String)>,
 ) -> Result<Response, Problem> {
-    let library = api.library().await?;
-    let publication = library.publication(&format!("{name}/{version}/{environment}"))?;
-    let entity = library.version(&name, &version)?;
+    let snapshot = api.snapshot().await?;
+    let publication = snapshot.publication(&format!("{name}/{version}/{environment}"))?;
+    let entity = snapshot.version(&name, &version)?;
     let mut answer = json!(publication);
     secrecy::hide(&caller, "publications", &mut answer);
     answer["differs_from_draft"] = (entity.draft.hash() != publication.hash).into();
@@ -153,13 +153,13 @@ pub async fn read(
         .gateways
         .rollout(&publication.environment, revision, SystemTime::now());
     answer["rollout"] = json!(rollout);
-    let version = library.version_of(&library::publication_key(&publication.id()));
+    let version = snapshot.version_of(&entity_snapshot::publication_key(&publication.id()));
     Ok(tagged(Json(answer).into_response(), version))
 }
 
 /// The revision of the store with which gateways have all of a publication.
 async fn rendered_at(api: &Api, publication: &Publication) -> Result<Revision, Problem> {
-    let key = library::publication_key(&publication.id());
+    let key = entity_snapshot::publication_key(&publication.id());
     let (own, _) = api.store.read(&key).await?;
     let (documents, _) = api.store.read(&render::prefix(&publication.environment)).await?;
     let mark = format!("\"owned_by\":\"{}\"", render::owner(publication));
@@ -177,7 +177,7 @@ pub async fn publish(step: Step) -> Result<Response, Problem> {
 pub async fn rollback(step: Step) -> Result<Response, Problem> {
     let mut request: PublishRequest = step.parse()?;
     if request.revision.is_none() {
-        let known = step.api.library().await?.publication(&step.id())?;
+        let known = step.api.snapshot().await?.publication(&step.id())?;
         let missing = || {
             Problem::new(
                 StatusCode::CONFLICT,
@@ -191,7 +191,7 @@ pub async fn rollback(step: Step) -> Result<Response, Problem> {
 
 pub async fn promote(step: Step) -> Result<Response, Problem> {
     let promotion: PromoteRequest = step.parse()?;
-    let source = step.api.library().await?.publication(&step.id())?;
+    let source = step.api.snapshot().await?.publication(&step.id())?;
     if promotion.to == step.environment {
         return Err(Problem::bad("expected another environment in 'to'"));
     }
@@ -250,7 +250,7 @@ async fn run(
     // Tests that came after an older revision do not keep anybody from going back to it.
     let may_fail = request.override_tests.is_some() || action == "rollback";
     let trial = |outcome: &PublishResult| {
-        let trial = || Trial {
+        let trial = || TestRunner {
             publication: outcome.publication.clone(),
             names: Vec::new(),
             sees_others: step.caller.can(Action::ConfigurationRead, &Scope::Everything),
@@ -264,21 +264,22 @@ async fn run(
         }
         let publication = outcome.publication.clone();
         let search = ConflictSearch { publication };
-        let search: Search<ConflictsFound> = Box::new(move |api, library| search.find(api, library));
+        let search: Search<ConflictsFound> = Box::new(move |api, snapshot| search.find(api, snapshot));
         Some(search)
     };
-    let settle = |library: &mut Library, done: &mut WriteEffects<PublishResult>, found: ConflictsFound| {
-        conclude(library, &step.caller, &wanted, (&mut done.answer, found))
-    };
+    let settle =
+        |snapshot: &mut EntitySnapshot, done: &mut WriteEffects<PublishResult>, found: ConflictsFound| {
+            conclude(snapshot, &step.caller, &wanted, (&mut done.answer, found))
+        };
     let evaluate = |report: &TestReport| match report.failed == 0 || may_fail {
         true => Ok(()),
         false => Err(failing(report)),
     };
     let id = format!("{}/{}/{environment}", step.name, step.version);
-    let key = library::publication_key(&id);
-    let library = step.api.library().await?;
+    let key = entity_snapshot::publication_key(&id);
+    let snapshot = step.api.snapshot().await?;
     if let Some(runtime) = &request.runtime {
-        let known: Option<Publication> = library.find(&key)?;
+        let known: Option<Publication> = snapshot.find(&key)?;
         chains::permit_runtime(
             &step.api,
             &step.caller,
@@ -287,8 +288,8 @@ async fn run(
         )?;
     }
     // Of two who publish at once, the one who was first has won: this is what the other one began with.
-    let first = library.version_of(&key);
-    drop(library);
+    let first = snapshot.version_of(&key);
+    drop(snapshot);
     let key = Key::new(&key).map_err(|error| Problem::bad(error.to_string()))?;
     let precondition = Precondition::of(&step.headers);
     let (mut before, mut is_stale) = (None, false);
@@ -296,12 +297,12 @@ async fn run(
         .api
         .manage_tested(
             (&step.caller, &step.headers, true),
-            |library| {
-                before = library.version_of(key.as_str());
+            |snapshot| {
+                before = snapshot.version_of(key.as_str());
                 is_stale = first != before || !precondition.holds(before);
                 match is_stale {
                     true => Err(Problem::precondition("another version", None)),
-                    false => steps(library, &step.caller, &wanted),
+                    false => steps(snapshot, &step.caller, &wanted),
                 }
             },
             (search, settle),
@@ -417,19 +418,19 @@ fn text_of(
 
 /// The steps up to the search for conflicts.
 fn steps(
-    library: &mut Library,
+    snapshot: &mut EntitySnapshot,
     caller: &Caller,
     wanted: &PublicationChange<'_>,
 ) -> Result<WriteEffects<PublishResult>, Problem> {
     let (name, version) = (wanted.api, wanted.version);
     let id = format!("{name}/{version}/{}", wanted.environment);
-    let environment = library.environment(wanted.environment)?;
+    let environment = snapshot.environment(wanted.environment)?;
     let request = wanted.request;
     let revision = match request.revision {
-        Some(number) => library.revision(name, version, number)?,
-        None => versions::freeze(library, (name, version), &caller.name(), &request.note, now())?,
+        Some(number) => snapshot.revision(name, version, number)?,
+        None => versions::freeze(snapshot, (name, version), &caller.name(), &request.note, now())?,
     };
-    let known: Option<Publication> = library.find(&library::publication_key(&id))?;
+    let known: Option<Publication> = snapshot.find(&entity_snapshot::publication_key(&id))?;
     let mut publication = known.clone().unwrap_or_else(|| Publication {
         api: name.to_owned(),
         version: version.to_owned(),
@@ -437,21 +438,21 @@ fn steps(
         ..Publication::default()
     });
     if let Some(runtime) = &request.runtime {
-        let draft = library.version(name, version)?.draft;
+        let draft = snapshot.version(name, version)?.draft;
         let components = [revision.components.as_slice(), &draft.components].concat();
         publication.runtime = checked(runtime, &publication.runtime, &components)?;
     }
     let mut refused = Vec::new();
-    let findings = linted(library, &environment, &revision, &publication.runtime)?;
+    let findings = linted(snapshot, &environment, &revision, &publication.runtime)?;
     wanted.pass(&mut refused, passable(&environment, &findings))?;
     (publication.revision, publication.hash) = (revision.number, revision.hash.clone());
     (publication.canary, publication.canary_rollback) = (None, None);
     let both = (known.as_ref(), &publication);
     let named = request.approval.as_deref().map(|name| (name, request.take_over));
-    let approval = publish_approval::approved(library, caller, &environment, both, named);
+    let approval = publish_approval::approved(snapshot, caller, &environment, both, named);
     let approval = wanted.pass(&mut refused, approval)?;
-    let diff = difference(library, known.as_ref(), &revision)?;
-    let plans = plan_changes(library, known.as_ref(), &revision)?;
+    let diff = difference(snapshot, known.as_ref(), &revision)?;
+    let plans = plan_changes(snapshot, known.as_ref(), &revision)?;
     let mut forced = Vec::new();
     if known.is_some() && diff.is_breaking() && !wanted.may_break {
         match request.force {
@@ -463,13 +464,13 @@ fn steps(
         }
     }
     // Also if its publication would stay as it is: callers get 410 all the same.
-    let is_retired = library.version(name, version)?.line == LineState::Retired;
+    let is_retired = snapshot.version(name, version)?.line == LineState::Retired;
     if is_retired || known.as_ref().is_some_and(|it| it.is_retired_by_hand(now())) {
         let problem = Problem::new(StatusCode::CONFLICT, format!("{name} {version} is retired"));
         wanted.pass(&mut refused, Err::<(), Problem>(problem))?;
     }
     let is_unchanged =
-        !request.take_over && library.changes().is_empty() && known.as_ref() == Some(&publication);
+        !request.take_over && snapshot.changes().is_empty() && known.as_ref() == Some(&publication);
     let mut answer = PublishResult {
         publication,
         diff,
@@ -485,7 +486,7 @@ fn steps(
         // Nothing of it is rendered again: what gateways have stays as it is.
         return Ok(WriteEffects::quiet("", answer));
     }
-    library.put(&library::publication_key(&id), &answer.publication)?;
+    snapshot.put(&entity_snapshot::publication_key(&id), &answer.publication)?;
     if request.take_over {
         // The routes may be those of another team, which has no say in this API.
         if !caller.can(Action::ConfigurationWrite, &Scope::Everything) {
@@ -494,9 +495,9 @@ fn steps(
             );
             wanted.pass(&mut answer.refused, Err::<(), Problem>(problem))?;
         }
-        let mut entity = library.version(name, version)?;
-        adopting::take_over(library, &mut entity, wanted.environment)?;
-        library.put(&library::version_key(name, version), &entity)?;
+        let mut entity = snapshot.version(name, version)?;
+        adopting::remove_adopted(snapshot, &mut entity, wanted.environment)?;
+        snapshot.put(&entity_snapshot::version_key(name, version), &entity)?;
     }
     Ok(WriteEffects {
         note: format!(
@@ -510,7 +511,7 @@ fn steps(
 
 /// The steps from the conflicts on, up to the tests.
 fn conclude(
-    library: &mut Library,
+    snapshot: &mut EntitySnapshot,
     caller: &Caller,
     wanted: &PublicationChange<'_>,
     (result, found): (&mut PublishResult, ConflictsFound),
@@ -533,15 +534,15 @@ fn conclude(
     }
     result.found = found;
     if let Some(reason) = &request.override_tests
-        && !trial::tests_of(library, name, version)?.is_empty()
+        && !test_runner::tests_of(snapshot, name, version)?.is_empty()
     {
         result.forced.push(format!("tests were overridden: {reason}"));
     }
     if let Some(id) = &result.approval {
-        let key = library::approval_key(id);
-        let mut approval: Approval = library.get(&key)?;
+        let key = entity_snapshot::approval_key(id);
+        let mut approval: Approval = snapshot.get(&key)?;
         approval.used = Some(now());
-        library.put(&key, &approval)?;
+        snapshot.put(&key, &approval)?;
     }
     let publication = &mut result.publication;
     publication.note(HistoryItem {
@@ -554,12 +555,12 @@ fn conclude(
         forced: result.forced.clone(),
         approval: result.approval.take(),
     });
-    library.put(&library::publication_key(&publication.id()), publication)?;
-    let mut entity = library.version(name, version)?;
+    snapshot.put(&entity_snapshot::publication_key(&publication.id()), publication)?;
+    let mut entity = snapshot.version(name, version)?;
     if entity.line == LineState::Draft {
         entity.line = states::line(entity.line, LineState::Published)?;
     }
-    library.put(&library::version_key(name, version), &entity)
+    snapshot.put(&entity_snapshot::version_key(name, version), &entity)
 }
 
 /// A runtime that a publish may set. What is stored with a base path or hosts that no call can have goes on as it is, so that a
@@ -630,13 +631,13 @@ pub(super) fn unforced(kind: &'static str, what: &str, told: &[String]) -> Probl
 }
 
 fn linted(
-    library: &Library,
+    snapshot: &EntitySnapshot,
     environment: &weir_apis::entities::Environment,
     revision: &ApiRevision,
     runtime: &Runtime,
 ) -> Result<Vec<Finding>, Problem> {
     let ruleset = specs::ruleset(environment.lint_rules.as_deref())?;
-    let text = specs::text(library, &revision.spec)?;
+    let text = specs::text(snapshot, &revision.spec)?;
     let description = specs::read(&text)?;
     let options = Options {
         base_path: Some(&runtime.base_path),
@@ -659,16 +660,16 @@ fn passable(environment: &weir_apis::entities::Environment, findings: &[Finding]
 
 /// Operations that are not what they were where this was published before; else all are new.
 pub(super) fn difference(
-    library: &Library,
+    snapshot: &EntitySnapshot,
     known: Option<&Publication>,
     revision: &ApiRevision,
 ) -> Result<Diff, Problem> {
-    let fresh = specs::description(library, &revision.spec)?;
+    let fresh = specs::description(snapshot, &revision.spec)?;
     match known {
         Some(known) => {
-            let before = library.revision(&known.api, &known.version, known.revision)?;
+            let before = snapshot.revision(&known.api, &known.version, known.revision)?;
             Ok(specs::difference(
-                &*specs::description(library, &before.spec)?,
+                &*specs::description(snapshot, &before.spec)?,
                 &fresh,
             ))
         }
@@ -682,14 +683,14 @@ pub(super) fn difference(
 
 /// The calls that plans open and close in this environment.
 fn plan_changes(
-    library: &Library,
+    snapshot: &EntitySnapshot,
     known: Option<&Publication>,
     revision: &ApiRevision,
 ) -> Result<Vec<PlanChange>, Problem> {
-    let version = library.version(&revision.api, &revision.version)?;
+    let version = snapshot.version(&revision.api, &revision.version)?;
     // Plans name operations as the draft does.
     let described = |of: &ApiRevision| -> Result<Description, Problem> {
-        let mut description = (*specs::description(library, &of.spec)?).clone();
+        let mut description = (*specs::description(snapshot, &of.spec)?).clone();
         for operation in &mut description.operations {
             operation.id = renames::latest(&operation.id, &version.renames, of.number).to_owned();
         }
@@ -697,11 +698,11 @@ fn plan_changes(
     };
     let before = match known {
         Some(known) => {
-            let before = library.revision(&known.api, &known.version, known.revision)?;
+            let before = snapshot.revision(&known.api, &known.version, known.revision)?;
             Some(described(&before)?)
         }
         None => None,
     };
-    let plans = library.plans(&revision.api, &revision.version)?;
+    let plans = snapshot.plans(&revision.api, &revision.version)?;
     Ok(diff::plan_changes(&plans, before.as_ref(), &described(revision)?))
 }

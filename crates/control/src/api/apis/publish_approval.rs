@@ -2,7 +2,7 @@
 //!
 //! **What it is not**: asking for approvals and deciding about them is in [`super::approvals`].
 
-use super::library::{self, Library};
+use super::entity_snapshot::{self, EntitySnapshot};
 use crate::access::{Action, Caller, Scope};
 use crate::api::Problem;
 use axum::http::StatusCode;
@@ -26,7 +26,7 @@ fn other_runtime(
 /// The approval by which a publish to a protected environment goes through: what is published, and what would be. `named` is
 /// the approval that a publish names, and whether it takes routes over.
 pub fn approved(
-    library: &Library,
+    snapshot: &EntitySnapshot,
     caller: &Caller,
     environment: &Environment,
     (known, publication): (Option<&Publication>, &Publication),
@@ -37,7 +37,7 @@ pub fn approved(
         return Ok(None);
     }
     if let Some((name, takes_over)) = named {
-        let approval: Approval = library.get(&library::approval_key(name))?;
+        let approval: Approval = snapshot.get(&entity_snapshot::approval_key(name))?;
         let outdated =
             |detail: String| Problem::new(StatusCode::CONFLICT, detail).of_type("approval-outdated");
         if approval.hash != *hash || approval.publication != id {
@@ -141,15 +141,15 @@ mod tests {
                 used,
                 ..Approval::default()
             };
-            let library = Library::new(vec![Document {
-                key: Key::new(&library::approval_key("x")).expect("a key"),
+            let snapshot = EntitySnapshot::new(vec![Document {
+                key: Key::new(&entity_snapshot::approval_key("x")).expect("a key"),
                 value: json!(approval).to_string().into_bytes().into(),
                 created: StoreRevision(1),
                 modified: StoreRevision(1),
             }]);
             let caller = Caller::Key(Role::Read);
             let named = Some(("x", takes_over));
-            let found = approved(&library, &caller, &environment, (known, &wanted), named);
+            let found = approved(&snapshot, &caller, &environment, (known, &wanted), named);
             assert_eq!(found.is_ok(), expected, "{known:?} {used:?} {takes_over}");
         }
     }

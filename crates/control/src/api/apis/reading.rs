@@ -1,7 +1,7 @@
 //! What pages read of versions other than the versions themselves: all of them at once, and documents as they were
 //! uploaded.
 
-use super::library::PREFIX;
+use super::entity_snapshot::PREFIX;
 use super::specs;
 use super::visible::VisibilityFilter;
 use crate::access::Caller;
@@ -23,8 +23,8 @@ pub async fn versions(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<Value>, Problem> {
-    let library = api.library().await?;
-    let versions: Vec<Version> = library.list(&format!("{PREFIX}versions/"))?;
+    let snapshot = api.snapshot().await?;
+    let versions: Vec<Version> = snapshot.list(&format!("{PREFIX}versions/"))?;
     let items: Vec<Value> = versions
         .iter()
         .map(|it| {
@@ -35,7 +35,7 @@ pub async fn versions(
             })
         })
         .collect();
-    let items = VisibilityFilter::new(&library, &caller).of_list("versions", items)?;
+    let items = VisibilityFilter::new(&snapshot, &caller).of_list("versions", items)?;
     Ok(Json(json!({ "items": items })))
 }
 
@@ -52,11 +52,11 @@ pub async fn spec(
     Path((name, version)): Path<(String, String)>,
     Query(wanted): Query<SpecQuery>,
 ) -> Result<Response, Problem> {
-    let library = api.library().await?;
+    let snapshot = api.snapshot().await?;
     let hash = match wanted.revision {
-        None => library.version(&name, &version)?.draft.spec,
-        Some(number) => library.revision(&name, &version, number)?.spec,
+        None => snapshot.version(&name, &version)?.draft.spec,
+        Some(number) => snapshot.revision(&name, &version, number)?.spec,
     };
-    let text = specs::text(&library, &hash)?;
+    let text = specs::text(&snapshot, &hash)?;
     Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response())
 }

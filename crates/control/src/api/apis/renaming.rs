@@ -1,7 +1,7 @@
 //! Operations that have other ids in a document that is uploaded again: plans and products that open them name the new
 //! ids. What is published keeps the former ones, which `weir_apis::renames` knows.
 
-use super::library::{self, Library};
+use super::entity_snapshot::{self, EntitySnapshot};
 use super::specs;
 use crate::api::Problem;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use weir_apis::entities::{Plan, Product, Publication, Version};
 
 /// Writes the new ids into the plans of a version and into products that it is in.
 pub fn rename(
-    library: &mut Library,
+    snapshot: &mut EntitySnapshot,
     version: &Version,
     renamed: &BTreeMap<String, String>,
 ) -> Result<(), Problem> {
@@ -17,18 +17,18 @@ pub fn rename(
         return Ok(());
     }
     let today = |id: String| renamed.get(&id).cloned().unwrap_or(id);
-    for mut plan in library.plans(&version.api, &version.version)? {
+    for mut plan in snapshot.plans(&version.api, &version.version)? {
         let before = plan.clone();
         plan.operations = plan.operations.into_iter().map(today).collect();
         let limits = plan.operation_limits.into_iter();
         plan.operation_limits = limits.map(|(id, all)| (today(id), all)).collect();
         if plan != before {
-            let key = library::plan_key(&version.api, &version.version, &plan.name);
-            library.put(&key, &plan)?;
+            let key = entity_snapshot::plan_key(&version.api, &version.version, &plan.name);
+            snapshot.put(&key, &plan)?;
         }
     }
     let of_version = format!("{}/{}/", version.api, version.version);
-    for mut product in library.list::<Product>(&library::product_key(""))? {
+    for mut product in snapshot.list::<Product>(&entity_snapshot::product_key(""))? {
         let mut is_in = false;
         for (publication, chosen) in &mut product.publications {
             if publication.starts_with(&of_version) {
@@ -37,8 +37,8 @@ pub fn rename(
             }
         }
         if is_in {
-            library.put(&library::product_key(&product.name), &product)?;
-            rename_in_product_plans(library, &product, &of_version, renamed)?;
+            snapshot.put(&entity_snapshot::product_key(&product.name), &product)?;
+            rename_in_product_plans(snapshot, &product, &of_version, renamed)?;
         }
     }
     Ok(())
@@ -47,7 +47,7 @@ pub fn rename(
 /// Plans of a product name operations of several APIs: the former id stays, as another API may have it. An id that another
 /// API of the product has is not added: it would open that operation, too.
 fn rename_in_product_plans(
-    library: &mut Library,
+    snapshot: &mut EntitySnapshot,
     product: &Product,
     of_version: &str,
     renamed: &BTreeMap<String, String>,
@@ -58,13 +58,13 @@ fn rename_in_product_plans(
         .keys()
         .filter(|it| !it.starts_with(of_version))
     {
-        if let Some(it) = library.find::<Publication>(&library::publication_key(id))? {
-            let revision = library.revision(&it.api, &it.version, it.revision)?;
-            let description = specs::description(library, &revision.spec)?;
+        if let Some(it) = snapshot.find::<Publication>(&entity_snapshot::publication_key(id))? {
+            let revision = snapshot.revision(&it.api, &it.version, it.revision)?;
+            let description = specs::description(snapshot, &revision.spec)?;
             of_others.extend(description.operations.iter().map(|it| it.id.clone()));
         }
     }
-    for mut plan in library.list::<Plan>(&library::product_plan_key(&product.name, ""))? {
+    for mut plan in snapshot.list::<Plan>(&entity_snapshot::product_plan_key(&product.name, ""))? {
         let before = plan.clone();
         for (from, to) in renamed.iter().filter(|(_, to)| !of_others.contains(*to)) {
             if before.operations.contains(from) && !plan.operations.contains(to) {
@@ -77,7 +77,10 @@ fn rename_in_product_plans(
             }
         }
         if plan != before {
-            library.put(&library::product_plan_key(&product.name, &plan.name), &plan)?;
+            snapshot.put(
+                &entity_snapshot::product_plan_key(&product.name, &plan.name),
+                &plan,
+            )?;
         }
     }
     Ok(())

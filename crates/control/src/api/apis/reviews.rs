@@ -5,7 +5,7 @@ use super::authors::authors_between;
 use super::clock::now;
 use super::commit::WriteEffects;
 use super::entities::{body_of, parse};
-use super::library::{self, Library};
+use super::entity_snapshot::{self, EntitySnapshot};
 use crate::access::Caller;
 use crate::api::json_body::{Json, JsonBody};
 use crate::api::{Api, Problem};
@@ -52,9 +52,9 @@ pub async fn read(
     State(api): State<Arc<Api>>,
     Path((name, version)): Path<(String, String)>,
 ) -> Result<Json<Value>, Problem> {
-    let library = api.library().await?;
-    let entity = library.version(&name, &version)?;
-    Ok(Json(shown(&entity.draft, &authors(&library, &entity)?)))
+    let snapshot = api.snapshot().await?;
+    let entity = snapshot.version(&name, &version)?;
+    Ok(Json(shown(&entity.draft, &authors(&snapshot, &entity)?)))
 }
 
 /// Asks for a review of what the draft holds.
@@ -105,8 +105,8 @@ pub async fn decide(
         return Err(Problem::step("read", vec![("reason".to_owned(), message)]));
     }
     let what = format!("review: {}", decision.state);
-    change(&api, (&caller, &headers), (&name, &version), &what, |library, entity| {
-        let authors = authors(library, entity)?;
+    change(&api, (&caller, &headers), (&name, &version), &what, |snapshot, entity| {
+        let authors = authors(snapshot, entity)?;
         let draft = &mut entity.draft;
         let next = states::draft(draft.state, to)?;
         let (hash, by) = (draft.hash(), caller.name());
@@ -136,8 +136,8 @@ pub async fn withdraw(
     Path((name, version)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
-    api.manage(&caller, &headers, |library| {
-        let mut entity = library.version(&name, &version)?;
+    api.manage(&caller, &headers, |snapshot| {
+        let mut entity = snapshot.version(&name, &version)?;
         let is_asked_by = |it: &Review| it.requested_by == caller.name();
         if entity.draft.state == DraftState::InReview
             && !entity.draft.review.as_ref().is_some_and(is_asked_by)
@@ -146,7 +146,7 @@ pub async fn withdraw(
                 "only who asked for a review can take that back",
             ));
         }
-        let to = match last_revision(library, &entity)? {
+        let to = match last_revision(snapshot, &entity)? {
             Some(_) => DraftState::Clean,
             None => DraftState::Changed,
         };
@@ -156,7 +156,7 @@ pub async fn withdraw(
         }
         entity.draft.state = states::draft(entity.draft.state, to)?;
         entity.draft.review = None;
-        library.put(&library::version_key(&name, &version), &entity)?;
+        snapshot.put(&entity_snapshot::version_key(&name, &version), &entity)?;
         Ok(WriteEffects::quiet(
             format!("draft of {name} {version}: no review"),
             (),
@@ -167,26 +167,26 @@ pub async fn withdraw(
 }
 
 /// The last revision, if it holds what the draft does.
-fn last_revision(library: &Library, entity: &Version) -> Result<Option<Revision>, Problem> {
+fn last_revision(snapshot: &EntitySnapshot, entity: &Version) -> Result<Option<Revision>, Problem> {
     if entity.last_revision == 0 {
         return Ok(None);
     }
-    let last = library.revision(&entity.api, &entity.version, entity.last_revision)?;
+    let last = snapshot.revision(&entity.api, &entity.version, entity.last_revision)?;
     Ok(Some(last).filter(|it| it.hash == entity.draft.hash()))
 }
 
 /// Who has made what the draft holds and some environment does not have yet. A draft that a revision was made of knows its
 /// authors no longer; the revisions do. The one that is the draft counts, wherever it is published.
-fn authors(library: &Library, entity: &Version) -> Result<BTreeSet<String>, Problem> {
-    let published: Vec<Publication> = library.list(&library::publication_key(&format!(
+fn authors(snapshot: &EntitySnapshot, entity: &Version) -> Result<BTreeSet<String>, Problem> {
+    let published: Vec<Publication> = snapshot.list(&entity_snapshot::publication_key(&format!(
         "{}/{}/",
         entity.api, entity.version
     )))?;
     let oldest = published.iter().map(|it| it.revision).min().unwrap_or_default();
     let version = (&*entity.api, &*entity.version);
-    let mut authors = authors_between(library, version, (oldest, entity.last_revision))?;
+    let mut authors = authors_between(snapshot, version, (oldest, entity.last_revision))?;
     authors.extend(entity.draft.authors.iter().cloned());
-    if let Some(last) = last_revision(library, entity)? {
+    if let Some(last) = last_revision(snapshot, entity)? {
         authors.extend(last.authors);
         authors.insert(last.author);
     }
@@ -198,14 +198,14 @@ async fn change(
     (caller, headers): (&Caller, &HeaderMap),
     (name, version): (&str, &str),
     what: &str,
-    work: impl Fn(&Library, &mut Version) -> Result<(), Problem> + Send + Sync,
+    work: impl Fn(&EntitySnapshot, &mut Version) -> Result<(), Problem> + Send + Sync,
 ) -> Result<Json<Value>, Problem> {
     let written = api
-        .manage(caller, headers, |library| {
-            let mut entity = library.version(name, version)?;
-            work(library, &mut entity)?;
-            library.put(&library::version_key(name, version), &entity)?;
-            let authors = authors(library, &entity)?;
+        .manage(caller, headers, |snapshot| {
+            let mut entity = snapshot.version(name, version)?;
+            work(snapshot, &mut entity)?;
+            snapshot.put(&entity_snapshot::version_key(name, version), &entity)?;
+            let authors = authors(snapshot, &entity)?;
             Ok(WriteEffects::quiet(
                 format!("draft of {name} {version}: {what}"),
                 (entity.draft, authors),
@@ -218,13 +218,13 @@ async fn change(
 
 /// Approvals of what a draft held are outdated as soon as it holds something else, unless it was published with them.
 pub fn outdate(
-    library: &mut Library,
+    snapshot: &mut EntitySnapshot,
     (name, version): (&str, &str),
     hash: &str,
     by: &str,
 ) -> Result<(), Problem> {
     let of_version = format!("{name}/{version}/");
-    let all: Vec<Approval> = library.list(&library::approval_key(""))?;
+    let all: Vec<Approval> = snapshot.list(&entity_snapshot::approval_key(""))?;
     for mut approval in all
         .into_iter()
         .filter(|it| it.publication.starts_with(&of_version) && it.hash == hash)
@@ -232,7 +232,8 @@ pub fn outdate(
         if !matches!(approval.state, ApprovalState::Open | ApprovalState::Granted) {
             continue;
         }
-        let known: Option<Publication> = library.find(&library::publication_key(&approval.publication))?;
+        let known: Option<Publication> =
+            snapshot.find(&entity_snapshot::publication_key(&approval.publication))?;
         if known.is_some_and(|it| it.hash == approval.hash) {
             continue;
         }
@@ -242,7 +243,7 @@ pub fn outdate(
             "" => format!("{by} has changed the draft since"),
             said => format!("{said}; {by} has changed the draft since"),
         };
-        library.put(&library::approval_key(&approval.id), &approval)?;
+        snapshot.put(&entity_snapshot::approval_key(&approval.id), &approval)?;
     }
     Ok(())
 }

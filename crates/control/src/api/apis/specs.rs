@@ -1,6 +1,6 @@
 //! Uploaded texts: kept by their hashes, in pieces that every store can hold, and read as descriptions.
 
-use super::library::{Library, PREFIX};
+use super::entity_snapshot::{EntitySnapshot, PREFIX};
 use crate::api::Problem;
 use crate::run_blocking::run_blocking;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,19 +22,19 @@ fn prefix(hash: &str) -> String {
 }
 
 /// Keeps a text. Returns its hash.
-pub fn keep(library: &mut Library, text: &str) -> Result<String, Problem> {
+pub fn keep(snapshot: &mut EntitySnapshot, text: &str) -> Result<String, Problem> {
     let hash = hash::of_bytes(text.as_bytes());
     for (number, piece) in text.as_bytes().chunks(PIECE).enumerate() {
-        library.put_bytes(&format!("{}{number:04}", prefix(&hash)), piece)?;
+        snapshot.put_bytes(&format!("{}{number:04}", prefix(&hash)), piece)?;
     }
     Ok(hash)
 }
 
 /// A text that was kept.
-pub fn text(library: &Library, hash: &str) -> Result<String, Problem> {
+pub fn text(snapshot: &EntitySnapshot, hash: &str) -> Result<String, Problem> {
     let mut bytes = Vec::new();
-    for key in library.keys(&prefix(hash)) {
-        bytes.extend_from_slice(library.bytes(key.as_str()).unwrap_or_default());
+    for key in snapshot.keys(&prefix(hash)) {
+        bytes.extend_from_slice(snapshot.bytes(key.as_str()).unwrap_or_default());
     }
     match bytes.is_empty() {
         true => Err(Problem::not_found(format_args!("the document {hash}"))),
@@ -70,10 +70,10 @@ pub fn read(text: &str) -> Result<Arc<Description>, Problem> {
 }
 
 /// The description of a text that was kept.
-pub fn description(library: &Library, hash: &str) -> Result<Arc<Description>, Problem> {
+pub fn description(snapshot: &EntitySnapshot, hash: &str) -> Result<Arc<Description>, Problem> {
     match known(hash) {
         Some(found) => Ok(found),
-        None => read(&text(library, hash)?),
+        None => read(&text(snapshot, hash)?),
     }
 }
 

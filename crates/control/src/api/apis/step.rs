@@ -4,7 +4,7 @@ use super::clock::now;
 use super::commit::{Search, WriteEffects};
 use super::conflict_search::{ConflictSearch, ConflictsFound};
 use super::entities::{body_of, parse};
-use super::library::{self, Library};
+use super::entity_snapshot::{self, EntitySnapshot};
 use super::publish::unforced;
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::Json;
@@ -21,9 +21,10 @@ use weir_apis::entities::{HistoryItem, LineState, Publication, Version};
 
 /// Whether a version is still published elsewhere: it is over when somebody has retired the last one. A sunset that has come may be
 /// taken back.
-fn has_others(library: &Library, publication: &Publication) -> Result<bool, Problem> {
+fn has_others(snapshot: &EntitySnapshot, publication: &Publication) -> Result<bool, Problem> {
     let (api, version) = (&publication.api, &publication.version);
-    let all: Vec<Publication> = library.list(&library::publication_key(&format!("{api}/{version}/")))?;
+    let all: Vec<Publication> =
+        snapshot.list(&entity_snapshot::publication_key(&format!("{api}/{version}/")))?;
     let mut others = all.iter().filter(|it| it.environment != publication.environment);
     Ok(others.any(|it| !it.is_retired_by_hand(now())))
 }
@@ -102,9 +103,9 @@ impl Step {
     }
 
     /// Refuses what is not allowed in a protected environment. Going back to what is approved is.
-    pub fn permit(&self, library: &Library, action: &str) -> Result<(), Problem> {
+    pub fn permit(&self, snapshot: &EntitySnapshot, action: &str) -> Result<(), Problem> {
         let scope = Scope::Environment(self.environment.clone());
-        let is_open = action == "abort canary" || !library.environment(&self.environment)?.protected;
+        let is_open = action == "abort canary" || !snapshot.environment(&self.environment)?.protected;
         match is_open || self.caller.can(Action::ApisPublishProtected, &scope) {
             true => Ok(()),
             false => Err(Problem::forbidden(format!(
@@ -148,46 +149,47 @@ impl Step {
         let search = |(publication, is_unchanged): &(Publication, bool)| {
             let publication = publication.clone();
             let search = ConflictSearch { publication };
-            let search: Search<ConflictsFound> = Box::new(move |api, library| search.find(api, library));
+            let search: Search<ConflictsFound> = Box::new(move |api, snapshot| search.find(api, snapshot));
             (force.is_some() && !is_unchanged).then_some(search)
         };
-        let settle =
-            |library: &mut Library, done: &mut WriteEffects<(Publication, bool)>, found: ConflictsFound| {
-                let publication = &mut done.answer.0;
-                let told = found.new_messages(publication);
-                match (told.is_empty(), force) {
-                    (true, _) => Ok(()),
-                    (false, Some(true)) => {
-                        found.permit_force(&self.caller, name, &told)?;
-                        publication
-                            .history
-                            .iter_mut()
-                            .last()
-                            .into_iter()
-                            .for_each(|it| it.forced = told.clone());
-                        library.put(&library::publication_key(&id), publication)
-                    }
-                    (false, _) => Err(unforced("conflicts", "others take these calls", &told)),
+        let settle = |snapshot: &mut EntitySnapshot,
+                      done: &mut WriteEffects<(Publication, bool)>,
+                      found: ConflictsFound| {
+            let publication = &mut done.answer.0;
+            let told = found.new_messages(publication);
+            match (told.is_empty(), force) {
+                (true, _) => Ok(()),
+                (false, Some(true)) => {
+                    found.permit_force(&self.caller, name, &told)?;
+                    publication
+                        .history
+                        .iter_mut()
+                        .last()
+                        .into_iter()
+                        .for_each(|it| it.forced = told.clone());
+                    snapshot.put(&entity_snapshot::publication_key(&id), publication)
                 }
-            };
+                (false, _) => Err(unforced("conflicts", "others take these calls", &told)),
+            }
+        };
         let written = self
             .api
             .manage_tested(
                 (&self.caller, &self.headers, false),
-                |library| {
-                    self.permit(library, action)?;
-                    let mut publication = library.publication(&id)?;
-                    let mut entity = library.version(name, version)?;
+                |snapshot| {
+                    self.permit(snapshot, action)?;
+                    let mut publication = snapshot.publication(&id)?;
+                    let mut entity = snapshot.version(name, version)?;
                     let before = (publication.clone(), entity.clone());
                     work(&mut publication, &mut entity)?;
-                    if entity.line == LineState::Retired && has_others(library, &publication)? {
+                    if entity.line == LineState::Retired && has_others(snapshot, &publication)? {
                         entity.line = before.1.line;
                     }
                     if (&publication, &entity) == (&before.0, &before.1) {
                         return Ok(WriteEffects::quiet("", (publication, true)));
                     }
                     if let Some(canary) = &publication.canary {
-                        library.revision(name, version, canary.revision)?;
+                        snapshot.revision(name, version, canary.revision)?;
                     }
                     publication.note(HistoryItem {
                         action: action.to_owned(),
@@ -198,8 +200,8 @@ impl Step {
                         note: note.clone(),
                         ..HistoryItem::default()
                     });
-                    library.put(&library::publication_key(&id), &publication)?;
-                    library.put(&library::version_key(name, version), &entity)?;
+                    snapshot.put(&entity_snapshot::publication_key(&id), &publication)?;
+                    snapshot.put(&entity_snapshot::version_key(name, version), &entity)?;
                     Ok(WriteEffects {
                         note: format!("{action} {name} {version} in {}", self.environment),
                         publications: BTreeSet::from([id.clone()]),

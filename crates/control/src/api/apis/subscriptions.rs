@@ -5,7 +5,7 @@ use super::clock::now;
 use super::commit::WriteEffects;
 use super::credentials;
 use super::entities::{body_of, parse};
-use super::library::{self, Library, PREFIX};
+use super::entity_snapshot::{self, EntitySnapshot, PREFIX};
 use super::visible::{EntityScopes, permit_application};
 use crate::access::{Action, Caller};
 use crate::api::json_body::{Json, JsonBody};
@@ -54,25 +54,25 @@ pub struct NewSubscription {
     ends: Option<u64>,
 }
 
-pub(super) fn plan_of(library: &Library, subscription: &Subscription) -> Result<Plan, Problem> {
+pub(super) fn plan_of(snapshot: &EntitySnapshot, subscription: &Subscription) -> Result<Plan, Problem> {
     if !subscription.product.is_empty() {
-        return library.get(&library::product_plan_key(
+        return snapshot.get(&entity_snapshot::product_plan_key(
             &subscription.product,
             &subscription.plan,
         ));
     }
     let mut parts = subscription.publication.split('/');
     let (name, version) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-    library.get(&library::plan_key(name, version, &subscription.plan))
+    snapshot.get(&entity_snapshot::plan_key(name, version, &subscription.plan))
 }
 
 /// Whether there is what an application wants to subscribe to, and it is offered.
-fn check_target(library: &Library, subscription: &Subscription) -> Result<(), Problem> {
+fn check_target(snapshot: &EntitySnapshot, subscription: &Subscription) -> Result<(), Problem> {
     match (subscription.publication.as_str(), subscription.product.as_str()) {
         ("", "") => Err(Problem::bad("expected either 'publication' or 'product'")),
-        (publication, "") => library.publication(publication).map(|_| ()),
+        (publication, "") => snapshot.publication(publication).map(|_| ()),
         ("", product) => {
-            let known: Product = library.get(&library::product_key(product))?;
+            let known: Product = snapshot.get(&entity_snapshot::product_key(product))?;
             match known.state {
                 ProductState::Published => Ok(()),
                 ProductState::Unpublished => {
@@ -97,7 +97,7 @@ pub async fn read(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    super::entities::shown(&api, &caller, &library::subscription_key(&id)).await
+    super::entities::shown(&api, &caller, &entity_snapshot::subscription_key(&id)).await
 }
 
 /// Whether a subscription can begin and end at these times.
@@ -135,8 +135,9 @@ pub async fn create(
     check_times(wanted.starts, wanted.ends)?;
     let id = credentials::random(8)?;
     let written = api
-        .manage(&caller, &headers, |library| {
-            let application: Application = library.get(&library::application_key(&wanted.application))?;
+        .manage(&caller, &headers, |snapshot| {
+            let application: Application =
+                snapshot.get(&entity_snapshot::application_key(&wanted.application))?;
             let mut subscription = Subscription {
                 id: id.clone(),
                 application: wanted.application.clone(),
@@ -151,14 +152,14 @@ pub async fn create(
                 created: now(),
                 ..Subscription::default()
             };
-            check_target(library, &subscription)?;
-            EntityScopes::of_subscription(library, &subscription)?
+            check_target(snapshot, &subscription)?;
+            EntityScopes::of_subscription(snapshot, &subscription)?
                 .permit(&caller, Action::SubscriptionsWrite)?;
-            permit_application(library, &caller, &application)?;
-            let plan = plan_of(library, &subscription)?;
+            permit_application(snapshot, &caller, &application)?;
+            let plan = plan_of(snapshot, &subscription)?;
             states::can_subscribe(&plan, &application, wanted.conditions_revision)?;
             plans::check_answers(&plan, &wanted.request, &wanted.answers)?;
-            let known: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
+            let known: Vec<Subscription> = snapshot.list(&format!("{PREFIX}subscriptions/"))?;
             let is_over = |it: &Subscription| {
                 matches!(it.state, SubscriptionState::Closed | SubscriptionState::Rejected)
             };
@@ -177,11 +178,11 @@ pub async fn create(
             }
             if plan.validation == Validation::Auto && credentials::are_made(&plan) {
                 let (key, credential) = credentials::made(&id, &plan, api.store.is_sealed())?;
-                library.put(&library::credential_key(&credential.id), &credential)?;
+                snapshot.put(&entity_snapshot::credential_key(&credential.id), &credential)?;
                 answer = credentials::shown(&credential);
                 answer["key"] = key.into();
             }
-            library.put(&library::subscription_key(&id), &subscription)?;
+            snapshot.put(&entity_snapshot::subscription_key(&id), &subscription)?;
             let mut whole = json!(subscription);
             if !answer.is_null() {
                 whole["credential"] = answer;
@@ -193,7 +194,7 @@ pub async fn create(
                     wanted.plan,
                     subscription.target()
                 ),
-                publications: affected(library, &subscription.target())?,
+                publications: affected(snapshot, &subscription.target())?,
                 answer: whole,
             })
         })
@@ -241,12 +242,12 @@ pub async fn state(
         return Err(Problem::step("read", vec![("reason".to_owned(), message)]));
     }
     let written = api
-        .manage(&caller, &headers, |library| {
-            let mut subscription: Subscription = library.get(&library::subscription_key(&id))?;
+        .manage(&caller, &headers, |snapshot| {
+            let mut subscription: Subscription = snapshot.get(&entity_snapshot::subscription_key(&id))?;
             if wanted.ends.is_some() {
                 check_times(subscription.starts, wanted.ends)?;
             }
-            EntityScopes::of_subscription(library, &subscription)?
+            EntityScopes::of_subscription(snapshot, &subscription)?
                 .permit(&caller, Action::SubscriptionsWrite)?;
             let before = subscription.state;
             states::change_subscription(&mut subscription, to, side)?;
@@ -263,10 +264,10 @@ pub async fn state(
                 // Without another end, it would end again at once.
                 check_times(None, subscription.ends)?;
             }
-            library.put(&library::subscription_key(&id), &subscription)?;
+            snapshot.put(&entity_snapshot::subscription_key(&id), &subscription)?;
             Ok(WriteEffects {
                 note: format!("subscription {id}: {}", wanted.state),
-                publications: affected(library, &subscription.target())?,
+                publications: affected(snapshot, &subscription.target())?,
                 answer: subscription,
             })
         })
@@ -292,10 +293,10 @@ pub async fn set_end(
     JsonBody(wanted): JsonBody<NewEnd>,
 ) -> Result<Json<Value>, Problem> {
     let written = api
-        .manage(&caller, &headers, |library| {
-            let key = library::subscription_key(&id);
-            let mut subscription: Subscription = library.get(&key)?;
-            EntityScopes::of_subscription(library, &subscription)?
+        .manage(&caller, &headers, |snapshot| {
+            let key = entity_snapshot::subscription_key(&id);
+            let mut subscription: Subscription = snapshot.get(&key)?;
+            EntityScopes::of_subscription(snapshot, &subscription)?
                 .permit(&caller, Action::SubscriptionsWrite)?;
             let refuse = |detail: &str| Err(Problem::new(StatusCode::CONFLICT, detail));
             match subscription.state {
@@ -314,13 +315,13 @@ pub async fn set_end(
             }
             subscription.ends = wanted.ends;
             subscription.noticed = None;
-            library.put(&key, &subscription)?;
+            snapshot.put(&key, &subscription)?;
             Ok(WriteEffects {
                 note: match wanted.ends {
                     Some(ends) => format!("subscription {id}: ends at {ends}"),
                     None => format!("subscription {id}: has no end"),
                 },
-                publications: affected(library, &subscription.target())?,
+                publications: affected(snapshot, &subscription.target())?,
                 answer: subscription,
             })
         })

@@ -7,8 +7,8 @@
 
 use super::access::affected;
 use super::commit::WriteEffects;
+use super::entity_snapshot::{self, EntitySnapshot, PREFIX};
 use super::guards::{self, GuardViolation};
-use super::library::{self, Library, PREFIX};
 use super::plans;
 use crate::api::{Api, Problem};
 use crate::lease;
@@ -64,19 +64,19 @@ impl Entities {
         for kind in KINDS {
             documents.extend(api.store.read(&format!("{PREFIX}{kind}")).await?.0);
         }
-        Self::of(&Library::new(documents))
+        Self::of(&EntitySnapshot::new(documents))
     }
 
-    fn of(library: &Library) -> Result<Self, Problem> {
+    fn of(snapshot: &EntitySnapshot) -> Result<Self, Problem> {
         Ok(Self {
-            publications: library.list(&format!("{PREFIX}publications/"))?,
+            publications: snapshot.list(&format!("{PREFIX}publications/"))?,
             plans: {
-                let mut plans: Vec<Plan> = library.list(&format!("{PREFIX}plans/"))?;
-                plans.extend(library.list::<Plan>(&format!("{PREFIX}product-plans/"))?);
+                let mut plans: Vec<Plan> = snapshot.list(&format!("{PREFIX}plans/"))?;
+                plans.extend(snapshot.list::<Plan>(&format!("{PREFIX}product-plans/"))?);
                 plans
             },
-            subscriptions: library.list(&format!("{PREFIX}subscriptions/"))?,
-            credentials: library.list(&format!("{PREFIX}credentials/"))?,
+            subscriptions: snapshot.list(&format!("{PREFIX}subscriptions/"))?,
+            credentials: snapshot.list(&format!("{PREFIX}credentials/"))?,
         })
     }
 
@@ -170,15 +170,15 @@ impl Ticker {
     async fn advance(&self, id: &str, now: u64) -> Result<(), Problem> {
         let since = self.since;
         self.api
-            .manage_as((AUTHOR, false), now, |library| {
-                let entities = Entities::of(library)?;
+            .manage_as((AUTHOR, false), now, |snapshot| {
+                let entities = Entities::of(snapshot)?;
                 let due = due::due(&entities.input(), since, now)
                     .remove(id)
                     .unwrap_or_default();
-                let notes = apply(library, id, &due, now)?;
+                let notes = apply(snapshot, id, &due, now)?;
                 Ok(WriteEffects {
                     note: format!("by time: {}", notes.join("; ")),
-                    publications: targets(library, id)?,
+                    publications: targets(snapshot, id)?,
                     answer: (),
                 })
             })
@@ -196,8 +196,8 @@ impl Ticker {
         let (Some(analytics), false) = (&self.api.options.analytics, guarded.is_empty()) else {
             return Ok(());
         };
-        let library = self.api.library().await?;
-        let rules = guards::rules(&library, &guarded, now)?;
+        let snapshot = self.api.snapshot().await?;
+        let rules = guards::rules(&snapshot, &guarded, now)?;
         let beyond = guards::beyond(analytics, rules, now).await;
         let beyond =
             beyond.map_err(|error| Problem::unreadable(format!("guards cannot be judged: {error}")))?;
@@ -223,8 +223,8 @@ impl Ticker {
         let reason = &beyond.reason();
         let written = self
             .api
-            .manage_as((AUTHOR, false), now, |library| {
-                let mut publication = library.publication(id)?;
+            .manage_as((AUTHOR, false), now, |snapshot| {
+                let mut publication = snapshot.publication(id)?;
                 let is_it = |it: &Canary| Some(it.started) == started;
                 if !publication.canary.as_ref().is_some_and(is_it) {
                     return Ok(WriteEffects::quiet("", false));
@@ -236,7 +236,7 @@ impl Ticker {
                     at: now,
                 });
                 note(&mut publication, "canary taken back", reason, now);
-                library.put(&library::publication_key(id), &publication)?;
+                snapshot.put(&entity_snapshot::publication_key(id), &publication)?;
                 Ok(WriteEffects {
                     note: format!("the canary of {id} is taken back: {reason}"),
                     publications: BTreeSet::from([id.to_owned()]),
@@ -252,10 +252,10 @@ impl Ticker {
 }
 
 /// The publications to render for work that is due.
-fn targets(library: &Library, id: &str) -> Result<BTreeSet<String>, Problem> {
-    match library.find::<Plan>(id)? {
-        Some(plan) => plans::targets(library, &plan),
-        None => affected(library, id),
+fn targets(snapshot: &EntitySnapshot, id: &str) -> Result<BTreeSet<String>, Problem> {
+    match snapshot.find::<Plan>(id)? {
+        Some(plan) => plans::targets(snapshot, &plan),
+        None => affected(snapshot, id),
     }
 }
 
@@ -273,7 +273,7 @@ fn note(publication: &mut Publication, action: &str, note: &str, now: u64) {
 
 /// Changes what is due. Returns what was done, in words.
 fn apply(
-    library: &mut Library,
+    snapshot: &mut EntitySnapshot,
     id: &str,
     due: &BTreeSet<DueAction>,
     now: u64,
@@ -282,42 +282,42 @@ fn apply(
     for due in due {
         match due {
             DueAction::Ended(name) => {
-                let key = library::subscription_key(name);
-                let mut subscription: Subscription = library.get(&key)?;
+                let key = entity_snapshot::subscription_key(name);
+                let mut subscription: Subscription = snapshot.get(&key)?;
                 subscription.state = SubscriptionState::Expired;
                 subscription.reason = "its time is over".to_owned();
-                library.put(&key, &subscription)?;
+                snapshot.put(&key, &subscription)?;
                 notes.push(format!(
                     "the subscription {name} of {} has ended",
                     subscription.application
                 ));
             }
             DueAction::Notice(name, days) => {
-                let key = library::subscription_key(name);
-                let mut subscription: Subscription = library.get(&key)?;
+                let key = entity_snapshot::subscription_key(name);
+                let mut subscription: Subscription = snapshot.get(&key)?;
                 subscription.noticed = Some(*days);
-                library.put(&key, &subscription)?;
+                snapshot.put(&key, &subscription)?;
                 notes.push(format!(
                     "the subscription {name} of {} has had the notice of {days} days before its end",
                     subscription.application
                 ));
             }
-            DueAction::ClosePlan => notes.push(plans::close_by_time(library, id)?),
+            DueAction::ClosePlan => notes.push(plans::close_by_time(snapshot, id)?),
             DueAction::Sunset => {
-                let mut publication = library.publication(id)?;
+                let mut publication = snapshot.publication(id)?;
                 publication.retired = true;
                 publication.canary = None;
                 note(&mut publication, "sunset", "its sunset has come", now);
-                library.put(&library::publication_key(id), &publication)?;
+                snapshot.put(&entity_snapshot::publication_key(id), &publication)?;
                 notes.push(format!("{id} answers 410 from now on"));
             }
             DueAction::Share(share) => {
-                let mut publication = library.publication(id)?;
+                let mut publication = snapshot.publication(id)?;
                 if let Some(canary) = &mut publication.canary {
                     canary.share = *share;
                 }
                 note(&mut publication, "canary step", &format!("share {share}"), now);
-                library.put(&library::publication_key(id), &publication)?;
+                snapshot.put(&entity_snapshot::publication_key(id), &publication)?;
                 notes.push(format!(
                     "the canary of {id} gets {}.{:02} %",
                     share / 100,

@@ -4,7 +4,7 @@
 //! **What it is not**: a way around a plan. A call with one counts, and is refused, as with every other key of the subscription.
 
 use super::clock::now;
-use super::library::{self, Library, PREFIX};
+use super::entity_snapshot::{self, EntitySnapshot, PREFIX};
 use crate::api::Problem;
 use axum::http::StatusCode;
 use weir_apis::entities::{Credential, Plan, PlanSecurity, Subscription, SubscriptionState};
@@ -16,7 +16,7 @@ const MAX_GOOD: usize = 5;
 
 /// Makes a trial key of a key that is not stored yet.
 pub fn shorten(
-    library: &mut Library,
+    snapshot: &mut EntitySnapshot,
     (subscription, plan): (&Subscription, &Plan),
     credential: &mut Credential,
 ) -> Result<(), Problem> {
@@ -27,7 +27,7 @@ pub fn shorten(
     if plan.security != PlanSecurity::Key {
         return conflict("the plan asks for no key, so there is no trial key".to_owned());
     }
-    let mut known: Vec<Credential> = library.list(&format!("{PREFIX}credentials/"))?;
+    let mut known: Vec<Credential> = snapshot.list(&format!("{PREFIX}credentials/"))?;
     known.retain(|it| it.subscription == subscription.id && it.trial);
     let (good, over): (Vec<_>, Vec<_>) = known.into_iter().partition(|it| it.is_good(now()));
     if good.len() >= MAX_GOOD {
@@ -38,7 +38,7 @@ pub fn shorten(
         ));
     }
     for it in over {
-        library.remove(&library::credential_key(&it.id));
+        snapshot.remove(&entity_snapshot::credential_key(&it.id));
     }
     let end = now() + LIFE;
     credential.trial = true;

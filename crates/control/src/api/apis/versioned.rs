@@ -2,7 +2,7 @@
 //! for gateways, is the work of `commit`.
 
 use super::commit::WriteEffects;
-use super::library::Library;
+use super::entity_snapshot::EntitySnapshot;
 use crate::access::Caller;
 use crate::api::precondition::{Precondition, tagged};
 use crate::api::resources::note_or;
@@ -34,20 +34,20 @@ impl Api {
         caller: &Caller,
         headers: &HeaderMap,
         key: &str,
-        mut work: impl FnMut(&mut Library) -> Result<WriteEffects<A>, Problem> + Send,
+        mut work: impl FnMut(&mut EntitySnapshot) -> Result<WriteEffects<A>, Problem> + Send,
     ) -> Result<VersionedResponse<A>, Problem> {
         let key = Key::new(key).map_err(|error| Problem::bad(error.to_string()))?;
         let precondition = Precondition::of(headers);
         let (mut before, mut is_stale, mut is_changed) = (None, false, false);
         let written = self
-            .manage(caller, headers, |library| {
-                before = library.version_of(key.as_str());
+            .manage(caller, headers, |snapshot| {
+                before = snapshot.version_of(key.as_str());
                 is_stale = !precondition.holds(before);
                 if is_stale {
                     return Err(Problem::precondition("another version", None));
                 }
-                let done = work(library)?;
-                is_changed = library.changes().contains_key(&key);
+                let done = work(snapshot)?;
+                is_changed = snapshot.changes().contains_key(&key);
                 let note = note_or(headers, &done.note);
                 Ok(WriteEffects { note, ..done })
             })

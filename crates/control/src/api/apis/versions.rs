@@ -3,8 +3,8 @@
 use super::clock::now;
 use super::commit::WriteEffects;
 use super::entities::{body_of, parse};
-use super::library::{Library, PREFIX};
-use super::{chains, library, renaming, reviews, secrecy, specs};
+use super::entity_snapshot::{EntitySnapshot, PREFIX};
+use super::{chains, entity_snapshot, renaming, reviews, secrecy, specs};
 use crate::access::Caller;
 use crate::api::json_body::Json;
 use crate::api::precondition::tagged;
@@ -162,8 +162,8 @@ pub async fn list(
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
 ) -> Result<Json<Value>, Problem> {
-    let library = api.library().await?;
-    let versions: Vec<Version> = library.list(&format!("{PREFIX}versions/{name}/"))?;
+    let snapshot = api.snapshot().await?;
+    let versions: Vec<Version> = snapshot.list(&format!("{PREFIX}versions/{name}/"))?;
     let mut items: Vec<Value> = versions.iter().map(|it| json!(it)).collect();
     for item in &mut items {
         secrecy::hide(&caller, "versions", item);
@@ -201,11 +201,11 @@ pub async fn create(
         );
         return Err(Problem::bad(detail));
     }
-    let key = library::version_key(&name, &version);
+    let key = entity_snapshot::version_key(&name, &version);
     let written = api
-        .manage(&caller, &headers, |library| {
-            library.get::<ApiEntity>(&library::api_key(&name))?;
-            if library.bytes(&key).is_some() {
+        .manage(&caller, &headers, |snapshot| {
+            snapshot.get::<ApiEntity>(&entity_snapshot::api_key(&name))?;
+            if snapshot.bytes(&key).is_some() {
                 return Err(Problem::new(
                     StatusCode::CONFLICT,
                     format!("{name} {version} exists"),
@@ -218,7 +218,7 @@ pub async fn create(
                 modified: now(),
                 ..Version::default()
             };
-            entity.draft.spec = specs::keep(library, &spec)?;
+            entity.draft.spec = specs::keep(snapshot, &spec)?;
             entity.draft.changed_by(&caller.name());
             entity.draft.components = vec![Component {
                 name: "main".to_owned(),
@@ -227,7 +227,7 @@ pub async fn create(
             }];
             apply(&mut entity, &edit);
             check(&entity, &description)?;
-            library.put(&key, &entity)?;
+            snapshot.put(&key, &entity)?;
             Ok(WriteEffects::quiet(
                 format!("new version {version} of {name}"),
                 entity,
@@ -324,15 +324,15 @@ pub async fn read(
     Extension(caller): Extension<Caller>,
     Path((name, version)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
-    let library = api.library().await?;
-    let entity = library.version(&name, &version)?;
-    let spec = specs::text(&library, &entity.draft.spec)?;
+    let snapshot = api.snapshot().await?;
+    let entity = snapshot.version(&name, &version)?;
+    let spec = specs::text(&snapshot, &entity.draft.spec)?;
     let description = specs::read(&spec)?;
     let mut answer = shown(&entity, &spec, &description);
     secrecy::hide(&caller, "versions", &mut answer);
     Ok(tagged(
         Json(answer).into_response(),
-        library.version_of(&library::version_key(&name, &version)),
+        snapshot.version_of(&entity_snapshot::version_key(&name, &version)),
     ))
 }
 
@@ -348,15 +348,15 @@ pub async fn put(
     let spec = &upload.spec;
     let edit: Edit = parse(&upload.fields)?;
     let fresh = spec.as_deref().map(specs::read).transpose()?;
-    let key = library::version_key(&name, &version);
+    let key = entity_snapshot::version_key(&name, &version);
     if edit.has_plugins() {
         // Without a version, the write says so.
-        let known: Option<Version> = api.library().await?.find(&key)?;
+        let known: Option<Version> = api.snapshot().await?.find(&key)?;
         chains_of(&api, &caller, &known.unwrap_or_default().draft, &edit).await?;
     }
     let written = api
-        .manage_document(&caller, &headers, &key, |library| {
-            let mut entity = library.version(&name, &version)?;
+        .manage_document(&caller, &headers, &key, |snapshot| {
+            let mut entity = snapshot.version(&name, &version)?;
             if entity.line == LineState::Retired {
                 return Err(Problem::new(
                     StatusCode::CONFLICT,
@@ -364,18 +364,18 @@ pub async fn put(
                 ));
             }
             let (before, hash) = (
-                specs::description(library, &entity.draft.spec)?,
+                specs::description(snapshot, &entity.draft.spec)?,
                 entity.draft.hash(),
             );
             let mut merged = import::MergeResult::default();
             if let (Some(text), Some(fresh)) = (spec, &fresh) {
                 merged = import::merge(&entity.draft.operations, &before.operations, &fresh.operations);
                 entity.draft.operations.clone_from(&merged.operations);
-                entity.draft.spec = specs::keep(library, text)?;
-                renaming::rename(library, &entity, &merged.renamed)?;
+                entity.draft.spec = specs::keep(snapshot, text)?;
+                renaming::rename(snapshot, &entity, &merged.renamed)?;
                 if entity.last_revision > 0 {
-                    let last = library.revision(&name, &version, entity.last_revision)?;
-                    let last = specs::description(library, &last.spec)?;
+                    let last = snapshot.revision(&name, &version, entity.last_revision)?;
+                    let last = specs::description(snapshot, &last.spec)?;
                     renames::note(&mut entity, &last.operations, &fresh.operations);
                 }
             }
@@ -383,13 +383,13 @@ pub async fn put(
             let description = fresh.clone().unwrap_or_else(|| Arc::clone(&before));
             check(&entity, &description)?;
             if entity.draft.hash() != hash {
-                reviews::outdate(library, (&name, &version), &hash, &caller.name())?;
+                reviews::outdate(snapshot, (&name, &version), &hash, &caller.name())?;
                 entity.draft.changed_by(&caller.name());
                 entity.modified = now();
             }
-            library.put(&key, &entity)?;
+            snapshot.put(&key, &entity)?;
             let difference = specs::difference(&before, &description);
-            let text = specs::text(library, &entity.draft.spec)?;
+            let text = specs::text(snapshot, &entity.draft.spec)?;
             Ok(WriteEffects::quiet(
                 format!("draft of {name} {version}"),
                 (entity, text, description, difference, merged),
@@ -410,10 +410,10 @@ pub async fn delete(
     Path((name, version)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
-    let key = library::version_key(&name, &version);
-    api.manage_document(&caller, &headers, &key, |library| {
-        let _there = library.version(&name, &version)?;
-        let published = library.publications(|it| it.api == name && it.version == version)?;
+    let key = entity_snapshot::version_key(&name, &version);
+    api.manage_document(&caller, &headers, &key, |snapshot| {
+        let _there = snapshot.version(&name, &version)?;
+        let published = snapshot.publications(|it| it.api == name && it.version == version)?;
         if !published.is_empty() {
             let places: Vec<String> = published.into_iter().collect();
             let detail = format!(
@@ -423,7 +423,7 @@ pub async fn delete(
             return Err(Problem::new(StatusCode::CONFLICT, detail));
         }
         let of_version = format!("{name}/{version}/");
-        let subscriptions: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
+        let subscriptions: Vec<Subscription> = snapshot.list(&format!("{PREFIX}subscriptions/"))?;
         let is_over =
             |it: &Subscription| matches!(it.state, SubscriptionState::Closed | SubscriptionState::Rejected);
         let open = subscriptions
@@ -435,16 +435,16 @@ pub async fn delete(
             return Err(Problem::new(StatusCode::CONFLICT, detail));
         }
         for kind in ["revisions", "plans", "tests"] {
-            for key in library.keys(&format!("{PREFIX}{kind}/{of_version}")) {
-                library.remove(key.as_str());
+            for key in snapshot.keys(&format!("{PREFIX}{kind}/{of_version}")) {
+                snapshot.remove(key.as_str());
             }
         }
-        for approval in library.list::<Approval>(&library::approval_key(""))? {
+        for approval in snapshot.list::<Approval>(&entity_snapshot::approval_key(""))? {
             if approval.publication.starts_with(&of_version) {
-                library.remove(&library::approval_key(&approval.id));
+                snapshot.remove(&entity_snapshot::approval_key(&approval.id));
             }
         }
-        library.remove(&key);
+        snapshot.remove(&key);
         Ok(WriteEffects::quiet(
             format!("DELETE version {name} {version}"),
             (),
@@ -470,9 +470,9 @@ pub async fn lint(
     body: String,
 ) -> Result<Json<Value>, Problem> {
     let wanted: LintRequest = parse(&body_of(&body)?)?;
-    let library = api.library().await?;
-    let entity = library.version(&name, &version)?;
-    let spec = specs::text(&library, &entity.draft.spec)?;
+    let snapshot = api.snapshot().await?;
+    let entity = snapshot.version(&name, &version)?;
+    let spec = specs::text(&snapshot, &entity.draft.spec)?;
     let description = specs::read(&spec)?;
     let ruleset = specs::ruleset(wanted.rules.as_deref())?;
     let options = Options {
@@ -504,20 +504,20 @@ pub struct RevisionRequest {
 
 /// Makes a revision of the draft. A draft that is as the last revision makes none.
 pub fn freeze(
-    library: &mut Library,
+    snapshot: &mut EntitySnapshot,
     (name, version): (&str, &str),
     author: &str,
     note: &str,
     now: u64,
 ) -> Result<ApiRevision, Problem> {
-    let mut entity = library.version(name, version)?;
+    let mut entity = snapshot.version(name, version)?;
     if entity.last_revision > 0 {
-        let last = library.revision(name, version, entity.last_revision)?;
+        let last = snapshot.revision(name, version, entity.last_revision)?;
         if last.hash == entity.draft.hash() {
             return Ok(last);
         }
     }
-    let spec = specs::text(library, &entity.draft.spec)?;
+    let spec = specs::text(snapshot, &entity.draft.spec)?;
     let description = specs::read(&spec)?;
     let findings = specs::findings(&spec, &description, &Ruleset::default(), Options::default());
     let revision = ApiRevision {
@@ -529,8 +529,11 @@ pub fn freeze(
     };
     entity.last_revision = revision.number;
     entity.draft.frozen();
-    library.put(&library::revision_key(name, version, revision.number), &revision)?;
-    library.put(&library::version_key(name, version), &entity)?;
+    snapshot.put(
+        &entity_snapshot::revision_key(name, version, revision.number),
+        &revision,
+    )?;
+    snapshot.put(&entity_snapshot::version_key(name, version), &entity)?;
     Ok(revision)
 }
 
@@ -539,8 +542,8 @@ pub async fn revisions(
     Extension(caller): Extension<Caller>,
     Path((name, version)): Path<(String, String)>,
 ) -> Result<Json<Value>, Problem> {
-    let library = api.library().await?;
-    let all: Vec<ApiRevision> = library.list(&format!("{PREFIX}revisions/{name}/{version}/"))?;
+    let snapshot = api.snapshot().await?;
+    let all: Vec<ApiRevision> = snapshot.list(&format!("{PREFIX}revisions/{name}/{version}/"))?;
     let mut items: Vec<Value> = all.iter().map(|it| json!(it)).collect();
     for item in &mut items {
         secrecy::hide(&caller, "revisions", item);
@@ -557,8 +560,8 @@ pub async fn revise(
 ) -> Result<Response, Problem> {
     let wanted: RevisionRequest = parse(&body_of(&body)?)?;
     let written = api
-        .manage(&caller, &headers, |library| {
-            let revision = freeze(library, (&name, &version), &caller.name(), &wanted.note, now())?;
+        .manage(&caller, &headers, |snapshot| {
+            let revision = freeze(snapshot, (&name, &version), &caller.name(), &wanted.note, now())?;
             Ok(WriteEffects::quiet(
                 format!("revision {} of {name} {version}", revision.number),
                 revision,
@@ -583,13 +586,13 @@ pub async fn compare(
     Path((name, version)): Path<(String, String)>,
     Query(between): Query<RevisionDiffQuery>,
 ) -> Result<Json<Value>, Problem> {
-    let library = api.library().await?;
+    let snapshot = api.snapshot().await?;
     let of = |number: u32| -> Result<Arc<Description>, Problem> {
         let spec = match number {
-            0 => library.version(&name, &version)?.draft.spec,
-            number => library.revision(&name, &version, number)?.spec,
+            0 => snapshot.version(&name, &version)?.draft.spec,
+            number => snapshot.revision(&name, &version, number)?.spec,
         };
-        specs::description(&library, &spec)
+        specs::description(&snapshot, &spec)
     };
     let difference = specs::difference(&*of(between.from)?, &*of(between.to)?);
     Ok(Json(difference_json(&difference)))
@@ -616,9 +619,9 @@ pub async fn export(
     Path((name, version)): Path<(String, String)>,
     Query(wanted): Query<ExportQuery>,
 ) -> Result<Json<Value>, Problem> {
-    let library = api.library().await?;
-    let entity = library.version(&name, &version)?;
-    let mut plans = library.plans(&name, &version)?;
+    let snapshot = api.snapshot().await?;
+    let entity = snapshot.version(&name, &version)?;
+    let mut plans = snapshot.plans(&name, &version)?;
     let (mut spec, mut settings, mut urls, mut publication) = (
         entity.draft.spec.clone(),
         entity.draft.operations.clone(),
@@ -626,15 +629,15 @@ pub async fn export(
         None,
     );
     if let Some(environment) = &wanted.environment {
-        let found = library.publication(&format!("{name}/{version}/{environment}"))?;
-        let revision = library.revision(&name, &version, found.revision)?;
+        let found = snapshot.publication(&format!("{name}/{version}/{environment}"))?;
+        let revision = snapshot.revision(&name, &version, found.revision)?;
         (spec, settings) = (revision.spec, revision.operations);
         let as_published = |plan| renames::as_of(plan, &entity.renames, found.revision);
         plans = plans.iter().map(as_published).collect();
-        urls = library.environment(environment)?.base_urls;
+        urls = snapshot.environment(environment)?.base_urls;
         publication = Some(found);
     }
-    let description = specs::description(&library, &spec)?;
+    let description = specs::description(&snapshot, &spec)?;
     let is_hidden = |id: &str| settings.get(id).is_some_and(|it| it.hidden);
     Ok(Json(export::export(
         &description,

@@ -3,7 +3,7 @@
 //!
 //! **What it is not**: paths that name their API or environment are checked before, in `operation`.
 
-use super::library::{self, Library, PREFIX};
+use super::entity_snapshot::{self, EntitySnapshot, PREFIX};
 use crate::access::{Action, Caller, Scope};
 use crate::api::Problem;
 use crate::api::operation::refusal;
@@ -47,11 +47,11 @@ impl EntityScopes {
     }
 
     /// What a subscription is to.
-    pub fn of_subscription(library: &Library, subscription: &Subscription) -> Result<Self, Problem> {
+    pub fn of_subscription(snapshot: &EntitySnapshot, subscription: &Subscription) -> Result<Self, Problem> {
         if subscription.product.is_empty() {
             return Ok(Self::of_publication(&subscription.publication));
         }
-        let product: Option<Product> = library.find(&library::product_key(&subscription.product))?;
+        let product: Option<Product> = snapshot.find(&entity_snapshot::product_key(&subscription.product))?;
         Ok(product.map_or_else(Self::everywhere, |it| Self::of_product(&it)))
     }
 
@@ -68,7 +68,7 @@ impl EntityScopes {
 /// Refuses a caller who may not change an application: that asks for a right everywhere, or where each of its subscriptions
 /// is. An application without any is for everybody with a right in an API, unless it is a developer's.
 pub fn permit_application(
-    library: &Library,
+    snapshot: &EntitySnapshot,
     caller: &Caller,
     application: &Application,
 ) -> Result<(), Problem> {
@@ -79,7 +79,7 @@ pub fn permit_application(
     if !application.owner.is_empty() {
         return Err(Problem::forbidden(refusal(caller, WRITE, &[Scope::Everything])));
     }
-    let all: Vec<Subscription> = library.list(&format!("{PREFIX}subscriptions/"))?;
+    let all: Vec<Subscription> = snapshot.list(&format!("{PREFIX}subscriptions/"))?;
     let mut own = all
         .iter()
         .filter(|it| it.application == application.name)
@@ -91,7 +91,7 @@ pub fn permit_application(
             false => Err(Problem::forbidden(refusal(caller, WRITE, &[Scope::Everything]))),
         };
     }
-    own.try_for_each(|it| EntityScopes::of_subscription(library, it)?.permit(caller, WRITE))
+    own.try_for_each(|it| EntityScopes::of_subscription(snapshot, it)?.permit(caller, WRITE))
 }
 
 /// The right that reading an entity of a kind asks for; `None`: nothing but the call's own.
@@ -107,7 +107,7 @@ fn action_of(kind: &str) -> Option<Action> {
 
 /// Which entities a caller sees.
 pub struct VisibilityFilter<'s> {
-    library: &'s Library,
+    snapshot: &'s EntitySnapshot,
     caller: &'s Caller,
     /// The applications with a subscription that the caller sees; read once they are asked for.
     applications: Option<BTreeSet<String>>,
@@ -116,9 +116,9 @@ pub struct VisibilityFilter<'s> {
 }
 
 impl<'s> VisibilityFilter<'s> {
-    pub fn new(library: &'s Library, caller: &'s Caller) -> Self {
+    pub fn new(snapshot: &'s EntitySnapshot, caller: &'s Caller) -> Self {
         Self {
-            library,
+            snapshot,
             caller,
             applications: None,
             products: BTreeMap::new(),
@@ -166,7 +166,7 @@ impl<'s> VisibilityFilter<'s> {
             "subscriptions" => self.of_subscription(&entity(item)?)?,
             "applications" if self.applications(action)?.contains(text("name")) => return Ok(Ok(())),
             // Who may change one may read it.
-            "applications" => return Ok(permit_application(self.library, self.caller, &entity(item)?)),
+            "applications" => return Ok(permit_application(self.snapshot, self.caller, &entity(item)?)),
             "environments" => EntityScopes(vec![vec![Scope::Environment(text("name").to_owned())]]),
             "portals" => EntityScopes(vec![vec![Scope::Portal(text("name").to_owned())]]),
             _ => EntityScopes::everywhere(),
@@ -179,7 +179,7 @@ impl<'s> VisibilityFilter<'s> {
         if let Some(known) = self.products.get(&subscription.product) {
             return Ok(known.clone());
         }
-        let places = EntityScopes::of_subscription(self.library, subscription)?;
+        let places = EntityScopes::of_subscription(self.snapshot, subscription)?;
         if !subscription.product.is_empty() {
             self.products.insert(subscription.product.clone(), places.clone());
         }
@@ -189,7 +189,7 @@ impl<'s> VisibilityFilter<'s> {
     /// The applications that have asked for something that the caller sees.
     fn applications(&mut self, action: Action) -> Result<&BTreeSet<String>, Problem> {
         if self.applications.is_none() {
-            let all: Vec<Subscription> = self.library.list(&format!("{PREFIX}subscriptions/"))?;
+            let all: Vec<Subscription> = self.snapshot.list(&format!("{PREFIX}subscriptions/"))?;
             let mut seen = BTreeSet::new();
             for it in all {
                 let places = self.of_subscription(&it)?;

@@ -5,8 +5,8 @@
 
 use super::commit::WriteEffects;
 use super::entities::{answered, check_name, seen};
+use super::entity_snapshot::{PREFIX, webhooks_of};
 use super::hooks::{keep, secret, shown, wanted};
-use super::library::{PREFIX, webhooks_of};
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::Json;
 use crate::api::operation::Operation;
@@ -55,9 +55,9 @@ async fn list(
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
 ) -> Result<Json<Value>, Problem> {
-    let library = api.library().await?;
-    seen(&library, &caller, &format!("{PREFIX}applications/{name}"))?;
-    let mut hooks: Vec<Hook> = library.list(&webhooks_of(&name))?;
+    let snapshot = api.snapshot().await?;
+    seen(&snapshot, &caller, &format!("{PREFIX}applications/{name}"))?;
+    let mut hooks: Vec<Hook> = snapshot.list(&webhooks_of(&name))?;
     // A caller that knows such a URL can write to the server behind it.
     if !caller.can(Action::SubscriptionsWrite, &Scope::Everything) {
         hooks.iter_mut().for_each(|it| it.url = without_path(&it.url));
@@ -77,14 +77,14 @@ async fn put(
     let wanted = wanted(&body, &[("name", &name), ("application", &application)])?;
     let (secret, key) = (secret()?, format!("{}{name}", webhooks_of(&application)));
     let written = api
-        .manage(&caller, &headers, |library| {
-            let _there: Application = library.get(&format!("{PREFIX}applications/{application}"))?;
-            let is_new = library.bytes(&key).is_none();
-            if is_new && library.keys(&webhooks_of(&application)).len() >= MOST {
+        .manage(&caller, &headers, |snapshot| {
+            let _there: Application = snapshot.get(&format!("{PREFIX}applications/{application}"))?;
+            let is_new = snapshot.bytes(&key).is_none();
+            if is_new && snapshot.keys(&webhooks_of(&application)).len() >= MOST {
                 let detail = format!("the application has {MOST} webhooks, which is the most there may be");
                 return Err(Problem::new(StatusCode::CONFLICT, detail));
             }
-            let answer = keep(library, &key, &wanted, &secret)?;
+            let answer = keep(snapshot, &key, &wanted, &secret)?;
             Ok(WriteEffects::quiet(
                 format!("PUT webhooks {application} {name}"),
                 answer,
@@ -101,9 +101,9 @@ async fn delete(
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
     let key = format!("{}{name}", webhooks_of(&application));
-    api.manage(&caller, &headers, |library| {
-        let _there: Hook = library.get(&key)?;
-        library.remove(&key);
+    api.manage(&caller, &headers, |snapshot| {
+        let _there: Hook = snapshot.get(&key)?;
+        snapshot.remove(&key);
         Ok(WriteEffects::quiet(
             format!("DELETE webhooks {application} {name}"),
             (),

@@ -3,7 +3,7 @@
 
 mod diagnosis;
 pub mod effects;
-pub mod reach;
+pub mod route_access;
 
 use super::apis::{self, PlanDiagnosis};
 use super::compiled_config::{CompiledConfig, UnservedDocument, files};

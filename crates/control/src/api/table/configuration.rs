@@ -147,15 +147,15 @@ pub(super) fn of_explanations() -> Vec<Operation> {
             "/api/v1/consumers/{consumer}/routes",
             "listRoutesOfConsumer",
             Action::ConfigurationRead,
-            explain::reach::list,
+            explain::route_access::list,
         )
         .about("Views", "Lists the routes that a consumer may call, and why not the others")
         .description(
             "A plain call of each route is looked at, with the credentials that the consumer has. Counters of limits are not \
              looked at.",
         )
-        .query::<explain::reach::ReachQuery>()
-        .answers::<explain::reach::ReachResponse>(),
+        .query::<explain::route_access::RouteAccessQuery>()
+        .answers::<explain::route_access::RouteAccessResponse>(),
     ]
 }
 

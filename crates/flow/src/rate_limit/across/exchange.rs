@@ -24,7 +24,7 @@ const LONGEST_MS: u64 = 2 * 366 * 24 * 60 * 60 * 1_000;
 /// A count beyond this is invalid.
 const MAX_COUNT: u64 = 1 << 48;
 /// Windows in one answer at most.
-const MAX_TOLD: usize = 20_000;
+const MAX_SENT_WINDOWS: usize = 20_000;
 /// A gateway that was silent for so long does not count as one.
 const SILENT_MS: u64 = 5_000;
 /// And is forgotten after so long. What it has counted stays.
@@ -278,7 +278,7 @@ impl ExchangeState {
         let Some(gateway) = self.gateways.get_mut(&number) else {
             return;
         };
-        let told: Vec<WindowName> = gateway.news.iter().take(MAX_TOLD).copied().collect();
+        let told: Vec<WindowName> = gateway.news.iter().take(MAX_SENT_WINDOWS).copied().collect();
         for window in told {
             gateway.news.remove(&window);
             if let Some(shared) = self.windows.get(&window) {

@@ -182,7 +182,7 @@ fn what_was_removed_stays_removed() {
     assert_eq!(commit(&one, remove), Some(Ok(true)));
     store.deliver(&two, 0);
     let late = store.state().commits[0].clone();
-    two.0.take_over(late.0, vec![(hash("a"), Some(token("a", 1)))]);
+    two.0.apply_newer(late.0, vec![(hash("a"), Some(token("a", 1)))]);
     assert!(two.0.find(&hash("a"), 9).is_none());
 }
 

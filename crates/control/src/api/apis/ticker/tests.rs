@@ -31,7 +31,7 @@ impl Plane {
         let api = Api::open(store, options).await.expect("opened");
         let plane = Self { api };
         plane
-            .change(NOW, |library| {
+            .change(NOW, |snapshot| {
                 let text = json!({"openapi": "3.1.0", "info": {"title": "Pets", "version": "1"},
                     "paths": {"/pets": {"get": {"operationId": "list", "responses": {"200": {"description": "ok"}}}}}});
                 let mut version = Version {
@@ -39,19 +39,19 @@ impl Plane {
                     version: "1".into(),
                     ..Version::default()
                 };
-                version.draft.spec = specs::keep(library, &text.to_string())?;
+                version.draft.spec = specs::keep(snapshot, &text.to_string())?;
                 version.draft.components = vec![Component {
                     name: "main".into(),
                     backend: "main".into(),
                     ..Component::default()
                 }];
-                library.put(&library::version_key("pets", "1"), &version)?;
+                snapshot.put(&entity_snapshot::version_key("pets", "1"), &version)?;
                 let environment = Environment {
                     name: "test".into(),
                     ..Environment::default()
                 };
-                library.put(&library::environment_key("test"), &environment)?;
-                let revision = versions::freeze(library, ("pets", "1"), "ann", "", NOW)?;
+                snapshot.put(&entity_snapshot::environment_key("test"), &environment)?;
+                let revision = versions::freeze(snapshot, ("pets", "1"), "ann", "", NOW)?;
                 let publication = Publication {
                     api: "pets".into(),
                     version: "1".into(),
@@ -71,8 +71,8 @@ impl Plane {
                     notice_days: Some(vec![7, 1]),
                     ..Plan::default()
                 };
-                library.put(&library::plan_key("pets", "1", "gold"), &plan)?;
-                library.put(&library::publication_key(ID), &publication)
+                snapshot.put(&entity_snapshot::plan_key("pets", "1", "gold"), &plan)?;
+                snapshot.put(&entity_snapshot::publication_key(ID), &publication)
             })
             .await;
         plane
@@ -81,10 +81,10 @@ impl Plane {
     async fn change(
         &self,
         now: u64,
-        work: impl Fn(&mut Library) -> Result<(), Problem> + Send + Sync,
+        work: impl Fn(&mut EntitySnapshot) -> Result<(), Problem> + Send + Sync,
     ) -> CommitResult<()> {
-        let done = self.api.manage_as(("ann", false), now, |library| {
-            work(library)?;
+        let done = self.api.manage_as(("ann", false), now, |snapshot| {
+            work(snapshot)?;
             Ok(WriteEffects {
                 note: "a test".to_owned(),
                 publications: BTreeSet::from([ID.to_owned()]),
@@ -95,16 +95,16 @@ impl Plane {
     }
 
     async fn publication(&self, change: impl Fn(&mut Publication) + Send + Sync) {
-        self.change(NOW, |library| {
-            let mut publication = library.publication(ID)?;
+        self.change(NOW, |snapshot| {
+            let mut publication = snapshot.publication(ID)?;
             change(&mut publication);
-            library.put(&library::publication_key(ID), &publication)
+            snapshot.put(&entity_snapshot::publication_key(ID), &publication)
         })
         .await;
     }
 
     async fn subscription(&self, change: impl Fn(&mut Subscription) + Send + Sync) {
-        self.change(NOW, |library| {
+        self.change(NOW, |snapshot| {
             let mut subscription = Subscription {
                 id: "s".into(),
                 application: "shop".into(),
@@ -114,7 +114,7 @@ impl Plane {
                 ..Subscription::default()
             };
             change(&mut subscription);
-            library.put(&library::subscription_key("s"), &subscription)
+            snapshot.put(&entity_snapshot::subscription_key("s"), &subscription)
         })
         .await;
     }
@@ -182,7 +182,7 @@ async fn keys_go_when_their_time_is_over_without_another_change() {
     let plane = Plane::new(None).await;
     plane.subscription(|_| {}).await;
     plane
-        .change(NOW, |library| {
+        .change(NOW, |snapshot| {
             let key = |id: &str, expires| Credential {
                 id: id.into(),
                 subscription: "s".into(),
@@ -192,8 +192,8 @@ async fn keys_go_when_their_time_is_over_without_another_change() {
             };
             let mut old = key("old", Some(NOW + 7200));
             old.hash = format!("{:064}", 2);
-            library.put(&library::credential_key("old"), &old)?;
-            library.put(&library::credential_key("new"), &key("new", None))
+            snapshot.put(&entity_snapshot::credential_key("old"), &old)?;
+            snapshot.put(&entity_snapshot::credential_key("new"), &key("new", None))
         })
         .await;
     let mut ticker = Ticker::new(Arc::clone(&plane.api), "one");

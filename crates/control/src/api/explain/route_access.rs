@@ -4,7 +4,7 @@
 use super::super::compiled_config::CompiledConfig;
 use super::super::{Api, Problem};
 use crate::api::json_body::Json;
-use crate::explain::{ReachKind, RouteReach};
+use crate::explain::{AccessKind, ConsumerRouteAccess};
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use schemars::JsonSchema;
@@ -18,7 +18,7 @@ const MAX_PAGE: usize = 1000;
 
 /// Which part of the list.
 #[derive(Deserialize, JsonSchema)]
-pub struct ReachQuery {
+pub struct RouteAccessQuery {
     /// Only routes whose name, service or call holds this.
     q: Option<String>,
     /// Only `may`, `may-not` or `depends`.
@@ -33,7 +33,8 @@ pub struct ReachQuery {
 
 /// How a consumer stands to routes.
 #[derive(Serialize, JsonSchema)]
-pub struct ReachResponse {
+#[schemars(rename = "ReachResponse")]
+pub struct RouteAccessResponse {
     /// The store's revision that was looked at.
     revision: u64,
     /// The consumer's id.
@@ -47,7 +48,7 @@ pub struct ReachResponse {
     /// How many of which it cannot be said.
     depends: usize,
     /// The routes of this page.
-    items: Vec<RouteReach>,
+    items: Vec<ConsumerRouteAccess>,
     /// The `offset` of the next page; `null`: this is the last one.
     next: Option<usize>,
 }
@@ -56,15 +57,15 @@ pub struct ReachResponse {
 pub async fn list(
     State(api): State<Arc<Api>>,
     Path(consumer): Path<String>,
-    Query(query): Query<ReachQuery>,
-) -> Result<Json<ReachResponse>, Problem> {
+    Query(query): Query<RouteAccessQuery>,
+) -> Result<Json<RouteAccessResponse>, Problem> {
     let (documents, head) = api.store.read("").await?;
     let working = Arc::clone(&api);
     let found = tokio::task::spawn_blocking(move || reach(&working, &consumer, &query, &documents));
     let found = found
         .await
         .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))??;
-    Ok(Json(ReachResponse {
+    Ok(Json(RouteAccessResponse {
         revision: head.0,
         ..found
     }))
@@ -73,9 +74,9 @@ pub async fn list(
 fn reach(
     api: &Api,
     name: &str,
-    query: &ReachQuery,
+    query: &RouteAccessQuery,
     documents: &[Document],
-) -> Result<ReachResponse, Problem> {
+) -> Result<RouteAccessResponse, Problem> {
     let dialects = super::dialects_in(
         api,
         query.environment.as_deref(),
@@ -90,7 +91,7 @@ fn reach(
         .consumer(name)
         .ok_or_else(|| Problem::not_found(format_args!("the consumer '{name}'")))?;
     let words = query.q.as_deref().unwrap_or_default().to_lowercase();
-    let is_asked_for = |it: &RouteReach| {
+    let is_asked_for = |it: &ConsumerRouteAccess| {
         let texts = [Some(&it.route), it.service.as_ref(), Some(&it.call)];
         texts
             .into_iter()
@@ -98,12 +99,12 @@ fn reach(
             .any(|text| text.to_lowercase().contains(&words))
     };
     let all = (0..explainer.model.routes.len()).map(|index| explainer.reach(index, consumer, &identity));
-    let mut all: Vec<RouteReach> = all.filter(is_asked_for).collect();
-    let count = |kind: ReachKind| all.iter().filter(|it| it.verdict == kind).count();
+    let mut all: Vec<ConsumerRouteAccess> = all.filter(is_asked_for).collect();
+    let count = |kind: AccessKind| all.iter().filter(|it| it.verdict == kind).count();
     let (may, may_not, depends) = (
-        count(ReachKind::May),
-        count(ReachKind::MayNot),
-        count(ReachKind::Depends),
+        count(AccessKind::May),
+        count(AccessKind::MayNot),
+        count(AccessKind::Depends),
     );
     if let Some(wanted) = query.verdict.as_deref() {
         let kind = kind_of(wanted)?;
@@ -113,7 +114,7 @@ fn reach(
     let offset = query.offset.unwrap_or_default();
     let limit = query.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
     let next = offset.saturating_add(limit);
-    Ok(ReachResponse {
+    Ok(RouteAccessResponse {
         revision: 0,
         consumer: consumer.id.clone(),
         group: consumer.group.clone(),
@@ -125,11 +126,11 @@ fn reach(
     })
 }
 
-fn kind_of(word: &str) -> Result<ReachKind, Problem> {
+fn kind_of(word: &str) -> Result<AccessKind, Problem> {
     match word {
-        "may" => Ok(ReachKind::May),
-        "may-not" => Ok(ReachKind::MayNot),
-        "depends" => Ok(ReachKind::Depends),
+        "may" => Ok(AccessKind::May),
+        "may-not" => Ok(AccessKind::MayNot),
+        "depends" => Ok(AccessKind::Depends),
         other => Err(Problem::bad(format!(
             "expected may, may-not or depends in 'verdict', found '{other}'"
         ))),

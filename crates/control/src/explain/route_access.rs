@@ -13,7 +13,8 @@ use weir_plugin::{ConsumerIdentity, Exchange, system_clock};
 /// Whether a consumer may call a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum ReachKind {
+#[schemars(rename = "ReachKind")]
+pub enum AccessKind {
     /// A plain call passes.
     May,
     /// A plain call is refused.
@@ -24,7 +25,8 @@ pub enum ReachKind {
 
 /// How a consumer stands to a route.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct RouteReach {
+#[schemars(rename = "RouteReach")]
+pub struct ConsumerRouteAccess {
     /// The route.
     pub route: String,
     /// Its dialect.
@@ -34,7 +36,7 @@ pub struct RouteReach {
     /// A call of the route.
     pub call: String,
     /// Whether the consumer may call it.
-    pub verdict: ReachKind,
+    pub verdict: AccessKind,
     /// Whether it asks for no credential.
     pub is_open: bool,
     /// The plugin that decides against it, or that nothing can be said of.
@@ -63,14 +65,19 @@ impl Explainer<'_> {
     }
 
     /// Whether a consumer may call a route.
-    pub fn reach(&self, index: usize, consumer: &Consumer, identity: &Arc<ConsumerIdentity>) -> RouteReach {
+    pub fn reach(
+        &self,
+        index: usize,
+        consumer: &Consumer,
+        identity: &Arc<ConsumerIdentity>,
+    ) -> ConsumerRouteAccess {
         let route = &self.model.routes[index];
         let call = examples::calls_of(route, &[]).into_iter().next();
         let call = call.unwrap_or_else(|| plain(route));
         let facts = &self.snapshot.routes[index].facts;
         let label = |name: &str| facts.labels.get(name).map(String::as_str);
         let publication = label("api").zip(label("version")).zip(label("environment"));
-        let mut reach = RouteReach {
+        let mut reach = ConsumerRouteAccess {
             route: route.name.clone(),
             dialect: route.dialect,
             service: match &route.target {
@@ -78,7 +85,7 @@ impl Explainer<'_> {
                 RouteTarget::Respond(_) => None,
             },
             call: call.to_string(),
-            verdict: ReachKind::May,
+            verdict: AccessKind::May,
             is_open: true,
             plugin: None,
             status: None,
@@ -99,14 +106,14 @@ impl Explainer<'_> {
         call: &ExplainedCall,
         consumer: &Consumer,
         identity: &Arc<ConsumerIdentity>,
-        reach: &mut RouteReach,
+        reach: &mut ConsumerRouteAccess,
     ) {
         let mut exchange = Exchange::new(system_clock, 1);
         call.fill(&mut exchange.request);
         exchange.request.body = Some(Vec::new());
         let renderer = self.renderer(reach.dialect);
         if self.read_path(reach.dialect, &mut exchange).is_err() {
-            reach.verdict = ReachKind::Depends;
+            reach.verdict = AccessKind::Depends;
             return;
         }
         exchange.route = Some(Arc::clone(&self.snapshot.routes[index].facts));
@@ -132,10 +139,10 @@ impl Explainer<'_> {
         reach.status = end.status;
         reach.reason = end.reason;
         reach.verdict = match end.kind {
-            EndKind::Forwarded => ReachKind::May,
+            EndKind::Forwarded => AccessKind::May,
             // What is wrong with a plain call may be right with another one.
-            EndKind::Answered if is_refused && matches!(end.status, Some(401 | 403)) => ReachKind::MayNot,
-            EndKind::Answered | EndKind::Unknown => ReachKind::Depends,
+            EndKind::Answered if is_refused && matches!(end.status, Some(401 | 403)) => AccessKind::MayNot,
+            EndKind::Answered | EndKind::Unknown => AccessKind::Depends,
         };
     }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use tokio::sync::Mutex;
-use weir_analytics::query::{Mark, MarkKind};
+use weir_analytics::query::{AnnotationKind, ChartAnnotation};
 use weir_dialect::{DialectSet, ENVIRONMENTS};
 use weir_model::unix_time;
 use weir_store::{HistoryEntry, Revision, Store, StoreError};
@@ -13,7 +13,7 @@ use weir_store::{HistoryEntry, Revision, Store, StoreError};
 /// Marks that are known, at most.
 const MAX_KNOWN: usize = 2_000;
 /// Marks of an answer, at most: the latest.
-const MAX_TOLD: usize = 200;
+const MAX_ANNOTATIONS: usize = 200;
 /// Changes that are read at once, and at most.
 const BATCH: usize = 100;
 const MAX_CHANGES: usize = 10_000;
@@ -24,17 +24,17 @@ const MAX_PUBLICATIONS: usize = 20;
 
 /// The marks that are known.
 #[derive(Default)]
-pub struct Marks(Mutex<CachedMarks>);
+pub struct ChartAnnotations(Mutex<CachedMarks>);
 
 #[derive(Default)]
 struct CachedMarks {
     /// Every commit up to this one is known, as far as it is among the latest.
     through: u64,
     /// By revision.
-    marks: BTreeMap<u64, Mark>,
+    marks: BTreeMap<u64, ChartAnnotation>,
 }
 
-impl Marks {
+impl ChartAnnotations {
     /// The marks between two times, in seconds, the oldest first. Both belong to it: a range up to now may end in the
     /// second of a commit. Publications of other environments are left out if environments are named.
     ///
@@ -45,10 +45,10 @@ impl Marks {
         (store, dialects): (&dyn Store, &DialectSet),
         (from, to): (u64, u64),
         environments: &[String],
-    ) -> Result<Vec<Mark>, StoreError> {
+    ) -> Result<Vec<ChartAnnotation>, StoreError> {
         let mut known = self.0.lock().await;
         known.update(store, dialects).await?;
-        let is_near = |mark: &Mark| {
+        let is_near = |mark: &ChartAnnotation| {
             let of = |id: &String| {
                 let environment = id.rsplit('/').next().unwrap_or_default();
                 environments.iter().any(|it| it == environment)
@@ -57,7 +57,7 @@ impl Marks {
         };
         let wanted = known.marks.values().rev();
         let wanted = wanted.filter(|mark| (from..=to).contains(&mark.at) && is_near(mark));
-        let mut told: Vec<Mark> = wanted.take(MAX_TOLD).cloned().collect();
+        let mut told: Vec<ChartAnnotation> = wanted.take(MAX_ANNOTATIONS).cloned().collect();
         told.reverse();
         Ok(told)
     }
@@ -91,8 +91,8 @@ impl CachedMarks {
     fn note(&mut self, change: &HistoryEntry) {
         let Revision(revision) = change.revision;
         self.through = self.through.max(revision);
-        let mark = self.marks.entry(revision).or_insert_with(|| Mark {
-            kind: MarkKind::Commit,
+        let mark = self.marks.entry(revision).or_insert_with(|| ChartAnnotation {
+            kind: AnnotationKind::Commit,
             at: unix_time::seconds(change.time),
             revision,
             author: change.author.clone(),
@@ -103,7 +103,7 @@ impl CachedMarks {
         let Some(id) = change.key.as_str().strip_prefix(PUBLICATIONS) else {
             return;
         };
-        mark.kind = MarkKind::Publication;
+        mark.kind = AnnotationKind::Publication;
         let is_new = !mark.publications.iter().any(|it| it == id);
         if is_new && mark.publications.len() < MAX_PUBLICATIONS {
             mark.publications.push(id.to_owned());
@@ -138,12 +138,12 @@ mod tests {
     #[tokio::test]
     async fn commits_and_publications_are_marks() {
         let (store, dialects) = (MemoryStore::new(), crate::sample::all());
-        let marks = Marks::default();
+        let marks = ChartAnnotations::default();
         let told = async |from, to, environments: &[String]| -> Vec<(u64, bool)> {
             let told = marks.between((&store, &dialects), (from, to), environments).await;
             let told = told.expect("marks");
             told.iter()
-                .map(|it| (it.revision, it.kind == MarkKind::Publication))
+                .map(|it| (it.revision, it.kind == AnnotationKind::Publication))
                 .collect()
         };
         assert_eq!(told(0, 5_000, &[]).await, []);
@@ -191,18 +191,18 @@ mod tests {
     #[tokio::test]
     async fn the_latest_of_many_are_listed() {
         let (store, dialects) = (MemoryStore::new(), crate::sample::all());
-        let last = MAX_TOLD as u64 + 150;
+        let last = MAX_ANNOTATIONS as u64 + 150;
         for revision in 1..=last {
             commit(&store, revision, &["native/routes/a"]).await;
         }
-        let told = Marks::default();
+        let told = ChartAnnotations::default();
         let told = told
             .between((&store, &dialects), (0, 100_000), &[])
             .await
             .expect("marks");
         assert_eq!(
             (told.len(), told[0].revision),
-            (MAX_TOLD, last - MAX_TOLD as u64 + 1)
+            (MAX_ANNOTATIONS, last - MAX_ANNOTATIONS as u64 + 1)
         );
     }
 }

@@ -24,12 +24,12 @@ struct CachedDocument {
 }
 
 /// Documents at a revision, and the changes that a write wants to make.
-pub struct Library {
+pub struct EntitySnapshot {
     documents: BTreeMap<Key, CachedDocument>,
     changes: BTreeMap<Key, Option<Arc<[u8]>>>,
 }
 
-impl Library {
+impl EntitySnapshot {
     /// All that was read.
     pub fn new(documents: Vec<Document>) -> Self {
         let known = |it: Document| {
@@ -276,21 +276,21 @@ mod tests {
             (Retired, vec![by_hand, live], Deprecated),
             (Published, vec![by_hand], Published),
         ] {
-            let mut library = Library::new(Vec::new());
+            let mut snapshot = EntitySnapshot::new(Vec::new());
             let version = Version {
                 line,
                 ..Version::default()
             };
-            library.put(&version_key("a", "1"), &version).expect("put");
+            snapshot.put(&version_key("a", "1"), &version).expect("put");
             for (number, it) in publications.iter().enumerate() {
                 let publication = Publication {
                     environment: format!("e{number}"),
                     ..publication(it)
                 };
                 let key = publication_key(&publication.id());
-                library.put(&key, &publication).expect("put");
+                snapshot.put(&key, &publication).expect("put");
             }
-            let found = library.version("a", "1").expect("a version").line;
+            let found = snapshot.version("a", "1").expect("a version").line;
             assert_eq!(found, expected, "{line:?} {publications:?}");
         }
     }

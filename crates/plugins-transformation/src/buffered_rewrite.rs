@@ -21,13 +21,13 @@ pub(crate) fn remove_validators(headers: &mut Headers) {
 }
 
 /// Gathers a body, and changes it at its end.
-pub(crate) struct WholeBody<R> {
+pub(crate) struct BufferedRewrite<R> {
     rewrite: R,
     buffered: BufferedBody,
     made: Option<Vec<u8>>,
 }
 
-impl<R: Rewrite> WholeBody<R> {
+impl<R: Rewrite> BufferedRewrite<R> {
     /// Has the body of a response changed.
     pub(crate) fn attach(response: &mut Response, buffered: BufferedBody, rewrite: R) {
         if R::MAY_FAIL && buffered.excess() == OversizePolicy::Refuse {
@@ -56,7 +56,7 @@ impl<R: Rewrite> WholeBody<R> {
     }
 }
 
-impl<R: Rewrite> BodyFilter for WholeBody<R> {
+impl<R: Rewrite> BodyFilter for BufferedRewrite<R> {
     fn piece(&mut self, data: &[u8], out: &mut Vec<u8>) {
         self.buffered.piece(data, out);
     }

@@ -11,12 +11,12 @@ use std::sync::Arc;
 type Answer = Pin<Box<dyn Future<Output = Response> + Send>>;
 
 /// Any handler of calls with the state `S`.
-pub struct PlainHandler<S>(Arc<dyn Fn(Request, S) -> Answer + Send + Sync>);
+pub struct BoxedHandler<S>(Arc<dyn Fn(Request, S) -> Answer + Send + Sync>);
 
 /// What axum distinguishes implementations of [`Handler`] by.
-pub struct ByPlainHandler;
+pub struct ViaBoxedHandler;
 
-impl<S: Send + Sync + 'static> PlainHandler<S> {
+impl<S: Send + Sync + 'static> BoxedHandler<S> {
     /// The same handler.
     pub fn new<H: Handler<T, S>, T: 'static>(handler: H) -> Self {
         Self(Arc::new(move |request, state| {
@@ -25,13 +25,13 @@ impl<S: Send + Sync + 'static> PlainHandler<S> {
     }
 }
 
-impl<S> Clone for PlainHandler<S> {
+impl<S> Clone for BoxedHandler<S> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<S: Send + Sync + 'static> Handler<ByPlainHandler, S> for PlainHandler<S> {
+impl<S: Send + Sync + 'static> Handler<ViaBoxedHandler, S> for BoxedHandler<S> {
     type Future = Answer;
 
     fn call(self, request: Request, state: S) -> Answer {

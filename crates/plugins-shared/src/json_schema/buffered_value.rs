@@ -7,11 +7,11 @@ use serde_json::{Map, Number, Value};
 use std::fmt;
 
 /// A value that is made whole, in which no name appears twice.
-pub(super) struct WholeValue<'s, 'c> {
+pub(super) struct BufferedValue<'s, 'c> {
     pub(super) part: Streamed<'s, 'c>,
 }
 
-impl<'de> DeserializeSeed<'de> for WholeValue<'_, '_> {
+impl<'de> DeserializeSeed<'de> for BufferedValue<'_, '_> {
     type Value = Value;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -20,7 +20,7 @@ impl<'de> DeserializeSeed<'de> for WholeValue<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for WholeValue<'_, '_> {
+impl<'de> Visitor<'de> for BufferedValue<'_, '_> {
     type Value = Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -53,7 +53,7 @@ impl<'de> Visitor<'de> for WholeValue<'_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
-        while let Some(value) = items.next_element_seed(WholeValue { part: self.part })? {
+        while let Some(value) = items.next_element_seed(BufferedValue { part: self.part })? {
             values.push(value);
         }
         Ok(Value::Array(values))
@@ -62,7 +62,7 @@ impl<'de> Visitor<'de> for WholeValue<'_, '_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut members = Map::new();
         while let Some(name) = map.next_key::<String>()? {
-            let value = map.next_value_seed(WholeValue { part: self.part })?;
+            let value = map.next_value_seed(BufferedValue { part: self.part })?;
             if members.contains_key(&name) {
                 return Err(self.part.fail(format!("property {name:?} appears twice")));
             }

@@ -20,14 +20,14 @@ const AT: &str = "at_ms";
 
 /// How long a mark stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct MarkLife {
+pub(crate) struct RevocationLifetime {
     /// In the memory of the gateway that sets it, in seconds.
     pub(crate) here_s: u64,
     /// In the store and at the other gateways, in seconds.
     pub(crate) shared_s: u64,
 }
 
-impl MarkLife {
+impl RevocationLifetime {
     /// The same everywhere.
     pub(crate) fn everywhere(seconds: u64) -> Self {
         Self {
@@ -38,20 +38,20 @@ impl MarkLife {
 }
 
 /// The marks of a plugin, as all of its instances know them. Bounded: of too many, the first are forgotten.
-pub(crate) struct SharedMarks {
+pub(crate) struct SharedRevocations {
     marks: Arc<ExpiringMap<u64>>,
     store: OnceLock<Arc<dyn SharedStore>>,
     /// How many were written into the store in which second.
     shared: Mutex<(u64, u32)>,
 }
 
-impl fmt::Debug for SharedMarks {
+impl fmt::Debug for SharedRevocations {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "SharedMarks({} bytes)", self.marks.bytes())
+        write!(formatter, "SharedRevocations({} bytes)", self.marks.bytes())
     }
 }
 
-impl SharedMarks {
+impl SharedRevocations {
     pub(crate) fn new(max_bytes: usize) -> Arc<Self> {
         Arc::new(Self {
             marks: ExpiringMap::new(max_bytes),
@@ -66,13 +66,13 @@ impl SharedMarks {
     }
 
     /// Sets a mark.
-    pub(crate) fn set(&self, key: &[u8], life: MarkLife, now_ms: u64) {
+    pub(crate) fn set(&self, key: &[u8], life: RevocationLifetime, now_ms: u64) {
         self.keep(key, now_ms, life.here_s.saturating_mul(1_000));
         self.share(key, life, now_ms);
     }
 
     /// Sets a mark if it is not set. Of several calls that try, one gets `true`.
-    pub(crate) fn set_first(&self, key: &[u8], life: MarkLife, now_ms: u64) -> bool {
+    pub(crate) fn set_first(&self, key: &[u8], life: RevocationLifetime, now_ms: u64) -> bool {
         let Lookup::Miss(first) = self.marks.lookup(key, now_ms) else {
             return false;
         };
@@ -94,7 +94,7 @@ impl SharedMarks {
             .insert(key, at_ms, key.len() + MARK_BYTES, lifetime, at_ms);
     }
 
-    fn share(&self, key: &[u8], life: MarkLife, now_ms: u64) {
+    fn share(&self, key: &[u8], life: RevocationLifetime, now_ms: u64) {
         let Some(store) = self.store.get().filter(|_| self.may_share(now_ms)) else {
             return;
         };
@@ -121,9 +121,9 @@ impl SharedMarks {
 }
 
 /// The marks, as the store's change feed delivers them.
-pub(crate) struct MarkRecords(pub(crate) Arc<SharedMarks>);
+pub(crate) struct RevocationRecords(pub(crate) Arc<SharedRevocations>);
 
-impl SharedRecords for MarkRecords {
+impl SharedRecords for RevocationRecords {
     fn share(&self, store: Arc<dyn SharedStore>) {
         // The first one stays: there is one store for a process.
         let _is_first = self.0.store.set(store);
@@ -205,11 +205,11 @@ pub(crate) mod tests {
         relay
     }
 
-    fn gateways() -> (Arc<SharedMarks>, Arc<SharedMarks>, Arc<Relay>) {
-        let (one, other) = (SharedMarks::new(1 << 20), SharedMarks::new(1 << 20));
+    fn gateways() -> (Arc<SharedRevocations>, Arc<SharedRevocations>, Arc<Relay>) {
+        let (one, other) = (SharedRevocations::new(1 << 20), SharedRevocations::new(1 << 20));
         let relay = relay(
-            &MarkRecords(Arc::clone(&one)),
-            Arc::new(MarkRecords(Arc::clone(&other))),
+            &RevocationRecords(Arc::clone(&one)),
+            Arc::new(RevocationRecords(Arc::clone(&other))),
         );
         (one, other, relay)
     }
@@ -218,7 +218,7 @@ pub(crate) mod tests {
     fn gateways_of_a_store_share_their_marks() {
         let (one, other, _) = gateways();
         let now_ms = NOW_MS;
-        let life = MarkLife {
+        let life = RevocationLifetime {
             here_s: 3_600,
             shared_s: 60,
         };
@@ -238,7 +238,7 @@ pub(crate) mod tests {
 
     #[test]
     fn records_that_are_no_marks_are_nothing() {
-        let marks = SharedMarks::new(1 << 20);
+        let marks = SharedRevocations::new(1 << 20);
         let record = |value: Value, ends_ms| Some(SharedRecord { value, ends_ms });
         let ends = Some(NOW_MS + 60_000);
         let changes = vec![
@@ -248,7 +248,7 @@ pub(crate) mod tests {
             ("xy".to_owned(), record(json!({ AT: 1 }), ends)),
             ("03".to_owned(), None),
         ];
-        MarkRecords(Arc::clone(&marks)).apply(1, changes);
+        RevocationRecords(Arc::clone(&marks)).apply(1, changes);
         assert_eq!(marks.bytes(), 0);
     }
 
@@ -257,7 +257,7 @@ pub(crate) mod tests {
         let (marks, _, relay) = gateways();
         let now_ms = NOW_MS;
         let set = |numbers: std::ops::Range<u32>, now_ms| {
-            numbers.for_each(|it| marks.set(&it.to_be_bytes(), MarkLife::everywhere(60), now_ms));
+            numbers.for_each(|it| marks.set(&it.to_be_bytes(), RevocationLifetime::everywhere(60), now_ms));
             relay.commits.load(Ordering::Relaxed)
         };
         assert_eq!(set(0..1_000, now_ms), u64::from(MAX_SHARED_PER_SECOND));

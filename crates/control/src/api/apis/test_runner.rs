@@ -2,7 +2,7 @@
 //! with what was expected.
 
 use super::access::{Access, AllAccess};
-use super::library::{self, Changes, Library};
+use super::entity_snapshot::{self, Changes, EntitySnapshot};
 use crate::api::compiled_config::CompiledConfig;
 use crate::api::{Api, Problem};
 use crate::explain::{EndKind, ExplainedCall, Explanation};
@@ -15,13 +15,13 @@ use weir_apis::entities::{CallTest, Expected, Publication, Runtime, TestRequest}
 use weir_apis::render::consumer_of;
 
 /// The tests of a version, by name.
-pub fn tests_of(library: &Library, name: &str, version: &str) -> Result<Vec<CallTest>, Problem> {
-    library.list(&library::test_key(name, version, ""))
+pub fn tests_of(snapshot: &EntitySnapshot, name: &str, version: &str) -> Result<Vec<CallTest>, Problem> {
+    snapshot.list(&entity_snapshot::test_key(name, version, ""))
 }
 
 /// Tests that are to be run before something is committed.
 #[derive(Clone)]
-pub struct Trial {
+pub struct TestRunner {
     /// The publication as it would be.
     pub publication: Publication,
     /// Only these tests; empty: all.
@@ -31,24 +31,24 @@ pub struct Trial {
     pub sees_others: bool,
 }
 
-impl Trial {
+impl TestRunner {
     /// Runs them by what gateways of the environment would serve after the changes.
     pub async fn run(
         self,
         api: &Arc<Api>,
-        library: &Arc<Library>,
+        snapshot: &Arc<EntitySnapshot>,
         changes: &Changes,
     ) -> Result<TestReport, Problem> {
-        let (api, library, changes) = (Arc::clone(api), Arc::clone(library), changes.clone());
+        let (api, snapshot, changes) = (Arc::clone(api), Arc::clone(snapshot), changes.clone());
         // Compiling takes its time with many routes.
-        tokio::task::spawn_blocking(move || self.report(&api, &library, &changes))
+        tokio::task::spawn_blocking(move || self.report(&api, &snapshot, &changes))
             .await
             .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?
     }
 
-    fn report(&self, api: &Api, library: &Library, changes: &Changes) -> Result<TestReport, Problem> {
+    fn report(&self, api: &Api, snapshot: &EntitySnapshot, changes: &Changes) -> Result<TestReport, Problem> {
         let publication = &self.publication;
-        let mut tests = tests_of(library, &publication.api, &publication.version)?;
+        let mut tests = tests_of(snapshot, &publication.api, &publication.version)?;
         if let Some(unknown) = self
             .names
             .iter()
@@ -64,14 +64,14 @@ impl Trial {
         if !tests.is_empty() {
             let environment = vec![publication.environment.clone()];
             let dialects = api.options.dialects.clone().in_environments(environment);
-            let known = library
+            let known = snapshot
                 .documents()
                 .map(|(key, value)| (key.as_str(), Some(&**value)));
             let fresh = changes
                 .iter()
                 .map(|(key, value)| (key.as_str(), value.as_deref()));
             let prepared = CompiledConfig::new(api, &dialects, known.chain(fresh))?;
-            let access = Access::of_publication(library, &AllAccess::read(library)?, &publication.id())?;
+            let access = Access::of_publication(snapshot, &AllAccess::read(snapshot)?, &publication.id())?;
             results.extend(tests.iter().map(|test| self.result(test, &access, &prepared)));
         }
         Ok(TestReport::new(
@@ -82,7 +82,7 @@ impl Trial {
     }
 }
 
-impl Trial {
+impl TestRunner {
     fn result(&self, test: &CallTest, access: &Access, prepared: &CompiledConfig) -> TestResult {
         let publication = &self.publication;
         let mut result = TestResult {

@@ -49,7 +49,7 @@ fn batch(number: u64, hour: u64) -> Batch {
     }
 }
 
-fn asked(from: u64, to: u64, group_by: &[&str], step: Option<&str>) -> Query {
+fn new_query(from: u64, to: u64, group_by: &[&str], step: Option<&str>) -> Query {
     Query {
         metrics: ["calls", "latency_p95", "latency_avg", "latency_max"]
             .map(str::to_owned)
@@ -110,12 +110,12 @@ fn series_by_days_are_the_sums_of_hours() {
     }
     let ask = |query: &Query| store.query(query, NOW).expect("an answer");
     for group_by in [&["consumer", "class"][..], &["consumer"][..]] {
-        let days = ask(&asked(START, NOW, group_by, Some("auto")));
+        let days = ask(&new_query(START, NOW, group_by, Some("auto")));
         assert_eq!((days.step, days.times.len() as u64), (Some(DAY), DAYS + 1));
-        let hours = ask(&asked(START, NOW, group_by, Some("1h")));
+        let hours = ask(&new_query(START, NOW, group_by, Some("1h")));
         assert_eq!(hours.step, Some(HOUR));
         assert_eq!(calls_by_day(&days), calls_by_day(&hours), "{group_by:?}");
-        let none = ask(&asked(START, NOW, group_by, None));
+        let none = ask(&new_query(START, NOW, group_by, None));
         assert_eq!(totals(&days), totals(&none), "{group_by:?}");
         assert_eq!(totals(&hours), totals(&none), "{group_by:?}");
         let calls: f64 = none.frames.iter().filter_map(|it| it.total["calls"]).sum();
@@ -144,7 +144,7 @@ fn parts_of_days_are_not_answered_by_whole_ones() {
         (START + DAY, START + 2 * DAY),
     ] {
         let answer = store
-            .query(&asked(from, to, &["consumer"], None), NOW)
+            .query(&new_query(from, to, &["consumer"], None), NOW)
             .expect("an answer");
         let sent: u64 = (from / HOUR..to / HOUR)
             .filter(|hour| *hour < NOW / HOUR)
@@ -163,7 +163,7 @@ fn ranking_by_a_percentile_reads_sketches_first() {
     let ask = |step: Option<&str>| {
         let query = Query {
             order: Some("latency_p95".to_owned()),
-            ..asked(START, NOW, &["consumer"], step)
+            ..new_query(START, NOW, &["consumer"], step)
         };
         totals(&store.query(&query, NOW).expect("an answer"))
     };
@@ -188,7 +188,7 @@ fn a_file_of_the_first_form_goes_on() {
     let ask = || {
         totals(
             &store
-                .query(&asked(START, NOW, &["consumer"], None), NOW)
+                .query(&new_query(START, NOW, &["consumer"], None), NOW)
                 .expect("an answer"),
         )
     };
@@ -204,7 +204,7 @@ fn a_caller_without_a_name_has_the_same_counts() {
     let calls = || -> std::collections::BTreeMap<String, f64> {
         let query = Query {
             limit: Some(100),
-            ..asked(START, NOW, &["consumer"], Some("auto"))
+            ..new_query(START, NOW, &["consumer"], Some("auto"))
         };
         let answer = store.query(&query, NOW).expect("an answer");
         let one =
@@ -233,7 +233,7 @@ fn a_caller_without_a_name_has_the_same_counts() {
     assert_eq!(after.get("removed-1"), before.get("c2"));
     assert_eq!(after.get("removed-2"), before.get("c4"));
     assert_eq!(after.len(), before.len());
-    let services = store.query(&asked(START, NOW, &["service", "consumer"], None), NOW);
+    let services = store.query(&new_query(START, NOW, &["service", "consumer"], None), NOW);
     let services = services.expect("an answer").frames;
     assert!(
         services.iter().any(|it| it.group["service"] == "shop"),

@@ -61,7 +61,7 @@ impl LimitCounts {
     }
 
     /// A lookup of a consumer's counts in the limits of this process.
-    pub fn asked(&self) -> CountLookup {
+    pub fn lookup(&self) -> CountLookup {
         let limits = Arc::clone(&self.limits);
         Arc::new(move |of| limits.get()?.counted(of, system_clock()))
     }

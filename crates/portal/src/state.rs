@@ -103,7 +103,7 @@ pub struct Portals {
     outbox: Outbox,
     post: Option<Post>,
     is_tls: bool,
-    made: Mutex<CatalogueCache>,
+    catalogue_cache: Mutex<CatalogueCache>,
 }
 
 /// The catalogue as it was made last.
@@ -175,7 +175,7 @@ impl Portals {
             outbox: options.outbox,
             post: options.post,
             is_tls: options.is_tls,
-            made: Mutex::default(),
+            catalogue_cache: Mutex::default(),
         }))
     }
 
@@ -183,26 +183,26 @@ impl Portals {
     pub(crate) async fn catalogue(self: &Arc<Self>) -> Arc<Catalogue> {
         let revision = self.documents.catalogue_revision();
         {
-            let made = self.made();
-            if made.revision == Some(revision) {
-                return Arc::clone(&made.catalogue);
+            let cache = self.lock_catalogue();
+            if cache.revision == Some(revision) {
+                return Arc::clone(&cache.catalogue);
             }
         }
         let this = Arc::clone(self);
-        let made = tokio::task::spawn_blocking(move || {
+        let build = tokio::task::spawn_blocking(move || {
             // Others wait here for the one that is made.
-            let mut made = this.made();
+            let mut cache = this.lock_catalogue();
             let revision = this.documents.catalogue_revision();
-            if made.revision != Some(revision) {
-                let catalogue = Catalogue::build(&this.documents, &mut made.descriptions);
-                made.catalogue = Arc::new(catalogue);
-                made.revision = Some(revision);
+            if cache.revision != Some(revision) {
+                let catalogue = Catalogue::build(&this.documents, &mut cache.descriptions);
+                cache.catalogue = Arc::new(catalogue);
+                cache.revision = Some(revision);
             }
-            Arc::clone(&made.catalogue)
+            Arc::clone(&cache.catalogue)
         });
-        made.await.unwrap_or_else(|error| {
+        build.await.unwrap_or_else(|error| {
             tracing::error!(%error, "the portal's catalogue cannot be made; the former one stays");
-            Arc::clone(&self.made().catalogue)
+            Arc::clone(&self.lock_catalogue().catalogue)
         })
     }
 
@@ -262,9 +262,11 @@ impl Portals {
         Ok(())
     }
 
-    fn made(&self) -> std::sync::MutexGuard<'_, CatalogueCache> {
+    fn lock_catalogue(&self) -> std::sync::MutexGuard<'_, CatalogueCache> {
         // What is made is put in place as a whole.
-        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+        self.catalogue_cache
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The portal that answers a host.

@@ -76,7 +76,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    pub(crate) fn shown(&self, environment: &str) -> EnvironmentStatus {
+    pub(crate) fn status_in(&self, environment: &str) -> EnvironmentStatus {
         let add = |sum: Counts, it: &Counts| Counts {
             calls: sum.calls + it.calls,
             failed: sum.failed + it.failed,
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_place_has_thirty_days_and_their_sum() {
-        let none = Record::default().shown("prod");
+        let none = Record::default().status_in("prod");
         assert_eq!(
             (none.days.len(), none.answered, none.state),
             (30, None, LiveState::Quiet)
@@ -265,7 +265,7 @@ mod tests {
             now: day(2.0, 2.0),
             days: vec![day(0.0, 0.0), day(100.0, 0.0), day(100.0, 50.0)],
         };
-        let shown = record.shown("prod");
+        let shown = record.status_in("prod");
         assert_eq!(shown.days[..4], [None, Some(1.0), Some(0.5), None]);
         assert_eq!((shown.answered, shown.state), (Some(0.75), LiveState::Down));
     }

@@ -64,7 +64,7 @@ fn posted(xml: &str, case: &Case<'_>) -> Result<Login, SamlError> {
 }
 
 /// The name of the user, or what is wrong.
-fn told(result: Result<Login, SamlError>) -> String {
+fn describe_login(result: Result<Login, SamlError>) -> String {
     match result {
         Ok(login) => format!("user {}", login.name_id.value),
         Err(fault) => fault.to_string(),
@@ -117,7 +117,7 @@ fn responses_of_other_programs_are_read() {
     ] {
         let case = Case { key, ..case() };
         assert_eq!(
-            told(posted(&data(&format!("{name}.xml")), &case)),
+            describe_login(posted(&data(&format!("{name}.xml")), &case)),
             expected,
             "{name}"
         );
@@ -129,7 +129,7 @@ fn responses_of_other_programs_are_read() {
         },
         ..case()
     };
-    assert_eq!(told(posted(&data("sha1.xml"), &old)), "user ada");
+    assert_eq!(describe_login(posted(&data("sha1.xml"), &old)), "user ada");
 }
 
 #[test]
@@ -245,7 +245,10 @@ fn what_is_not_for_this_request_place_and_time_is_refused() {
             "the signature is not one of the configured certificates",
         ),
     ] {
-        assert_eq!(told(posted(&data("assertion_signed.xml"), &change)), expected);
+        assert_eq!(
+            describe_login(posted(&data("assertion_signed.xml"), &change)),
+            expected
+        );
     }
 }
 
@@ -348,7 +351,7 @@ fn wrapped_assertions_are_refused() {
     let assertion = element(&xml, "saml:Assertion");
     let forged = assertion.replace(">ada</saml:NameID>", ">admin</saml:NameID>");
     assert_eq!(
-        told(posted(&xml.replace(assertion, &forged), &case())),
+        describe_login(posted(&xml.replace(assertion, &forged), &case())),
         "what is signed was changed"
     );
 }
@@ -409,7 +412,7 @@ fn signatures_in_other_places_are_refused() {
 fn refuse(xml: &str, attacks: &[(&str, String, &str)]) {
     for (name, attack, expected) in attacks {
         assert_ne!(attack, xml, "{name} is an attack");
-        assert_eq!(told(posted(attack, &case())), *expected, "{name}");
+        assert_eq!(describe_login(posted(attack, &case())), *expected, "{name}");
     }
 }
 
@@ -465,7 +468,7 @@ fn changed_messages_are_refused() {
     .collect();
     for (name, attack, expected) in attacks {
         assert_ne!(attack, xml, "{name} is an attack");
-        assert_eq!(told(posted(&attack, &case())), expected, "{name}");
+        assert_eq!(describe_login(posted(&attack, &case())), expected, "{name}");
     }
 }
 
@@ -474,11 +477,14 @@ fn comments_cut_no_name_short() {
     let xml = data("assertion_signed.xml");
     // A comment is no part of what is signed, so the signature stays good: the name is the whole text, as it was signed.
     let name = xml.replace(">ada</saml:NameID>", ">a<!-- x -->da</saml:NameID>");
-    assert_eq!(told(posted(&name, &case())), "user ada");
+    assert_eq!(describe_login(posted(&name, &case())), "user ada");
     let element = xml.replace(">ada</saml:NameID>", ">a<x xmlns=\"urn:x\"/>da</saml:NameID>");
-    assert_eq!(told(posted(&element, &case())), "what is signed was changed");
+    assert_eq!(
+        describe_login(posted(&element, &case())),
+        "what is signed was changed"
+    );
     let audience = xml.replace(">urn:sp.test<", ">urn:sp.<!---->test<");
-    assert_eq!(told(posted(&audience, &case())), "user ada");
+    assert_eq!(describe_login(posted(&audience, &case())), "user ada");
 }
 
 /// Computing the canonical form of a message is work. Only the provider may cause it: the signature is checked before.
@@ -491,10 +497,13 @@ fn signatures_are_checked_before_what_they_sign() {
         ..case()
     };
     assert_eq!(
-        told(posted(&changed, &strangers)),
+        describe_login(posted(&changed, &strangers)),
         "the signature is not one of the configured certificates"
     );
-    assert_eq!(told(posted(&changed, &case())), "what is signed was changed");
+    assert_eq!(
+        describe_login(posted(&changed, &case())),
+        "what is signed was changed"
+    );
 }
 
 /// A provider may have users whose names differ in a blank only.
@@ -512,7 +521,10 @@ fn names_keep_the_blanks_that_are_theirs() {
         let (_, query) = url.split_once('?').expect("a query");
         let received = from_query(query, "SAMLResponse", &case().trust, 64 << 10);
         let received = received.expect("signed").expect("a message");
-        assert_eq!(told(read(&received, &case())), format!("user {expected}"));
+        assert_eq!(
+            describe_login(read(&received, &case())),
+            format!("user {expected}")
+        );
     }
 }
 
@@ -523,7 +535,7 @@ fn doubled_ids_are_refused_whatever_their_attribute_is_called() {
     for attribute in ["ID", "Id", "id", "xml:id"] {
         let attack = xml.replace("<samlp:Status>", &format!("<samlp:Status {attribute}=\"{id}\">"));
         assert_eq!(
-            told(posted(&attack, &case())),
+            describe_login(posted(&attack, &case())),
             "two elements have the same ID",
             "{attribute}"
         );
@@ -545,7 +557,7 @@ fn redirects_carry_signed_responses() {
     let read_query = |query: &str| {
         let received = from_query(query, "SAMLResponse", &trust(&["idp.crt.pem"]), 64 << 10)?;
         received
-            .map(|it| (it.relay_state.clone(), told(read(&it, &case()))))
+            .map(|it| (it.relay_state.clone(), describe_login(read(&it, &case()))))
             .ok_or(SamlError("nothing"))
     };
     assert_eq!(

@@ -25,7 +25,7 @@ fn shared_with(before: &Model, text: &Value) -> Model {
 }
 
 /// All that a route is, in words.
-fn told(snapshot: &Snapshot) -> Vec<String> {
+fn describe_routes(snapshot: &Snapshot) -> Vec<String> {
     let routes = snapshot.routes.iter().map(|route| {
         let action = match &route.rules.action {
             Action::Forward(it) => {
@@ -148,7 +148,7 @@ fn what_is_compiled_again_equals_what_is_compiled_as_a_whole() {
         let again = again.unwrap_or_else(|found| panic!("{step}: {found:?}")).0;
         let whole = compile(&model, &registry, &PersistentState::default());
         let whole = whole.unwrap_or_else(|found| panic!("{step}: {found:?}")).0;
-        assert_eq!(told(&again), told(&whole), "{step}");
+        assert_eq!(describe_routes(&again), describe_routes(&whole), "{step}");
         assert_eq!(again.hash, 7);
         before = model;
     }

@@ -64,7 +64,7 @@ fn value(text: &str, sample: &str) -> Option<u64> {
     Some(value)
 }
 
-fn seen(status: u16) -> Observation {
+fn observation(status: u16) -> Observation {
     Observation {
         status,
         ..Observation::default()
@@ -114,7 +114,7 @@ fn the_exposition_is_golden() {
             ..Observation::default()
         },
     );
-    one.record(ids[2], &seen(204));
+    one.record(ids[2], &observation(204));
     two.record(
         SeriesId::UNMATCHED,
         &Observation {
@@ -198,8 +198,8 @@ fn workers_are_summed() {
             let (worker, ids) = (registry.worker(), ids.clone());
             std::thread::spawn(move || {
                 for _ in 0..n * 100 {
-                    worker.record(ids[0], &seen(200));
-                    worker.record(ids[1], &seen(503));
+                    worker.record(ids[0], &observation(200));
+                    worker.record(ids[1], &observation(503));
                 }
             })
         })
@@ -222,11 +222,11 @@ fn counters_survive_a_reload_and_pairs_beyond_the_limit_share_one_series() {
     let registry = registry(2);
     let worker = registry.worker();
     let first = registry.allocate([("s", "a"), ("s", "b")]);
-    worker.record(first[0], &seen(200));
+    worker.record(first[0], &observation(200));
 
     let second = registry.allocate([("s", "b"), ("s", "c"), ("s", "a"), ("s", "d")]);
     assert_eq!([second[0], second[2]], [first[1], first[0]]);
-    second.iter().for_each(|&id| worker.record(id, &seen(200)));
+    second.iter().for_each(|&id| worker.record(id, &observation(200)));
 
     let text = scrape(&registry);
     let requests = |text: &str, service: &str, route: &str| {
@@ -246,8 +246,8 @@ fn counters_survive_a_reload_and_pairs_beyond_the_limit_share_one_series() {
     let text = scrape(&registry);
     assert_eq!(requests(&text, "s", "a"), None);
     assert_eq!(requests(&text, "s", "e"), None);
-    worker.record(third[1], &seen(200));
-    worker.record(first[0], &seen(200));
+    worker.record(third[1], &observation(200));
+    worker.record(first[0], &observation(200));
     let text = scrape(&registry);
     assert_eq!(requests(&text, "s", "e"), Some(1));
     assert_eq!(requests(&text, "_other", "_other"), Some(3));
@@ -265,7 +265,7 @@ fn ten_thousand_changes_leave_no_trace_but_the_limit() {
         write!(name, "route-{change}").unwrap();
         let id = registry.allocate([("s", name.as_str())])[0];
         assert_ne!(id, SeriesId::OTHER);
-        worker.record(id, &seen(200));
+        worker.record(id, &observation(200));
     }
     let text = scrape(&registry);
     assert_eq!(value(&text, "weir_metrics_series"), Some(50));
@@ -291,7 +291,7 @@ fn a_scrape_during_counting_and_reloads_never_shows_a_counter_of_another_pair() 
                 ("odd", 503)
             };
             let id = counting.allocate([("s", name)])[0];
-            (0..50).for_each(|_| worker.record(id, &seen(status)));
+            (0..50).for_each(|_| worker.record(id, &observation(status)));
         }
     });
     loop {

@@ -100,7 +100,7 @@ impl TableReader<'_> {
                 .collect();
             all.join(BETWEEN)
         };
-        let shown: Vec<String> = frames.shown().map(text).collect();
+        let shown: Vec<String> = frames.displayed_groups().map(text).collect();
         self.read(
             plan,
             Some(step),

@@ -59,7 +59,7 @@ impl Sum {
 pub struct Frames {
     totals: HashMap<GroupKey, Sum>,
     /// Once chosen: the groups that are shown, in order, with their steps.
-    shown: Vec<GroupKey>,
+    displayed: Vec<GroupKey>,
     series: HashMap<GroupKey, Vec<Option<Sum>>>,
     points: usize,
 }
@@ -90,7 +90,7 @@ impl Frames {
     pub fn new(plan: &QueryPlan) -> Self {
         Self {
             totals: HashMap::default(),
-            shown: Vec::new(),
+            displayed: Vec::new(),
             series: HashMap::default(),
             points: plan.times().len(),
         }
@@ -107,8 +107,8 @@ impl Frames {
     }
 
     /// The groups that are shown separately, in order.
-    pub fn shown(&self) -> impl Iterator<Item = &GroupKey> {
-        self.shown.iter().filter(|group| **group != Self::REST)
+    pub fn displayed_groups(&self) -> impl Iterator<Item = &GroupKey> {
+        self.displayed.iter().filter(|group| **group != Self::REST)
     }
 
     /// Chooses the groups that are shown; all others become one. Equal ones are ordered by their names, so that the
@@ -131,7 +131,7 @@ impl Frames {
             order.then(a_group.cmp(b_group))
         });
         order_equal(&mut groups, plan, name);
-        self.shown = groups
+        self.displayed = groups
             .into_iter()
             .map(|(_, group)| group)
             .take(plan.limit)
@@ -141,14 +141,14 @@ impl Frames {
 
     /// Shows the groups that another one shows.
     pub fn choose_as(&mut self, other: &Self) {
-        self.shown.clone_from(&other.shown);
-        self.shown.retain(|group| *group != Self::REST);
+        self.displayed.clone_from(&other.displayed);
+        self.displayed.retain(|group| *group != Self::REST);
         self.fold();
     }
 
     /// Puts the groups that are not shown together.
     fn fold(&mut self) {
-        let shown: HashSet<&GroupKey> = self.shown.iter().collect();
+        let shown: HashSet<&GroupKey> = self.displayed.iter().collect();
         let hidden: Vec<GroupKey> = self
             .totals
             .keys()
@@ -164,7 +164,7 @@ impl Frames {
             rest.uniques.merge(&sum.uniques);
         }
         self.totals.insert(Self::REST, rest);
-        self.shown.push(Self::REST);
+        self.displayed.push(Self::REST);
     }
 
     /// Adds to a step of a group, once groups are chosen.
@@ -246,7 +246,7 @@ impl Frames {
         if self.totals.is_empty() && plan.group_by.is_empty() {
             // Nothing at all is one frame of nothing.
             self.totals.insert([0, 0], Sum::default());
-            self.shown.push([0, 0]);
+            self.displayed.push([0, 0]);
         }
         let frame = |group: &GroupKey| {
             let names = plan.group_by.iter().zip(group).map(|((dimension, _), value)| {
@@ -278,7 +278,7 @@ impl Frames {
             notes: plan.notes.clone(),
             units: plan.metrics.iter().map(|it| (it.as_str(), it.unit())).collect(),
             times: plan.times(),
-            frames: self.shown.iter().map(frame).collect(),
+            frames: self.displayed.iter().map(frame).collect(),
             marks: Vec::new(),
         }
     }

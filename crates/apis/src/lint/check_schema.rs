@@ -91,7 +91,7 @@ impl<'s> SchemaChecker<'s> {
             return Ok(());
         }
         let map = match schema {
-            Value::Bool(false) => return Err(format!("{} is not allowed", shown(place))),
+            Value::Bool(false) => return Err(format!("{} is not allowed", quoted_place(place))),
             Value::Object(map) => map,
             _ => return Ok(()),
         };
@@ -108,16 +108,16 @@ impl<'s> SchemaChecker<'s> {
             return Ok(());
         }
         if map.get("type").is_some_and(|kind| !is_of_type(kind, value)) {
-            return Err(format!("{} is not of type {}", shown(place), map["type"]));
+            return Err(format!("{} is not of type {}", quoted_place(place), map["type"]));
         }
         if let Some(Value::Array(allowed)) = map.get("enum") {
             self.spend(allowed.len() / 16);
             if !allowed.contains(value) {
-                return Err(format!("{} is not one of {}", shown(place), map["enum"]));
+                return Err(format!("{} is not one of {}", quoted_place(place), map["enum"]));
             }
         }
         if map.get("const").is_some_and(|it| it != value) {
-            return Err(format!("{} is not {}", shown(place), map["const"]));
+            return Err(format!("{} is not {}", quoted_place(place), map["const"]));
         }
         match value {
             Value::String(text) => {
@@ -145,16 +145,16 @@ impl<'s> SchemaChecker<'s> {
         }
         let holds = |schema: &&Value| self.value(schema, value, place, depth + 1).is_ok();
         if list("anyOf").is_some_and(|all| !all.iter().any(|it| holds(&it))) {
-            return Err(format!("{} keeps to none of 'anyOf'", shown(place)));
+            return Err(format!("{} keeps to none of 'anyOf'", quoted_place(place)));
         }
         if list("oneOf").is_some_and(|all| all.iter().filter(holds).count() != 1) {
             return Err(format!(
                 "{} does not keep to exactly one of 'oneOf'",
-                shown(place)
+                quoted_place(place)
             ));
         }
         if map.get("not").is_some_and(|schema| holds(&schema)) {
-            return Err(format!("{} is what 'not' excludes", shown(place)));
+            return Err(format!("{} is what 'not' excludes", quoted_place(place)));
         }
         Ok(())
     }
@@ -169,7 +169,7 @@ impl<'s> SchemaChecker<'s> {
         let bound = |word: &str| map.get(word).and_then(Value::as_u64);
         let count = items.len() as u64;
         if bound("minItems").is_some_and(|it| count < it) || bound("maxItems").is_some_and(|it| count > it) {
-            return Err(format!("{} has {count} items", shown(place)));
+            return Err(format!("{} has {count} items", quoted_place(place)));
         }
         let schema = map.get("items").unwrap_or(&Value::Null);
         for (index, item) in items.iter().enumerate() {
@@ -194,7 +194,7 @@ impl<'s> SchemaChecker<'s> {
             .filter_map(Value::as_str)
             .find(|it| !fields.contains_key(*it))
         {
-            return Err(format!("{} lacks '{missing}'", shown(place)));
+            return Err(format!("{} lacks '{missing}'", quoted_place(place)));
         }
         let none = Map::new();
         let properties = map.get("properties").and_then(Value::as_object).unwrap_or(&none);
@@ -215,12 +215,14 @@ fn check_text(map: &Map<String, Value>, text: &str, place: &str) -> Result<(), S
     let bound = |word: &str| map.get(word).and_then(Value::as_u64);
     let length = text.chars().count() as u64;
     if bound("minLength").is_some_and(|it| length < it) || bound("maxLength").is_some_and(|it| length > it) {
-        return Err(format!("{} has {length} characters", shown(place)));
+        return Err(format!("{} has {length} characters", quoted_place(place)));
     }
     match map.get("pattern").and_then(Value::as_str).and_then(regex) {
-        Some(pattern) if !pattern.is_match(text) => {
-            Err(format!("{} does not match {}", shown(place), map["pattern"]))
-        }
+        Some(pattern) if !pattern.is_match(text) => Err(format!(
+            "{} does not match {}",
+            quoted_place(place),
+            map["pattern"]
+        )),
         _ => Ok(()),
     }
 }
@@ -241,12 +243,12 @@ fn check_number(map: &Map<String, Value>, value: &Value, place: &str) -> Result<
         || bound("exclusiveMinimum").is_some_and(|it| number <= it)
         || bound("exclusiveMaximum").is_some_and(|it| number >= it);
     match is_wrong {
-        true => Err(format!("{} is out of bounds: {value}", shown(place))),
+        true => Err(format!("{} is out of bounds: {value}", quoted_place(place))),
         false => Ok(()),
     }
 }
 
-fn shown(place: &str) -> String {
+fn quoted_place(place: &str) -> String {
     match place {
         "" => "it".to_owned(),
         place => format!("'{place}'"),

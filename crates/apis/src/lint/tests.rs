@@ -48,7 +48,7 @@ components:
     Unused: {type: array}
 "#;
 
-fn told(text: &str, rules: &str, base_path: Option<&str>) -> Vec<String> {
+fn findings_of(text: &str, rules: &str, base_path: Option<&str>) -> Vec<String> {
     let ruleset = Ruleset::parse(rules).expect("rules");
     let description = read(text).expect("a description");
     let findings = run(text, &description, &ruleset, Options { base_path });
@@ -63,7 +63,7 @@ fn told(text: &str, rules: &str, base_path: Option<&str>) -> Vec<String> {
 
 #[test]
 fn findings_have_spectrals_names_and_their_places() {
-    let found = told(PETS, "extends: spectral:oas", Some("/v2"));
+    let found = findings_of(PETS, "extends: spectral:oas", Some("/v2"));
     assert_eq!(
         found,
         [
@@ -164,7 +164,7 @@ fn places_are_those_of_the_field() {
             &["8:12"],
         ),
     ]);
-    let found = told(
+    let found = findings_of(
         &format!("{v2}host: a.test\nbasePath: /v1\npaths: {{}}\n"),
         "rules: {weir-servers-base-path: error}\nextends: [[spectral:oas, 'off']]",
         Some("/v2"),
@@ -191,7 +191,7 @@ fn severities_files_turn_rules_on_and_off() {
         ),
         ("rules: {openapi-tags: warn}", vec!["1:1 openapi-tags"]),
     ] {
-        assert_eq!(told(text, rules, None), expected, "{rules}");
+        assert_eq!(findings_of(text, rules, None), expected, "{rules}");
     }
 }
 
@@ -241,7 +241,7 @@ fn rules_of_ones_own_are_read() {
             vec![],
         ),
     ] {
-        assert_eq!(told(text, &rule(then), None), expected, "{then}");
+        assert_eq!(findings_of(text, &rule(then), None), expected, "{then}");
     }
 }
 
@@ -259,12 +259,17 @@ fn names_that_stand_twice_are_found() {
         ),
     ] {
         assert!(
-            told(text, "extends: spectral:oas", None).contains(&place.to_owned()),
+            findings_of(text, "extends: spectral:oas", None).contains(&place.to_owned()),
             "{text}"
         );
-        assert_eq!(told(text, "rules: {parser: warn}", None), [place], "{text}");
+        assert_eq!(
+            findings_of(text, "rules: {parser: warn}", None),
+            [place],
+            "{text}"
+        );
         assert!(
-            !told(text, "extends: spectral:oas\nrules: {parser: 'off'}", None).contains(&place.to_owned())
+            !findings_of(text, "extends: spectral:oas\nrules: {parser: 'off'}", None)
+                .contains(&place.to_owned())
         );
     }
 }
@@ -302,7 +307,7 @@ fn each_finds(rows: &[(&str, &str, &str, &[&str])]) {
     for (head, rest, rule, expected) in rows {
         let rules = format!("rules: {{{rule}: error}}");
         let expected: Vec<String> = expected.iter().map(|it| format!("{it} {rule}")).collect();
-        let found = told(&format!("{head}{rest}\n"), &rules, None);
+        let found = findings_of(&format!("{head}{rest}\n"), &rules, None);
         if found != expected {
             wrong.push(format!("{found:?}, expected {expected:?}"));
         }
@@ -507,7 +512,7 @@ fn rules_as_people_have_them_are_read() {
             vec![],
         ),
     ] {
-        let found = told(text, &format!("rules:\n  {rules}\n"), None);
+        let found = findings_of(text, &format!("rules:\n  {rules}\n"), None);
         if found != expected {
             wrong.push(format!("{rules}: {found:?}"));
         }

@@ -33,7 +33,7 @@ impl Cookie {
     }
 
     /// The value that a call shows.
-    pub fn shown(self, headers: &HeaderMap, is_secure: bool) -> Option<&str> {
+    pub fn value_in(self, headers: &HeaderMap, is_secure: bool) -> Option<&str> {
         let lines = headers.get_all("cookie").iter();
         let pairs = lines
             .filter_map(|it| it.to_str().ok())
@@ -152,7 +152,11 @@ mod tests {
             (&[("cookie", "xweir=x; weir")], false, None),
             (&[], false, None),
         ] {
-            assert_eq!(SESSION.shown(&headers(lines), is_secure), expected, "{lines:?}");
+            assert_eq!(
+                SESSION.value_in(&headers(lines), is_secure),
+                expected,
+                "{lines:?}"
+            );
         }
     }
 }

@@ -161,7 +161,7 @@ fn tag_of_rights(user: &User) -> String {
     tag_of_content(&RoleAssignment::of(&user.rights))
 }
 
-fn shown(user: &User) -> ListedUser {
+fn to_response(user: &User) -> ListedUser {
     ListedUser {
         etag: Some(tag_of_rights(user)),
         name: user.name.clone(),
@@ -175,7 +175,7 @@ fn shown(user: &User) -> ListedUser {
 pub async fn list(State(api): State<Arc<Api>>) -> Json<super::shapes::List<ListedUser>> {
     let users = api.options.users.list();
     Json(super::shapes::List {
-        items: users.iter().map(|it| shown(it)).collect(),
+        items: users.iter().map(|it| to_response(it)).collect(),
     })
 }
 
@@ -202,7 +202,7 @@ pub async fn set_rights(
     .await?;
     let tag = tag_of_rights(&user);
     let answer = with_tag(
-        Json(shown(&user)).into_response(),
+        Json(to_response(&user)).into_response(),
         Some(&tag).filter(|_| !is_dry).map(String::as_str),
     );
     let answer = warning.with_warning(answer);

@@ -101,7 +101,7 @@ impl AnalyticsStorage {
 }
 
 /// The boards that a caller may see: those that Weir comes with, and of the others those about what it may see.
-async fn seen(api: &Api, caller: &Caller) -> Result<Vec<SavedBoard>, Problem> {
+async fn visible_boards(api: &Api, caller: &Caller) -> Result<Vec<SavedBoard>, Problem> {
     let saved = api
         .analytics()?
         .with(AnalyticsStorage::saved_boards)
@@ -124,7 +124,7 @@ pub async fn list(
     State(api): State<Arc<Api>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<List<SavedBoard>>, Problem> {
-    let items = seen(&api, &caller).await?;
+    let items = visible_boards(&api, &caller).await?;
     Ok(Json(List { items }))
 }
 
@@ -133,8 +133,8 @@ pub async fn show(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    let mut seen = seen(&api, &caller).await?.into_iter();
-    let found = seen.find(|it| it.board.id == id);
+    let mut boards = boards(&api, &caller).await?.into_iter();
+    let found = boards.find(|it| it.board.id == id);
     let found = found.ok_or_else(|| KIND.missing(&id))?;
     let tag = found.etag.clone();
     Ok(with_tag(Json(found).into_response(), tag.as_deref()))

@@ -110,7 +110,7 @@ pub async fn callback(
     let from = Origin::of(&parts);
     from.require_tls_or_loopback()?;
     let provider = provider_of(&api, &name)?;
-    let begun = cookie::LOGIN.shown(&parts.headers, from.is_secure);
+    let begun = cookie::LOGIN.to_response(&parts.headers, from.is_secure);
     let Some(begun) = begun.and_then(PendingLogin::from_cookie) else {
         return failed(&provider, &LoginError::State, &from);
     };
@@ -301,12 +301,12 @@ fn faults_of(provider: &Provider) -> Vec<(String, String)> {
     faults
 }
 
-fn shown(provider: &Provider) -> IdentityProvider {
+fn to_response(provider: &Provider) -> IdentityProvider {
     let mappings = provider.mappings.iter().map(|it| GroupRoles {
         group: it.group.clone(),
         rights: RoleAssignment::of(&it.rights),
     });
-    let mut shown = IdentityProvider {
+    let mut response = IdentityProvider {
         name: provider.name.clone(),
         display_name: provider.display_name.clone(),
         issuer: provider.issuer.clone(),
@@ -320,14 +320,14 @@ fn shown(provider: &Provider) -> IdentityProvider {
         etag: None,
     };
     // Of what can be read: the secret says nothing here, and a write without it leaves it as it is.
-    shown.etag = Some(tag_of_content(&shown));
-    shown
+    response.etag = Some(tag_of_content(&response));
+    response
 }
 
 pub async fn list(State(api): State<Arc<Api>>) -> Json<List<IdentityProvider>> {
     let providers = api.options.users.providers().list();
     Json(List {
-        items: providers.iter().map(|it| shown(it)).collect(),
+        items: providers.iter().map(|it| to_response(it)).collect(),
     })
 }
 
@@ -416,7 +416,7 @@ async fn commit<T>(
 /// Refuses a change of another version than the one that the call names.
 fn demand_version(headers: &HeaderMap, name: &str, known: Option<&Provider>) -> Result<(), Problem> {
     let precondition = Precondition::of(headers);
-    let tag = known.and_then(|it| shown(it).etag);
+    let tag = known.and_then(|it| to_response(it).etag);
     match precondition.holds_tag(tag.as_deref()) {
         true => Ok(()),
         false => Err(precondition.refusal_of(&format!("the identity provider '{name}'"), known.is_some())),
@@ -472,7 +472,7 @@ pub async fn put(
         Ok((Change::put(key.clone(), value), provider))
     })
     .await?;
-    let answer = shown(&written);
+    let answer = to_response(&written);
     let tag = answer.etag.clone();
     let answer = warning.with_warning(Json(answer).into_response());
     match is_dry {

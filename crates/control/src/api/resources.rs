@@ -154,12 +154,12 @@ pub async fn list(
     page.truncate(size);
     let last = page.last().map(|it| it.key.as_str()[prefix.len()..].to_owned());
     let next = last.filter(|_| has_more);
-    let items = page.iter().map(|document| shown(&caller, document));
+    let items = page.iter().map(|document| to_response(&caller, document));
     Ok(Json(json!({ "items": items.collect::<Vec<_>>(), "next": next })))
 }
 
 /// A document as it is shown: secrets are for callers who may write.
-fn shown(caller: &Caller, document: &Document) -> Value {
+fn to_response(caller: &Caller, document: &Document) -> Value {
     let mut value: Value = serde_json::from_slice(&document.value).unwrap_or_default();
     if !caller.may(Role::Write, EVERYWHERE) {
         secrets::hide(&mut value);
@@ -179,7 +179,7 @@ pub async fn read(
         (header::ETAG, tag_of(document.modified)),
         (header::CONTENT_TYPE, "application/json".to_owned()),
     ];
-    Ok((headers, shown(&caller, &document).to_string()).into_response())
+    Ok((headers, to_response(&caller, &document).to_string()).into_response())
 }
 
 pub async fn put(

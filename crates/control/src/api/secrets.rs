@@ -363,7 +363,7 @@ mod tests {
         references
     }
 
-    fn shown(scopes: &[&str]) -> (Vec<String>, Vec<String>) {
+    fn listing_for(scopes: &[&str]) -> (Vec<String>, Vec<String>) {
         let references = references();
         let scopes: Vec<Scope> = scopes
             .iter()
@@ -391,7 +391,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_had_comes_first_and_only_what_may_be_seen() {
-        let (stores, all) = shown(&["everything"]);
+        let (stores, all) = listing_for(&["everything"]);
         assert_eq!(
             all,
             [
@@ -404,7 +404,7 @@ mod tests {
             stores,
             ["sample env 0 of 0", "sample vault 2 of 3", "other env 0 of 0"]
         );
-        let (stores, all) = shown(&["environment:prod"]);
+        let (stores, all) = listing_for(&["environment:prod"]);
         assert_eq!(all, ["sample:vault/bad Missing 1 in 1"]);
         assert_eq!(stores, ["sample env 0 of 0", "other env 0 of 0"]);
     }

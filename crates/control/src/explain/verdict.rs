@@ -245,7 +245,7 @@ impl Work<'_> {
         let fixed = instance.refusal_body.as_ref().map(|it| it.body.as_slice());
         StepVerdict {
             status: Some(reply.status),
-            body: shown(fixed.unwrap_or(&reply.body)),
+            body: body_text(fixed.unwrap_or(&reply.body)),
             ..StepVerdict::of(VerdictKind::Refuses, reason(refusal))
         }
     }
@@ -260,13 +260,13 @@ fn answered(reply: &Reply) -> StepVerdict {
     let body: &[u8] = shared.unwrap_or(&reply.body);
     StepVerdict {
         status: Some(reply.status),
-        body: shown(body),
+        body: body_text(body),
         ..StepVerdict::of(VerdictKind::Answers, "it answers by itself")
     }
 }
 
 /// How a body begins, as a text.
-fn shown(body: &[u8]) -> Option<String> {
+fn body_text(body: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(&body[..body.len().min(MAX_BODY)]).into_owned();
     Some(text).filter(|it| !it.is_empty())
 }

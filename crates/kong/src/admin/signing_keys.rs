@@ -72,13 +72,13 @@ impl NewKeys {
         let wanted = self.wanted.load(Ordering::Relaxed);
         let lacks = wanted > self.sets.len();
         while wanted > self.sets.len() {
-            self.sets.push(made().await?);
+            self.sets.push(spawn_generate_keys().await?);
         }
         Ok(lacks)
     }
 }
 
-async fn made() -> Result<Vec<Value>, Failure> {
+async fn spawn_generate_keys() -> Result<Vec<Value>, Failure> {
     let keys = tokio::task::spawn_blocking(generate_keys).await.ok().flatten();
     keys.ok_or_else(|| Failure(ApiResponse::unexpected()))
 }
@@ -134,7 +134,7 @@ pub(super) async fn change(admin: &Admin, call: &ApiCall) -> Option<Result<ApiRe
 async fn rotate(admin: &Admin, call: &ApiCall, name: &str) -> Result<ApiResponse, Failure> {
     check_store(admin, "update")?;
     changeable(WorkspaceView::of(&admin.state(), call, SystemTime::now()), name)?;
-    let keys = made().await?;
+    let keys = spawn_generate_keys().await?;
     let writer = writer_of(call);
     let answer = admin.write(&writer, |state| {
         let now = SystemTime::now();
@@ -163,7 +163,11 @@ async fn remove(admin: &Admin, call: &ApiCall, name: &str) -> Result<ApiResponse
         let row = changeable(view, name)?;
         is_used(view, &row)
     };
-    let keys = if is_used { made().await? } else { Vec::new() };
+    let keys = if is_used {
+        spawn_generate_keys().await?
+    } else {
+        Vec::new()
+    };
     let writer = writer_of(call);
     let answer = admin.write(&writer, |state| {
         let now = SystemTime::now();

@@ -452,7 +452,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn made(config: &Value) -> Result<Value, UnsupportedOption> {
+    fn translated(config: &Value) -> Result<Value, UnsupportedOption> {
         let known = Consumers {
             signing_keys: &|name| {
                 let key = PrivateKey {
@@ -494,7 +494,7 @@ mod tests {
             .expect("an object")
             .clone(),
         );
-        let all = made(&config).expect("it is served");
+        let all = translated(&config).expect("it is served");
         for (path, expected) in [
             ("/realm", json!("r")),
             ("/access_token/allow_symmetric_keys", json!(true)),
@@ -526,7 +526,7 @@ mod tests {
         ] {
             assert_eq!(all.pointer(path).cloned().unwrap_or_default(), expected, "{path}");
         }
-        let plain = made(&defaults()).expect("it is served");
+        let plain = translated(&defaults()).expect("it is served");
         assert_eq!(plain.get("channel_token"), None);
     }
 
@@ -538,7 +538,7 @@ mod tests {
         ] {
             let mut config = defaults();
             config[field] = json!(value);
-            assert_eq!(made(&config).expect_err("refused").field, field);
+            assert_eq!(translated(&config).expect_err("refused").field, field);
         }
     }
 

@@ -79,7 +79,7 @@ impl Conversation {
             };
             let _ = writeln!(out, "{}", call.join("\n"));
             let response = self.call(&self.real(line), &self.real(&body.join("\n"))).await;
-            let told = self.told(response).await;
+            let told = self.describe(response).await;
             let _ = writeln!(out, "--\n{told}");
         }
         out
@@ -93,7 +93,7 @@ impl Conversation {
         text
     }
 
-    async fn told(&mut self, response: Response<Body>) -> String {
+    async fn describe(&mut self, response: Response<Body>) -> String {
         let mut told = response.status().as_u16().to_string();
         for name in ["allow", "etag", "weir-dry-run"] {
             if let Some(value) = response.headers().get(name) {

@@ -170,7 +170,7 @@ impl YamlWalk<'_, '_> {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> Vec<String> {
+    fn repetitions(text: &str) -> Vec<String> {
         let found = repeated_keys(text, 3);
         let one = |it: &RepeatedKey| {
             let Position { line, column } = it.position;
@@ -197,14 +197,14 @@ mod tests {
             ("- a: 1\n- a: 1\n  a: 2\n", &["3:3 [1].a after 2"]),
             ("{a: 1, a: 2}", &["1:8 a after 1"]),
         ] {
-            assert_eq!(told(text), expected, "{text}");
+            assert_eq!(repetitions(text), expected, "{text}");
         }
     }
 
     #[test]
     fn no_more_than_the_limit_is_noted() {
         let many: Vec<String> = (0..1000).map(|_| "\"a\": 1".to_owned()).collect();
-        assert_eq!(told(&format!("{{{}}}", many.join(","))).len(), 3);
-        assert_eq!(told(&"a: 1\n".repeat(1000)).len(), 3);
+        assert_eq!(repetitions(&format!("{{{}}}", many.join(","))).len(), 3);
+        assert_eq!(repetitions(&"a: 1\n".repeat(1000)).len(), 3);
     }
 }

@@ -294,12 +294,12 @@ fn names_list(it: &mut CertificateParams) {
 }
 
 /// A call with a certificate that names a list, and what the list's server says.
-fn asked(filter: &Arc<dyn Filter>, chain: &[&[u8]], answer: Option<(u16, Vec<u8>)>) -> (String, usize) {
-    asked_in(exchange(), filter, chain, answer)
+fn check_call(filter: &Arc<dyn Filter>, chain: &[&[u8]], answer: Option<(u16, Vec<u8>)>) -> (String, usize) {
+    check_call_in(exchange(), filter, chain, answer)
 }
 
 /// The same in a call at another time.
-fn asked_in(
+fn check_call_in(
     call: Exchange,
     filter: &Arc<dyn Filter>,
     chain: &[&[u8]],
@@ -359,17 +359,17 @@ fn certificates_that_were_taken_back_are_refused() {
     ] {
         for (mode, expected) in [(Revocation::Lenient, lenient), (Revocation::Strict, strict)] {
             let filter = filter(&authority, |config| config.revocation = mode);
-            let (found, count) = asked(&filter, &[&client], answer.clone());
+            let (found, count) = check_call(&filter, &[&client], answer.clone());
             assert_eq!((found.as_str(), count), (expected, 1), "{what} {mode:?}");
-            let (found, count) = asked(&filter, &[&client], answer.clone());
+            let (found, count) = check_call(&filter, &[&client], answer.clone());
             assert_eq!((found.as_str(), count), (expected, 0), "{what} {mode:?}, again");
         }
     }
     let strict = filter(&authority, |config| config.revocation = Revocation::Strict);
-    assert_eq!(asked(&strict, &[&silent], None), ("Invalid".into(), 0));
+    assert_eq!(check_call(&strict, &[&silent], None), ("Invalid".into(), 0));
     // Nothing is fetched for a certificate that is not good.
     let forged = other.client("BOB", names_list);
-    assert_eq!(asked(&strict, &[&forged], None), ("Invalid".into(), 0));
+    assert_eq!(check_call(&strict, &[&forged], None), ("Invalid".into(), 0));
 }
 
 /// A list that another instance was given, or one that says nothing about the certificate, does not stay in the way.
@@ -412,7 +412,7 @@ fn lists_are_shared_by_instances_with_the_same_rules_only() {
         ),
     ];
     for (what, filter, client, answer, expected) in steps {
-        let (found, count) = asked(&filter, &[client], answer.clone());
+        let (found, count) = check_call(&filter, &[client], answer.clone());
         assert_eq!((found.as_str(), count), expected, "{what}");
     }
     // Through a proxy of its own.
@@ -440,13 +440,13 @@ fn lists_that_say_nothing_are_kept_for_a_short_time() {
             config.revocation = Revocation::Lenient;
             config.cache_seconds = 0;
         });
-        let found = asked(&filter, &[&client], Some((200, first)));
+        let found = check_call(&filter, &[&client], Some((200, first)));
         assert_eq!(found, (outcome.to_owned(), 1));
         let soon = Exchange::new(|| NOW_MS + 9_000, 7);
-        let found = asked_in(soon, &filter, &[&client], own());
+        let found = check_call_in(soon, &filter, &[&client], own());
         assert_eq!(found, (outcome.to_owned(), 0));
         let later = Exchange::new(|| NOW_MS + 11_000, 7);
-        let found = asked_in(later, &filter, &[&client], own());
+        let found = check_call_in(later, &filter, &[&client], own());
         assert_eq!((found.0.as_str(), found.1), asked_again);
     }
 }

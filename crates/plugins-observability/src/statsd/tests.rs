@@ -15,7 +15,11 @@ fn record() -> CallRecord<'static> {
 }
 
 /// The lines that report a call.
-fn told(config: &Value, record: &CallRecord<'_>, prepare: impl FnOnce(&mut Exchange)) -> Vec<String> {
+fn reported_lines(
+    config: &Value,
+    record: &CallRecord<'_>,
+    prepare: impl FnOnce(&mut Exchange),
+) -> Vec<String> {
     let mut config = config.clone();
     config["target"] = json!({"udp": {"host": "127.0.0.1", "port": 8125}});
     let filter = build(&Statsd, &config).expect("valid");
@@ -68,14 +72,14 @@ fn values_and_kinds_are_written() {
             "weir.n:ALICE|s",
         ),
     ] {
-        let lines = told(&json!({"metrics": [metric]}), &record(), |exchange| {
+        let lines = reported_lines(&json!({"metrics": [metric]}), &record(), |exchange| {
             exchange.identity = Some(identity("alice", None));
         });
         assert_eq!(lines, [expected], "{metric}");
     }
     let timer = json!({"stat": "n", "kind": "timer", "value": "total-ms"});
     let config = json!({"metrics": [timer], "decimals": true, "prefix": ""});
-    assert_eq!(told(&config, &record(), |_| ()), ["n:12.345|ms"]);
+    assert_eq!(reported_lines(&config, &record(), |_| ()), ["n:12.345|ms"]);
 }
 
 #[test]
@@ -92,7 +96,7 @@ fn tags_are_written_in_each_style() {
             "tags": {"consumer": "{consumer}", "node": "{node}", "status": "{status}"},
             "metrics": [{"stat": "n", "kind": "counter"}],
         });
-        assert_eq!(told(&config, &record(), |_| ()), [expected]);
+        assert_eq!(reported_lines(&config, &record(), |_| ()), [expected]);
     }
 }
 
@@ -107,10 +111,10 @@ fn missing_values_are_not_reported() {
         upstream_us: None,
         ..record()
     };
-    let lines = told(&config, &record, |exchange| exchange.route = None);
+    let lines = reported_lines(&config, &record, |exchange| exchange.route = None);
     assert_eq!(lines, ["weir.global.unmatched:1|c"]);
     let none = json!({"metrics": [{"stat": "a", "kind": "counter"}], "statuses": [{"from": 500, "to": 599}]});
-    assert!(told(&none, &record, |_| ()).is_empty());
+    assert!(reported_lines(&none, &record, |_| ()).is_empty());
 }
 
 #[test]
@@ -118,7 +122,7 @@ fn facts_cannot_forge_lines() {
     let config = json!({"style": "dogstatsd", "tags": {"p": "{path}"}, "metrics": [
         {"stat": "n", "kind": "counter"},
     ]});
-    let lines = told(&config, &record(), |exchange| {
+    let lines = reported_lines(&config, &record(), |exchange| {
         prepare(exchange, "GET /a\nb:1|c,x@#[]=", &[]);
     });
     assert_eq!(lines, ["weir.n:1|c|#p:/a_b_1_c_x_____"]);

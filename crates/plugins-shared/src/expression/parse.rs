@@ -92,7 +92,7 @@ impl Expression {
         let expression = parser.binary(0, 0)?;
         match parser.tokens.get(parser.at) {
             None => Ok(expression),
-            Some(token) => Err(format!("unexpected {} in '{text}'", shown(token))),
+            Some(token) => Err(format!("unexpected {} in '{text}'", display(token))),
         }
     }
 }
@@ -133,7 +133,7 @@ impl Expression {
     }
 }
 
-fn shown(token: &Token) -> String {
+fn display(token: &Token) -> String {
     match token {
         Token::Name(name) => format!("'{name}'"),
         Token::Text(_) => "a text".to_owned(),
@@ -224,7 +224,7 @@ impl Parser<'_> {
     fn found(&self) -> String {
         self.tokens
             .get(self.at)
-            .map_or_else(|| "the end".to_owned(), shown)
+            .map_or_else(|| "the end".to_owned(), display)
     }
 
     fn operator(&mut self, level: usize) -> Option<&'static str> {

@@ -32,7 +32,7 @@ fn everything() -> Value {
 }
 
 /// The fault that is reported for the field `field` of an otherwise valid value.
-fn told(field: &str, value: &Value) -> String {
+fn fault_of(field: &str, value: &Value) -> String {
     let schema = Schema::read(&everything(), false).expect("a schema");
     let mut whole = json!({"name": "ok", "z": true});
     whole[field] = value.clone();
@@ -49,7 +49,7 @@ fn check_properties(cases: &[(&str, Value, &str)]) {
             true => String::new(),
             false => format!("property \"{field}\" validation failed: {words}"),
         };
-        assert_eq!(told(field, value), expected, "{field}: {value}");
+        assert_eq!(fault_of(field, value), expected, "{field}: {value}");
     }
 }
 
@@ -164,7 +164,7 @@ fn objects_are_checked() {
             "failed to validate additional property other: wrong type: expected boolean, got number",
         ),
     ] {
-        assert_eq!(told(field, &value), words, "{field}: {value}");
+        assert_eq!(fault_of(field, &value), words, "{field}: {value}");
     }
     let schema = Schema::read(&everything(), false).expect("a schema");
     for (mut value, words) in [

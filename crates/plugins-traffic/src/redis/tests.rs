@@ -26,7 +26,7 @@ fn words(call: &RedisCall) -> Vec<String> {
         .collect()
 }
 
-fn asked(outcome: &Outcome) -> &RedisCall {
+fn redis_call(outcome: &Outcome) -> &RedisCall {
     match outcome {
         Outcome::Redis(work) => match &**work {
             RedisCommand::Run(call) => call,
@@ -208,10 +208,10 @@ fn limits_of_their_own_are_asked_one_after_the_other() {
     let mut exchange = exchange();
     prepare(&mut exchange, "GET /", &[("A", "1"), ("C", "{2}")]);
     let first = filter.on_request(&mut exchange);
-    assert!(words(asked(&first))[0].contains(":v:1}:1:"), "{first:?}");
+    assert!(words(redis_call(&first))[0].contains(":v:1}:1:"), "{first:?}");
     tell(&mut exchange, Some(&[0, 1, 0, -1]));
     let second = filter.on_request(&mut exchange);
-    assert!(words(asked(&second))[0].contains(":v:#"), "{second:?}");
+    assert!(words(redis_call(&second))[0].contains(":v:#"), "{second:?}");
     tell(&mut exchange, Some(&[1, 1, 0, -1]));
     assert_eq!(word(&filter.on_request(&mut exchange)), "rate_limited 429");
 }

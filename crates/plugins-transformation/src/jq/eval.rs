@@ -133,7 +133,7 @@ impl<'p> Machine<'p> {
     }
 
     /// A computed value, which has no path.
-    pub fn made(&self, input: &Item, value: Value, out: &mut Sink) -> RunResult {
+    pub fn emit(&self, input: &Item, value: Value, out: &mut Sink) -> RunResult {
         if input.path.is_some() {
             return fail(format!(
                 "Invalid path expression with result {}",
@@ -153,7 +153,7 @@ impl<'p> Machine<'p> {
             Node::Identity => out.push(input.clone()),
             // It is not made: it stands in the program.
             Node::Literal(value) if input.path.is_none() => out.push(Item::plain(value.clone())),
-            Node::Literal(value) => self.made(input, value.clone(), out),
+            Node::Literal(value) => self.emit(input, value.clone(), out),
             Node::Pipe(left, right) => {
                 for item in self.partial(left, env, input, out, right)? {
                     self.eval(right, env, &item, out)?;
@@ -201,7 +201,7 @@ impl<'p> Machine<'p> {
                 }
             }
             Node::Break(name) => Err(Interrupt::Break(label(env, name))),
-            Node::Variable(name) => self.made(input, variable(env, name), out),
+            Node::Variable(name) => self.emit(input, variable(env, name), out),
             Node::Call(name, arguments) => self.call(name, arguments, env, input, out),
         }
     }
@@ -233,14 +233,14 @@ impl<'p> Machine<'p> {
                     let Some(number) = value.as_f64() else {
                         return fail(format!("{} cannot be negated", described(&value)));
                     };
-                    self.made(input, Value::number(-number), out)?;
+                    self.emit(input, Value::number(-number), out)?;
                 }
             }
             Node::Arithmetic(sign, left, right) => {
                 for right in self.values(right, env, input)? {
                     for left in self.values(left, env, input)? {
                         let value = builtin::arithmetic(&self.budget, *sign, &left, &right)?;
-                        self.made(input, value, out)?;
+                        self.emit(input, value, out)?;
                     }
                 }
             }
@@ -256,7 +256,7 @@ impl<'p> Machine<'p> {
                             ">" => order.is_gt(),
                             _ => order.is_ge(),
                         };
-                        self.made(input, Value::Bool(holds), out)?;
+                        self.emit(input, Value::Bool(holds), out)?;
                     }
                 }
             }
@@ -273,11 +273,11 @@ impl<'p> Machine<'p> {
         };
         for left in self.values(left, env, input)? {
             if left.is_true() == decides {
-                self.made(input, Value::Bool(decides), out)?;
+                self.emit(input, Value::Bool(decides), out)?;
                 continue;
             }
             for right in self.values(right, env, input)? {
-                self.made(input, Value::Bool(right.is_true()), out)?;
+                self.emit(input, Value::Bool(right.is_true()), out)?;
             }
         }
         Ok(())
@@ -356,7 +356,7 @@ impl<'p> Machine<'p> {
                     if let Node::Foreach(_, _, _, _, extract) = node {
                         for value in &values {
                             match extract {
-                                None => self.made(input, value.clone(), out)?,
+                                None => self.emit(input, value.clone(), out)?,
                                 Some(extract) => {
                                     self.eval(extract, &env, &Item::plain(value.clone()), out)?;
                                 }
@@ -369,7 +369,7 @@ impl<'p> Machine<'p> {
                 }
             }
             if let Node::Reduce(..) = node {
-                self.made(input, state.unwrap_or(Value::Null), out)?;
+                self.emit(input, state.unwrap_or(Value::Null), out)?;
             }
         }
         Ok(())

@@ -13,15 +13,15 @@ use std::sync::Arc;
 impl<'p> Machine<'p> {
     pub(super) fn construct(&self, node: &'p Node, env: &Env<'p>, input: &Item, out: &mut Sink) -> RunResult {
         match node {
-            Node::List(None) => self.made(input, Value::list(Vec::new())?, out),
+            Node::List(None) => self.emit(input, Value::list(Vec::new())?, out),
             Node::List(Some(inner)) => {
                 let items = self.values(inner, env, input)?;
                 self.spend(items.len() / 8)?;
-                self.made(input, Value::list(items)?, out)
+                self.emit(input, Value::list(items)?, out)
             }
             Node::Format(name) => {
                 let text = texts::format(&self.budget, name, &input.value)?;
-                self.made(input, Value::text(text), out)
+                self.emit(input, Value::text(text), out)
             }
             Node::Text(format, parts) => {
                 let name = format.as_deref().unwrap_or("text");
@@ -30,7 +30,7 @@ impl<'p> Machine<'p> {
                     texts = self.extended(texts, part, name, env, input)?;
                 }
                 for text in texts {
-                    self.made(input, Value::text(text), out)?;
+                    self.emit(input, Value::text(text), out)?;
                 }
                 Ok(())
             }
@@ -76,7 +76,7 @@ impl<'p> Machine<'p> {
         out: &mut Sink,
     ) -> RunResult {
         let Some(((name, value), rest)) = members.split_first() else {
-            return self.made(input, Value::object(made)?, out);
+            return self.emit(input, Value::object(made)?, out);
         };
         for name in self.values(name, env, input)? {
             let Value::Text(name) = name else {
@@ -122,7 +122,7 @@ impl<'p> Machine<'p> {
                 if !gone.is_empty() {
                     value = delete_paths(&self.budget, &value, gone)?;
                 }
-                self.made(input, value, out)
+                self.emit(input, value, out)
             }
             Node::Assign(left, right) => {
                 for new in self.values(right, env, input)? {
@@ -131,7 +131,7 @@ impl<'p> Machine<'p> {
                         let path = place.path.unwrap_or_default();
                         value = set_path(&self.budget, value, &path, new.clone())?;
                     }
-                    self.made(input, value, out)?;
+                    self.emit(input, value, out)?;
                 }
                 Ok(())
             }
@@ -151,7 +151,7 @@ impl<'p> Machine<'p> {
                             }
                         })?;
                     }
-                    self.made(input, value, out)?;
+                    self.emit(input, value, out)?;
                 }
                 Ok(())
             }

@@ -37,7 +37,7 @@ fn call<'p>(
     }
     let values = |node: &'p Node| machine.values(node, env, input);
     match arguments {
-        [] => machine.made(input, plain(&machine.budget, name, &input.value)?, out),
+        [] => machine.emit(input, plain(&machine.budget, name, &input.value)?, out),
         [path] if name == "getpath" => {
             for path in values(path)? {
                 let Value::List(steps) = &path else {
@@ -54,7 +54,7 @@ fn call<'p>(
         }
         [one] => {
             for one in values(one)? {
-                machine.made(input, of_one(&machine.budget, name, &input.value, &one)?, out)?;
+                machine.emit(input, of_one(&machine.budget, name, &input.value, &one)?, out)?;
             }
             Ok(())
         }
@@ -73,7 +73,7 @@ fn call<'p>(
                             texts::pieces(&machine.budget, &input.value, &regex)?
                         }
                     };
-                    machine.made(input, value, out)?;
+                    machine.emit(input, value, out)?;
                 }
             }
             Ok(())
@@ -84,7 +84,7 @@ fn call<'p>(
                     for pattern in values(pattern)? {
                         let regex = machine.patterns.get(&machine.budget, &pattern, &flags)?;
                         let found = texts::matches(&machine.budget, &input.value, &regex, tests.is_true())?;
-                        machine.made(input, found, out)?;
+                        machine.emit(input, found, out)?;
                     }
                 }
             }
@@ -113,14 +113,14 @@ fn of_programs<'p>(
         ("path", [node]) => {
             for item in machine.paths(node, env, &input.value)? {
                 let path = item.path.map(|path| (*path).clone()).unwrap_or_default();
-                machine.made(input, Value::list(path)?, out)?;
+                machine.emit(input, Value::list(path)?, out)?;
             }
             Ok(())
         }
         ("first", [node]) => first_of(node, 1)?.into_iter().try_for_each(|item| out.push(item)),
         ("isempty", [node]) => {
             let is_empty = first_of(node, 1)?.is_empty();
-            machine.made(input, Value::Bool(is_empty), out)
+            machine.emit(input, Value::Bool(is_empty), out)
         }
         ("limit" | "skip", [count, node]) => {
             for count in machine.values(count, env, input)? {
@@ -152,7 +152,7 @@ fn of_programs<'p>(
                     None => return Ok(()),
                 }
             }
-            machine.made(input, item.value, out)
+            machine.emit(input, item.value, out)
         }
         _ => Ok(()),
     }
@@ -181,7 +181,7 @@ fn range<'p>(
                 let (mut at, end, step) = (number(&from)?, number(&to)?, number(&by)?);
                 while (step > 0.0 && at < end) || (step < 0.0 && at > end) {
                     machine.spend(1)?;
-                    machine.made(input, Value::number(at), out)?;
+                    machine.emit(input, Value::number(at), out)?;
                     at += step;
                 }
             }

@@ -32,7 +32,7 @@ pub fn plain(budget: &Budget, name: &str, value: &Value) -> ValueResult {
     match name {
         "tostring" => {
             budget.spend(value.size())?;
-            Ok(Value::text(value.shown()))
+            Ok(Value::text(value.to_text()))
         }
         "tojson" => {
             budget.spend(value.size())?;
@@ -183,7 +183,7 @@ fn join(budget: &Budget, items: &[Value], between: &str) -> ValueResult {
             Value::Text(_) | Value::Number(_) | Value::Bool(_) => {
                 budget.spend(item.size())?;
                 budget.hold(item.bytes())?;
-                joined.push_str(&item.shown());
+                joined.push_str(&item.to_text());
             }
             other => {
                 return fail(format!(
@@ -463,7 +463,7 @@ pub const FORMATS: [&str; 9] = [
 /// A value as a format shows it.
 pub fn format(budget: &Budget, name: &str, value: &Value) -> Result<String, Interrupt> {
     budget.spend(value.size())?;
-    let shown = || value.shown();
+    let shown = || value.to_text();
     let made = match name {
         "text" => shown(),
         "json" => value.to_json(false).to_string(),
@@ -530,7 +530,7 @@ fn row(name: &str, value: &Value) -> Result<String, Interrupt> {
                 escaped.replace('\n', "\\n").replace('\r', "\\r")
             }
             ("csv" | "tsv", Value::Null) => String::new(),
-            (_, item) => item.shown(),
+            (_, item) => item.to_text(),
         });
     }
     Ok(cells.join(match name {

@@ -300,7 +300,7 @@ impl Value {
     }
 
     /// The value as a program shows it in a text.
-    pub fn shown(&self) -> String {
+    pub fn to_text(&self) -> String {
         match self {
             Self::Text(text) => text.to_string(),
             other => other.to_json(false).to_string(),

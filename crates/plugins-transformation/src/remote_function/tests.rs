@@ -6,7 +6,7 @@ use weir_plugin::SubrequestResponse;
 use weir_plugins_testkit::*;
 
 /// The request that a call causes: its first line, its headers in lines, and its body.
-fn asked(
+fn sent_request(
     config: &Value,
     line: &str,
     headers: &[(&str, &str)],
@@ -57,7 +57,7 @@ fn calls_are_forwarded_with_the_keys_of_the_configuration() {
         ("X-A", "1"),
         ("Content-Type", "text/plain"),
     ];
-    let (line, headers, body) = asked(&config, "PUT /r/a b/c?y=2", &call, Some("hi"));
+    let (line, headers, body) = sent_request(&config, "PUT /r/a b/c?y=2", &call, Some("hi"));
     assert_eq!(line, "PUT /api/f/a%20b/c?x=1&y=2 HTTP/1.1");
     let expected = [
         "Host: f.example:7071",
@@ -69,7 +69,7 @@ fn calls_are_forwarded_with_the_keys_of_the_configuration() {
     ];
     assert_eq!(headers, expected);
     assert_eq!(body, "hi");
-    let (_, headers, _) = asked(&config, "GET /r", &[("x-key", "own")], None);
+    let (_, headers, _) = sent_request(&config, "GET /r", &[("x-key", "own")], None);
     assert!(
         headers.contains(&"x-key: own".to_owned()) && !headers.contains(&"X-Key: k".to_owned()),
         "{headers:?}"
@@ -81,7 +81,7 @@ fn requests_are_signed_where_they_have_no_key() {
     let sign = json!({"access_key": "A", "secret_key": "s", "region": "us-east-1", "service": "execute-api"});
     let config = json!({"url": "https://f.example/f", "sign": sign});
     let is_signed = |config: &Value, headers: &[(&str, &str)]| {
-        let (_, lines, _) = asked(config, "GET /", headers, None);
+        let (_, lines, _) = sent_request(config, "GET /", headers, None);
         lines
             .iter()
             .any(|line| line.starts_with("Authorization: AWS4-HMAC-SHA256 Credential=A/20261120/us-east-1/"))
@@ -99,7 +99,7 @@ fn invocations_describe_the_call() {
     let config = |payload: Value| json!({"url": "https://lambda.example/f", "request": {"invoke": payload}});
     let form = [("Content-Type", "application/x-www-form-urlencoded")];
     let sent = |payload: Value, headers: &[(&str, &str)], body: Option<&str>| {
-        let (line, _, body) = asked(&config(payload), "POST /p?a=1&a=2&b", headers, body);
+        let (line, _, body) = sent_request(&config(payload), "POST /p?a=1&a=2&b", headers, body);
         assert_eq!(line, "POST /f HTTP/1.1");
         serde_json::from_str::<Value>(&body).expect("JSON")
     };

@@ -8,7 +8,7 @@ use weir_plugins_testkit::*;
 type Texts<'t> = Vec<(&'t str, &'t str)>;
 
 /// What is said of a parameter in a call.
-fn told(parameter: &Value, call: &str, headers: &[(&str, &str)], path: &[(&str, &str)]) -> String {
+fn finding_of(parameter: &Value, call: &str, headers: &[(&str, &str)], path: &[(&str, &str)]) -> String {
     let document = json!({"components": {"schemas": {"Id": {"type": "integer"}}}});
     let mut schemas = SchemaSetBuilder::new(&document);
     let parameter = Parameter::read(parameter, &document, &mut schemas).expect("a parameter");
@@ -73,7 +73,7 @@ fn every_style_is_read() {
             _ => (vec![], vec![]),
         };
         assert_eq!(
-            told(&parameter, &call, &headers, &path),
+            finding_of(&parameter, &call, &headers, &path),
             "",
             "{place} {style} {explode} {text}"
         );
@@ -140,16 +140,23 @@ fn mismatches_are_reported() {
             "property \"a\" is required",
         ),
     ] {
-        assert_eq!(told(&parameter, call, &[], &[]), expected, "{parameter} {call}");
+        assert_eq!(
+            finding_of(&parameter, call, &[], &[]),
+            expected,
+            "{parameter} {call}"
+        );
     }
     let label = json!({"name": "p", "in": "path", "style": "label", "schema": {"type": "string"}});
     assert_eq!(
-        told(&label, "GET /", &[], &[("p", "a")]),
+        finding_of(&label, "GET /", &[], &[("p", "a")]),
         "expected a value that begins with '.'"
     );
     let header = json!({"name": "X-P", "in": "header", "schema": {"type": "integer"}});
-    assert_eq!(told(&header, "GET /", &[("x-p", "1")], &[]), "");
-    assert_ne!(told(&header, "GET /", &[("x-p", "1"), ("X-P", "2")], &[]), "");
+    assert_eq!(finding_of(&header, "GET /", &[("x-p", "1")], &[]), "");
+    assert_ne!(
+        finding_of(&header, "GET /", &[("x-p", "1"), ("X-P", "2")], &[]),
+        ""
+    );
 }
 
 #[test]

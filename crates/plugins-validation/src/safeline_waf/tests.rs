@@ -52,7 +52,7 @@ fn run(filter: &Arc<dyn Filter>, call: &mut Exchange, answer: Option<&[u8]>) -> 
     }
 }
 
-fn told(call: &Exchange) -> Vec<String> {
+fn response_lines(call: &Exchange) -> Vec<String> {
     let mut lines = lines(&call.response_headers);
     lines.retain(|line| !line.starts_with("X-Waf-TIME: "));
     lines
@@ -93,7 +93,7 @@ fn the_mode_and_the_answer_decide() {
         let (outcome, asked) = run(&filter, &mut call, answer);
         assert_eq!(word(&outcome), expected, "{mode:?} {answer:?}");
         assert_eq!(asked.is_some(), mode != Mode::Off, "{mode:?}");
-        let mut found = told(&call);
+        let mut found = response_lines(&call);
         assert_eq!(found.remove(0), "X-Waf-SERVER: one");
         assert_eq!(found, headers, "{mode:?} {answer:?}");
         if let Outcome::Reply(reply) = outcome {
@@ -109,7 +109,10 @@ fn without_a_detector_calls_are_refused_and_without_a_header_nothing_is_told() {
     let nothing = filter(|config| config.nodes.clear());
     let mut call = exchange();
     assert_eq!(word(&nothing.on_request(&mut call)), "plugin_failed 500");
-    assert_eq!(told(&call), ["X-Waf: err", "X-Waf-ERROR: missing metadata"]);
+    assert_eq!(
+        response_lines(&call),
+        ["X-Waf: err", "X-Waf-ERROR: missing metadata"]
+    );
     let silent = filter(|config| config.header = None);
     let mut call = exchange();
     assert_eq!(word(&run(&silent, &mut call, Some(PASSED)).0), "continue");
@@ -135,7 +138,10 @@ fn calls_that_no_condition_holds_for_are_not_checked() {
         let (_, asked) = run(&filter, &mut call, Some(PASSED));
         assert_eq!(asked.is_some(), is_checked, "{line} {header}");
         let expected = if is_checked { "X-Waf: yes" } else { "X-Waf: no" };
-        assert!(told(&call).iter().any(|line| line == expected), "{line} {header}");
+        assert!(
+            response_lines(&call).iter().any(|line| line == expected),
+            "{line} {header}"
+        );
     }
 }
 
@@ -146,7 +152,7 @@ fn detectors_are_asked_in_turn() {
         .map(|_| {
             let mut call = exchange();
             run(&filter, &mut call, Some(PASSED));
-            told(&call).remove(0)
+            response_lines(&call).remove(0)
         })
         .collect();
     assert_eq!(

@@ -4,7 +4,7 @@ use super::*;
 use serde_json::json;
 use weir_plugins_testkit::*;
 
-fn told(document: &str, config: &Value) -> &'static str {
+fn fault_of(document: &str, config: &Value) -> &'static str {
     let config: Config = serde_json::from_value(config.clone()).expect("a configuration");
     scan(document.as_bytes(), &limits(&config))
         .err()
@@ -63,7 +63,7 @@ fn documents_are_well_formed() {
         ("<a>&b;</a>", "an entity is not declared"),
         ("<!DOCTYPE a><a/>", "a document type is not allowed"),
     ] {
-        assert_eq!(told(document, &json!({})), fault, "{document}");
+        assert_eq!(fault_of(document, &json!({})), fault, "{document}");
     }
 }
 
@@ -149,8 +149,8 @@ fn limits_hold() {
             "an instruction is too long",
         ),
     ] {
-        assert_eq!(told(good, &config), "", "{config} {good}");
-        assert_eq!(told(bad, &config), fault, "{config} {bad}");
+        assert_eq!(fault_of(good, &config), "", "{config} {good}");
+        assert_eq!(fault_of(bad, &config), fault, "{config} {bad}");
     }
 }
 
@@ -176,8 +176,8 @@ fn limits_of_entities_hold() {
             "a property of an entity is too long",
         ),
     ] {
-        assert_eq!(told(good, &config), "", "{config} {good}");
-        assert_eq!(told(bad, &config), fault, "{config} {bad}");
+        assert_eq!(fault_of(good, &config), "", "{config} {good}");
+        assert_eq!(fault_of(bad, &config), fault, "{config} {bad}");
     }
 }
 
@@ -190,7 +190,7 @@ fn entities_cannot_blow_up() {
         document += &format!("<!ENTITY e{level} '{reference}{reference}{reference}'>");
     }
     document += "]><a>&e29;</a>";
-    assert_eq!(told(&document, &dtd), "entities expand to too much");
+    assert_eq!(fault_of(&document, &dtd), "entities expand to too much");
     for (document, fault) in [
         // None can refer to itself, as only those before it are known.
         (
@@ -218,7 +218,7 @@ fn entities_cannot_blow_up() {
         ("<!DOCTYPE a [<!ENTITY b 'x'>", BAD),
         ("<a/><!DOCTYPE a>", BAD),
     ] {
-        assert_eq!(told(document, &dtd), fault, "{document}");
+        assert_eq!(fault_of(document, &dtd), fault, "{document}");
     }
 }
 
@@ -226,7 +226,7 @@ fn entities_cannot_blow_up() {
 fn any_bytes_end_without_a_panic() {
     let document = "<?xml version='1.0'?><!DOCTYPE a [<!ENTITY b 'c'>]><a d='&b;'>&#65;<![CDATA[x]]><e/></a>";
     let config = json!({"allow_dtd": true});
-    assert_eq!(told(document, &config), "");
+    assert_eq!(fault_of(document, &config), "");
     let limits = limits(&serde_json::from_value(config).expect("a configuration"));
     let bytes = document.as_bytes();
     for end in 0..bytes.len() {
@@ -321,7 +321,11 @@ fn entities_and_declarations_add_nothing_that_is_not_counted() {
         ("<!OTHER>", "", NOT_ALLOWED),
     ] {
         let document = format!("<!DOCTYPE a [{subset}]><a>{content}</a>");
-        assert_eq!(told(&document, &json!({"allow_dtd": true})), fault, "{document}");
+        assert_eq!(
+            fault_of(&document, &json!({"allow_dtd": true})),
+            fault,
+            "{document}"
+        );
     }
 }
 

@@ -1,6 +1,8 @@
 //! The calls by which developers read and change their own account.
 
-use super::account_common::{again, busy, checked_name, end_other_sessions, prove_password, shown, wrong};
+use super::account_common::{
+    again, busy, checked_name, end_other_sessions, profile_response, prove_password, wrong,
+};
 use super::account_shapes::{AccountChange, ProfileResponse, SessionLine, SessionList};
 use super::operation::{Operation, Shared};
 use super::signed_in::developer;
@@ -65,7 +67,7 @@ async fn me(
             has_second_factor: false,
         }));
     }
-    Ok(Json(shown(
+    Ok(Json(profile_response(
         &developer(&portals, &visit, SystemTime::now()).await?,
     )))
 }
@@ -108,7 +110,7 @@ async fn change(
             revoked.await?;
         }
     }
-    Ok(Json(shown(&developer)))
+    Ok(Json(profile_response(&developer)))
 }
 
 /// The hash of a new password, if the old one is right.

@@ -145,7 +145,7 @@ pub fn take_turn(portals: &Portals, visit: &PortalContext, now: SystemTime) -> R
     })
 }
 
-pub fn shown(developer: &Developer) -> ProfileResponse {
+pub fn profile_response(developer: &Developer) -> ProfileResponse {
     ProfileResponse {
         id: Some(developer.id.clone()),
         mail: developer.mail.clone(),

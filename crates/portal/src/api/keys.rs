@@ -284,12 +284,12 @@ async fn add_key(
     let made = asker.write(&portals, (Method::POST, &path), Some(&body)).await?;
     let text = |field: &str| made[field].as_str().unwrap_or_default().to_owned();
     let issuer = made["jwt"]["issuer"].as_str();
-    let shown = IssuedKey {
+    let issued = IssuedKey {
         id: text("id"),
         key: text("key"),
         name: issuer.map_or_else(|| text("name"), str::to_owned),
     };
-    Ok((StatusCode::CREATED, Json(shown)))
+    Ok((StatusCode::CREATED, Json(issued)))
 }
 
 async fn revoke_key(

@@ -2,7 +2,7 @@
 //! subscriptions. Secrets are in none of it.
 
 use super::account::session_lines;
-use super::account_common::shown;
+use super::account_common::profile_response;
 use super::account_shapes::{ProfileResponse, SessionLine, TokenLine};
 use super::app_shapes::OwnApp;
 use super::apps::own_apps;
@@ -76,7 +76,7 @@ async fn read(
     let developer = &asker.developer;
     let data = OwnData {
         read: seconds(now),
-        account: shown(developer),
+        account: profile_response(developer),
         created: developer.created,
         groups: developer.groups.union(&developer.provided).cloned().collect(),
         teams: teams.collect(),

@@ -2,7 +2,8 @@
 //! password and a code. What an app has to know is in the answer that makes it, and nowhere else.
 
 use super::account_common::{
-    code_attempts, end_other_sessions, notify_of_change, prove_code, prove_password, shown, too_many,
+    code_attempts, end_other_sessions, notify_of_change, profile_response, prove_code, prove_password,
+    too_many,
 };
 use super::account_shapes::{
     FactorProof, FirstCode, NewSecondFactor, PasswordProof, ProfileResponse, QrCode,
@@ -190,7 +191,7 @@ async fn remove(
         .remove_second_factor(portal, &developer.id, now)
         .await?;
     notify_of_change(&portals, &visit, &developer, "two-factor login is off").await;
-    Ok(Json(shown(&developer)))
+    Ok(Json(profile_response(&developer)))
 }
 
 /// The developer who is signed in, if the password and the code are right.

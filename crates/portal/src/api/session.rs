@@ -1,7 +1,7 @@
 //! Signing in with a password and, if the account has a second factor, a code; and signing out. Each login begins a
 //! session of its own, whatever cookie was sent.
 
-use super::account_common::{busy, code_attempts, password_attempts, shown, too_many};
+use super::account_common::{busy, code_attempts, password_attempts, profile_response, too_many};
 use super::account_shapes::{Credentials, ProfileResponse};
 use super::operation::{Operation, Shared};
 use crate::cookie;
@@ -63,7 +63,7 @@ async fn sign_in(
         }
     }
     let cookie = begin_session(&portals, &visit, (&developer, None), &headers).await?;
-    let mut answer = ([(header::SET_COOKIE, cookie)], Json(shown(&developer))).into_response();
+    let mut answer = ([(header::SET_COOKIE, cookie)], Json(profile_response(&developer))).into_response();
     let who = AuditIdentity(format!("developer {}", developer.mail));
     answer.extensions_mut().insert(who);
     Ok(answer)

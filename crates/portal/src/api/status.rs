@@ -56,12 +56,12 @@ async fn status(
     }
     let now = seconds(SystemTime::now());
     let key = format!("{name}/{version}");
-    let ask = async || asked(&portals, (&name, &version), now).await;
+    let ask = async || fetch_status(&portals, (&name, &version), now).await;
     let known = portals.statuses.get(key, now, ask).await?;
     let none = Record::default();
     let items = found.places.iter().map(|it| {
         let environment = &it.environment.name;
-        known.get(environment).unwrap_or(&none).shown(environment)
+        known.get(environment).unwrap_or(&none).status_in(environment)
     });
     Ok(Json(VersionStatus {
         items: items.collect(),
@@ -69,7 +69,11 @@ async fn status(
 }
 
 /// What analytics say of a version.
-async fn asked(portals: &Portals, (name, version): (&str, &str), now: u64) -> Result<ByEnvironment, Problem> {
+async fn fetch_status(
+    portals: &Portals,
+    (name, version): (&str, &str),
+    now: u64,
+) -> Result<ByEnvironment, Problem> {
     let of = |from: u64, step: Option<Length>| Query {
         metrics: vec!["calls".to_owned(), "errors_5xx".to_owned()],
         group_by: vec!["environment".to_owned()],

@@ -144,10 +144,10 @@ async fn make(
         .write(&portals, (Method::POST, &path), Some(&wanted))
         .await?;
     let text = |field: &str| made[field].as_str().unwrap_or_default().to_owned();
-    let shown = TrialKey {
+    let trial_key = TrialKey {
         id: text("id"),
         key: text("key"),
         expires: made["expires"].as_u64().unwrap_or(now),
     };
-    Ok((StatusCode::CREATED, Json(shown)))
+    Ok((StatusCode::CREATED, Json(trial_key)))
 }

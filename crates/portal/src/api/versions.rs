@@ -253,13 +253,13 @@ async fn exported(
         .iter()
         .map(|it| it.strip_suffix(path).unwrap_or(it).to_owned())
         .collect();
-    let shown: HashSet<&str> = place.operations().map(|it| it.id.as_str()).collect();
+    let visible_ids: HashSet<&str> = place.operations().map(|it| it.id.as_str()).collect();
     let exported = export::export(
         &place.description,
         &servers,
         Some(&place.publication),
         &found.plans,
-        |id| !shown.contains(id),
+        |id| !visible_ids.contains(id),
     );
     Ok(exported)
 }

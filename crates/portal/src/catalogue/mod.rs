@@ -186,7 +186,7 @@ impl Catalogue {
     /// An API as a portal shows it to a viewer; `None`: it shows none of this name.
     pub fn api(&self, portal: &Portal, viewer: &Viewer, name: &str) -> Option<PublishedApi> {
         let api = self.apis.iter().find(|it| it.api.name == name)?;
-        shown(api, portal, viewer)
+        visible_part(api, portal, viewer)
     }
 
     /// The APIs that a portal shows to a viewer.
@@ -195,7 +195,9 @@ impl Catalogue {
         portal: &'c Portal,
         viewer: &'c Viewer,
     ) -> impl Iterator<Item = PublishedApi> + 'c {
-        self.apis.iter().filter_map(move |it| shown(it, portal, viewer))
+        self.apis
+            .iter()
+            .filter_map(move |it| visible_part(it, portal, viewer))
     }
 
     /// The pages that a portal shows to a viewer. Pages of an API are shown to those who see the API.
@@ -301,7 +303,7 @@ pub fn compare_versions(one: &str, other: &str) -> std::cmp::Ordering {
 }
 
 /// The part of an API that a portal shows to a viewer.
-fn shown(api: &PublishedApi, portal: &Portal, viewer: &Viewer) -> Option<PublishedApi> {
+fn visible_part(api: &PublishedApi, portal: &Portal, viewer: &Viewer) -> Option<PublishedApi> {
     let is_listed = portal.apis.is_empty() || portal.apis.contains(&api.api.name);
     if !is_listed || !viewer.sees(&api.api.visibility) {
         return None;

@@ -38,12 +38,12 @@ fn ask(client: &mut Wire, method: &str) {
 }
 
 /// The stream of the next request.
-fn asked(wire: &mut Wire) -> u32 {
+fn next_stream(wire: &mut Wire) -> u32 {
     frames::next_of(wire, HEADERS).stream
 }
 
 /// The status of the final response.
-fn told(client: &mut Wire) -> u16 {
+fn final_status(client: &mut Wire) -> u16 {
     loop {
         match client.response().unwrap().status() {
             100..200 => {}
@@ -56,9 +56,9 @@ fn told(client: &mut Wire) -> u16 {
 fn used(upstream: &Upstream, client: &mut Wire) -> Wire {
     ask(client, "GET");
     let mut wire = accept(upstream, &[settings(&[])]);
-    assert_eq!(asked(&mut wire), 1);
+    assert_eq!(next_stream(&mut wire), 1);
     wire.send(ok(1));
-    assert_eq!(told(client), 200);
+    assert_eq!(final_status(client), 200);
     wire
 }
 
@@ -86,19 +86,23 @@ fn the_fault_of_a_stream_concerns_it_alone() {
             let mut client = gateway.connect();
             let mut wire = used(&upstream, &mut client);
             ask(&mut client, method);
-            assert_eq!(asked(&mut wire), 3, "{what}");
+            assert_eq!(next_stream(&mut wire), 3, "{what}");
             wire.send(fault(3));
             if tries == 2 {
-                assert_eq!(asked(&mut wire), 5, "{what}");
+                assert_eq!(next_stream(&mut wire), 5, "{what}");
                 wire.send(ok(5));
             }
-            assert_eq!(told(&mut client), if tries == 2 { 200 } else { 502 }, "{what}");
+            assert_eq!(
+                final_status(&mut client),
+                if tries == 2 { 200 } else { 502 },
+                "{what}"
+            );
             // Neither was it repeated, nor is the connection any worse.
             ask(&mut client, "GET");
             let last = 3 + 2 * tries;
-            assert_eq!(asked(&mut wire), last, "{what}");
+            assert_eq!(next_stream(&mut wire), last, "{what}");
             wire.send(ok(last));
-            assert_eq!(told(&mut client), 200, "{what}");
+            assert_eq!(final_status(&mut client), 200, "{what}");
             assert!(upstream.is_untouched(), "{what}: another connection was made");
         }
     }
@@ -119,7 +123,7 @@ fn a_connection_that_is_lost_is_replaced_once_where_that_is_safe() {
         let mut client = gateway.connect();
         let mut wire = used(&upstream, &mut client);
         ask(&mut client, method);
-        let stream = asked(&mut wire);
+        let stream = next_stream(&mut wire);
         if begins {
             wire.send(interim(stream));
         }
@@ -128,12 +132,12 @@ fn a_connection_that_is_lost_is_replaced_once_where_that_is_safe() {
         let mut again = None;
         if is_tried_again {
             let mut wire = accept(&upstream, &[settings(&[])]);
-            assert_eq!(asked(&mut wire), 1, "{method}");
+            assert_eq!(next_stream(&mut wire), 1, "{method}");
             wire.send(ok(1));
             again = Some(wire);
             wanted = 200;
         }
-        assert_eq!(told(&mut client), wanted, "{method} {begins}");
+        assert_eq!(final_status(&mut client), wanted, "{method} {begins}");
         assert!(upstream.is_untouched(), "{method} {begins}: it was sent twice");
         drop(again);
     }
@@ -146,9 +150,9 @@ fn an_answer_counts_though_the_request_is_not_wanted() {
     let mut client = gateway.connect();
     client.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc");
     let mut wire = accept(&upstream, &[settings(&[(INITIAL_WINDOW_SIZE, 0)])]);
-    let stream = asked(&mut wire);
+    let stream = next_stream(&mut wire);
     wire.send([answer(stream, "413", BOTH), reset(stream, 0)].concat());
-    assert_eq!(told(&mut client), 413);
+    assert_eq!(final_status(&mut client), 413);
     assert!(upstream.is_untouched());
 }
 
@@ -165,7 +169,7 @@ fn an_upstream_that_takes_no_call_is_asked_once() {
         let mut client = gateway.connect();
         ask(&mut client, "GET");
         let _wire = accept(&upstream, &[first]);
-        assert_eq!(told(&mut client), status, "{what}");
+        assert_eq!(final_status(&mut client), status, "{what}");
         assert!(upstream.is_untouched(), "{what}: another connection was made");
     }
 }
@@ -180,9 +184,9 @@ fn an_upstream_may_take_no_calls_for_a_moment() {
     // It has understood that there is no stream for it.
     while frames::next_of(&mut wire, SETTINGS).flags != ACK {}
     wire.send(settings(&[(MAX_CONCURRENT_STREAMS, 1)]));
-    let stream = asked(&mut wire);
+    let stream = next_stream(&mut wire);
     wire.send(ok(stream));
-    assert_eq!(told(&mut client), 200);
+    assert_eq!(final_status(&mut client), 200);
     assert!(upstream.is_untouched());
 }
 

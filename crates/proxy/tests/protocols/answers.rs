@@ -167,7 +167,7 @@ fn trailers_pass_both_ways() {
                 let mut call = client.begin("POST", "/", &fields, true).unwrap();
                 call.send(b"hello").unwrap();
                 call.finish(&[("x-sum", "5")]);
-                super::client::told(call.as_mut()).unwrap()
+                super::client::read_response(call.as_mut()).unwrap()
             });
             let mut wire = stand.upstream.accept();
             wire.head().unwrap();

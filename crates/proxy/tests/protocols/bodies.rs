@@ -1,6 +1,6 @@
 //! Bodies of requests and answers: sizes, framing, and what a length must be.
 
-use super::client::{Protocol, told};
+use super::client::{Protocol, read_response};
 use super::stand::over_all;
 use super::support::answer;
 

@@ -36,7 +36,7 @@ impl Protocol {
 
 /// That something did not come to its proper end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Broken;
+pub struct ClientError;
 
 /// A response's head.
 #[derive(Debug, Clone)]
@@ -54,13 +54,13 @@ impl Head {
 
 /// A whole response.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct ClientResponse {
     pub head: Head,
     pub body: Vec<u8>,
     pub trailers: HeaderMap,
 }
 
-impl Told {
+impl ClientResponse {
     pub fn get(&self, name: &str) -> Option<String> {
         self.head.get(name)
     }
@@ -85,25 +85,25 @@ pub fn stream_head(method: &str, scheme: &str, target: &str, fields: &[(&str, &s
 }
 
 /// A call, if one could be begun.
-pub type Begun<'c> = Result<Box<dyn Call + 'c>, Broken>;
+pub type Begun<'c> = Result<Box<dyn Call + 'c>, ClientError>;
 
 /// A call under way.
 pub trait Call: Send {
     /// Sends data; whether the gateway has taken it.
-    fn send(&mut self, data: &[u8]) -> Result<(), Broken>;
+    fn send(&mut self, data: &[u8]) -> Result<(), ClientError>;
     /// Sends no more.
     fn finish(&mut self, trailers: &[(&str, &str)]);
     /// Waits for the next head, an interim one perhaps.
-    fn next_head(&mut self) -> Result<Head, Broken>;
+    fn next_head(&mut self) -> Result<Head, ClientError>;
     /// Waits for data; `None` at the proper end.
-    fn piece(&mut self) -> Result<Option<Vec<u8>>, Broken>;
+    fn piece(&mut self) -> Result<Option<Vec<u8>>, ClientError>;
     /// Trailers, once the end was read.
     fn trailers(&mut self) -> HeaderMap;
     /// Gives the call up.
     fn cancel(self: Box<Self>);
 
     /// Waits for the final head.
-    fn head(&mut self) -> Result<Head, Broken> {
+    fn head(&mut self) -> Result<Head, ClientError> {
         loop {
             let head = self.next_head()?;
             if head.status >= 200 || head.status == 101 {
@@ -113,7 +113,7 @@ pub trait Call: Send {
     }
 
     /// Reads so much, or to the end.
-    fn take(&mut self, count: usize) -> Result<Vec<u8>, Broken> {
+    fn take(&mut self, count: usize) -> Result<Vec<u8>, ClientError> {
         let mut all = Vec::new();
         while all.len() < count {
             match self.piece()? {
@@ -125,7 +125,7 @@ pub trait Call: Send {
     }
 
     /// Reads to the end.
-    fn rest(&mut self) -> Result<Vec<u8>, Broken> {
+    fn rest(&mut self) -> Result<Vec<u8>, ClientError> {
         self.take(usize::MAX)
     }
 }
@@ -186,7 +186,7 @@ impl Client {
         target: &str,
         fields: &[(&str, &str)],
         body: &[u8],
-    ) -> Result<Told, Broken> {
+    ) -> Result<ClientResponse, ClientError> {
         let mut call = self.begin(method, target, fields, !body.is_empty())?;
         if !body.is_empty() {
             // An early answer may leave the rest unwanted.
@@ -194,19 +194,19 @@ impl Client {
                 call.finish(&[]);
             }
         }
-        told(call.as_mut())
+        read_response(call.as_mut())
     }
 
     /// Makes a whole call without a body.
-    pub fn get(&self, target: &str) -> Told {
+    pub fn get(&self, target: &str) -> ClientResponse {
         self.call("GET", target, &[], b"").unwrap()
     }
 }
 
 /// Reads a whole response.
-pub fn told(call: &mut dyn Call) -> Result<Told, Broken> {
+pub fn read_response(call: &mut dyn Call) -> Result<ClientResponse, ClientError> {
     let head = call.head()?;
     let body = call.rest()?;
     let trailers = call.trailers();
-    Ok(Told { head, body, trailers })
+    Ok(ClientResponse { head, body, trailers })
 }

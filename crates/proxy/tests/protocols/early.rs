@@ -1,7 +1,7 @@
 //! Before a handshake over QUIC is over: clients that have to prove their address, and requests in the first flight of
 //! a resumed session (0-RTT; RFC 8470).
 
-use super::client::{Protocol, told};
+use super::client::{Protocol, read_response};
 use super::http2::{runtime, wait};
 use super::http3::{self, connect};
 use super::relay::Relay;
@@ -41,7 +41,7 @@ fn a_busy_gateway_asks_clients_to_show_where_they_are() {
         let (runtime, connection) = connect(relay.address, "localhost", client_config(&[b"h3"]));
         let client = http3::Client::over(runtime, connection.unwrap());
         let mut call = client.begin("GET", "/", &[], false).unwrap();
-        assert_eq!(told(call.as_mut()).unwrap().head.status, 200);
+        assert_eq!(read_response(call.as_mut()).unwrap().head.status, 200);
         relay.was_retried()
     });
     // Those who have not shown it were asked as well, and hold nothing.
@@ -63,7 +63,7 @@ fn meet(gateway: SocketAddr, config: &Arc<ClientConfig>) {
     let (runtime, connection) = connect(gateway, "localhost", Arc::clone(config));
     let client = http3::Client::over(runtime, connection.unwrap());
     let mut call = client.begin("GET", "/first", &[], false).unwrap();
-    assert_eq!(told(call.as_mut()).unwrap().head.status, 200);
+    assert_eq!(read_response(call.as_mut()).unwrap().head.status, 200);
 }
 
 /// A connection whose handshake has only begun; `None`: it has to come first.
@@ -129,8 +129,8 @@ fn what_is_safe_is_served_before_the_handshake_is_over() {
         (None, b"hello".to_vec())
     );
     wire.send(answer("ok"));
-    assert_eq!(told(got.as_mut()).unwrap().head.status, 425);
-    assert_eq!(told(posted.as_mut()).unwrap().text(), "ok");
+    assert_eq!(read_response(got.as_mut()).unwrap().head.status, 425);
+    assert_eq!(read_response(posted.as_mut()).unwrap().text(), "ok");
     assert!(handle.block_on(accepted));
 }
 
@@ -149,7 +149,7 @@ fn a_first_flight_that_comes_again_is_served_once() {
     let (runtime, connection, _) = meet_again(relay.address, config).expect("requests at once");
     let client = http3::Client::over(runtime, connection.clone());
     let mut call = client.begin("GET", "/early", &[], false).unwrap();
-    assert_eq!(told(call.as_mut()).unwrap().head.status, 200);
+    assert_eq!(read_response(call.as_mut()).unwrap().head.status, 200);
     drop(call);
     connection.close(0u32.into(), b"");
     relay.send_again();

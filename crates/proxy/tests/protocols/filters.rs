@@ -1,6 +1,6 @@
 //! What filters do to a call: bodies as they pass, statuses and framing, waiting, questions, other destinations.
 
-use super::client::{ALL, Client, Protocol, Told, told};
+use super::client::{ALL, Client, ClientResponse, Protocol, read_response};
 use super::stand::Stand;
 use super::support::{Message, Upstream, answer, json_body};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ fn serve(upstream: Upstream, given: &'static str) {
     });
 }
 
-fn get(client: &Client) -> Told {
+fn get(client: &Client) -> ClientResponse {
     client.get("/")
 }
 
@@ -303,7 +303,7 @@ fn answers_of_others_reach_the_filter() {
             wire.send(raw);
             wire.finish();
             assert_eq!(
-                told(call.as_mut()).unwrap().text(),
+                read_response(call.as_mut()).unwrap().text(),
                 expected,
                 "{protocol:?} {raw:?}"
             );
@@ -389,7 +389,7 @@ fn a_filter_that_wants_the_body_invites_it() {
             "{protocol:?}"
         );
         wire.send(answer("ok"));
-        assert_eq!(told(call.as_mut()).unwrap().text(), "ok", "{protocol:?}");
+        assert_eq!(read_response(call.as_mut()).unwrap().text(), "ok", "{protocol:?}");
     }
 }
 

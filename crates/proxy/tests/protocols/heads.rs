@@ -1,6 +1,6 @@
 //! Fields of requests as upstreams get them, and requests that are refused.
 
-use super::client::{ALL, Protocol, told};
+use super::client::{ALL, Protocol, read_response};
 use super::stand::{Stand, over_all};
 use super::support::answer;
 use serde_json::json;

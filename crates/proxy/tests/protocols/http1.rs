@@ -1,6 +1,6 @@
 //! Calls over HTTP/1.1, each on a connection of its own; those that can be used again are.
 
-use super::client::{Begun, Broken, Call, Head};
+use super::client::{Begun, Call, ClientError, Head};
 use super::support::{Ended, Wire, list};
 use http::HeaderMap;
 use std::net::SocketAddr;
@@ -55,7 +55,7 @@ impl Client {
             head.push_str("transfer-encoding: chunked\r\n");
         }
         head.push_str("\r\n");
-        wire.try_send(head).map_err(|_| Broken)?;
+        wire.try_send(head).map_err(|_| ClientError)?;
         Ok(Box::new(Calling {
             client: self,
             wire: Some(wire),
@@ -99,8 +99,8 @@ impl Calling<'_> {
         self.wire.as_mut().expect("the answer has not ended")
     }
 
-    fn line(&mut self) -> Result<String, Broken> {
-        let line = self.wire().read_through(b"\r\n").map_err(|_| Broken)?;
+    fn line(&mut self) -> Result<String, ClientError> {
+        let line = self.wire().read_through(b"\r\n").map_err(|_| ClientError)?;
         Ok(String::from_utf8(line).unwrap().trim_end().to_owned())
     }
 
@@ -114,7 +114,7 @@ impl Calling<'_> {
 }
 
 impl Call for Calling<'_> {
-    fn send(&mut self, data: &[u8]) -> Result<(), Broken> {
+    fn send(&mut self, data: &[u8]) -> Result<(), ClientError> {
         let bytes = match &mut self.sending {
             Sending::Chunked => [format!("{:x}\r\n", data.len()).as_bytes(), data, b"\r\n"].concat(),
             Sending::Length(left) => {
@@ -122,7 +122,7 @@ impl Call for Calling<'_> {
                 data.to_vec()
             }
         };
-        self.wire().try_send(bytes).map_err(|_| Broken)
+        self.wire().try_send(bytes).map_err(|_| ClientError)
     }
 
     fn finish(&mut self, trailers: &[(&str, &str)]) {
@@ -138,8 +138,8 @@ impl Call for Calling<'_> {
         }
     }
 
-    fn next_head(&mut self) -> Result<Head, Broken> {
-        let head = self.wire().head().map_err(|_| Broken)?;
+    fn next_head(&mut self) -> Result<Head, ClientError> {
+        let head = self.wire().head().map_err(|_| ClientError)?;
         let status = head.status();
         self.framing = match (head.get("Transfer-Encoding"), head.get("Content-Length")) {
             _ if self.is_head || status < 200 || status == 204 || status == 304 => Framing::None,
@@ -166,14 +166,14 @@ impl Call for Calling<'_> {
         })
     }
 
-    fn piece(&mut self) -> Result<Option<Vec<u8>>, Broken> {
+    fn piece(&mut self) -> Result<Option<Vec<u8>>, ClientError> {
         match self.framing {
             Framing::None | Framing::Length(0) => {
                 self.end();
                 Ok(None)
             }
             Framing::Length(left) => {
-                let data = self.wire().read_some(left).map_err(|_| Broken)?;
+                let data = self.wire().read_some(left).map_err(|_| ClientError)?;
                 self.framing = Framing::Length(left - data.len());
                 Ok(Some(data))
             }
@@ -181,7 +181,7 @@ impl Call for Calling<'_> {
                 let size = self.line()?;
                 let size = usize::from_str_radix(&size, 16).expect("a size");
                 if size > 0 {
-                    let data = self.wire().read(size).map_err(|_| Broken)?;
+                    let data = self.wire().read(size).map_err(|_| ClientError)?;
                     self.line()?;
                     return Ok(Some(data));
                 }
@@ -194,7 +194,7 @@ impl Call for Calling<'_> {
             Framing::UntilClose => match self.wire().read_some(usize::MAX) {
                 Ok(data) => Ok(Some(data)),
                 Err(Ended::Cleanly) => Ok(None),
-                Err(Ended::Reset) => Err(Broken),
+                Err(Ended::Reset) => Err(ClientError),
             },
         }
     }

@@ -1,6 +1,6 @@
 //! Calls over HTTP/2, all on one connection.
 
-use super::client::{Begun, Broken, Call, Head, stream_head};
+use super::client::{Begun, Call, ClientError, Head, stream_head};
 use super::support::{TIMEOUT, client_config, eventually, list};
 use bytes::Bytes;
 use h2::client::{ResponseFuture, SendRequest};
@@ -88,8 +88,8 @@ impl Client {
 
     fn send(&self, request: Request<()>, has_body: bool) -> Begun<'_> {
         let (response, stream) = wait(&self.runtime, async {
-            let mut sender = self.sender.clone().ready().await.map_err(|_| Broken)?;
-            sender.send_request(request, !has_body).map_err(|_| Broken)
+            let mut sender = self.sender.clone().ready().await.map_err(|_| ClientError)?;
+            sender.send_request(request, !has_body).map_err(|_| ClientError)
         })?;
         Ok(Box::new(Calling {
             runtime: &self.runtime,
@@ -110,7 +110,7 @@ struct Calling<'c> {
 }
 
 impl Call for Calling<'_> {
-    fn send(&mut self, data: &[u8]) -> Result<(), Broken> {
+    fn send(&mut self, data: &[u8]) -> Result<(), ClientError> {
         let mut data = Bytes::copy_from_slice(data);
         let stream = &mut self.stream;
         wait(self.runtime, async {
@@ -118,10 +118,10 @@ impl Call for Calling<'_> {
                 stream.reserve_capacity(data.len());
                 let room = match std::future::poll_fn(|context| stream.poll_capacity(context)).await {
                     Some(Ok(room)) => room,
-                    _ => return Err(Broken),
+                    _ => return Err(ClientError),
                 };
                 let piece = data.split_to(room.min(data.len()));
-                stream.send_data(piece, false).map_err(|_| Broken)?;
+                stream.send_data(piece, false).map_err(|_| ClientError)?;
             }
             Ok(())
         })
@@ -135,7 +135,7 @@ impl Call for Calling<'_> {
         };
     }
 
-    fn next_head(&mut self) -> Result<Head, Broken> {
+    fn next_head(&mut self) -> Result<Head, ClientError> {
         let mut response = self.response.take().expect("a head is to come");
         let came = wait(self.runtime, async {
             std::future::poll_fn(|context| {
@@ -150,7 +150,7 @@ impl Call for Calling<'_> {
             })
             .await
         });
-        let (parts, body) = came.map_err(|_| Broken)?;
+        let (parts, body) = came.map_err(|_| ClientError)?;
         match body {
             Some(body) => self.body = Some(body),
             None => self.response = Some(response),
@@ -161,7 +161,7 @@ impl Call for Calling<'_> {
         })
     }
 
-    fn piece(&mut self) -> Result<Option<Vec<u8>>, Broken> {
+    fn piece(&mut self) -> Result<Option<Vec<u8>>, ClientError> {
         let body = self.body.as_mut().expect("a head came");
         let came = wait(self.runtime, async {
             loop {
@@ -171,8 +171,8 @@ impl Call for Calling<'_> {
                         let _released = body.flow_control().release_capacity(data.len());
                         return Ok(Ok(data.to_vec()));
                     }
-                    Some(Err(_)) => return Err(Broken),
-                    None => return body.trailers().await.map(Err).map_err(|_| Broken),
+                    Some(Err(_)) => return Err(ClientError),
+                    None => return body.trailers().await.map(Err).map_err(|_| ClientError),
                 }
             }
         })?;

@@ -1,6 +1,6 @@
 //! Calls over HTTP/3, all on one connection.
 
-use super::client::{Begun, Broken, Call, Head, stream_head};
+use super::client::{Begun, Call, ClientError, Head, stream_head};
 use super::http2::{runtime, wait};
 use super::support::{client_config, list};
 use bytes::{Buf, Bytes};
@@ -59,7 +59,7 @@ impl Client {
         let request = stream_head(method, "https", target, fields);
         let mut sender = self.sender.lock().unwrap();
         let stream = wait(&self.runtime, async {
-            let mut stream = sender.send_request(request).await.map_err(|_| Broken)?;
+            let mut stream = sender.send_request(request).await.map_err(|_| ClientError)?;
             if !has_body {
                 // An answer may have made it needless.
                 let _ended = stream.finish().await;
@@ -84,10 +84,10 @@ struct Calling<'c> {
 }
 
 impl Call for Calling<'_> {
-    fn send(&mut self, data: &[u8]) -> Result<(), Broken> {
+    fn send(&mut self, data: &[u8]) -> Result<(), ClientError> {
         let data = Bytes::copy_from_slice(data);
         wait(self.runtime, async {
-            self.send.send_data(data).await.map_err(|_| Broken)
+            self.send.send_data(data).await.map_err(|_| ClientError)
         })
     }
 
@@ -101,25 +101,25 @@ impl Call for Calling<'_> {
         });
     }
 
-    fn next_head(&mut self) -> Result<Head, Broken> {
+    fn next_head(&mut self) -> Result<Head, ClientError> {
         let response = wait(self.runtime, async { self.receive.recv_response().await });
-        let (parts, ()) = response.map_err(|_| Broken)?.into_parts();
+        let (parts, ()) = response.map_err(|_| ClientError)?.into_parts();
         Ok(Head {
             status: parts.status.as_u16(),
             fields: parts.headers,
         })
     }
 
-    fn piece(&mut self) -> Result<Option<Vec<u8>>, Broken> {
+    fn piece(&mut self) -> Result<Option<Vec<u8>>, ClientError> {
         wait(self.runtime, async {
             match self.receive.recv_data().await {
                 Ok(Some(mut data)) => Ok(Some(data.copy_to_bytes(data.remaining()).to_vec())),
                 Ok(None) => {
-                    let trailers = self.receive.recv_trailers().await.map_err(|_| Broken)?;
+                    let trailers = self.receive.recv_trailers().await.map_err(|_| ClientError)?;
                     self.trailers = trailers.unwrap_or_default();
                     Ok(None)
                 }
-                Err(_) => Err(Broken),
+                Err(_) => Err(ClientError),
             }
         })
     }

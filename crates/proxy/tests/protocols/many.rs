@@ -1,7 +1,7 @@
 //! Many clients at once, well and badly behaved, to an upstream that is too: every call gets its own answer or a proper
 //! failure, and nothing of it hurts another, nor do floods of calls that are given up or broken.
 
-use super::client::{ALL, Broken, Client, Protocol, told};
+use super::client::{ALL, Client, ClientError, Protocol, read_response};
 use super::http2::wait;
 use super::http3::connect;
 use super::stand::{Stand, address};
@@ -123,7 +123,7 @@ impl Planned {
     }
 
     /// Fails unless this is what is to come of it: a status and a body.
-    fn expect(&self, came: Result<(u16, &[u8]), Broken>) {
+    fn expect(&self, came: Result<(u16, &[u8]), ClientError>) {
         let play = self.play;
         match (play, came) {
             ("cut", Err(_)) => {}
@@ -171,7 +171,7 @@ fn call(client: &Client, seed: u64) {
         if sent.is_ok() && has_body {
             call.finish(&[]);
         }
-        let came = told(call.as_mut());
+        let came = read_response(call.as_mut());
         planned.expect(
             came.as_ref()
                 .map_err(Clone::clone)
@@ -219,7 +219,7 @@ fn is_answered(wire: &mut Wire, planned: &Planned) -> bool {
     let answer = loop {
         match wire.response() {
             Ok(interim) if interim.status() < 200 => {}
-            answer => break answer.map_err(|_| Broken),
+            answer => break answer.map_err(|_| ClientError),
         }
     };
     let came = answer.as_ref().map_err(Clone::clone);
@@ -268,7 +268,7 @@ fn floods_of_given_up_calls_cost_the_client_its_connection_and_no_other_client_a
         assert!(has_ended, "{protocol:?}");
         wire.send(answer("waited for"));
         assert_eq!(
-            told(waiting.as_mut()).unwrap().text(),
+            read_response(waiting.as_mut()).unwrap().text(),
             "waited for",
             "{protocol:?}"
         );

@@ -1,6 +1,6 @@
 //! A filter that panics ends its call, or its connection if that carries one call at a time. All others go on.
 
-use super::client::{ALL, told};
+use super::client::{ALL, read_response};
 use super::stand::Stand;
 use super::support::{answer, eventually};
 use serde_json::json;
@@ -25,11 +25,11 @@ fn panic_in_a_call_ends_no_other() {
             let what = format!("{protocol:?} {phase}");
             for count in 1..=3 {
                 let mut call = client.begin("GET", "/panic", &[], false).unwrap();
-                assert!(told(call.as_mut()).is_err(), "{what}");
+                assert!(read_response(call.as_mut()).is_err(), "{what}");
                 eventually(&what, || gateway.totals().panics == count);
             }
             wire.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nlate");
-            assert_eq!(told(waiting.as_mut()).unwrap().text(), "late", "{what}");
+            assert_eq!(read_response(waiting.as_mut()).unwrap().text(), "late", "{what}");
             assert_eq!(client.get("/").text(), "hello", "{what}");
             assert!(gateway.exposition().contains("weir_panics_total 3\n"), "{what}");
         }

@@ -1,6 +1,6 @@
 //! Tries and targets, and upstreams that misbehave: what a client gets does not depend on the protocol it speaks.
 
-use super::client::{ALL, told};
+use super::client::{ALL, read_response};
 use super::stand::{Stand, over_all};
 use super::support::{Upstream, answer, balanced, dead, patch, simple_model};
 use serde_json::json;
@@ -242,9 +242,9 @@ fn a_response_that_stalls_is_cut_off() {
             let mut wire = stand.upstream.accept();
             wire.request().unwrap();
             wire.send(begun);
-            let came = told(call.as_mut());
+            let came = read_response(call.as_mut());
             assert_eq!(
-                came.ok().map(|told| told.head.status),
+                came.ok().map(|read_response| read_response.head.status),
                 status,
                 "{protocol:?} {begun:?}"
             );
@@ -273,7 +273,7 @@ fn a_slow_upload_is_no_upstream_timeout() {
         call.finish(&[]);
         assert_eq!(wire.read(2).unwrap(), b"bc", "{protocol:?}");
         wire.send(answer("ok"));
-        assert_eq!(told(call.as_mut()).unwrap().text(), "ok", "{protocol:?}");
+        assert_eq!(read_response(call.as_mut()).unwrap().text(), "ok", "{protocol:?}");
     }
 }
 
@@ -307,7 +307,7 @@ fn heads_of_upstreams_are_bounded() {
             wire.request().unwrap();
             let _sent = wire.try_send(format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{fields}\r\n"));
             assert_eq!(
-                told(call.as_mut()).unwrap().head.status,
+                read_response(call.as_mut()).unwrap().head.status,
                 502,
                 "{protocol:?} {}",
                 &fields[..20]

@@ -57,7 +57,7 @@ pub fn read(source: &Arc<KafkaSource>, events: bool) -> Outcome {
 }
 
 /// What was read, in a word for each record.
-pub fn told(answer: &KafkaAnswer) -> Reply {
+pub fn to_reply(answer: &KafkaAnswer) -> Reply {
     let mut out = Vec::new();
     match answer {
         Ok(partitions) => partitions.iter().for_each(|it| Lines.write(it, &mut out)),

@@ -1,7 +1,7 @@
 //! Slow start and zones.
 
 use super::support::{TIMEOUT, TestGateway, Upstream, ZONE, answer, dead};
-use super::{GET, told};
+use super::{GET, status_and_body};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -40,19 +40,21 @@ fn a_target_that_joins_gets_few_calls_at_first() {
     let gateway = TestGateway::start(model(&[(old, ZONE)], slow_start.clone()));
     let began = Instant::now();
     while began.elapsed() < WINDOW {
-        assert_eq!(told(&gateway, GET), (200, "old".to_owned()));
+        assert_eq!(status_and_body(&gateway, GET), (200, "old".to_owned()));
     }
     gateway.publish(model(&[(old, ZONE), (new, ZONE)], slow_start));
     let joined = Instant::now();
     let (mut all, mut to_new) = (0, 0);
     while all < 40 && joined.elapsed() < WINDOW / 4 {
         all += 1;
-        to_new += usize::from(told(&gateway, GET).1 == "new");
+        to_new += usize::from(status_and_body(&gateway, GET).1 == "new");
     }
     assert!(to_new * 3 < all, "{to_new} of the first {all} calls");
     // In the end both get the same.
     loop {
-        let share = (0..20).filter(|_| told(&gateway, GET).1 == "new").count();
+        let share = (0..20)
+            .filter(|_| status_and_body(&gateway, GET).1 == "new")
+            .count();
         if share == 10 && joined.elapsed() >= WINDOW {
             break;
         }
@@ -66,22 +68,26 @@ fn calls_stay_in_the_zone_of_the_gateway() {
     let zones = json!({"zones": {}});
     let gateway = TestGateway::start(model(&[(far, "there"), (near, ZONE)], zones.clone()));
     for _ in 0..20 {
-        assert_eq!(told(&gateway, GET), (200, "near".to_owned()));
+        assert_eq!(status_and_body(&gateway, GET), (200, "near".to_owned()));
     }
     // A third of the targets for half of the calls: two thirds stay.
     gateway.publish(model(
         &[(far, "there"), (near, ZONE), (server("far"), "there")],
         zones.clone(),
     ));
-    let stay = (0..300).filter(|_| told(&gateway, GET).1 == "near").count();
+    let stay = (0..300)
+        .filter(|_| status_and_body(&gateway, GET).1 == "near")
+        .count();
     assert!((150..250).contains(&stay), "{stay} of 300");
     // What cannot be reached here is reached there.
     gateway.publish(model(&[(far, "there"), (dead(), ZONE)], zones));
     for _ in 0..20 {
-        assert_eq!(told(&gateway, GET), (200, "far".to_owned()));
+        assert_eq!(status_and_body(&gateway, GET), (200, "far".to_owned()));
     }
     // A gateway that is in none of the zones does not look at them.
     gateway.publish(model(&[(far, "x"), (near, "y")], json!({"zones": {}})));
-    let near = (0..20).filter(|_| told(&gateway, GET).1 == "near").count();
+    let near = (0..20)
+        .filter(|_| status_and_body(&gateway, GET).1 == "near")
+        .count();
     assert_eq!(near, 10);
 }

@@ -1,7 +1,7 @@
 //! The bound of a whole call, and the bandwidth of bodies.
 
 use super::support::{TestGateway, Upstream, answer, patch, simple_model, text};
-use super::{GET, call, told};
+use super::{GET, call, status_and_body};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,10 @@ fn a_call_ends_in_time_however_it_goes_on() {
     // No answer.
     let upstream = Upstream::bind();
     let gateway = TestGateway::start(patch(simple_model(upstream.address), &changes));
-    assert_eq!(told(&gateway, GET), (504, "upstream_timeout".to_owned()));
+    assert_eq!(
+        status_and_body(&gateway, GET),
+        (504, "upstream_timeout".to_owned())
+    );
     let _server = upstream.accept();
     assert!(upstream.is_untouched(), "there is no time for another try");
     // A client that does not send its body.
@@ -49,7 +52,7 @@ fn a_call_ends_in_time_however_it_goes_on() {
     upstream.serve(|_| answer("ok"));
     let gateway = TestGateway::start(model);
     for _ in 0..3 {
-        assert_eq!(told(&gateway, GET), (200, "ok".to_owned()));
+        assert_eq!(status_and_body(&gateway, GET), (200, "ok".to_owned()));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Hedged calls.
 
 use super::support::{TestGateway, Upstream, Wire, answer, balanced, dead, eventually};
-use super::{GET, told};
+use super::{GET, status_and_body};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -69,7 +69,7 @@ fn one_failure_of_two_is_none() {
     let changes = json!({"upstreams": {"hedge": hedge}, "services": {"retries": 1}});
     let gateway = TestGateway::start(balanced(&targets, &changes));
     for _ in 0..4 {
-        assert_eq!(told(&gateway, GET), (200, "slow".to_owned()));
+        assert_eq!(status_and_body(&gateway, GET), (200, "slow".to_owned()));
     }
 }
 
@@ -108,14 +108,14 @@ fn copies_are_for_safe_calls_and_within_the_budget() {
         (GET, json!({"after_ms": 80, "percent": 1, "burst": 0}), false),
     ] {
         let gateway = hedged(&targets, hedge.clone());
-        let answers: Vec<String> = (0..2).map(|_| told(&gateway, request).1).collect();
+        let answers: Vec<String> = (0..2).map(|_| status_and_body(&gateway, request).1).collect();
         let is_slow = answers.contains(&"slow".to_owned());
         assert_eq!(is_slow, !is_copied, "{request:?} {hedge}: {answers:?}");
         let copies = gateway.totals().upstream_hedges;
         assert_eq!(copies > 0, is_copied, "{request:?} {hedge}: {copies}");
     }
     // A single target has no other to send a copy to.
-    assert_eq!(told(&hedged(&targets[..1], always), GET).1, "slow");
+    assert_eq!(status_and_body(&hedged(&targets[..1], always), GET).1, "slow");
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn the_delay_is_learned() {
     let gateway = hedged(&[slow(), fast(), fast(), fast()], hedge);
     // Three quarters of the calls are fast: soon the slow ones take longer than most.
     for _ in 0..40 {
-        told(&gateway, GET);
+        status_and_body(&gateway, GET);
     }
     let totals = gateway.totals();
     assert!(totals.upstream_hedges_won > 2, "{totals:?}");

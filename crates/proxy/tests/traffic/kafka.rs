@@ -1,7 +1,7 @@
 //! Records of Kafka as the answers to calls: what a producer of the gateway's has sent is read again.
 
 use super::support::{KafkaBroker, TestGateway, Upstream, Wire, simple_model};
-use super::{call, text, told};
+use super::{call, status_and_body, text};
 use serde_json::{Value, json};
 
 const READ: &str = "GET /read HTTP/1.1\r\nHost: h\r\n\r\n";
@@ -37,7 +37,7 @@ fn gateway(port: u16, more: &Value) -> TestGateway {
 fn publish(gateway: &TestGateway, paths: &[&str]) {
     for path in paths {
         let request = format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n");
-        assert_eq!(told(gateway, &request), (200, "taken".to_owned()));
+        assert_eq!(status_and_body(gateway, &request), (200, "taken".to_owned()));
     }
 }
 
@@ -53,15 +53,20 @@ fn each_record_is_read_once() {
     let broker = KafkaBroker::start();
     let gateway = gateway(broker.port, &json!({"start": "earliest", "max_records": 3}));
     publish(&gateway, &["/a", "/b", "/c", "/d"]);
-    let (first, second) = (told(&gateway, READ).1, told(&gateway, READ).1);
+    let (first, second) = (
+        status_and_body(&gateway, READ).1,
+        status_and_body(&gateway, READ).1,
+    );
     assert_eq!((words(&first).len(), words(&second).len()), (3, 1));
     let both = format!("{first}{second}");
     assert_eq!(words(&both), ["/a", "/b", "/c", "/d"]);
-    assert_eq!(told(&gateway, READ), (200, String::new()));
+    assert_eq!(status_and_body(&gateway, READ), (200, String::new()));
     // Calls at the same time get different records.
     publish(&gateway, &["/e", "/f", "/g", "/h", "/i"]);
     let read: Vec<String> = std::thread::scope(|scope| {
-        let calls: Vec<_> = (0..4).map(|_| scope.spawn(|| told(&gateway, READ).1)).collect();
+        let calls: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| status_and_body(&gateway, READ).1))
+            .collect();
         calls.into_iter().map(|call| call.join().unwrap()).collect()
     });
     assert_eq!(words(&read.concat()), ["/e", "/f", "/g", "/h", "/i"]);
@@ -72,9 +77,9 @@ fn the_first_call_marks_the_latest_record() {
     let broker = KafkaBroker::start();
     let gateway = gateway(broker.port, &json!({}));
     publish(&gateway, &["/a"]);
-    assert_eq!(told(&gateway, READ).1, "");
+    assert_eq!(status_and_body(&gateway, READ).1, "");
     publish(&gateway, &["/b"]);
-    assert_eq!(told(&gateway, READ).1, "/b;");
+    assert_eq!(status_and_body(&gateway, READ).1, "/b;");
 }
 
 #[test]
@@ -83,7 +88,7 @@ fn offsets_that_are_not_kept_count_for_nothing() {
     let gateway = gateway(broker.port, &json!({"start": "earliest", "keeps": false}));
     publish(&gateway, &["/a"]);
     for _ in 0..2 {
-        assert_eq!(told(&gateway, READ).1, "/a;");
+        assert_eq!(status_and_body(&gateway, READ).1, "/a;");
     }
     assert_eq!(broker.commits(), 0);
 }
@@ -125,10 +130,10 @@ fn what_brokers_refuse_is_told_or_tried_again() {
         let gateway = gateway(broker.port, &json!({"start": "earliest"}));
         publish(&gateway, &["/a"]);
         broker.fail_next(api, code);
-        assert_eq!(told(&gateway, READ).1, expected, "{api} {code}");
+        assert_eq!(status_and_body(&gateway, READ).1, expected, "{api} {code}");
         // A record that was not handed out is there for the next call.
         let rest = if expected == "/a;" { "" } else { "/a;" };
-        assert_eq!(told(&gateway, READ).1, rest, "{api} {code}");
+        assert_eq!(status_and_body(&gateway, READ).1, rest, "{api} {code}");
     }
 }
 
@@ -137,10 +142,10 @@ fn records_that_are_deleted_are_passed_over() {
     let broker = KafkaBroker::start();
     let gateway = gateway(broker.port, &json!({"start": "earliest"}));
     publish(&gateway, &["/a"]);
-    assert_eq!(told(&gateway, READ).1, "/a;");
+    assert_eq!(status_and_body(&gateway, READ).1, "/a;");
     publish(&gateway, &["/b", "/c", "/d", "/e"]);
     broker.delete_records();
-    assert_eq!(told(&gateway, READ).1, "");
+    assert_eq!(status_and_body(&gateway, READ).1, "");
 }
 
 #[test]
@@ -149,7 +154,7 @@ fn a_partition_without_a_leader_holds_up_no_other() {
     broker.take_last_offline();
     let gateway = gateway(broker.port, &json!({"start": "earliest"}));
     publish(&gateway, &["/a"]);
-    assert_eq!(told(&gateway, READ), (200, "/a;".to_owned()));
+    assert_eq!(status_and_body(&gateway, READ), (200, "/a;".to_owned()));
 }
 
 #[test]
@@ -157,12 +162,12 @@ fn brokers_that_do_not_answer_are_told() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     let waiting = gateway(port, &json!({"timeout_ms": 50}));
-    assert_eq!(told(&waiting, READ).1, "Timeout");
-    assert_eq!(told(&waiting, EVENTS).1, "Timeout");
+    assert_eq!(status_and_body(&waiting, READ).1, "Timeout");
+    assert_eq!(status_and_body(&waiting, EVENTS).1, "Timeout");
     drop(silent);
     let alone = gateway(port, &json!({}));
-    assert_eq!(told(&alone, READ).1, "Unavailable");
-    assert_eq!(told(&alone, EVENTS).1, "Unavailable");
+    assert_eq!(status_and_body(&alone, READ).1, "Unavailable");
+    assert_eq!(status_and_body(&alone, EVENTS).1, "Unavailable");
 }
 
 /// Reads pieces until there is one that ends so.

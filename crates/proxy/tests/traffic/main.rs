@@ -30,7 +30,7 @@ fn call(gateway: &TestGateway, request: &str) -> Message {
 }
 
 /// The status of the answer, and its body.
-fn told(gateway: &TestGateway, request: &str) -> (u16, String) {
+fn status_and_body(gateway: &TestGateway, request: &str) -> (u16, String) {
     let answer = call(gateway, request);
     (answer.status(), text(&answer.body))
 }

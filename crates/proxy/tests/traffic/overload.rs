@@ -2,7 +2,7 @@
 //! upstream.
 
 use super::support::{TestGateway, Upstream, Wire, answer, balanced, eventually};
-use super::{GET, told};
+use super::{GET, status_and_body};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -52,7 +52,11 @@ fn calls_above_the_limit_are_refused_by_priority() {
             open.push((client, server));
         }
         for priority in shed {
-            assert_eq!(told(&gateway, &get(priority)), refused, "{in_flight}: {priority}");
+            assert_eq!(
+                status_and_body(&gateway, &get(priority)),
+                refused,
+                "{in_flight}: {priority}"
+            );
         }
     }
     assert!(upstream.is_untouched());

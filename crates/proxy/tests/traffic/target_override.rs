@@ -1,7 +1,7 @@
 //! Calls that a filter sends to another upstream, host or port than their service's.
 
 use super::support::{TestGateway, Upstream, answer, dead};
-use super::{GET, told};
+use super::{GET, status_and_body};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 
@@ -57,7 +57,7 @@ fn calls_go_where_the_filter_says() {
         // Twice: the second call finds an idle connection.
         for _ in 0..2 {
             let body = format!("{name} GET /base HTTP/1.1 {at}");
-            assert_eq!(told(&gateway, GET), (200, body), "{elsewhere}");
+            assert_eq!(status_and_body(&gateway, GET), (200, body), "{elsewhere}");
         }
     }
 }
@@ -67,7 +67,7 @@ fn a_target_that_cannot_be_reached_is_reported_and_hurts_nothing_else() {
     let own = server("own");
     let port = dead().port();
     let gateway = TestGateway::start(model(own, &[], &json!({"port": port})));
-    assert_eq!(told(&gateway, GET).0, 502);
+    assert_eq!(status_and_body(&gateway, GET).0, 502);
     gateway.publish(model(own, &[], &json!({})));
-    assert_eq!(told(&gateway, GET).0, 200);
+    assert_eq!(status_and_body(&gateway, GET).0, 200);
 }

@@ -1,7 +1,7 @@
 //! Retries on a status.
 
 use super::support::{TestGateway, Upstream, answer, balanced};
-use super::{GET, told};
+use super::{GET, status_and_body};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 
@@ -77,7 +77,7 @@ fn a_status_is_tried_elsewhere() {
         );
         let changes = json!({"services": service, "upstreams": {"retry_budget": budget}});
         let gateway = TestGateway::start(balanced(&[(bad, 1), (fine, 1)], &changes));
-        let answers: Vec<(u16, String)> = (0..10).map(|_| told(&gateway, request)).collect();
+        let answers: Vec<(u16, String)> = (0..10).map(|_| status_and_body(&gateway, request)).collect();
         let found = answers
             .iter()
             .filter(|it| **it == (200, "fine".to_owned()))
@@ -101,7 +101,7 @@ fn the_last_answer_is_passed_on_whole() {
     });
     let service: Value = json!({"retries": 2, "retry_statuses": [500], "upstream": "upstream"});
     let gateway = TestGateway::start(balanced(&[(address, 1)], &json!({"services": service})));
-    assert_eq!(told(&gateway, GET), (500, body));
+    assert_eq!(status_and_body(&gateway, GET), (500, body));
     assert_eq!(seen.lock().unwrap().len(), 3);
     assert_eq!(gateway.totals().upstream_retries, 2);
 }
@@ -152,7 +152,7 @@ fn a_filter_has_a_refused_call_sent_once_more() {
         let gateway = TestGateway::start(balanced(&[(address, 1)], &changes));
         let what = format!("{refused} {} {changes}", &request[..4]);
         assert_eq!(
-            told(&gateway, request),
+            status_and_body(&gateway, request),
             (expected.0, expected.1.to_owned()),
             "{what}"
         );
@@ -170,5 +170,5 @@ fn a_filter_has_a_refused_call_sent_once_more() {
         &[(address, 1)],
         &json!({"routes": {"plugins": plugins}}),
     ));
-    assert_eq!((told(&gateway, GET).0, count()), (502, 1));
+    assert_eq!((status_and_body(&gateway, GET).0, count()), (502, 1));
 }

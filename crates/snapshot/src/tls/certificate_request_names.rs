@@ -88,7 +88,7 @@ mod tests {
     use crate::tls::server::{ServerTls, ServerTlsState};
     use weir_model::{Certificate, ClientCertificate};
 
-    fn asked(hosts: &[&str], snis: &[&str]) -> CertificateRequestNames {
+    fn request_names(hosts: &[&str], snis: &[&str]) -> CertificateRequestNames {
         let mut names = CertificateRequestNames::default();
         names.add_match(&RouteMatch {
             hosts: hosts.iter().map(|it| HostPattern::parse(it).unwrap()).collect(),
@@ -152,7 +152,7 @@ mod tests {
             (&["a.*"], &[], [true, false, false, false, true]),
             (&[], &[], [true, true, true, true, true]),
         ] {
-            let names = || asked(hosts, snis);
+            let names = || request_names(hosts, snis);
             assert_eq!(
                 asks(names(), &["a.test", "*"], &all),
                 expected,
@@ -169,7 +169,7 @@ mod tests {
     /// A certificate's pattern has one step, that of a host any number of them.
     #[test]
     fn names_below_others_are_asked() {
-        let names = || asked(&["*.test"], &[]);
+        let names = || request_names(&["*.test"], &[]);
         let all = ["a.test", "x.sub.test", "test"];
         assert_eq!(asks(names(), &all, &all), [true, true, false]);
         assert_eq!(asks(names(), &["*"], &all), [true, true, false]);
@@ -184,7 +184,7 @@ mod tests {
             ("shop.*", "*", [true, false, true, false]),
             ("a.example.com", "*.example.com", [false, true, false, false]),
         ] {
-            let found = asks(asked(&[host], &[]), &[certificate], &names);
+            let found = asks(request_names(&[host], &[]), &[certificate], &names);
             assert_eq!(found, expected, "{host} {certificate}");
         }
     }
@@ -198,7 +198,7 @@ mod tests {
             ("*.sub.test", ["!*.sub.test", "*"], "x.sub.test"),
             ("a.test", ["!a.test", "*"], "a.test"),
         ] {
-            let tls = served(asked(&[host], &[]), &certificates);
+            let tls = served(request_names(&[host], &[]), &certificates);
             let found = tls.find(Some(name)).unwrap();
             assert!(found.verifies_clients(), "{host} {certificates:?}");
             let other = tls.find(Some("b.other")).unwrap();

@@ -294,7 +294,7 @@ impl PresentedKey {
         }
     }
 
-    fn shown(&self) -> Arc<CertifiedKey> {
+    fn certified_key(&self) -> Arc<CertifiedKey> {
         match self {
             Self::Plain(key) => Arc::clone(key),
             Self::Stapled(staple) => staple
@@ -314,6 +314,6 @@ impl ResolvesServerCert for Keys {
         let schemes = hello.signature_schemes();
         let is_understood = |key: &&PresentedKey| key.key().key.choose_scheme(schemes).is_some();
         let found = self.0.iter().find(is_understood).or(self.0.first());
-        found.map(PresentedKey::shown)
+        found.map(PresentedKey::certified_key)
     }
 }

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
     use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 
-    fn made(years: [i32; 2]) -> Vec<u8> {
+    fn self_signed_der(years: [i32; 2]) -> Vec<u8> {
         let mut params = CertificateParams::new(["a.test".to_owned()]).expect("a name");
         params.not_before = date_time_ymd(years[0], 2, 28);
         params.not_after = date_time_ymd(years[1], 3, 1);
@@ -49,7 +49,7 @@ mod tests {
             ([2049, 2050], 2_498_083_200, 2_529_705_600),
             ([2100, 2400], 4_107_456_000, 13_574_649_600),
         ] {
-            let found = validity(&made(years)).expect("a validity");
+            let found = validity(&self_signed_der(years)).expect("a validity");
             assert_eq!((found.from, found.until), (from, until), "{years:?}");
         }
         let validity = Validity { from: 0, until: 10 };
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn what_is_no_certificate_has_none() {
-        let good = made([2024, 2025]);
+        let good = self_signed_der([2024, 2025]);
         for end in 0..good.len() {
             assert_eq!(validity(&good[..end]), None, "{end}");
         }

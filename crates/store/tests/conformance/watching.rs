@@ -4,7 +4,7 @@ use crate::fixture::{Fixture, changed, commit, delete, next, put};
 use std::time::Duration;
 use weir_store::{Revision, WatchError};
 
-fn told(texts: &[(&str, Option<&str>)]) -> Vec<(String, Option<String>)> {
+fn owned_pairs(texts: &[(&str, Option<&str>)]) -> Vec<(String, Option<String>)> {
     let texts = texts.iter();
     texts
         .map(|(key, value)| ((*key).to_owned(), value.map(str::to_owned)))
@@ -21,14 +21,14 @@ pub async fn every_commit_is_reported_in_order(it: Fixture) {
             .await,
     ];
     let of_all = [
-        told(&[("a/1", Some("1")), ("b/1", Some("1"))]),
-        told(&[("b/1", Some("2"))]),
-        told(&[("a/1", None), ("a/2", Some("3")), ("b/1", None)]),
+        owned_pairs(&[("a/1", Some("1")), ("b/1", Some("1"))]),
+        owned_pairs(&[("b/1", Some("2"))]),
+        owned_pairs(&[("a/1", None), ("a/2", Some("3")), ("b/1", None)]),
     ];
     let of_some = [
-        told(&[("a/1", Some("1"))]),
-        told(&[]),
-        told(&[("a/1", None), ("a/2", Some("3"))]),
+        owned_pairs(&[("a/1", Some("1"))]),
+        owned_pairs(&[]),
+        owned_pairs(&[("a/1", None), ("a/2", Some("3"))]),
     ];
     for ((revision, of_all), of_some) in revisions.into_iter().zip(of_all).zip(of_some) {
         for (watch, expected) in [(&mut all, of_all), (&mut some, of_some)] {
@@ -69,7 +69,7 @@ pub async fn another_process_gets_the_commit(it: Fixture) {
             let next = next(watch).await;
             assert_eq!(
                 (next.revision, changed(&next)),
-                (revision, told(&[("a", Some(&value))]))
+                (revision, owned_pairs(&[("a", Some(&value))]))
             );
         }
     }

@@ -78,7 +78,7 @@ fn explain_stored(
             _ => None,
         };
         if let Some(answer) = asked {
-            let mut output = shown(&answer.explanation, args.json);
+            let mut output = render_explanation(&answer.explanation, args.json);
             output.stderr = answer.report() + &notes;
             if answer.has_note() {
                 let served = "nothing is published in an environment that it serves";
@@ -124,12 +124,12 @@ fn explain_loaded(loaded: &Loaded, call: &ExplainedCall, is_json: bool) -> (Comm
     .explain(call);
     let output = CommandOutput {
         stderr: loaded.report(),
-        ..shown(&explanation, is_json)
+        ..render_explanation(&explanation, is_json)
     };
     (output, explanation.route.is_some())
 }
 
-fn shown(explanation: &Explanation, is_json: bool) -> CommandOutput {
+fn render_explanation(explanation: &Explanation, is_json: bool) -> CommandOutput {
     CommandOutput::succeeded(match is_json {
         true => {
             serde_json::to_string_pretty(explanation).map_or_else(|error| error.to_string(), |it| it + "\n")

@@ -171,7 +171,7 @@ impl PluginListing {
 mod tests {
     use super::*;
 
-    fn said(names: &[&str], json: bool) -> CommandOutput {
+    fn listing(names: &[&str], json: bool) -> CommandOutput {
         plugins(&PluginsArgs {
             names: names.iter().map(|name| (*name).to_owned()).collect(),
             json,
@@ -190,15 +190,15 @@ rate-limit: limits the number of calls in a time window
   docs/plugins/rate-limit.md
 ";
         for name in ["rate-limit", "rate-limiting", "limit-count"] {
-            let outcome = said(&[name], false);
+            let outcome = listing(&[name], false);
             assert!(outcome.stdout.starts_with(text), "{name}: {}", outcome.stdout);
             assert_eq!(outcome.code, 0);
             let field = "\n  status: number, 200 to 599; default `429`; Status of the response";
             assert!(outcome.stdout.contains(field), "{name}: {}", outcome.stdout);
         }
-        assert_eq!(said(&["rate-limit", "limits"], false).code, 1);
+        assert_eq!(listing(&["rate-limit", "limits"], false).code, 1);
         let json: serde_json::Value =
-            serde_json::from_str(&said(&["ip-restriction"], true).stdout).expect("JSON");
+            serde_json::from_str(&listing(&["ip-restriction"], true).stdout).expect("JSON");
         assert_eq!(json[0]["phases"], serde_json::json!(["request", "stream"]));
     }
 

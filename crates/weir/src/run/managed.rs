@@ -111,7 +111,7 @@ pub async fn serve(
     let environments = starter.args.management.environment.clone();
     let outbox = outbox(starter, &opened.operational)?;
     let shared = Shared {
-        counted: counted_in(environments.clone(), starter.counts.asked()),
+        counted: counted_in(environments.clone(), starter.counts.lookup()),
         dialects,
         followed: followed.clone(),
         published: Default::default(),
@@ -185,11 +185,11 @@ async fn wait_until_ready(
 ) -> anyhow::Result<bool> {
     tokio::select! {
         opened = opening => opened??,
-        () = control.stop.asked() => return Ok(false),
+        () = control.stop.wait_for_signal() => return Ok(false),
     }
     tokio::select! {
         () = followed.first_result() => Ok(true),
-        () = control.stop.asked() => Ok(false),
+        () = control.stop.wait_for_signal() => Ok(false),
     }
 }
 
@@ -229,7 +229,7 @@ async fn start_workers(
 ) -> anyhow::Result<Option<(ReporterInfo, bool)>> {
     let snapshot = tokio::select! {
         snapshot = serving.first() => snapshot,
-        () = control.stop.asked() => return Ok(None),
+        () = control.stop.wait_for_signal() => return Ok(None),
     };
     let gateway = starter.start(snapshot)?;
     let reporter = reporter(starter, &gateway);
@@ -312,7 +312,7 @@ async fn attend(
         };
         let loaded = tokio::select! {
             loaded = next => loaded,
-            () = control.stop.asked() => return,
+            () = control.stop.wait_for_signal() => return,
         };
         match loaded {
             Ok(good) => {

@@ -182,7 +182,7 @@ impl StopSignals {
         })
     }
 
-    async fn asked(&mut self) {
+    async fn wait_for_signal(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
@@ -254,7 +254,7 @@ impl Control {
         };
         let end = tokio::select! {
             drained = all_drained => drained.map(|()| ServeEnd::Drained)?,
-            () = self.stop.asked() => ServeEnd::CutShort,
+            () = self.stop.wait_for_signal() => ServeEnd::CutShort,
         };
         self.server.abort();
         Ok(end)
@@ -302,7 +302,7 @@ async fn from_files(
     loop {
         let loaded = tokio::select! {
             loaded = files.changed(&mut control.hangup) => loaded,
-            () = control.stop.asked() => break,
+            () = control.stop.wait_for_signal() => break,
         };
         match loaded {
             Ok(good) => {

@@ -55,7 +55,7 @@ impl Drop for Front {
 }
 
 /// The status and the body of a query's answer.
-fn asked(weir: &Weir) -> (u16, Value) {
+fn query_calls(weir: &Weir) -> (u16, Value) {
     let query = json!({ "metrics": ["calls"], "from": "-1h" });
     let call = Call::new("POST", &weir.console(), "/api/v1/analytics/query");
     let answer = call.body(&query.to_string()).make();
@@ -102,8 +102,8 @@ fn counts_are_kept_in_clickhouse_and_wait_while_it_is_away() {
     let definition = Call::new("GET", &weir.console(), "/api/v1/analytics/definition");
     assert_eq!(definition.make().expect(200).json()["store"], "clickhouse");
     front.toggle();
-    until("it is away", || asked(&weir).0 == 503);
-    let (_, problem) = asked(&weir);
+    until("it is away", || query_calls(&weir).0 == 503);
+    let (_, problem) = query_calls(&weir);
     let detail = problem["detail"].as_str().expect("a detail");
     assert!(
         detail.contains("ClickHouse: 503") && detail.contains("the server is away"),
@@ -119,13 +119,13 @@ fn counts_are_kept_in_clickhouse_and_wait_while_it_is_away() {
     let weir = start("password");
     front.toggle();
     until("what waited is counted, once", || {
-        waiting() == 0 && asked(&weir).0 == 200 && all_calls(&weir) == 450.0
+        waiting() == 0 && query_calls(&weir).0 == 200 && all_calls(&weir) == 450.0
     });
     drop(weir);
     // With a wrong password, calls are served and the refusal is reported.
     let weir = start("wrong");
     repeat(&weir.proxy(), "/ok", "", 10, 200);
-    let (status, problem) = asked(&weir);
+    let (status, problem) = query_calls(&weir);
     let detail = problem["detail"].as_str().expect("a detail");
     assert!(
         status == 503 && detail.contains("Authentication failed"),

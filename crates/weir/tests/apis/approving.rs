@@ -47,7 +47,7 @@ impl<'p> People<'p> {
     }
 
     /// The publications whose approvals this user sees.
-    fn seen(&self, token: &str) -> Vec<String> {
+    fn visible_approvals(&self, token: &str) -> Vec<String> {
         let listed = self.ask(token, "GET", APPROVALS, Value::Null).expect(200).json();
         let items = listed["items"].as_array().expect("a list").iter();
         let mut seen: Vec<String> = items
@@ -97,7 +97,7 @@ fn an_approver_of_one_api_decides_there_and_nowhere_else() {
         (&of_portal, &[]),
         (&everywhere, &both[..]),
     ] {
-        assert_eq!(people.seen(who), expected);
+        assert_eq!(people.visible_approvals(who), expected);
     }
     for who in [&of_test, &of_portal, &ann] {
         people.decide(who, &pets, "granted").expect(403);

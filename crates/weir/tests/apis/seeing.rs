@@ -59,7 +59,7 @@ const LISTS: [&str; 8] = [
     "portals",
 ];
 
-fn seen(people: &People<'_>, token: &str, list: &str) -> Option<String> {
+fn visible_names(people: &People<'_>, token: &str, list: &str) -> Option<String> {
     let answer = people.ask(token, "GET", &format!("/api/v1/{list}"), Value::Null);
     if answer.status == 403 {
         return None;
@@ -163,7 +163,7 @@ fn lists_hold_what_somebody_may_read() {
     ];
     for (index, (rights, expected)) in rows.into_iter().enumerate() {
         let token = people.add(&format!("u{index}"), rights.clone());
-        let found = LISTS.map(|list| seen(&people, &token, list));
+        let found = LISTS.map(|list| visible_names(&people, &token, list));
         for ((list, found), expected) in LISTS.iter().zip(found).zip(expected) {
             assert_eq!(found.as_deref(), expected, "{rights} {list}");
         }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 const ANY: &str = "127.0.0.1:0";
 
 /// A certificate for a name, good until a year begins, and its key.
-fn made(name: &str, until: i32) -> [String; 2] {
+fn self_signed_pem(name: &str, until: i32) -> [String; 2] {
     let mut params = CertificateParams::new([name.to_owned()]).expect("a name");
     params.not_before = date_time_ymd(2000, 1, 1);
     params.not_after = date_time_ymd(until, 1, 1);
@@ -49,7 +49,7 @@ fn certificates_that_cannot_be_used_are_refused_in_every_dialect() {
             ANY,
         ],
     );
-    let ([certificate, key], [_, other]) = (made("a.test", 2100), made("a.test", 2100));
+    let ([certificate, key], [_, other]) = (self_signed_pem("a.test", 2100), self_signed_pem("a.test", 2100));
     for (certificate, key, is_good, word) in [
         (&certificate, &key, true, ""),
         (&certificate, &other, false, "key"),
@@ -88,7 +88,7 @@ fn certificates_that_cannot_be_used_are_refused_in_every_dialect() {
 
 #[test]
 fn a_certificate_past_its_end_is_shown_and_reported() {
-    let [certificate, key] = made("old.test", 2020);
+    let [certificate, key] = self_signed_pem("old.test", 2020);
     let document = json!({"weir": 1, "certificates": [
         {"names": ["old.test"], "key_pairs": [{"certificate": certificate, "key": key}]}]});
     let (status, told) = check("weir.yaml", &document);

@@ -98,7 +98,7 @@ impl Authority {
     }
 
     /// An entry of a configuration: a certificate for a name, whose responder is there.
-    fn shown(&self, case: Case, responder: SocketAddr) -> serde_json::Value {
+    fn certificate_entry(&self, case: Case, responder: SocketAddr) -> serde_json::Value {
         let name = case.name;
         let extensions =
             format!("subjectAltName=DNS:{name}\nauthorityInfoAccess=OCSP;URI:http://{responder}/{name}");
@@ -227,7 +227,7 @@ fn responders_that_are_not_public_are_only_asked_where_the_operator_allows_it() 
         skip_verify: false,
         told: NOTHING,
     };
-    let shown = authority.shown(case, listener.local_addr().unwrap());
+    let shown = authority.certificate_entry(case, listener.local_addr().unwrap());
     let document = json!({"weir": 1, "certificates": [shown]});
     let weir = Gateway::with("weir.yaml", &document, &["--listen-tls", "127.0.0.1:0"]);
     let began = Instant::now();
@@ -254,7 +254,7 @@ fn handshakes_do_not_wait_and_then_have_the_answer() {
         told: "Cert Status: good",
     };
     responder.know(case);
-    let weir = gateway(&[authority.shown(case, responder.address)]);
+    let weir = gateway(&[authority.certificate_entry(case, responder.address)]);
     let told = handshake(&authority, &weir, case.name);
     assert!(told.contains(NOTHING), "{told}");
     responder.let_go.send(()).unwrap();
@@ -291,7 +291,7 @@ fn only_good_answers_of_the_right_responder_are_passed_on() {
     let certificates = cases.map(|case| {
         responder.know(case);
         responder.let_go.send(()).unwrap();
-        authority.shown(case, responder.address)
+        authority.certificate_entry(case, responder.address)
     });
     let weir = gateway(&certificates);
     let began = Instant::now();

@@ -169,7 +169,7 @@ fn calls_about(of: &Work) -> Vec<(&'static str, String, Value)> {
 }
 
 /// What developers see of their own.
-async fn seen(portal: &Portal, of: &Work) -> Vec<Value> {
+async fn visible_items(portal: &Portal, of: &Work) -> Vec<Value> {
     let mut all = Vec::new();
     for path in [
         format!("/portal/v1/apps/{}", of.app),
@@ -185,7 +185,7 @@ async fn seen(portal: &Portal, of: &Work) -> Vec<Value> {
 async fn a_developer_reaches_nothing_of_another() {
     let portal = with_pets("https://api.test").await;
     let ann = work(&portal, "ann").await;
-    let before = seen(&portal, &ann).await;
+    let before = visible_items(&portal, &ann).await;
     let bob = work(&portal, "bob").await;
     for (method, path, body) in calls_about(&ann) {
         for (cookie, who, expected) in [(bob.cookie.as_str(), "bob", 404), ("", "a stranger", 401)] {
@@ -245,7 +245,7 @@ async fn a_developer_reaches_nothing_of_another() {
     let path = format!("/portal/v1/account/sessions/{}", ann.session);
     portal.call("DELETE", &path, &bob.cookie).await;
     assert_eq!(
-        seen(&portal, &ann).await,
+        visible_items(&portal, &ann).await,
         before,
         "something of ann's has changed"
     );
@@ -409,7 +409,7 @@ async fn sessions_are_made_by_signing_in() {
 async fn writes_of_other_sites_do_nothing() {
     let portal = with_pets("https://api.test").await;
     let ann = work(&portal, "ann").await;
-    let before = seen(&portal, &ann).await;
+    let before = visible_items(&portal, &ann).await;
     let mut calls = calls_about(&ann);
     calls.retain(|(method, ..)| *method != "GET");
     for (path, body) in [
@@ -440,7 +440,11 @@ async fn writes_of_other_sites_do_nothing() {
             assert_eq!(done.status, 403, "{origin}: {method} {path}: {}", done.text);
         }
     }
-    assert_eq!(seen(&portal, &ann).await, before, "something was written");
+    assert_eq!(
+        visible_items(&portal, &ann).await,
+        before,
+        "something was written"
+    );
 }
 
 /// 29: sign-ups, resets and wrong passwords are few, and one client with many addresses of IPv6 is one client.

@@ -94,7 +94,7 @@ pub async fn adopt(
             Ok(WriteEffects::quiet(note, entity))
         })
         .await?;
-    let mut answer = versions::shown(&written.answer, &text, &description);
+    let mut answer = versions::to_response(&written.answer, &text, &description);
     answer["runtime"] = json!(adopted.runtime);
     answer["routes"] = json!(adopted.routes);
     answer["notes"] = json!(adopted.notes);

@@ -3,7 +3,7 @@
 
 use super::clock::now;
 use super::commit::{WriteEffects, rendered};
-use super::entities::{answered, body_of, check_name, parse, shown};
+use super::entities::{answered, body_of, check_name, parse, read_entity};
 use super::entity_snapshot::{self, EntitySnapshot};
 use super::test_runner::{TestRunner, call_of, tests_of};
 use super::versions;
@@ -43,7 +43,7 @@ pub async fn read(
     Extension(caller): Extension<Caller>,
     Path((name, version, test)): TestPath,
 ) -> Result<Response, Problem> {
-    shown(&api, &caller, &entity_snapshot::test_key(&name, &version, &test)).await
+    read_entity(&api, &caller, &entity_snapshot::test_key(&name, &version, &test)).await
 }
 
 pub async fn put(

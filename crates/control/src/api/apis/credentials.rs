@@ -58,7 +58,11 @@ fn blank(subscription: &str, plan: &Plan) -> Result<Credential, Problem> {
 }
 
 /// A key, a password or a secret, and what is kept of it.
-pub fn made(subscription: &str, plan: &Plan, is_sealed: bool) -> Result<(String, Credential), Problem> {
+pub fn new_credential(
+    subscription: &str,
+    plan: &Plan,
+    is_sealed: bool,
+) -> Result<(String, Credential), Problem> {
     let key = random(32)?;
     let mut credential = blank(subscription, plan)?;
     credential.prefix = key.chars().take(SHOWN).collect();
@@ -81,7 +85,7 @@ pub fn made(subscription: &str, plan: &Plan, is_sealed: bool) -> Result<(String,
 }
 
 /// A credential as it is shown: without its hash and its secret.
-pub fn shown(credential: &Credential) -> Value {
+pub fn redacted(credential: &Credential) -> Value {
     let mut value = json!(credential);
     if let Some(fields) = value.as_object_mut() {
         fields.remove("hash");
@@ -125,7 +129,7 @@ pub async fn list(
     let ids: Vec<String> = known.iter().map(|it| it.id.clone()).collect();
     let used = last_uses(&api.options.operational, &ids, SystemTime::now()).await?;
     let one = |it: &Credential| {
-        let mut item = shown(it);
+        let mut item = redacted(it);
         if let Some(day) = used.get(&it.id) {
             item["last_used"] = (*day).into();
         }
@@ -176,7 +180,9 @@ fn made_for(
     let Some(jwt) = jwt else {
         return match plan.security {
             PlanSecurity::Jwt => refuse("expected the public key that tokens are checked with"),
-            _ => made(subscription, plan, is_sealed).map(|(key, credential)| (Some(key), credential)),
+            _ => {
+                new_credential(subscription, plan, is_sealed).map(|(key, credential)| (Some(key), credential))
+            }
         };
     };
     if plan.security != PlanSecurity::Jwt {
@@ -268,7 +274,7 @@ pub async fn add(
                 credential.replaces = Some(old.id);
             }
             snapshot.put(&entity_snapshot::credential_key(&credential.id), &credential)?;
-            let mut answer = shown(&credential);
+            let mut answer = redacted(&credential);
             if let Some(key) = key {
                 answer["key"] = key.into();
             }

@@ -62,16 +62,16 @@ pub async fn listed(api: &Api, caller: &Caller, kind: &str) -> Result<Json<Value
 }
 
 /// Reads one that the caller sees, with its version.
-pub async fn shown(api: &Api, caller: &Caller, key: &str) -> Result<Response, Problem> {
+pub async fn read_entity(api: &Api, caller: &Caller, key: &str) -> Result<Response, Problem> {
     let snapshot = api.snapshot().await?;
-    seen(&snapshot, caller, key)?;
+    ensure_visible(&snapshot, caller, key)?;
     let mut entity: Value = snapshot.get(key)?;
     secrecy::hide(caller, kind_of(key), &mut entity);
     Ok(tagged(Json(entity).into_response(), snapshot.version_of(key)))
 }
 
 /// Refuses a caller who does not see what stands under a key.
-pub fn seen(snapshot: &EntitySnapshot, caller: &Caller, key: &str) -> Result<(), Problem> {
+pub fn ensure_visible(snapshot: &EntitySnapshot, caller: &Caller, key: &str) -> Result<(), Problem> {
     VisibilityFilter::new(snapshot, caller).demand(kind_of(key), &snapshot.get(key)?)
 }
 
@@ -108,7 +108,7 @@ macro_rules! documents {
                 Extension(caller): Extension<Caller>,
                 Path(name): Path<String>,
             ) -> Result<Response, Problem> {
-                shown(&api, &caller, &format!("{PREFIX}{}/{name}", $kind)).await
+                read_entity(&api, &caller, &format!("{PREFIX}{}/{name}", $kind)).await
             }
 
             pub async fn put(

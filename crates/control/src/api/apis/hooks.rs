@@ -32,7 +32,7 @@ fn hook_key(name: &str) -> String {
 }
 
 /// A hook as it is shown: without its secret.
-pub fn shown(hook: &Hook) -> Value {
+pub fn redacted(hook: &Hook) -> Value {
     let mut value = json!(hook);
     value["secret"] = (!hook.secret.is_empty()).into();
     value
@@ -52,7 +52,7 @@ pub async fn list(
 ) -> Result<Json<Value>, Problem> {
     let hooks: Vec<Hook> = api.snapshot().await?.list(&hook_key(""))?;
     let hooks = hooks.into_iter().map(|it| for_caller(it, &caller));
-    let items: Vec<Value> = hooks.map(|it| shown(&it)).collect();
+    let items: Vec<Value> = hooks.map(|it| redacted(&it)).collect();
     Ok(Json(json!({ "items": items })))
 }
 
@@ -63,7 +63,7 @@ pub async fn read(
 ) -> Result<Response, Problem> {
     let (key, snapshot) = (hook_key(&name), api.snapshot().await?);
     let hook: Hook = snapshot.get(&key)?;
-    let answer = Json(shown(&for_caller(hook, &caller))).into_response();
+    let answer = Json(redacted(&for_caller(hook, &caller))).into_response();
     Ok(tagged(answer, snapshot.version_of(&key)))
 }
 
@@ -143,7 +143,7 @@ pub fn keep(
         ..wanted.clone()
     };
     snapshot.put(key, &hook)?;
-    let mut answer = shown(&hook);
+    let mut answer = redacted(&hook);
     if is_new {
         answer["secret"] = hook.secret.into();
     }

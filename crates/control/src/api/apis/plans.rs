@@ -114,7 +114,7 @@ pub struct NewState {
 }
 
 /// A plan as it is shown: without the secret of its authorization server.
-pub fn shown(mut plan: Value) -> Value {
+pub fn redacted(mut plan: Value) -> Value {
     if let Some(settings) = plan.get_mut("oauth2").and_then(Value::as_object_mut) {
         settings.remove("client_secret");
     }
@@ -134,7 +134,7 @@ pub fn advised(mut answer: Response, plan: &Plan) -> Response {
 pub async fn listed(api: &Api, prefix: &str) -> Result<Json<Value>, Problem> {
     let snapshot = api.snapshot().await?;
     let plans: Vec<Value> = snapshot.list(prefix)?;
-    let items: Vec<Value> = plans.into_iter().map(shown).collect();
+    let items: Vec<Value> = plans.into_iter().map(redacted).collect();
     Ok(Json(json!({ "items": items })))
 }
 
@@ -143,7 +143,7 @@ pub async fn one(api: &Api, key: &str) -> Result<Response, Problem> {
     let snapshot = api.snapshot().await?;
     let plan: Value = snapshot.get(key)?;
     Ok(tagged(
-        Json(shown(plan)).into_response(),
+        Json(redacted(plan)).into_response(),
         snapshot.version_of(key),
     ))
 }
@@ -337,7 +337,7 @@ pub async fn put(
         })
         .await?;
     let (is_new, entity) = &stored.answer;
-    let answer = answered(*is_new, &shown(json!(entity)));
+    let answer = answered(*is_new, &redacted(json!(entity)));
     Ok(advised(stored.tagged(answer), entity))
 }
 
@@ -445,7 +445,7 @@ pub async fn set_state(
             })
         })
         .await?;
-    Ok(Json(shown(json!(written.answer))))
+    Ok(Json(redacted(json!(written.answer))))
 }
 
 /// Whose plan it is, in words.

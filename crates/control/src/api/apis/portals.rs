@@ -2,7 +2,7 @@
 //! itself (`weir-portal`).
 
 use super::commit::WriteEffects;
-use super::entities::{answered, body_of, listed, parse, shown};
+use super::entities::{answered, body_of, listed, parse, read_entity};
 use super::entity_snapshot::{EntitySnapshot, PREFIX};
 use crate::access::{Action, Caller};
 use crate::api::json_body::Json;
@@ -89,7 +89,7 @@ async fn read(
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
 ) -> Result<Response, Problem> {
-    shown(&api, &caller, &portal_key(&name)).await
+    read_entity(&api, &caller, &portal_key(&name)).await
 }
 
 /// What a portal names although it does not exist.
@@ -213,7 +213,7 @@ async fn read_page(
     Extension(caller): Extension<Caller>,
     Path((portal, page)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
-    shown(&api, &caller, &page_key(&portal, &page)).await
+    read_entity(&api, &caller, &page_key(&portal, &page)).await
 }
 
 async fn put_page(

@@ -2,7 +2,7 @@
 
 use super::access::affected;
 use super::commit::WriteEffects;
-use super::entities::{answered, body_of, check_name, listed, parse, seen, shown};
+use super::entities::{answered, body_of, check_name, ensure_visible, listed, parse, read_entity};
 use super::entity_snapshot::{self, EntitySnapshot, PREFIX};
 use super::plans::{self, ProtectedServing};
 use super::{chains, specs};
@@ -31,7 +31,7 @@ pub async fn read(
     Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
 ) -> Result<Response, Problem> {
-    shown(&api, &caller, &entity_snapshot::product_key(&name)).await
+    read_entity(&api, &caller, &entity_snapshot::product_key(&name)).await
 }
 
 /// Checks that what a product names exists, and gives operations the ids that the draft has, as in plans.
@@ -155,7 +155,7 @@ async fn demand_sight(api: &Api, caller: &Caller, name: &str) -> Result<(), Prob
     if caller.can(Action::ApisRead, &Scope::Everything) {
         return Ok(());
     }
-    seen(
+    ensure_visible(
         &api.snapshot().await?,
         caller,
         &entity_snapshot::product_key(name),
@@ -208,7 +208,7 @@ pub async fn put_plan(
         })
         .await?;
     let (is_new, entity) = &stored.answer;
-    let answer = answered(*is_new, &plans::shown(json!(entity)));
+    let answer = answered(*is_new, &plans::redacted(json!(entity)));
     Ok(plans::advised(stored.tagged(answer), entity))
 }
 

@@ -44,7 +44,7 @@ pub struct ReviewDecision {
 }
 
 /// A draft as reviews show it, with all who cannot approve it because a part is theirs.
-fn shown(draft: &Draft, authors: &BTreeSet<String>) -> Value {
+fn to_response(draft: &Draft, authors: &BTreeSet<String>) -> Value {
     json!({ "state": draft.state, "hash": draft.hash(), "authors": authors, "review": draft.review })
 }
 
@@ -54,7 +54,7 @@ pub async fn read(
 ) -> Result<Json<Value>, Problem> {
     let snapshot = api.snapshot().await?;
     let entity = snapshot.version(&name, &version)?;
-    Ok(Json(shown(&entity.draft, &authors(&snapshot, &entity)?)))
+    Ok(Json(to_response(&entity.draft, &authors(&snapshot, &entity)?)))
 }
 
 /// Asks for a review of what the draft holds.
@@ -213,7 +213,7 @@ async fn change(
         })
         .await?;
     let (draft, authors) = written.answer;
-    Ok(Json(shown(&draft, &authors)))
+    Ok(Json(to_response(&draft, &authors)))
 }
 
 /// Approvals of what a draft held are outdated as soon as it holds something else, unless it was published with them.

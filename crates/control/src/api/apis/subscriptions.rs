@@ -97,7 +97,7 @@ pub async fn read(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    super::entities::shown(&api, &caller, &entity_snapshot::subscription_key(&id)).await
+    super::entities::read_entity(&api, &caller, &entity_snapshot::subscription_key(&id)).await
 }
 
 /// Whether a subscription can begin and end at these times.
@@ -177,9 +177,9 @@ pub async fn create(
                 subscription.state = SubscriptionState::Accepted;
             }
             if plan.validation == Validation::Auto && credentials::are_made(&plan) {
-                let (key, credential) = credentials::made(&id, &plan, api.store.is_sealed())?;
+                let (key, credential) = credentials::new_credential(&id, &plan, api.store.is_sealed())?;
                 snapshot.put(&entity_snapshot::credential_key(&credential.id), &credential)?;
-                answer = credentials::shown(&credential);
+                answer = credentials::redacted(&credential);
                 answer["key"] = key.into();
             }
             snapshot.put(&entity_snapshot::subscription_key(&id), &subscription)?;

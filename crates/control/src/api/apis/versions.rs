@@ -234,7 +234,7 @@ pub async fn create(
             ))
         })
         .await?;
-    let answer = upload.with_findings(shown(&written.answer, &spec, &description));
+    let answer = upload.with_findings(to_response(&written.answer, &spec, &description));
     Ok((StatusCode::CREATED, Json(answer)).into_response())
 }
 
@@ -295,7 +295,7 @@ fn check(entity: &Version, description: &Description) -> Result<(), Problem> {
 }
 
 /// A version with its operations and findings.
-pub(super) fn shown(entity: &Version, spec: &str, description: &Description) -> Value {
+pub(super) fn to_response(entity: &Version, spec: &str, description: &Description) -> Value {
     let findings = specs::findings(spec, description, &Ruleset::default(), Options::default());
     let operations: Vec<Value> = description
         .operations
@@ -328,7 +328,7 @@ pub async fn read(
     let entity = snapshot.version(&name, &version)?;
     let spec = specs::text(&snapshot, &entity.draft.spec)?;
     let description = specs::read(&spec)?;
-    let mut answer = shown(&entity, &spec, &description);
+    let mut answer = to_response(&entity, &spec, &description);
     secrecy::hide(&caller, "versions", &mut answer);
     Ok(tagged(
         Json(answer).into_response(),
@@ -397,7 +397,7 @@ pub async fn put(
         })
         .await?;
     let (entity, text, description, difference, merged) = &written.answer;
-    let mut answer = upload.with_findings(shown(entity, text, description));
+    let mut answer = upload.with_findings(to_response(entity, text, description));
     answer["diff"] = difference_json(difference);
     answer["gone"] = json!(merged.gone);
     Ok(written.tagged(Json(answer).into_response()))

@@ -4,9 +4,9 @@
 //! **What it is not**: hooks of operators are in [`super::hooks`].
 
 use super::commit::WriteEffects;
-use super::entities::{answered, check_name, seen};
+use super::entities::{answered, check_name, ensure_visible};
 use super::entity_snapshot::{PREFIX, webhooks_of};
-use super::hooks::{keep, secret, shown, wanted};
+use super::hooks::{keep, redacted, secret, wanted};
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::Json;
 use crate::api::operation::Operation;
@@ -56,13 +56,13 @@ async fn list(
     Path(name): Path<String>,
 ) -> Result<Json<Value>, Problem> {
     let snapshot = api.snapshot().await?;
-    seen(&snapshot, &caller, &format!("{PREFIX}applications/{name}"))?;
+    ensure_visible(&snapshot, &caller, &format!("{PREFIX}applications/{name}"))?;
     let mut hooks: Vec<Hook> = snapshot.list(&webhooks_of(&name))?;
     // A caller that knows such a URL can write to the server behind it.
     if !caller.can(Action::SubscriptionsWrite, &Scope::Everything) {
         hooks.iter_mut().for_each(|it| it.url = without_path(&it.url));
     }
-    let items: Vec<Value> = hooks.iter().map(shown).collect();
+    let items: Vec<Value> = hooks.iter().map(redacted).collect();
     Ok(Json(json!({ "items": items })))
 }
 

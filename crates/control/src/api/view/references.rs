@@ -289,7 +289,7 @@ mod tests {
     use weir_dialect::SecretLocation;
 
     /// The text, the store, whether it leads somewhere, the holder's name, the pointer, and the scope of each use.
-    fn shown(uses: Vec<ReferenceUse>) -> Vec<String> {
+    fn described_uses(uses: Vec<ReferenceUse>) -> Vec<String> {
         let one = |it: ReferenceUse| {
             let holder = match it.holder {
                 Holder::Document(key) => key,
@@ -340,7 +340,7 @@ mod tests {
         let with_file = |references: &References| {
             let in_file = FileReferences::of(&set, std::slice::from_ref(&file));
             let in_documents = references.uses(|_| true);
-            shown(in_documents.chain(in_file.uses(|_| true)).collect())
+            described_uses(in_documents.chain(in_file.uses(|_| true)).collect())
         };
         let text = |it: &str| it.to_owned();
         let expected = |vault: &str, e: &str, k: &str| {

@@ -73,7 +73,7 @@ mod tests {
     /// A name, its dialects, and its resources.
     type WorkspaceCounts = (String, Vec<String>, Vec<(String, usize)>);
 
-    fn shown(dialect: &'static str, scope: &str) -> IndexedRow {
+    fn indexed_row(dialect: &'static str, scope: &str) -> IndexedRow {
         IndexedRow {
             row: Row {
                 dialect: DialectName::new(dialect),
@@ -88,11 +88,11 @@ mod tests {
     #[test]
     fn resources_are_counted_where_the_caller_may_see_them() {
         let rows = [
-            (List::Routes, shown("one", "workspace:shop")),
-            (List::Routes, shown("two", "workspace:shop")),
-            (List::Services, shown("one", "workspace:shop")),
-            (List::Services, shown("one", "workspace:bank")),
-            (List::Plugins, shown("one", "everything")),
+            (List::Routes, indexed_row("one", "workspace:shop")),
+            (List::Routes, indexed_row("two", "workspace:shop")),
+            (List::Services, indexed_row("one", "workspace:shop")),
+            (List::Services, indexed_row("one", "workspace:bank")),
+            (List::Plugins, indexed_row("one", "everything")),
         ];
         let of = |scopes: &[&str]| -> Vec<WorkspaceCounts> {
             let scopes: Vec<Scope> = scopes

@@ -229,14 +229,14 @@ pub fn tree(document: &Value, found: &[Diagnostic]) -> Value {
     let found: Vec<Diagnostic> = found
         .iter()
         .filter(|found| found.severity == Severity::Error)
-        .map(|found| shown(document, found.clone()))
+        .map(|found| as_reported(document, found.clone()))
         .collect();
     failure::tree(found.iter()).unwrap_or_else(|| json!({}))
 }
 
 /// A complaint at the original's place for it, and with the values that diagnostics keep to themselves: the
 /// caller sent them.
-fn shown(document: &Value, mut found: Diagnostic) -> Diagnostic {
+fn as_reported(document: &Value, mut found: Diagnostic) -> Diagnostic {
     if found.message.contains("'(hidden)'")
         && let Some(key) = at(document, &found.path.0).and_then(|entity| entity.get("key")?.as_str())
     {

@@ -34,7 +34,7 @@ fn tell(cache: &Cache, step: &Step<'_>) -> String {
             let mut headers = Headers::clone(&shared.headers);
             headers.prepend_all(&exchange.response_headers);
             exchange.response_headers.clear();
-            shown(reply.status, &headers, shared.part())
+            describe_response(reply.status, &headers, shared.part())
         }
         Outcome::Continue => {
             let asked = ["if-none-match", "if-modified-since"]
@@ -55,13 +55,13 @@ fn tell(cache: &Cache, step: &Step<'_>) -> String {
                 .take()
                 .unwrap_or_else(|| exchange.response.filter_whole(body.into()));
             let response = &exchange.response;
-            asked.unwrap_or_default() + &shown(response.status, &response.headers, &body)
+            asked.unwrap_or_default() + &describe_response(response.status, &response.headers, &body)
         }
         other => word(&other),
     }
 }
 
-fn shown(status: u16, headers: &Headers, body: &[u8]) -> String {
+fn describe_response(status: u16, headers: &Headers, body: &[u8]) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let header = |name: &str| headers.get(name.as_bytes()).map(text).unwrap_or_default();
     let part = header("content-range");

@@ -30,7 +30,7 @@ fn programs_that_would_not_end_do() {
         ("[.[] | [limit(1e9; range(1e9))]]", &large),
     ] {
         assert_eq!(fault(program), None, "{program}");
-        assert_eq!(made(program, input), Err(Failure::TooMuch), "{program}");
+        assert_eq!(run_program(program, input), Err(Failure::TooMuch), "{program}");
     }
     // Searches in texts and lists that match nearly everywhere, and values whose parts are large.
     let numbers = format!("{{\"a\":[{0}1],\"b\":[{0}2]}}", "1,".repeat(20_000));
@@ -58,13 +58,13 @@ fn programs_that_would_not_end_do() {
         (". as {$a, $b} | $a | index($b)", &parts),
         (". as {$a, $b} | $a | rindex($b)", &parts),
     ] {
-        assert_eq!(made(program, input), Err(Failure::TooMuch), "{program}");
+        assert_eq!(run_program(program, input), Err(Failure::TooMuch), "{program}");
     }
     let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
-    assert!(made(".", &deep).is_err());
+    assert!(run_program(".", &deep).is_err());
     // A text that is compared and split many times still is one that ends.
     let text = format!("\"{}\"", "ab".repeat(10_000));
-    assert!(made("[range(10000) as $i | split(\"a\")] | length", &text).is_err());
+    assert!(run_program("[range(10000) as $i | split(\"a\")] | length", &text).is_err());
 }
 
 #[test]
@@ -87,14 +87,14 @@ fn simple_programs_take_large_bodies() {
         "walk(if type == \"number\" then . + 1 else . end) | length",
     ] {
         assert_ne!(
-            made(program, &body).as_deref().map(str::is_empty),
+            run_program(program, &body).as_deref().map(str::is_empty),
             Ok(true),
             "{program}"
         );
         assert!(
-            made(program, &body).is_ok(),
+            run_program(program, &body).is_ok(),
             "{program}: {:?}",
-            made(program, &body)
+            run_program(program, &body)
         );
     }
 }
@@ -103,7 +103,7 @@ fn simple_programs_take_large_bodies() {
 fn plain_text_is_replaced_in_large_texts() {
     let text = format!("\"{}\"", "a text of words,".repeat(5_000));
     let length = (80_000 - 5_000).to_string();
-    assert_eq!(made("gsub(\",\"; \"\") | length", &text), Ok(length));
+    assert_eq!(run_program("gsub(\",\"; \"\") | length", &text), Ok(length));
 }
 
 #[test]
@@ -130,12 +130,12 @@ fn memory_is_held_before_texts_are_made() {
         ".s as $s | .a[:100] | .[] += $s | length",
     ] {
         assert_eq!(fault(program), None, "{program}");
-        assert_eq!(made(program, &body), Err(Failure::TooMuch), "{program}");
+        assert_eq!(run_program(program, &body), Err(Failure::TooMuch), "{program}");
     }
     let small = "{\"a\":[\"x\"],\"b\":[1,2],\"s\":\", \",\"n\":2}";
     let program = "[\"\\(.a[])-\\(.b[])\", .s * .n, (.s as $s | .b | join($s))]";
     assert_eq!(
-        made(program, small).as_deref(),
+        run_program(program, small).as_deref(),
         Ok("[\"x-1\",\"x-2\",\", , \",\"1, 2\"]")
     );
     let (text, count) = (Value::text("a".repeat(100)), Value::count(100));
@@ -151,7 +151,7 @@ fn long_programs_do_not_fill_the_stack() {
     for (part, end) in [("1+", "1"), ("1,", "1"), ("1 - ", "1")] {
         let program = part.repeat(395) + end;
         assert_eq!(fault(&program), None, "{part}");
-        assert_ne!(made(&program, "null"), Err(Failure::NotJson), "{part}");
+        assert_ne!(run_program(&program, "null"), Err(Failure::NotJson), "{part}");
     }
     for program in [
         ".a".repeat(790),
@@ -159,7 +159,7 @@ fn long_programs_do_not_fill_the_stack() {
         "1".to_owned() + &"?".repeat(790),
     ] {
         assert_eq!(fault(&program), None, "{program}");
-        assert_ne!(made(&program, "null"), Err(Failure::NotJson));
+        assert_ne!(run_program(&program, "null"), Err(Failure::NotJson));
     }
     for part in [
         "-",

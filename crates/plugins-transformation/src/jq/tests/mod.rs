@@ -11,7 +11,7 @@ use serde_json::json;
 use weir_plugin::Outcome;
 use weir_plugins_testkit::*;
 
-fn made(program: &str, input: &str) -> Result<String, Failure> {
+fn run_program(program: &str, input: &str) -> Result<String, Failure> {
     let program = Program::read(program).expect("a program");
     let body = program.run(input.as_bytes(), &Output::default())?;
     Ok(String::from_utf8(body).expect("text"))
@@ -283,7 +283,7 @@ fn programs_do_what_jq_does() {
     let mut faults = Vec::new();
     for (program, input, wanted) in PROGRAMS.iter() {
         assert_eq!(fault(program), None, "{program}");
-        let found = made(program, input);
+        let found = run_program(program, input);
         if found.as_deref() != Ok(*wanted) {
             faults.push((program, input, found));
         }
@@ -314,12 +314,12 @@ fn failures_are_reported() {
         ("path(1)", "null", "Invalid path expression with result 1"),
     ] {
         assert_eq!(
-            made(program, input),
+            run_program(program, input),
             Err(Failure::Failed(wanted.to_owned())),
             "{program}"
         );
     }
-    assert_eq!(made(".", "{"), Err(Failure::NotJson));
+    assert_eq!(run_program(".", "{"), Err(Failure::NotJson));
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn reasons_are_short() {
         ("error([.])", format!("\"{}\"", "é".repeat(5_000))),
         (".[0].a", "[1]".to_owned()),
     ] {
-        let Err(failure) = made(program, &input) else {
+        let Err(failure) = run_program(program, &input) else {
             panic!("{program}");
         };
         assert!(failure.to_string().chars().count() < 140, "{failure}");

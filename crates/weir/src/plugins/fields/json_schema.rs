@@ -1,6 +1,6 @@
 //! Rows of a JSON Schema: those of the catalogue's types, which refer to each other, and those of APISIX's plugins.
 
-use super::{Field, bounds, many, shown, shown_plain};
+use super::{Field, bounds, display_default, display_plain, many};
 use serde_json::Value;
 
 /// The fields of a JSON Schema.
@@ -61,7 +61,7 @@ impl<'s> Reader<'s> {
         // The defaults of a map stand with its fields.
         let is_told_below = self.fields.len() > at + 1 && default.is_some_and(Value::is_object);
         self.fields[at].default = match default {
-            Some(default) if !default.is_null() && !is_told_below => shown(default),
+            Some(default) if !default.is_null() && !is_told_below => display_default(default),
             _ if is_required => "required".to_owned(),
             _ => String::new(),
         };
@@ -136,10 +136,10 @@ impl<'s> Reader<'s> {
             return words.join(", ");
         }
         if let Some(constant) = schema.get("const") {
-            return shown_plain(constant);
+            return display_plain(constant);
         }
         if let Some(options) = schema["enum"].as_array() {
-            let options: Vec<String> = options.iter().map(shown_plain).collect();
+            let options: Vec<String> = options.iter().map(display_plain).collect();
             return options.join(", ");
         }
         let types: Vec<&str> = match &schema["type"] {
@@ -194,7 +194,7 @@ impl<'s> Reader<'s> {
                 let meaning = text(alternative["description"].as_str()?);
                 Some(format!(
                     "{}: {}.",
-                    shown_plain(word),
+                    display_plain(word),
                     meaning.trim_end_matches('.')
                 ))
             });

@@ -1,6 +1,6 @@
 //! Rows of a record, read from the fields in Kong's schemas.
 
-use super::{Field, bounds, many, shown, shown_plain};
+use super::{Field, bounds, display_default, display_plain, many};
 use serde_json::Value;
 
 /// The fields of a record of Kong's, read from its schema.
@@ -24,7 +24,7 @@ fn read_kong_record(record: &Value, prefix: &str, fields: &mut Vec<Field>) {
             None => String::new(),
         };
         let default = match field.get("default").filter(|it| !it.is_null()) {
-            Some(default) if field["type"] != "record" => shown(default),
+            Some(default) if field["type"] != "record" => display_default(default),
             None if field["required"] == true && field["type"] != "record" => "required".to_owned(),
             _ => String::new(),
         };
@@ -49,7 +49,7 @@ fn read_kong_inside(field: &Value, path: &str, fields: &mut Vec<Field>) {
 
 fn kong_kind(field: &Value) -> String {
     if let Some(options) = field["one_of"].as_array() {
-        return options.iter().map(shown_plain).collect::<Vec<_>>().join(", ");
+        return options.iter().map(display_plain).collect::<Vec<_>>().join(", ");
     }
     let number = |at: &str| field["between"].pointer(at).and_then(Value::as_f64);
     match field["type"].as_str().unwrap_or_default() {

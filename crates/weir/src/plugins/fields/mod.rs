@@ -28,7 +28,7 @@ pub struct Field {
 }
 
 /// A default as it stands in a row.
-fn shown(default: &Value) -> String {
+fn display_default(default: &Value) -> String {
     let json = default.to_string();
     match json.len() > LONGEST_DEFAULT {
         true => "in the schema".to_owned(),
@@ -37,7 +37,7 @@ fn shown(default: &Value) -> String {
 }
 
 /// A value as it is written: texts without quotes.
-fn shown_plain(value: &Value) -> String {
+fn display_plain(value: &Value) -> String {
     match value {
         Value::String(text) => format!("`{text}`"),
         Value::Null => String::new(),

@@ -9,7 +9,7 @@ use weir_model::Model;
 use weir_snapshot::PersistentState;
 
 /// The certificate that a client is shown who asks for this name; `None`: there was no handshake.
-pub fn shown(port: u16, name: &str) -> Option<Vec<u8>> {
+pub fn presented_certificate(port: u16, name: &str) -> Option<Vec<u8>> {
     // As the gateway meets servers whose certificates need not be good.
     let compiled = weir_snapshot::compile(
         &Model::default(),

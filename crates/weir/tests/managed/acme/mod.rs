@@ -7,7 +7,7 @@ use crate::cluster::Etcd;
 use crate::ports::free_port;
 use crate::support::{Call, Weir, until, upstream};
 use authority::{Authority, EXTERNAL, Pebble};
-use client::{is_signed, shown};
+use client::{is_signed, presented_certificate};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -90,7 +90,10 @@ fn names_are_shown_to_be_ones_own_and_certificates_outlive_the_process() {
             first,
             "{challenge}: one for both"
         );
-        assert!(!is_signed(&shown(ports[1], "b.test").expect("one"), "b.test"));
+        assert!(!is_signed(
+            &presented_certificate(ports[1], "b.test").expect("one"),
+            "b.test"
+        ));
         until("it is told", || entries(&weir)[0]["state"] == "good");
         let status = Call::get(&weir.status(), "/status").make().json();
         assert_eq!(
@@ -162,7 +165,10 @@ fn refusals_of_an_authority_are_reported_and_tried_again_later() {
         "{entry}"
     );
     assert_eq!(entry["failures"], 1);
-    assert!(shown(ports[1], "a.test").is_some_and(|shown| !is_signed(&shown, "a.test")));
+    assert!(
+        presented_certificate(ports[1], "a.test")
+            .is_some_and(|presented_certificate| !is_signed(&presented_certificate, "a.test"))
+    );
 }
 
 #[test]

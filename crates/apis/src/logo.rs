@@ -160,10 +160,10 @@ fn check_svg(text: &str) -> Result<(), String> {
 /// The text between `<` and `>`, and what follows. A `>` in quotes belongs to it.
 fn tag_of(tag: &str) -> Result<(&str, &str), String> {
     let mut quote = None;
-    for (at, letter) in tag.char_indices().skip(1) {
-        match (quote, letter) {
-            (None, '"' | '\'') => quote = Some(letter),
-            (Some(open), _) if open == letter => quote = None,
+    for (at, character) in tag.char_indices().skip(1) {
+        match (quote, character) {
+            (None, '"' | '\'') => quote = Some(character),
+            (Some(open), _) if open == character => quote = None,
             (None, '>') => return Ok((&tag[1..at], &tag[at + 1..])),
             (_, '<') => return Err("a '<' is inside a tag".to_owned()),
             _ => {}

@@ -338,14 +338,14 @@ mod tests {
         let mut allowed = Vec::new();
         for from in SUBSCRIPTION_STATES {
             for to in SUBSCRIPTION_STATES {
-                for (side, letter) in [
+                for (side, character) in [
                     (SubscriptionParty::Provider, 'P'),
                     (SubscriptionParty::Consumer, 'C'),
                 ] {
                     match subscription(from, to, side) {
                         Ok(next) => {
                             assert_eq!(next, to);
-                            allowed.push(format!("{letter}:{}>{}", word(&from), word(&to)));
+                            allowed.push(format!("{character}:{}>{}", word(&from), word(&to)));
                         }
                         Err(refusal) => assert!(!refusal.to_string().is_empty()),
                     }

@@ -53,9 +53,9 @@ impl Dialect for ApisixDialect {
     }
 
     fn prepare<'t>(&self, text: &'t str, purpose: &Purpose<'_>) -> Result<PreparedText<'t>, Diagnostic> {
-        let (text, unset) = match purpose.stand_in {
+        let (text, unset) = match purpose.placeholder {
             None => (crate::prepare(text, purpose.environment)?, Vec::new()),
-            Some(stand_in) => crate::prepare_for_look(text, purpose.environment, stand_in)?,
+            Some(placeholder) => crate::prepare_for_look(text, purpose.environment, placeholder)?,
         };
         Ok(PreparedText {
             text: Cow::Owned(text),

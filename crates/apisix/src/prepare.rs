@@ -23,17 +23,17 @@ pub fn prepare(text: &str, environment: &dyn Fn(&str) -> Option<String>) -> Resu
     fill(text, environment)
 }
 
-/// The same for a look at a file: variables without a value get `stand_in`, with a warning each.
+/// The same for a look at a file: variables without a value get `placeholder`, with a warning each.
 ///
 /// # Errors
 /// A missing marker.
 pub fn prepare_for_look(
     text: &str,
     environment: &dyn Fn(&str) -> Option<String>,
-    stand_in: &str,
+    placeholder: &str,
 ) -> Result<(String, Vec<Diagnostic>), Diagnostic> {
     check_marker(text)?;
-    let (filled, missing) = fill_known(text, environment, stand_in);
+    let (filled, missing) = fill_known(text, environment, placeholder);
     let told = |it: UnsetVariable| Diagnostic {
         line: Some(it.line),
         ..Diagnostic::warning(
@@ -88,11 +88,11 @@ struct UnsetVariable {
     line: usize,
 }
 
-/// Fills variables in; those that have neither a value nor a default get `stand_in`.
+/// Fills variables in; those that have neither a value nor a default get `placeholder`.
 fn fill_known(
     text: &str,
     environment: &dyn Fn(&str) -> Option<String>,
-    stand_in: &str,
+    placeholder: &str,
 ) -> (String, Vec<UnsetVariable>) {
     let mut missing = Vec::new();
     let filled = PLACEHOLDER.replace_all(text, |found: &Captures<'_>| {
@@ -106,7 +106,7 @@ fn fill_known(
                 name: name.to_owned(),
                 line: text[..place].matches('\n').count() + 1,
             });
-            stand_in.to_owned()
+            placeholder.to_owned()
         })
     });
     (filled.into_owned(), missing)

@@ -57,8 +57,8 @@ pub fn of(experiment: &Experiment, summaries: &[Summary]) -> Table {
             .rate
             .filter(|_| many)
             .map_or_else(String::new, |rate| format!(" at {rate}"));
-        let why = summary.limited.as_deref().unwrap_or_default();
-        table.footnote(format!("  {}{rate}: {why}", summary.gateway));
+        let cause = summary.limited.as_deref().unwrap_or_default();
+        table.footnote(format!("  {}{rate}: {cause}", summary.gateway));
     }
     if !experiment.published.is_empty() {
         table.footnote(format!("Published, on other machines: {}.", experiment.published));

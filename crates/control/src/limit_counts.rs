@@ -129,13 +129,13 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn unreadable(file: &Path, why: &str) -> Vec<Section> {
-    tracing::warn!(file = %file.display(), why, "limits begin to count again");
+fn unreadable(file: &Path, reason: &str) -> Vec<Section> {
+    tracing::warn!(file = %file.display(), reason, "limits begin to count again");
     Vec::new()
 }
 
-fn invalid(why: &'static str) -> std::io::Error {
-    std::io::Error::new(ErrorKind::InvalidData, why)
+fn invalid(reason: &'static str) -> std::io::Error {
+    std::io::Error::new(ErrorKind::InvalidData, reason)
 }
 
 /// The secret of keys, and the counts; `None`: there is no file yet.

@@ -12,7 +12,7 @@ pub struct ProcessUsage {
 
 impl ProcessUsage {
     /// That of now.
-    pub fn of_now() -> Self {
+    pub fn current() -> Self {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
         let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or_default();

@@ -68,7 +68,7 @@ pub async fn report(
         ReportTarget::Store(_) => Duration::from_secs(2),
     };
     let mut said: Option<GatewayReport> = None;
-    let mut usage = ProcessUsage::of_now();
+    let mut usage = ProcessUsage::current();
     loop {
         let report = reporter.report(&followed, is_drained);
         let is_due = said.as_ref().is_none_or(|said| {
@@ -82,7 +82,7 @@ pub async fn report(
         });
         let mut has_news = false;
         if is_due {
-            let now = ProcessUsage::of_now();
+            let now = ProcessUsage::current();
             let report = GatewayReport {
                 used: used_since(),
                 cpu_permille: now.cpu_permille(&usage),

@@ -63,10 +63,10 @@ async fn ask(call: ClientRequest, staple: Arc<Staple>, permits: Arc<Semaphore>, 
     let Ok(_permit) = permits.acquire().await else {
         return;
     };
-    let (result, why) = match call.make().await {
+    let (result, reason) = match call.make().await {
         Ok((code, body)) if code.is_success() => match staple.take(&body, now()) {
             Ok(()) => return stats.add(OcspResult::Taken),
-            Err(why) => (OcspResult::Unusable, why.to_string()),
+            Err(reason) => (OcspResult::Unusable, reason.to_string()),
         },
         // Who uploads a certificate chooses whom the gateway asks: they learn nothing of what another server answers.
         Ok(_) => {
@@ -81,7 +81,7 @@ async fn ask(call: ClientRequest, staple: Arc<Staple>, permits: Arc<Semaphore>, 
     stats.add(result);
     tracing::warn!(
         responder = staple.url,
-        why,
+        reason,
         has_answer = staple.is_stapled(),
         "the OCSP responder of a certificate has given no answer that can be stapled; it is asked again"
     );

@@ -75,7 +75,7 @@ pub struct RefusedReply {
 pub trait AdminAccess: Send + Sync {
     /// What a path is for. Asked before the call is let in: it must mean the same to the Admin API.
     fn scope(&self, path: &str) -> Scope {
-        let _of_no_interest = path;
+        let _unused = path;
         Scope::Workspace(DEFAULT_WORKSPACE.to_owned())
     }
 
@@ -91,7 +91,7 @@ pub trait AdminAccess: Send + Sync {
 
     /// The token that a call shows. `header` gives the values of headers by their lower-case names.
     fn token(&self, query: &str, header: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-        let _of_no_interest = query;
+        let _unused = query;
         bearer(header)
     }
 
@@ -102,14 +102,14 @@ pub trait AdminAccess: Send + Sync {
 
     /// Whether everybody may make this call.
     fn is_public(&self, method: &str, path: &str) -> bool {
-        let _of_no_interest = (method, path);
+        let _unused = (method, path);
         false
     }
 
     /// Whether this call only reads the gateway's status. As long as there are no users, it needs no key from this
     /// machine.
     fn is_status(&self, method: &str, path: &str) -> bool {
-        let _of_no_interest = (method, path);
+        let _unused = (method, path);
         false
     }
 

@@ -24,7 +24,7 @@ pub trait Dialect: Debug + Send + Sync {
     /// # Errors
     /// That layer is invalid; the fault and its place.
     fn prepare<'t>(&self, text: &'t str, purpose: &Purpose<'_>) -> Result<PreparedText<'t>, Diagnostic> {
-        let _of_no_interest = purpose;
+        let _unused = purpose;
         Ok(PreparedText::as_it_is(text))
     }
 
@@ -39,7 +39,7 @@ pub trait Dialect: Debug + Send + Sync {
     /// # Errors
     /// The finding as it is: its place in the document cannot be found.
     fn locate(&self, document: &Value, found: Diagnostic) -> Result<Diagnostic, Diagnostic> {
-        let _of_no_interest = document;
+        let _unused = document;
         Err(found)
     }
 
@@ -56,7 +56,7 @@ pub trait Dialect: Debug + Send + Sync {
 
     /// When a document in a store goes by itself; `None`: it stays. The key is without the dialect's prefix.
     fn end_of(&self, key: &str, value: &[u8]) -> Option<SystemTime> {
-        let _of_no_interest = (key, value);
+        let _unused = (key, value);
         None
     }
 
@@ -86,7 +86,7 @@ pub trait Dialect: Debug + Send + Sync {
     /// The documents of a file that describe vaults, each with the key that it would have in a store, without the dialect's
     /// prefix.
     fn vaults_of_file(&self, document: &Value) -> Vec<(String, Value)> {
-        let _of_no_interest = document;
+        let _unused = document;
         Vec::new()
     }
 
@@ -100,25 +100,25 @@ pub trait Dialect: Debug + Send + Sync {
 
     /// Opens its Admin API; `None`: it has none of its own.
     fn open_admin(&self, context: AdminContext) -> Option<AdminOpening> {
-        let _of_no_interest = context;
+        let _unused = context;
         None
     }
 
     /// What lists show of a document of a store. The key is without the dialect's prefix.
     fn overview(&self, key: &str, value: &Value) -> Overview {
-        let _of_no_interest = (key, value);
+        let _unused = (key, value);
         Overview::default()
     }
 
     /// What lists show of a file.
     fn overview_of_file(&self, document: &Value) -> Overview {
-        let _of_no_interest = document;
+        let _unused = document;
         Overview::default()
     }
 
     /// What a gateway may call the upstream of a list's row. `id` is what other documents call it.
     fn upstream_names(&self, row: &Row, id: &str) -> Vec<String> {
-        let _of_no_interest = id;
+        let _unused = id;
         vec![row.name.clone()]
     }
 
@@ -134,7 +134,7 @@ pub trait Dialect: Debug + Send + Sync {
 
     /// The original's own schemas of a plugin's configuration; `None` if there are none.
     fn plugin_schemas(&self, name: &str) -> Option<Value> {
-        let _of_no_interest = name;
+        let _unused = name;
         None
     }
 }

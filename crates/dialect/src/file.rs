@@ -49,7 +49,7 @@ pub struct Purpose<'p> {
     pub environment: &'p dyn Fn(&str) -> Option<String>,
     /// To look at it, perhaps on a machine that has no such variables: this stands for those that are not set. `None`: to
     /// serve it.
-    pub stand_in: Option<&'p str>,
+    pub placeholder: Option<&'p str>,
 }
 
 /// A text that YAML can be read from.

@@ -37,7 +37,7 @@ pub trait SecretSyntax: fmt::Debug + Send + Sync {
     /// Whether a reference that leads nowhere stays as a text in a plugin's configuration, instead of leaving out the
     /// plugin. In a credential it never does: it would let in everybody who knows the reference.
     fn stays_text(&self, reference: &str) -> bool {
-        let _of_no_interest = reference;
+        let _unused = reference;
         false
     }
 }

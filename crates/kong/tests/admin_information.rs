@@ -295,8 +295,8 @@ async fn health_is_shown_and_marked() {
     let (status, refused) = client
         .call("PUT", "/upstreams/unchecked/targets/a.test:80/healthy", json!({}))
         .await;
-    let why = json!({"message": "no healthchecker found for unchecked"});
-    assert_eq!((status, refused), (400, why));
+    let reason = json!({"message": "no healthchecker found for unchecked"});
+    assert_eq!((status, refused), (400, reason));
     for target in ["a.test:80", "b.test:80"] {
         client
             .call("POST", "/upstreams/u/targets", json!({"target": target}))

@@ -238,12 +238,12 @@ async fn config_is_for_nodes_without_a_database() {
         ..AdminOptions::default()
     };
     let client = Client::open(options).await;
-    let why = json!({
+    let reason = json!({
         "message": "this endpoint is only available when Kong is configured to not use a database"
     });
     for method in ["GET", "POST"] {
         let given = json!({"_format_version": "3.0"});
-        assert_eq!(client.call(method, "/config", given).await, (400, why.clone()));
+        assert_eq!(client.call(method, "/config", given).await, (400, reason.clone()));
     }
 }
 

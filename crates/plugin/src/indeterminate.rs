@@ -21,8 +21,8 @@ pub enum Indeterminate {
 }
 
 impl From<Indeterminate> for RefusalKind {
-    fn from(why: Indeterminate) -> Self {
-        match why {
+    fn from(reason: Indeterminate) -> Self {
+        match reason {
             Indeterminate::TooLarge => Self::BodyTooLarge,
             Indeterminate::Encoded => Self::BadRequest("the Content-Encoding"),
             Indeterminate::Ambiguous => Self::BadRequest("the GraphQL request"),
@@ -66,7 +66,7 @@ impl Condition {
                 match condition.evaluate_strict(exchange) {
                     Ok(holds) if holds == deciding => return Ok(deciding),
                     Ok(_) => {}
-                    Err(why) => result = Err(why),
+                    Err(reason) => result = Err(reason),
                 }
             }
             result
@@ -76,7 +76,7 @@ impl Condition {
             Self::Any(list) => evaluate_list(list, true),
             Self::Not(inner) => inner.evaluate_strict(exchange).map(|holds| !holds),
             Self::Test(variable, _) => match variable.indeterminate(&exchange.request) {
-                Some(why) => Err(why),
+                Some(reason) => Err(reason),
                 None => Ok(self.holds(exchange)),
             },
         }

@@ -164,7 +164,10 @@ fn texts_report_what_they_depend_on() {
         let exchange = call("POST ", JSON, None);
         assert_eq!(Template::parse(text).indeterminate(&exchange), expected, "{text}");
     }
-    for (why, status) in [(TooLarge, 413), (Encoded, 400), (Ambiguous, 400)] {
-        assert_eq!(weir_plugin::Refusal::new(RefusalKind::from(why)).status, status);
+    for (reason, status) in [(TooLarge, 413), (Encoded, 400), (Ambiguous, 400)] {
+        assert_eq!(
+            weir_plugin::Refusal::new(RefusalKind::from(reason)).status,
+            status
+        );
     }
 }

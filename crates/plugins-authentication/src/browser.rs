@@ -8,7 +8,7 @@ use weir_plugin::{AuthFailure, Exchange, Outcome, Refusal, RefusalKind, Reply, R
 pub(crate) fn own_url(exchange: &Exchange) -> String {
     let request = &exchange.request;
     let mut url = String::from_utf8_lossy(&request.raw_path).into_owned();
-    url.retain(|letter| !letter.is_control());
+    url.retain(|character| !character.is_control());
     if !url.starts_with('/') {
         url.insert(0, '/');
     }
@@ -20,7 +20,7 @@ pub(crate) fn own_url(exchange: &Exchange) -> String {
         url.push('?');
         url.push_str(&String::from_utf8_lossy(query));
     }
-    url.retain(|letter| !letter.is_control());
+    url.retain(|character| !character.is_control());
     url
 }
 

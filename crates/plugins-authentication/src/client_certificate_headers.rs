@@ -98,7 +98,7 @@ fn escaped_pem(der: &[u8]) -> String {
                 b'+' => out.push_str("%2B"),
                 b'/' => out.push_str("%2F"),
                 b'=' => out.push_str("%3D"),
-                letter => out.push(char::from(*letter)),
+                character => out.push(char::from(*character)),
             }
         }
         out.push_str("%0A");

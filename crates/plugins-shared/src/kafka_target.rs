@@ -129,7 +129,8 @@ pub const TOPIC_EXPECTED: &str = "expected 1 to 249 letters, digits and '._-'";
 
 /// Whether this can be the name of a topic.
 pub fn is_topic(name: &str) -> bool {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
+    let is_plain =
+        |character: char| character.is_ascii_alphanumeric() || matches!(character, '.' | '_' | '-');
     (1..=249).contains(&name.len()) && name.chars().all(is_plain)
 }
 

@@ -206,7 +206,7 @@ impl Filter for Rules {
                     }
                     _ => return None,
                 },
-                Err(why) => return Some(why),
+                Err(reason) => return Some(reason),
             }
         }
         None

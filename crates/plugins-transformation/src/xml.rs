@@ -133,7 +133,7 @@ fn document_type(text: &str) -> Result<&str, &'static str> {
 
 /// The element whose start tag follows, whether it is empty, and what comes behind it.
 fn start<'t>(form: &XmlForm, text: &'t str) -> Result<(OpenElement, bool, &'t str), &'static str> {
-    let is_end = |letter: char| letter.is_whitespace() || matches!(letter, '/' | '>');
+    let is_end = |character: char| character.is_whitespace() || matches!(character, '/' | '>');
     let end = text.find(is_end).ok_or("an open tag")?;
     if end == 0 {
         return Err("a tag without a name");
@@ -364,22 +364,23 @@ fn text(value: &Value) -> Result<Cow<'_, str>, &'static str> {
 
 /// Whether elements and attributes can have this name.
 fn is_name(name: &str) -> bool {
-    let is_letter = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | ':');
+    let is_letter =
+        |character: char| character.is_alphanumeric() || matches!(character, '_' | '-' | '.' | ':');
     name.starts_with(|first: char| first.is_alphabetic() || first == '_') && name.chars().all(is_letter)
 }
 
 /// Puts a text behind `out`. Characters that no document can have are left out.
 pub(crate) fn escape(text: &str, out: &mut String) {
-    for letter in text.chars() {
-        match letter {
+    for character in text.chars() {
+        match character {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
             '"' => out.push_str("&quot;"),
-            '\n' | '\t' => out.push(letter),
+            '\n' | '\t' => out.push(character),
             '\r' => out.push_str("&#13;"),
-            letter if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') => {}
-            letter => out.push(letter),
+            character if character.is_control() || matches!(character, '\u{fffe}' | '\u{ffff}') => {}
+            character => out.push(character),
         }
     }
 }
@@ -391,7 +392,7 @@ fn unescape(text: &str, out: &mut String) {
         let behind = &rest[mark + 1..];
         let mut letters = behind.bytes().take(MAX_ENTITY + 1);
         let entity = letters.position(|byte| byte == b';').map(|end| &behind[..end]);
-        let letter = entity.and_then(|name| match name {
+        let character = entity.and_then(|name| match name {
             "lt" => Some('<'),
             "gt" => Some('>'),
             "amp" => Some('&'),
@@ -406,9 +407,9 @@ fn unescape(text: &str, out: &mut String) {
                 char::from_u32(code)
             }
         });
-        match (letter, entity) {
-            (Some(letter), Some(name)) => {
-                out.push(letter);
+        match (character, entity) {
+            (Some(character), Some(name)) => {
+                out.push(character);
                 rest = &rest[mark + name.len() + 2..];
             }
             _ => {

@@ -155,8 +155,9 @@ mod tests {
     fn plugins_are_named_and_described() {
         let registry = registry();
         for plugin in registry.iter() {
-            let is_kebab =
-                |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+            let is_kebab = |character: char| {
+                character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-'
+            };
             assert!(plugin.name().chars().all(is_kebab), "{}", plugin.name());
         }
         for plugin in registry.iter() {

@@ -95,7 +95,7 @@ async fn recognise(
 ) -> Result<(), Problem> {
     let (now, portal) = (SystemTime::now(), &visit.portal.name);
     if let Some(token) = token {
-        let known = portals.people.of_token(portal, &token, now).await?;
+        let known = portals.people.find_by_token(portal, &token, now).await?;
         let (developer, name) = known.ok_or_else(|| {
             let detail = "this personal token is wrong, has ended or was revoked";
             Problem::new(StatusCode::UNAUTHORIZED, detail).of_type("wrong-token")

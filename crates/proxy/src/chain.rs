@@ -76,7 +76,7 @@ impl RequestContext<'_> {
             true => filter.indeterminate(self.exchange),
             false => None,
         };
-        undecided.map_or(Ok(applies), |why| Err(RefusalKind::from(why).into()))
+        undecided.map_or(Ok(applies), |reason| Err(RefusalKind::from(reason).into()))
     }
 
     async fn run_instance(&mut self, instance: &Instance) -> Result<(), ShortCircuit> {

@@ -34,11 +34,11 @@ pub fn write_target(
     let goes_as_it_came = exchange.upstream_path.is_none()
         && is_untouched
         && is_decoded
-        && can_go_as_it_came(&exchange.request);
+        && path_is_unambiguous(&exchange.request);
     if let Some(path) = &exchange.upstream_path {
-        push_on_one_line(path, out);
+        push_comma_joined(path, out);
     } else if goes_as_it_came {
-        push_on_one_line(&exchange.request.raw_path, out);
+        push_comma_joined(&exchange.request.raw_path, out);
     } else if is_untouched {
         write_path(path, is_decoded, out);
         if exchange.request.lacks_tail_slash && exchange.request.path_with_parameters.is_empty() {
@@ -54,7 +54,7 @@ pub fn write_target(
     if let Some(query) = &exchange.upstream_query {
         if !query.is_empty() {
             out.push(b'?');
-            push_on_one_line(query, out);
+            push_comma_joined(query, out);
         }
     } else if let Some(query) = &exchange.request.query {
         // A decoded path was taken apart; an empty query is not put back (as NGINX does it).
@@ -67,7 +67,7 @@ pub fn write_target(
 
 /// Whether an upstream finds the same in the path as it came as the gateway did in its normal form. Where dot segments
 /// were resolved, it may not: it could take the call for one of another route.
-fn can_go_as_it_came(request: &Request) -> bool {
+fn path_is_unambiguous(request: &Request) -> bool {
     let path = &request.raw_path;
     request.path_with_parameters.is_empty()
         && (uri::is_plain(path) || !(uri::has_dot_segments(path) || path.contains(&b'#')))
@@ -75,7 +75,7 @@ fn can_go_as_it_came(request: &Request) -> bool {
 
 /// Writes what a filter made of parts of the call, with whatever would end the request line escaped: decoded
 /// parts must not be able to write a request of their own.
-fn push_on_one_line(part: &[u8], out: &mut Vec<u8>) {
+fn push_comma_joined(part: &[u8], out: &mut Vec<u8>) {
     let ends_the_line = |byte: &u8| *byte <= 0x20 || *byte == 0x7f;
     match part.iter().any(ends_the_line) {
         true => uri::escape_controls(part, out),

@@ -3,15 +3,15 @@
 /// A text as it may stand in an attribute or an element, also of HTML.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
+    for character in text.chars() {
+        match character {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            letter if letter.is_control() => out.push(' '),
-            letter => out.push(letter),
+            character if character.is_control() => out.push(' '),
+            character => out.push(character),
         }
     }
     out

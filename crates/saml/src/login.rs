@@ -8,7 +8,7 @@ use crate::encryption::{self, DecryptionKey};
 use crate::error::{SamlError, ensure};
 use crate::instant::parse_instant;
 use crate::names::{ASSERTION, BEARER, PROTOCOL, SUCCESS};
-use crate::signature::{Trust, signed, stand_only_in};
+use crate::signature::{Trust, allowed_only_in, signed};
 use crate::xml::{Document, ElementId, Limits};
 
 /// The most values that are read of all attributes.
@@ -128,7 +128,7 @@ impl LoginResponse {
         let root = document.root();
         document.ids_are_unique()?;
         let assertion = the_assertion(document)?;
-        stand_only_in(document, &[root, assertion])?;
+        allowed_only_in(document, &[root, assertion])?;
         let is_signed = signed(document, root, expected.trust)? || self.is_signed;
         self.check_response(root, is_signed, expected)?;
         if document.is(assertion, ASSERTION, "Assertion") {
@@ -147,7 +147,7 @@ impl LoginResponse {
             inner.is(root, ASSERTION, "Assertion") && assertions(&inner).count() == 1,
             "what is encrypted is not one assertion",
         )?;
-        stand_only_in(&inner, &[root])?;
+        allowed_only_in(&inner, &[root])?;
         let is_signed = signed(&inner, root, expected.trust)? || is_signed;
         ensure(is_signed, "the assertion is not signed")?;
         Reader(&inner, expected).login(root)

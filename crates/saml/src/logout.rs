@@ -5,7 +5,7 @@ use crate::error::{SamlError, ensure};
 use crate::instant::parse_instant;
 use crate::login::NameId;
 use crate::names::{ASSERTION, PROTOCOL};
-use crate::signature::{Trust, signed, stand_only_in};
+use crate::signature::{Trust, allowed_only_in, signed};
 use crate::xml::{Document, Limits};
 
 /// How long a request is good, in seconds, whatever it says of itself: as long as a login may take.
@@ -50,7 +50,7 @@ impl LogoutMessage {
         let document = Document::parse(&received.xml, Limits::default())?;
         let root = document.root();
         document.ids_are_unique()?;
-        stand_only_in(&document, &[root])?;
+        allowed_only_in(&document, &[root])?;
         let is_signed = signed(&document, root, trust)? || received.is_signed;
         ensure(is_signed, "the message is not signed")?;
         let attribute = |name: &str| document.attribute(root, name);

@@ -89,7 +89,7 @@ pub(crate) fn signed(document: &Document, element: ElementId, trust: &Trust) -> 
 ///
 /// # Errors
 /// One stands somewhere else.
-pub(crate) fn stand_only_in(document: &Document, elements: &[ElementId]) -> Result<(), SamlError> {
+pub(crate) fn allowed_only_in(document: &Document, elements: &[ElementId]) -> Result<(), SamlError> {
     let mut all = document
         .all()
         .filter(|it| document.is(*it, SIGNATURE, "Signature"));

@@ -110,7 +110,12 @@ pub fn read<'t>(dialects: &DialectSet, text: &'t str, policy: Policy) -> ParsedD
     }
 }
 
-fn read_with<'t>(dialects: &DialectSet, text: &'t str, policy: Policy, stand_in: &str) -> ParsedDocument<'t> {
+fn read_with<'t>(
+    dialects: &DialectSet,
+    text: &'t str,
+    policy: Policy,
+    placeholder: &str,
+) -> ParsedDocument<'t> {
     let parsed = document::parse_noting_repeats(text);
     let dialect = match &parsed {
         Ok((document, _)) => dialects.of_document(document),
@@ -126,7 +131,7 @@ fn read_with<'t>(dialects: &DialectSet, text: &'t str, policy: Policy, stand_in:
     };
     let purpose = Purpose {
         environment: &|name| std::env::var(name).ok(),
-        stand_in: (policy == Policy::Look).then_some(stand_in),
+        placeholder: (policy == Policy::Look).then_some(placeholder),
     };
     let told = |found: Diagnostic| Diagnostic {
         message: format!("{}{}", found.message, taken_for(dialects, &**dialect)),

@@ -117,11 +117,11 @@ fn way_around<'m>(
     candidates
         .find(|(_, other, its)| {
             other.dialect == route.dialect
-                && meet(&found.hosts, &its.hosts, same_host)
-                && meet(&found.methods, &its.methods, |one, other| one == other)
+                && conditions_overlap(&found.hosts, &its.hosts, same_host)
+                && conditions_overlap(&found.methods, &its.methods, |one, other| one == other)
                 && its.headers.is_empty()
                 && its.remote_addrs.is_empty()
-                && lead_to_one_place(model, route, other)
+                && have_same_target(model, route, other)
         })
         .map(|(index, other, _)| (*index, *other))
 }
@@ -131,11 +131,11 @@ fn same_host(one: &HostPattern, other: &HostPattern) -> bool {
 }
 
 /// Whether two conditions can hold at once; an empty one always holds.
-fn meet<T>(one: &[T], other: &[T], same: impl Fn(&T, &T) -> bool) -> bool {
+fn conditions_overlap<T>(one: &[T], other: &[T], same: impl Fn(&T, &T) -> bool) -> bool {
     one.is_empty() || other.is_empty() || one.iter().any(|it| other.iter().any(|its| same(it, its)))
 }
 
-fn lead_to_one_place(model: &Model, one: &Route, other: &Route) -> bool {
+fn have_same_target(model: &Model, one: &Route, other: &Route) -> bool {
     let place = |route: &Route| {
         let RouteTarget::Service(name) = &route.target else {
             return None;

@@ -221,7 +221,7 @@ pub fn load_replaced(
             }
             _ => parts = None,
         }
-        if let Some(message) = stands_alone(dialects, source.dialect)
+        if let Some(message) = multiple_files_warning(dialects, source.dialect)
             && sources
                 .iter()
                 .any(|other: &Source| other.dialect == source.dialect)
@@ -251,7 +251,7 @@ pub fn load_replaced(
 
 /// The warning about two files of a dialect whose original knows one file only. What holds globally in
 /// one (an access check, say) would silently not hold for the routes of the other.
-fn stands_alone(dialects: &DialectSet, dialect: DialectName) -> Option<String> {
+fn multiple_files_warning(dialects: &DialectSet, dialect: DialectName) -> Option<String> {
     let form = dialects.get(dialect)?.file_form();
     let message = || {
         format!(

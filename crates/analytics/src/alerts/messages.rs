@@ -41,8 +41,8 @@ pub fn length(length: &Length) -> String {
     let unit = units
         .into_iter()
         .find(|(unit, _)| seconds > 0 && seconds.is_multiple_of(*unit));
-    let (unit, letter) = unit.unwrap_or((1, "s"));
-    format!("{}{letter}", seconds / unit)
+    let (unit, character) = unit.unwrap_or((1, "s"));
+    format!("{}{character}", seconds / unit)
 }
 
 impl Rule {

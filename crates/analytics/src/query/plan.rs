@@ -302,11 +302,11 @@ fn choose(needs: &Needs, metrics: &[Metric]) -> Result<Source, QueryError> {
     // What is counted for sampled calls only is asked for by its own dimensions.
     match fitting.iter().find(has_measures) {
         Some(cube) => Ok(Source::Cube(*cube)),
-        None => Err(not_kept(needs, &fitting)),
+        None => Err(unsupported_combination(needs, &fitting)),
     }
 }
 
-fn not_kept(needs: &Needs, fitting: &[Cube]) -> QueryError {
+fn unsupported_combination(needs: &Needs, fitting: &[Cube]) -> QueryError {
     let names = |dimensions: &[Dimension]| {
         let names: Vec<&str> = dimensions.iter().map(|it| it.as_str()).collect();
         names.join(" + ")

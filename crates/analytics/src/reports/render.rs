@@ -82,14 +82,14 @@ pub fn render(
         add(&mut rendered.text, format_args!("\n{}\n", section.panel.title));
         let answer = match &section.answer {
             Ok(answer) => answer,
-            Err(why) => {
+            Err(reason) => {
                 add(
                     &mut html,
-                    format_args!("<p>There are no numbers: {}</p>", escaped(why)),
+                    format_args!("<p>There are no numbers: {}</p>", escaped(reason)),
                 );
                 add(
                     &mut rendered.text,
-                    format_args!("  there are no numbers: {why}\n"),
+                    format_args!("  there are no numbers: {reason}\n"),
                 );
                 continue;
             }
@@ -160,7 +160,7 @@ fn file_name(place: usize, title: &str) -> String {
     let mut name = format!("{}-", place + 1);
     for character in title.chars().take(40) {
         match character.to_ascii_lowercase() {
-            letter @ ('a'..='z' | '0'..='9') => name.push(letter),
+            ch @ ('a'..='z' | '0'..='9') => name.push(ch),
             _ if name.ends_with('-') => {}
             _ => name.push('-'),
         }

@@ -124,11 +124,11 @@ impl SqliteAnalytics {
         )?;
         let form: i64 = writer.query_row("PRAGMA user_version", [], |row| row.get(0))?;
         if form > FORM {
-            let why = format!(
+            let reason = format!(
                 "{} was written by a later version of Weir (form {form})",
                 path.display()
             );
-            return Err(StoreError::Engine(why));
+            return Err(StoreError::Engine(reason));
         }
         writer.execute_batch(SCHEMA)?;
         for tier in 0..TIERS {

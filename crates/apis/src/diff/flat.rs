@@ -165,26 +165,27 @@ fn narrower_type(one: &Value, other: &Value) -> Option<Value> {
 
 /// A schema without words for people at any depth, its words in the order of the alphabet: two that are
 /// written alike mean the same.
-pub(super) fn bare(schema: &Value) -> Value {
+pub(super) fn strip_annotations(schema: &Value) -> Value {
     match schema {
-        Value::Array(items) => items.iter().map(bare).collect(),
+        Value::Array(items) => items.iter().map(strip_annotations).collect(),
         Value::Object(map) => {
             let words = map.iter().filter(|(word, _)| !TEXTS.contains(&word.as_str()));
-            let below = |(word, value): (&String, &Value)| (word.clone(), bare_word(word, value));
+            let below = |(word, value): (&String, &Value)| (word.clone(), strip_keyword(word, value));
             sorted(words.map(below))
         }
         other => other.clone(),
     }
 }
 
-fn bare_word(word: &str, value: &Value) -> Value {
+fn strip_keyword(word: &str, value: &Value) -> Value {
     match (word, value) {
         // Names of fields, which are no words of a schema.
-        ("properties" | "patternProperties" | "dependentSchemas" | "$defs", Value::Object(map)) => {
-            sorted(map.iter().map(|(name, schema)| (name.clone(), bare(schema))))
-        }
+        ("properties" | "patternProperties" | "dependentSchemas" | "$defs", Value::Object(map)) => sorted(
+            map.iter()
+                .map(|(name, schema)| (name.clone(), strip_annotations(schema))),
+        ),
         ("enum" | "const" | "dependentRequired", value) => value.clone(),
-        (_, value) => bare(value),
+        (_, value) => strip_annotations(value),
     }
 }
 

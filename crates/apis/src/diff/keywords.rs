@@ -61,12 +61,12 @@ impl Condition {
             _ => (true, "another one"),
         };
         let word = self.words[0];
-        let why = if breaking {
+        let reason = if breaking {
             ": it cannot be told whom this breaks, so it counts as breaking"
         } else {
             ""
         };
-        notes.add(breaking, place, format!("'{word}' is {what}{why}"));
+        notes.add(breaking, place, format!("'{word}' is {what}{reason}"));
     }
 }
 

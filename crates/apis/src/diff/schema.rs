@@ -1,6 +1,6 @@
 //! Two schemas compared: what became narrower, and what became wider.
 
-use super::flat::{MAX_DEPTH, bare, flat, has_reference, name_of, required, targets};
+use super::flat::{MAX_DEPTH, flat, has_reference, name_of, required, strip_annotations, targets};
 use super::keywords::{CONDITIONS, allows, bounds, enumerations, types};
 use super::{ChangeCollector, Direction};
 use serde_json::{Map, Value};
@@ -257,7 +257,9 @@ impl<'d> Comparison<'d> {
             let (before, after) = (condition.of(old), condition.of(new));
             let is_same = match (&before, &after) {
                 (None, None) => true,
-                (Some(before), Some(after)) => bare(before) == bare(after) && self.has_same_targets(after),
+                (Some(before), Some(after)) => {
+                    strip_annotations(before) == strip_annotations(after) && self.has_same_targets(after)
+                }
                 _ => false,
             };
             if !is_same {
@@ -285,7 +287,7 @@ impl<'d> Comparison<'d> {
                 return true;
             }
             let (before, after) = (self.old.get(name), schemas.get(name));
-            if before.map(bare) != after.map(bare) {
+            if before.map(strip_annotations) != after.map(strip_annotations) {
                 return false;
             }
             if let Some(after) = after {
@@ -394,9 +396,12 @@ fn new_names<'n>(
 fn written_alike(before: &[Value], after: &[Value]) -> Vec<Option<usize>> {
     let mut places: HashMap<String, Vec<usize>> = HashMap::new();
     for (index, schema) in after.iter().enumerate().rev() {
-        places.entry(bare(schema).to_string()).or_default().push(index);
+        places
+            .entry(strip_annotations(schema).to_string())
+            .or_default()
+            .push(index);
     }
-    let mut alike = |schema: &Value| places.get_mut(&bare(schema).to_string())?.pop();
+    let mut alike = |schema: &Value| places.get_mut(&strip_annotations(schema).to_string())?.pop();
     before.iter().map(&mut alike).collect()
 }
 

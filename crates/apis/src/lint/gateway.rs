@@ -89,7 +89,7 @@ fn empty_segment(context: &mut Context<'_>) {
     let description = context.description;
     for operation in &description.operations {
         let mut segments = operation.path.split('/');
-        let why = match operation.path.contains("//") {
+        let reason = match operation.path.contains("//") {
             true => "several slashes of a call's path are read as one",
             false if segments.any(|it| matches!(it, "." | "..")) => {
                 "'.' and '..' of a call's path are resolved before"
@@ -97,7 +97,7 @@ fn empty_segment(context: &mut Context<'_>) {
             false => continue,
         };
         let message = format!(
-            "{} {} never gets a call: {why}.",
+            "{} {} never gets a call: {reason}.",
             operation.method, operation.path
         );
         context.add(operation.place.clone(), message);

@@ -206,7 +206,7 @@ impl Reader {
         // Of several requests to one operation (examples of it), the first describes it.
         if let Some(first) = known.and_then(|it| it.get("summary")).and_then(Value::as_str) {
             let told = format!("The request '{name}' is the same operation as '{first}': it is left out.");
-            self.not_taken(place, told);
+            self.report_skipped(place, told);
             return;
         }
         let mut operation = json!({
@@ -232,7 +232,7 @@ impl Reader {
                 "The auth '{kind}' of '{name}' is left out: OpenAPI has no words for it, its addresses are missing, or \
                  the collection has too many others."
             );
-            self.not_taken(place, message);
+            self.report_skipped(place, message);
         }
         let security = security.as_ref().and_then(Requirement::value);
         if security != self.security.as_ref().and_then(Requirement::value) {
@@ -241,7 +241,7 @@ impl Reader {
         self.paths.entry(path).or_insert_with(|| json!({}))[method] = operation;
     }
 
-    fn not_taken(&mut self, place: DocPath, message: String) {
+    fn report_skipped(&mut self, place: DocPath, message: String) {
         if self.findings.len() < MAX_NOT_TAKEN {
             self.findings.push(Finding {
                 level: Level::Warn,

@@ -64,7 +64,7 @@ pub struct Head {
     /// The plugin that refuses callers that are in no table.
     pub refusal: Option<String>,
     /// The plugin that refuses calls of single operations by anybody, by their ids.
-    pub shut: BTreeMap<String, String>,
+    pub refused_operations: BTreeMap<String, String>,
     /// Steps that limit.
     pub limit: Vec<Value>,
     /// Steps that limit single operations, by their ids.
@@ -84,8 +84,8 @@ impl Head {
         if let (Some(table), Some(refusal)) = (table, &self.refusal) {
             steps.push(json!({ "use": refusal, "overrides": [table] }));
         }
-        let shut = self.shut.get(operation);
-        steps.extend(shut.map(|id| json!({ "use": id })));
+        let refused_operations = self.refused_operations.get(operation);
+        steps.extend(refused_operations.map(|id| json!({ "use": id })));
         // What an operation's limit refuses uses up nothing of the plan's.
         let own = self.limit_of.get(operation);
         steps.extend(own.into_iter().flatten().cloned());
@@ -144,16 +144,19 @@ impl Renderer<'_> {
         let limit = self.limit(plan, "ip").into_iter();
         head.limit = limit.map(|id| json!({ "use": id })).collect();
         self.limits_of_operations(head, &[plan], None);
-        let shut: Vec<String> = self
+        let refused_operations: Vec<String> = self
             .operations()
             .filter(|id| !opens(plan, id))
             .map(str::to_owned)
             .collect();
-        if shut.is_empty() {
+        if refused_operations.is_empty() {
             return;
         }
         let refusal = self.refusal(WITHOUT_KEY);
-        head.shut = shut.into_iter().map(|id| (id, refusal.clone())).collect();
+        head.refused_operations = refused_operations
+            .into_iter()
+            .map(|id| (id, refusal.clone()))
+            .collect();
     }
 
     /// The ids of all operations that are served, and of calls below a prefix.
@@ -301,10 +304,10 @@ impl Renderer<'_> {
             }
         }
         let plans: Vec<&Plan> = keyed.iter().copied().chain(keyless).collect();
-        let mut shut: BTreeMap<&str, Vec<(String, String)>> = BTreeMap::new();
+        let mut refused_operations: BTreeMap<&str, Vec<(String, String)>> = BTreeMap::new();
         if let Some(refusal) = closed.get("not-in-plan") {
             let subscribers = of_plan.into_iter();
-            shut.extend(subscribers.map(|(plan, consumers)| {
+            refused_operations.extend(subscribers.map(|(plan, consumers)| {
                 let refused = consumers.into_iter().map(|it| (it, refusal.clone()));
                 (plan, refused.collect())
             }));
@@ -313,9 +316,9 @@ impl Renderer<'_> {
             && !plan.operations.is_empty()
         {
             let refusal = self.refusal(WITHOUT_KEY);
-            shut.insert(&plan.name, vec![(anonymous.clone(), refusal)]);
+            refused_operations.insert(&plan.name, vec![(anonymous.clone(), refusal)]);
         }
-        self.narrow_tables(head, &plans, &all, &shut);
+        self.narrow_tables(head, &plans, &all, &refused_operations);
         self.ends(head, &limiting);
         head.access_to_all = Some(self.table("access", all));
         head.refusal = Some(none);
@@ -359,22 +362,28 @@ impl Renderer<'_> {
         let ids: Vec<String> = self.operations().map(str::to_owned).collect();
         let mut made: BTreeMap<Vec<&str>, String> = BTreeMap::new();
         for id in ids {
-            let shut: Vec<&str> = plans
+            let refused_operations: Vec<&str> = plans
                 .iter()
                 .filter(|plan| !opens(plan, &id))
                 .map(|plan| plan.name.as_str())
                 .collect();
-            if shut.is_empty() || head.access.contains_key(&id) {
+            if refused_operations.is_empty() || head.access.contains_key(&id) {
                 continue;
             }
-            let table = match made.get(&shut) {
+            let table = match made.get(&refused_operations) {
                 Some(table) => table.clone(),
                 None => {
                     let mut narrow = all.clone();
-                    let refused = shut.iter().filter_map(|plan| refused.get(plan)).flatten();
+                    let refused = refused_operations
+                        .iter()
+                        .filter_map(|plan| refused.get(plan))
+                        .flatten();
                     narrow.extend(refused.map(|(it, by)| (it.clone(), by.as_str().into())));
-                    let table = self.table(&format!("access-without-{}", shut.join("-")), narrow);
-                    made.insert(shut, table.clone());
+                    let table = self.table(
+                        &format!("access-without-{}", refused_operations.join("-")),
+                        narrow,
+                    );
+                    made.insert(refused_operations, table.clone());
                     table
                 }
             };

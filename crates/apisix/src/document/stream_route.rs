@@ -63,7 +63,7 @@ fn protocol() -> Schema {
         ("conf", object([]).described("logger plugin configuration")),
     ])
     .of_any_kind()
-    .where_given("name", having(["conf"]))
+    .if_present("name", having(["conf"]))
     .closed();
     object([
         ("name", text()),

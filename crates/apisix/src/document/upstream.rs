@@ -221,9 +221,9 @@ fn tls() -> Schema {
             ),
         ),
     ])
-    .where_given("client_cert", having(["client_key"]))
-    .where_given("client_key", having(["client_cert"]))
-    .where_given("client_cert_id", not(having(["client_cert", "client_key"])))
+    .if_present("client_cert", having(["client_key"]))
+    .if_present("client_key", having(["client_cert"]))
+    .if_present("client_cert_id", not(having(["client_cert", "client_key"])))
 }
 
 fn checks() -> Schema {

@@ -83,8 +83,11 @@ impl PluginAdapter for AuthzCasbin {
         let options: Options = read(config)?;
         let files = &context.settings.files;
         let mut file = |field: &'static str, name: &str| {
-            let text = files.text(name).map_err(|why| {
-                notes.warn(field, format!("{name} cannot be read: {why}: calls are refused"));
+            let text = files.text(name).map_err(|reason| {
+                notes.warn(
+                    field,
+                    format!("{name} cannot be read: {reason}: calls are refused"),
+                );
             });
             text.unwrap_or_default()
         };

@@ -137,7 +137,7 @@ impl CredentialAdapter for JwtAuth {
                 ("base64_secret", boolean().or(false)),
                 ("lifetime_grace_period", integer().at_least(0).or(0)),
             ])
-            .where_given("algorithm", one_of([shared_secret(), key_pair()]))
+            .if_present("algorithm", one_of([shared_secret(), key_pair()]))
             .required(["key"])
         });
         &SHAPE

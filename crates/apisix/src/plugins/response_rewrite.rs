@@ -64,8 +64,8 @@ impl PluginAdapter for ResponseRewrite {
                 ("max_resp_body_size", integer().at_least(1).or(64 << 20)),
                 ("_meta", meta::shape()),
             ])
-            .where_given("body", not(having(["filters"])))
-            .where_given("filters", not(having(["body"])))
+            .if_present("body", not(having(["filters"])))
+            .if_present("filters", not(having(["body"])))
         });
         &SHAPE
     }

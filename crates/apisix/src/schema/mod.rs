@@ -296,7 +296,7 @@ impl Schema {
 
     /// If this field is there, the whole map has this shape too.
     #[must_use]
-    pub fn where_given(mut self, field: &'static str, shape: Schema) -> Self {
+    pub fn if_present(mut self, field: &'static str, shape: Schema) -> Self {
         self.dependents.push((field, shape));
         self
     }

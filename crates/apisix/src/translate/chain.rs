@@ -111,7 +111,7 @@ impl Chains {
                 }
                 if let Some(id) = instances.shared(written, diagnostics) {
                     global_authenticates |= written.mapping.authenticates();
-                    global_reads_labels |= labels::are_read_by(&written);
+                    global_reads_labels |= labels::reads_labels(&written);
                     let priority = meta.priority.unwrap_or_else(|| written.mapping.priority());
                     let step = chain_step(Some(PluginRef::Shared(id)), Vec::new());
                     global.push(placed(written.mapping, true, priority, step));
@@ -184,7 +184,7 @@ impl Chains {
         }
         let reads_labels = self.global_reads_labels
             || authenticates && self.consumers_read_labels
-            || merged.iter().any(labels::are_read_by);
+            || merged.iter().any(labels::reads_labels);
         Chain {
             steps: ordered(steps),
             is_lacking,

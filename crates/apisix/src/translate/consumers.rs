@@ -58,7 +58,7 @@ impl Consumers {
                 refuse(item, &mut tables, instances);
             }
             for (mapping, written) in effective(item, group) {
-                found.read_labels |= labels::are_read_by(&written);
+                found.read_labels |= labels::reads_labels(&written);
                 let instance = match written.meta() {
                     meta if meta.disable => None,
                     meta => {

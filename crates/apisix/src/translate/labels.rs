@@ -28,7 +28,7 @@ impl RequiredLabels {
     pub fn of(plugins: &[ChainStep], are_named: bool) -> Self {
         if are_named || plugins.iter().any(tells) {
             Self::Everything
-        } else if plugins.iter().any(goes_by_service) {
+        } else if plugins.iter().any(uses_service_name) {
             Self::Service
         } else {
             Self::Nothing
@@ -37,19 +37,19 @@ impl RequiredLabels {
 }
 
 /// Whether a variable in a plugin's configuration may read a label.
-pub fn are_read_by(plugin: &ConfiguredPlugin<'_>) -> bool {
+pub fn reads_labels(plugin: &ConfiguredPlugin<'_>) -> bool {
     match plugin.mapping.name() {
         // Its `type` is no variable.
-        "consumer-restriction" => plugin.config.get("_meta").is_some_and(are_named_by),
-        _ => are_named_by(plugin.config),
+        "consumer-restriction" => plugin.config.get("_meta").is_some_and(mentions_labels),
+        _ => mentions_labels(plugin.config),
     }
 }
 
-fn are_named_by(config: &Value) -> bool {
+fn mentions_labels(config: &Value) -> bool {
     match config {
         Value::String(text) => are_named_in(text),
-        Value::Array(items) => items.iter().any(are_named_by),
-        Value::Object(map) => map.values().any(are_named_by),
+        Value::Array(items) => items.iter().any(mentions_labels),
+        Value::Object(map) => map.values().any(mentions_labels),
         _ => false,
     }
 }
@@ -80,7 +80,7 @@ fn tells(step: &ChainStep) -> bool {
     own || step.consumer_overrides.iter().any(is_told)
 }
 
-fn goes_by_service(step: &ChainStep) -> bool {
+fn uses_service_name(step: &ChainStep) -> bool {
     const BY_SERVICE: [&str; 2] = ["consumer-restriction", "graphql-limit-count"];
     match &step.plugin {
         Some(PluginRef::Inline(instance)) if instance.name == "acl" => {

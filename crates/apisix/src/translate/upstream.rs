@@ -255,7 +255,7 @@ fn targets(
             zone: None,
         })
         .collect();
-    give_turns_to_weightless(&mut targets, &upstream.algorithm, upstream.checks.is_some());
+    assign_default_weights(&mut targets, &upstream.algorithm, upstream.checks.is_some());
     targets
 }
 
@@ -266,7 +266,7 @@ fn targets(
 ///   `least_conn` a node of weight that failed the call is enough, and no checks are needed.
 ///
 /// `chash` gives nodes without weight no place on its ring, so that they are never called.
-fn give_turns_to_weightless(targets: &mut [Target], algorithm: &str, has_checks: bool) {
+fn assign_default_weights(targets: &mut [Target], algorithm: &str, has_checks: bool) {
     if let [only] = targets {
         only.weight = only.weight.max(1);
         return;

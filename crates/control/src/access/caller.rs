@@ -109,14 +109,14 @@ impl Caller {
         match self {
             Self::LocalAnonymous => users.is_empty().then_some(Self::LocalAnonymous),
             Self::Key(role) => Some(Self::Key(*role)),
-            Self::User(user) => users.of_hash(user.token_hash.as_ref()?).map(Self::User),
+            Self::User(user) => users.by_token_hash(user.token_hash.as_ref()?).map(Self::User),
             Self::Session(_, session) => {
                 let session = users.sessions().reauthorize(session, now)?;
-                Some(Self::Session(users.of_session(&session)?, session))
+                Some(Self::Session(users.by_session(&session)?, session))
             }
             Self::PersonalToken(_, token) => {
                 let token = users.personal_tokens().reauthorize(token, now)?;
-                Some(Self::PersonalToken(users.of_personal_token(&token)?, token))
+                Some(Self::PersonalToken(users.by_personal_token(&token)?, token))
             }
         }
     }

@@ -137,7 +137,7 @@ struct Hashing {
     places: Arc<Semaphore>,
     turns: Semaphore,
     /// A hash to compare with if there is no user: it takes as long.
-    stand_in: OnceLock<PasswordHash>,
+    placeholder: OnceLock<PasswordHash>,
 }
 
 impl Default for Passwords {
@@ -153,7 +153,7 @@ impl Passwords {
             cost,
             places: Arc::new(Semaphore::new(MAX_WAITING)),
             turns: Semaphore::new(AT_ONCE),
-            stand_in: OnceLock::new(),
+            placeholder: OnceLock::new(),
         }))
     }
 
@@ -183,11 +183,11 @@ impl Passwords {
         self.work(move |hashing| match known {
             Some(known) => password.len() <= MAX_LENGTH && known.matches(&password),
             None => {
-                let stand_in = hashing.stand_in.get_or_init(|| {
+                let placeholder = hashing.placeholder.get_or_init(|| {
                     let hash = PasswordHash::new("", [0; SALT], hashing.cost);
                     hash.unwrap_or_else(|| PasswordHash(String::new()))
                 });
-                let _takes_as_long = stand_in.matches(&password);
+                let _takes_as_long = placeholder.matches(&password);
                 false
             }
         })

@@ -177,23 +177,23 @@ impl Users {
     }
 
     /// Whose token this is.
-    pub fn of_token(&self, token: &str) -> Option<Arc<User>> {
-        self.of_hash(&TokenHash::of(token))
+    pub fn by_token(&self, token: &str) -> Option<Arc<User>> {
+        self.by_token_hash(&TokenHash::of(token))
     }
 
     /// Whose token has this hash.
-    pub fn of_hash(&self, hash: &TokenHash) -> Option<Arc<User>> {
+    pub fn by_token_hash(&self, hash: &TokenHash) -> Option<Arc<User>> {
         self.known().by_token.get(hash).cloned()
     }
 
     /// The caller with this token: a user, or a program of a user.
     pub(super) fn caller_of_token(&self, token: &str, now: SystemTime) -> Option<Caller> {
-        if let Some(user) = self.of_token(token) {
+        if let Some(user) = self.by_token(token) {
             return Some(Caller::User(user));
         }
         let personal = self.tokens.of(token, now)?;
         Some(Caller::PersonalToken(
-            self.of_personal_token(&personal)?,
+            self.by_personal_token(&personal)?,
             personal,
         ))
     }
@@ -201,13 +201,13 @@ impl Users {
     /// The caller in the session with this cookie.
     pub fn caller_of_cookie(&self, value: &str, now: SystemTime) -> Option<Caller> {
         let session = self.sessions.of(value, now)?;
-        Some(Caller::Session(self.of_session(&session)?, session))
+        Some(Caller::Session(self.by_session(&session)?, session))
     }
 
     /// The user of a session. An identity provider may say what the user may do; else it is what the store says now.
-    pub(super) fn of_session(&self, session: &OperationalEntry<Session>) -> Option<Arc<User>> {
+    pub(super) fn by_session(&self, session: &OperationalEntry<Session>) -> Option<Arc<User>> {
         let Some(groups) = &session.value.groups else {
-            return self.of_name_since(&session.value.user, session.value.created);
+            return self.by_name_since(&session.value.user, session.value.created);
         };
         // What its groups may do is what is said of them now. They themselves are those of the login.
         let rights = self.providers.get(session.value.provider()?)?.rights_of(groups);
@@ -221,17 +221,17 @@ impl Users {
     }
 
     /// The user of a personal token.
-    pub(super) fn of_personal_token(&self, token: &OperationalEntry<PersonalToken>) -> Option<Arc<User>> {
-        self.of_name_since(&token.value.user, token.value.created)
+    pub(super) fn by_personal_token(&self, token: &OperationalEntry<PersonalToken>) -> Option<Arc<User>> {
+        self.by_name_since(&token.value.user, token.value.created)
     }
 
     /// The user of a name, if there is one since then (in milliseconds): another user of the same name does not count.
-    fn of_name_since(&self, name: &str, since: u64) -> Option<Arc<User>> {
-        self.of_name(name).filter(|user| user.created <= since / 1_000)
+    fn by_name_since(&self, name: &str, since: u64) -> Option<Arc<User>> {
+        self.by_name(name).filter(|user| user.created <= since / 1_000)
     }
 
     /// The user of a name.
-    pub fn of_name(&self, name: &str) -> Option<Arc<User>> {
+    pub fn by_name(&self, name: &str) -> Option<Arc<User>> {
         let key = key_of(name).ok()?;
         self.known().users.get(&key).cloned().flatten()
     }
@@ -294,12 +294,12 @@ mod tests {
         let value = serde_json::to_vec(&user(&[])).expect("JSON");
         users.apply(&key, Some(&value));
         assert_eq!(
-            users.of_token("t").map(|it| it.name.clone()).as_deref(),
+            users.by_token("t").map(|it| it.name.clone()).as_deref(),
             Some("alice")
         );
-        assert!(users.of_token("u").is_none());
+        assert!(users.by_token("u").is_none());
         users.apply(&key, Some(b"{"));
-        assert!(users.of_token("t").is_none() && !users.is_empty());
+        assert!(users.by_token("t").is_none() && !users.is_empty());
         users.apply(&key, None);
         assert!(users.is_empty());
         assert!(key_of("a/b").is_err() && key_of("").is_err());

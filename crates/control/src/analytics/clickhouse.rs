@@ -155,8 +155,8 @@ mod tests {
             let read = ClickhouseServer::read(url);
             let told = read.as_ref().ok().map(|it| format!("{} {}", it.user, it.url));
             assert_eq!(told.as_deref(), expected, "{url}: {read:?}");
-            if let Err(why) = read {
-                assert!(!why.contains("secret"), "{why}");
+            if let Err(reason) = read {
+                assert!(!reason.contains("secret"), "{reason}");
             }
         }
         let server = ClickhouseServer::read("clickhouse://ch.example/weir").expect("good");

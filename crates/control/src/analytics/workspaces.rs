@@ -77,8 +77,8 @@ impl AnalyticsStorage {
             return Ok(query);
         };
         let Some(known) = self.services.get().and_then(|it| it()) else {
-            let why = "this process does not know the services of workspaces";
-            return Err(StoreError::Query(QueryError::new("filter.workspace", why)));
+            let reason = "this process does not know the services of workspaces";
+            return Err(StoreError::Query(QueryError::new("filter.workspace", reason)));
         };
         narrow(&mut query, &wanted, &known);
         Ok(query)

@@ -252,7 +252,7 @@ pub async fn end_sessions(
     Path(name): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    if api.options.users.of_name(&name).is_none() {
+    if api.options.users.by_name(&name).is_none() {
         return Err(Problem::not_found(format_args!("the user '{name}'")));
     }
     if is_dry_run(&headers) {

@@ -169,7 +169,7 @@ pub fn id_of(name: &str) -> String {
     let mut id = String::new();
     for character in name.chars().take(MAX_ID) {
         match character.to_ascii_lowercase() {
-            letter @ ('a'..='z' | '0'..='9') => id.push(letter),
+            ch @ ('a'..='z' | '0'..='9') => id.push(ch),
             _ if id.ends_with('-') || id.is_empty() => {}
             _ => id.push('-'),
         }

@@ -27,7 +27,7 @@ const TOKEN_DAYS: u16 = 90;
 const FRESH_SESSION: Duration = Duration::from_secs(600);
 
 pub async fn read(State(api): State<Arc<Api>>, Extension(caller): Extension<Caller>) -> Json<CurrentUser> {
-    let stored = caller.user().and_then(|it| api.options.users.of_name(&it.name));
+    let stored = caller.user().and_then(|it| api.options.users.by_name(&it.name));
     let (method, session) = match &caller {
         Caller::LocalAnonymous => ("none".to_owned(), None),
         Caller::Key(_) => ("key".to_owned(), None),
@@ -158,7 +158,7 @@ fn own_session(caller: &Caller) -> Option<&OperationalEntry<Session>> {
 /// The caller as a user that the store knows. A program with a personal token changes nothing of its user.
 fn stored_user(api: &Api, caller: &Caller) -> Result<Arc<User>, Problem> {
     let user = match caller {
-        Caller::User(user) | Caller::Session(user, _) => api.options.users.of_name(&user.name),
+        Caller::User(user) | Caller::Session(user, _) => api.options.users.by_name(&user.name),
         Caller::PersonalToken(..) => {
             let detail = "a personal token cannot do this: log in, or show the user's own token";
             return Err(Problem::forbidden(detail));

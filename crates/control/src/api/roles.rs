@@ -87,7 +87,7 @@ pub async fn can(
     Path(name): Path<String>,
     Query(asked): Query<PermissionQuery>,
 ) -> Result<Json<Verdict>, Problem> {
-    let user = api.options.users.of_name(&name);
+    let user = api.options.users.by_name(&name);
     let user = user.ok_or_else(|| Problem::not_found(format_args!("the user '{name}'")))?;
     let action = Action::ALL.iter().find(|it| it.as_str() == asked.action);
     let action = action.ok_or_else(|| {

@@ -127,7 +127,7 @@ pub(super) async fn begin(
     login: Login,
 ) -> Result<(HeaderValue, u64), Problem> {
     let (now, sessions) = (SystemTime::now(), api.options.users.sessions());
-    let before = cookie::SESSION.shown(headers, from.is_secure);
+    let before = cookie::SESSION.value_in(headers, from.is_secure);
     let before = before.and_then(|it| api.options.users.caller_of_cookie(it, now));
     let (token, session) = sessions.log_in(login, now).await?;
     if let Some(Caller::Session(_, before)) = before {
@@ -157,7 +157,7 @@ async fn by_password(
     name: String,
     password: String,
 ) -> Result<Arc<User>, Response> {
-    let user = api.options.users.of_name(&name);
+    let user = api.options.users.by_name(&name);
     // What was typed as a name may be a password. Names of users are none.
     let known = user.as_ref().map(|it| it.name.clone());
     match checked(api, from, &name, password).await {
@@ -172,7 +172,7 @@ fn wrong_password() -> Problem {
 }
 
 fn by_token(api: &Api, token: &str) -> Result<Arc<User>, Problem> {
-    let user = api.options.users.of_token(token.trim());
+    let user = api.options.users.by_token(token.trim());
     let wrong = || Problem::new(StatusCode::UNAUTHORIZED, "no user has this token").of_type("wrong-token");
     user.ok_or_else(wrong)
 }
@@ -199,7 +199,7 @@ pub(super) async fn checked(
     let known = api
         .options
         .users
-        .of_name(name)
+        .by_name(name)
         .and_then(|it| it.password_hash.clone());
     let matches = api.options.passwords.matches(password, known).await;
     let matches = matches.map_err(PasswordCheckError::Hashing)?;

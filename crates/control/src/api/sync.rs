@@ -203,7 +203,7 @@ impl Writer {
             }
             let changes = self.with_heartbeat(watch.next()).await??;
             at = changes.revision;
-            self.say_changes(&changes).await?;
+            self.send_changes(&changes).await?;
         }
     }
 
@@ -276,7 +276,7 @@ impl Writer {
         .await
     }
 
-    async fn say_changes(&self, changes: &Changes) -> Result<(), StreamEnd> {
+    async fn send_changes(&self, changes: &Changes) -> Result<(), StreamEnd> {
         let told = changes
             .documents
             .iter()

@@ -79,7 +79,7 @@ impl DeveloperStore {
     }
 
     /// The active developer of a token, and what the token is called. That it is used is written down.
-    pub async fn of_token(
+    pub async fn find_by_token(
         &self,
         portal: &str,
         token: &str,
@@ -190,7 +190,7 @@ mod tests {
             ("main", format!("weir_{ANN}_{}", "0".repeat(64)), 0, false),
             ("main", String::new(), 0, false),
         ] {
-            let found = people.of_token(portal, &token, at(now)).await.expect("read");
+            let found = people.find_by_token(portal, &token, at(now)).await.expect("read");
             assert_eq!(found.is_some(), expected, "{portal} {token} {now}");
         }
         let revoked = people
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(revoked.expect("revoked"), 1);
         assert!(
             people
-                .of_token("main", &text, at(0))
+                .find_by_token("main", &text, at(0))
                 .await
                 .expect("read")
                 .is_none()
@@ -215,7 +215,7 @@ mod tests {
             .expect("made");
         for (now, expected) in [(10, 10), (3_609, 10), (3_610, 3_610)] {
             people
-                .of_token("main", &text, at(now))
+                .find_by_token("main", &text, at(now))
                 .await
                 .expect("read")
                 .expect("there");
@@ -239,7 +239,7 @@ mod tests {
             .expect_err("one too many");
         assert!(
             people
-                .of_token("main", &last, at(0))
+                .find_by_token("main", &last, at(0))
                 .await
                 .expect("read")
                 .is_some()
@@ -254,7 +254,7 @@ mod tests {
             .expect("suspended");
         assert!(
             people
-                .of_token("main", &last, at(0))
+                .find_by_token("main", &last, at(0))
                 .await
                 .expect("read")
                 .is_none()

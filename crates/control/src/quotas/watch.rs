@@ -219,13 +219,13 @@ impl QuotaWatcher {
         if reached.is_empty() {
             return Ok(0);
         }
-        let telling = NotifyContext {
+        let context = NotifyContext {
             receivers: Receivers::of(&documents),
             waiting: self.outbox.waiting(now).await?,
             now,
             began,
         };
-        let count = self.notify_all(&reached, telling).await?;
+        let count = self.notify_all(&reached, context).await?;
         if count > 0 {
             self.outbox.notify();
         }
@@ -237,9 +237,9 @@ impl QuotaWatcher {
     async fn notify_all(
         &self,
         reached: &[(Quota, QuotaLevel)],
-        mut telling: NotifyContext,
+        mut context: NotifyContext,
     ) -> Result<usize, WatchError> {
-        let told = self.outbox.store().list::<Value>(TOLD, telling.now).await?;
+        let told = self.outbox.store().list::<Value>(TOLD, context.now).await?;
         let told: BTreeMap<Key, Value> = told.into_iter().map(|it| (it.key, it.value)).collect();
         let mut count = 0;
         for (quota, reached) in reached {
@@ -250,11 +250,11 @@ impl QuotaWatcher {
                 continue;
             }
             // With many quotas a round takes longer than the lease.
-            let now = telling.now + telling.began.elapsed();
+            let now = context.now + context.began.elapsed();
             if !self.outbox.is_still_alone(now).await? {
                 break;
             }
-            let is_told = self.notify((quota, reached), (key, known.cloned()), &mut telling);
+            let is_told = self.notify((quota, reached), (key, known.cloned()), &mut context);
             count += usize::from(is_told.await?);
         }
         Ok(count)
@@ -290,7 +290,7 @@ impl QuotaWatcher {
         &self,
         (quota, reached): (&Quota, &QuotaLevel),
         (key, known): (Key, Option<Value>),
-        telling: &mut NotifyContext,
+        context: &mut NotifyContext,
     ) -> Result<bool, WatchError> {
         let event = quota::event(
             &quota.subscription,
@@ -304,11 +304,11 @@ impl QuotaWatcher {
         };
         let until = unix_time::from_seconds(reached.resets);
         let mut writes = vec![OperationalWrite::put(key.clone(), &noted, Some(until))?];
-        let (receivers, waiting) = (&mut telling.receivers, &mut telling.waiting);
-        let about = self.outbox.writes_about(receivers, waiting, &event, telling.now);
+        let (receivers, waiting) = (&mut context.receivers, &mut context.waiting);
+        let about = self.outbox.writes_about(receivers, waiting, &event, context.now);
         writes.extend(about.await?);
         let store = self.outbox.store();
-        let written = store.write_if(&[(key, known)], writes, telling.now).await?;
+        let written = store.write_if(&[(key, known)], writes, context.now).await?;
         Ok(written.is_some())
     }
 }

@@ -249,14 +249,14 @@ fn for_each_config(
     let inline = |steps: &mut [ChainStep], visit: &mut dyn FnMut(usize, &mut serde_json::Value)| {
         for (at, step) in steps.iter_mut().enumerate() {
             if let Some(PluginRef::Inline(instance)) = &mut step.plugin
-                && refers_elsewhere(references, &instance.config)
+                && has_external_references(references, &instance.config)
             {
                 visit(at, &mut std::sync::Arc::make_mut(instance).config);
             }
         }
     };
     let plugins = model.plugins.iter_mut();
-    for instance in plugins.filter(|it| refers_elsewhere(references, &it.config)) {
+    for instance in plugins.filter(|it| has_external_references(references, &it.config)) {
         visit(SecretOwner::Plugin(instance.id.clone()), &mut instance.config);
     }
     for (at, route) in model.routes.iter_mut().enumerate() {
@@ -276,7 +276,7 @@ fn for_each_config(
     for (at, consumer) in model.consumers.iter_mut().enumerate() {
         let name = name_of(consumer);
         for (position, credential) in consumer.credentials.iter_mut().enumerate() {
-            if refers_elsewhere(references, &credential.config) {
+            if has_external_references(references, &credential.config) {
                 visit(
                     SecretOwner::Credential(at, position, name.clone()),
                     &mut credential.config,
@@ -292,10 +292,10 @@ fn name_of(consumer: &Consumer) -> String {
 }
 
 fn has_reference(references: References<'_>, step: &ChainStep) -> bool {
-    matches!(&step.plugin, Some(PluginRef::Inline(instance)) if refers_elsewhere(references, &instance.config))
+    matches!(&step.plugin, Some(PluginRef::Inline(instance)) if has_external_references(references, &instance.config))
 }
 
-fn refers_elsewhere(references: References<'_>, config: &serde_json::Value) -> bool {
+fn has_external_references(references: References<'_>, config: &serde_json::Value) -> bool {
     references.are_in(config) || definitions::names_file(config)
 }
 
@@ -444,9 +444,9 @@ mod tests {
             let found = table.and_then(|it| it.instances.get("c")?.as_deref());
             assert_eq!(found, own, "{said}");
             assert_eq!(is_refused, all, "{said}");
-            let stand_in = model.plugins.iter().find(|it| it.id == "p");
+            let placeholder = model.plugins.iter().find(|it| it.id == "p");
             assert_eq!(
-                stand_in.map(|it| it.config["status"].as_u64()),
+                placeholder.map(|it| it.config["status"].as_u64()),
                 own.filter(|it| *it == "p").map(|_| Some(503)),
                 "{said}"
             );

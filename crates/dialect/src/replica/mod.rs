@@ -40,7 +40,7 @@ pub trait ReplicaState: std::fmt::Debug + Send + Sync + 'static {
 
     /// The creation time of an existing document, for display.
     fn created(&self, key: &Key) -> Option<Revision> {
-        let _of_no_interest = key;
+        let _unused = key;
         None
     }
 }

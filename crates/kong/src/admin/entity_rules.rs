@@ -90,8 +90,8 @@ pub fn prepare(
         }
         "targets" => {
             if let Some(Value::String(target)) = given.get_mut("target") {
-                let complaint = "Invalid target; not a valid hostname or ip address";
-                *target = text::full_target(target).ok_or_else(|| Failure::of_field("target", complaint))?;
+                let message = "Invalid target; not a valid hostname or ip address";
+                *target = text::full_target(target).ok_or_else(|| Failure::of_field("target", message))?;
             }
         }
         _ => {}
@@ -114,8 +114,8 @@ fn check_hashed(
     let is_given = |field: &str| given.get(field).is_some_and(|value| !value.is_null());
     let is_other = given.get(with) != old.get(with);
     if (is_given(hashed) || is_other) && is_given(hashed) != is_given(with) {
-        let complaint = format!("all or none of these fields must be set: '{hashed}', '{name}'");
-        problems.error(&Location::ROOT, complaint);
+        let message = format!("all or none of these fields must be set: '{hashed}', '{name}'");
+        problems.error(&Location::ROOT, message);
     }
 }
 
@@ -143,11 +143,11 @@ pub fn check_given(
     }
     for (index, protocol) in protocols.iter().enumerate() {
         if !protocol.as_str().is_some_and(|it| PROTOCOLS.contains(&it)) {
-            let complaint = match protocol {
+            let message = match protocol {
                 Value::String(_) => format!("expected one of: {}", PROTOCOLS.join(", ")),
                 _ => "expected a string".to_owned(),
             };
-            problems.error(&place.index(index), complaint);
+            problems.error(&place.index(index), message);
         }
     }
     protocols.retain(|protocol| protocol.as_str().is_some_and(|it| PROTOCOLS.contains(&it)));
@@ -175,8 +175,8 @@ pub fn check(
     {
         let now = unix_time::seconds(now);
         if certificate.not_after < i64::try_from(now).unwrap_or(i64::MAX) {
-            let complaint = "certificate expired, \"Not After\" time is in the past";
-            problems.error(&Location::ROOT, complaint);
+            let message = "certificate expired, \"Not After\" time is in the past";
+            problems.error(&Location::ROOT, message);
         }
     }
 }

@@ -66,8 +66,8 @@ impl Failure {
     }
 
     /// One field that is not as it must be.
-    pub fn of_field(field: &str, complaint: &str) -> Self {
-        Self::schema_violation(json!({ field: complaint }))
+    pub fn of_field(field: &str, message: &str) -> Self {
+        Self::schema_violation(json!({ field: message }))
     }
 
     /// An id that is taken.
@@ -154,8 +154,8 @@ impl Failure {
     }
 
     /// A page that cannot be found.
-    pub fn invalid_offset(offset: &str, why: &str) -> Self {
-        let message = format!("'{offset}' is not a valid offset: {why}");
+    pub fn invalid_offset(offset: &str, reason: &str) -> Self {
+        let message = format!("'{offset}' is not a valid offset: {reason}");
         refuse(StatusCode::BAD_REQUEST, 7, "invalid offset", &message, None)
     }
 
@@ -165,18 +165,18 @@ impl Failure {
     }
 
     /// A name that no entity can have.
-    pub fn invalid_unique(field: &str, complaint: &str) -> Self {
+    pub fn invalid_unique(field: &str, message: &str) -> Self {
         let name = format!("invalid unique {field}");
-        refuse(StatusCode::BAD_REQUEST, 10, &name, complaint, None)
+        refuse(StatusCode::BAD_REQUEST, 10, &name, message, None)
     }
 
     /// An option of a list that cannot be followed.
-    pub fn invalid_option(option: &str, complaint: &str) -> Self {
+    pub fn invalid_option(option: &str, message: &str) -> Self {
         let body = json!({
             "code": 11,
             "name": "invalid options",
-            "message": format!("invalid option ({option}: {complaint})"),
-            "options": { option: complaint },
+            "message": format!("invalid option ({option}: {message})"),
+            "options": { option: message },
         });
         Self(ApiResponse::json(StatusCode::BAD_REQUEST, &body))
     }
@@ -192,10 +192,10 @@ impl Failure {
     /// References by unknown names: by field, the name's field, the name and the entity type.
     pub fn unresolved(field: &str, by: &str, name: &str, entity_type: &str) -> Self {
         let key = lua::inline(&json!({ by: name }));
-        let why =
+        let reason =
             format!("the foreign key cannot be resolved with '{key}' for an existing '{entity_type}' entity");
-        let message = format!("foreign key unresolved ({field}.{by}: {why})");
-        let fields = json!({ field: { by: why } });
+        let message = format!("foreign key unresolved ({field}.{by}: {reason})");
+        let fields = json!({ field: { by: reason } });
         refuse(
             StatusCode::BAD_REQUEST,
             13,

@@ -192,8 +192,8 @@ fn set(
             Some(Value::String(name)) => name,
             _ => upstream.id.to_string(),
         };
-        let complaint = format!("no healthchecker found for {name}");
-        return Err(Failure::message(StatusCode::BAD_REQUEST, &complaint));
+        let message = format!("no healthchecker found for {name}");
+        return Err(Failure::message(StatusCode::BAD_REQUEST, &message));
     }
     if call.dry_run {
         return Ok(ApiResponse::no_content().tried());
@@ -202,7 +202,7 @@ fn set(
     if let Some(source) = &node.health {
         source
             .mark(&name_in_model(view, &upstream), &name, address, is_healthy)
-            .map_err(|why| Failure::message(StatusCode::BAD_REQUEST, &why))?;
+            .map_err(|reason| Failure::message(StatusCode::BAD_REQUEST, &reason))?;
     }
     Ok(ApiResponse::no_content())
 }

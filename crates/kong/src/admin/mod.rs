@@ -143,7 +143,7 @@ impl Admin {
         let state = self.state();
         let broken = state.broken();
         broken
-            .map(|(name, why)| (name.to_owned(), why.to_owned()))
+            .map(|(name, reason)| (name.to_owned(), reason.to_owned()))
             .collect()
     }
 

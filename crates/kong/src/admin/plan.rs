@@ -145,8 +145,8 @@ impl<'s> WorkspaceView<'s> {
     /// It does.
     pub fn check_file(&self, entity_type: &EntityType, fields: &Map<String, Value>) -> Result<(), Failure> {
         if entity_type.is("plugins") && self.name != DEFAULT_WORKSPACE && writes_file(fields) {
-            let complaint = "files are written for the workspace default only";
-            let config = serde_json::json!({ "path": complaint });
+            let message = "files are written for the workspace default only";
+            let config = serde_json::json!({ "path": message });
             return Err(Failure::schema_violation(serde_json::json!({ "config": config })));
         }
         Ok(())
@@ -381,8 +381,8 @@ pub fn check_time_to_live(entity_type: &EntityType, given: &Map<String, Value>) 
     let seconds = given.get(TTL).filter(|_| is_temporary).and_then(Value::as_f64);
     match seconds {
         Some(seconds) if seconds.fract() != 0.0 || !(0.0..=f64::from(MAX_TTL)).contains(&seconds) => {
-            let complaint = format!("must be an integer between 0 and {MAX_TTL}");
-            Err(Failure::invalid_option(TTL, &complaint))
+            let message = format!("must be an integer between 0 and {MAX_TTL}");
+            Err(Failure::invalid_option(TTL, &message))
         }
         _ => Ok(()),
     }

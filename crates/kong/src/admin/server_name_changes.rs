@@ -41,9 +41,9 @@ impl ServerNameChange {
                     let owner = kept.fields().get("certificate").and_then(foreign_id);
                     if owner != Some(id) {
                         let owner = owner.unwrap_or_default();
-                        let complaint =
+                        let message =
                             format!("{name} already associated with existing certificate '{owner}'");
-                        return Err(Failure::of_field("snis", &complaint));
+                        return Err(Failure::of_field("snis", &message));
                     }
                 }
                 None => {

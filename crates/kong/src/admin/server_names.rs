@@ -33,16 +33,16 @@ pub fn add_server_name(given: &mut Map<String, Value>, name: &str) {
 pub fn read_server_names(given: &[Value]) -> Result<Vec<String>, Failure> {
     let mut names: Vec<String> = Vec::with_capacity(given.len());
     for (index, name) in given.iter().enumerate() {
-        let complaint = match name.as_str() {
+        let message = match name.as_str() {
             None => Some("expected a string".to_owned()),
             Some(name) if names.iter().any(|known| known == name) => {
                 return Err(Failure::of_field("snis", &format!("{name} is duplicated")));
             }
             Some(name) => text::certificate_name(name).err(),
         };
-        if let Some(complaint) = complaint {
+        if let Some(message) = message {
             let mut list = vec![Value::Null; index];
-            list.push(complaint.into());
+            list.push(message.into());
             return Err(Failure::schema_violation(json!({ "snis": list })));
         }
         names.extend(name.as_str().map(str::to_owned));

@@ -219,6 +219,6 @@ impl AdminState {
 
     /// Documents that are left out, and why.
     pub fn broken(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.broken.iter().map(|(name, why)| (name.as_str(), *why))
+        self.broken.iter().map(|(name, reason)| (name.as_str(), *reason))
     }
 }

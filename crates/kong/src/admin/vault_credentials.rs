@@ -143,9 +143,9 @@ fn contains(text: &[u8], part: &str) -> bool {
 }
 
 fn address(server: &VaultServer, access: &str, is_whole: bool) -> Result<String, Failure> {
-    let complaint = "expected no more than 512 printable characters, without / \\ ? # and %";
+    let message = "expected no more than 512 printable characters, without / \\ ? # and %";
     let address = server.address_of(access, is_whole);
-    address.ok_or_else(|| Failure::of_field("access_token", complaint))
+    address.ok_or_else(|| Failure::of_field("access_token", message))
 }
 
 impl NewPair {
@@ -202,8 +202,8 @@ impl<'a> Client<'a> {
     /// A reference for the token is refused: only gateways know its value.
     fn new(admin: &'a Admin, server: VaultServer) -> Result<Self, Failure> {
         if crate::secrets::Vaults::default().is_reference(&server.token) {
-            let complaint = "expected a token: references are not known to the Admin API. Write the pair in the vault itself";
-            return Err(Failure::of_field("vault_token", complaint));
+            let message = "expected a token: references are not known to the Admin API. Write the pair in the vault itself";
+            return Err(Failure::of_field("vault_token", message));
         }
         Ok(Self { admin, server })
     }

@@ -21,11 +21,11 @@ pub static COST: Record = Record::of(&[
     Field::new("add_constant", Kind::Number)
         .or(Default::Integer(1))
         .check(&[Check::Between(0, MOST)]),
-    Field::new("add_arguments", TEXTS).check(&[Check::Value(few)]),
+    Field::new("add_arguments", TEXTS).check(&[Check::Value(check_length)]),
     Field::new("mul_constant", Kind::Number)
         .or(Default::Integer(1))
         .check(&[Check::Between(0, MOST)]),
-    Field::new("mul_arguments", TEXTS).check(&[Check::Value(few)]),
+    Field::new("mul_arguments", TEXTS).check(&[Check::Value(check_length)]),
 ]);
 
 /// The largest constant.
@@ -91,7 +91,7 @@ fn query(text: &str) -> Result<(), String> {
     }
 }
 
-fn few(list: &Value) -> Result<(), String> {
+fn check_length(list: &Value) -> Result<(), String> {
     match list.as_array().is_some_and(|list| list.len() > MAX_NAMES) {
         true => Err(format!("expected at most {MAX_NAMES} arguments")),
         false => Ok(()),

@@ -105,9 +105,9 @@ pub fn refuse_cluster(instance: &Fields, place: &Location<'_>, problems: &mut Pr
     }
     let policy = instance.get("config").and_then(|config| config.get("policy"));
     if policy.is_some_and(|policy| policy == "cluster")
-        && let Err(complaint) = Check::OneOf(&["local", "redis"]).verify(&"cluster".into())
+        && let Err(message) = Check::OneOf(&["local", "redis"]).verify(&"cluster".into())
     {
-        problems.error(&place.field("config").field("policy"), complaint);
+        problems.error(&place.field("config").field("policy"), message);
     }
 }
 
@@ -120,8 +120,8 @@ fn check_protocols(
     let protocols = instance.get("protocols").and_then(Value::as_array);
     let field = place.field("protocols");
     for (index, protocol) in protocols.into_iter().flatten().enumerate() {
-        if let Err(complaint) = Check::OneOf(known).verify(protocol) {
-            problems.error(&field.index(index), complaint);
+        if let Err(message) = Check::OneOf(known).verify(protocol) {
+            problems.error(&field.index(index), message);
         }
     }
 }

@@ -67,7 +67,7 @@ pub fn document(document: &Value, problems: &mut Problems) -> Vec<RawEntity> {
 fn format_version<'d>(fields: &'d Map<String, Value>, problems: &mut Problems) -> Option<&'d str> {
     let root = Location::ROOT;
     let place = root.field("_format_version");
-    let complaint = match fields.get("_format_version") {
+    let message = match fields.get("_format_version") {
         Some(Value::String(version)) if matches!(version.as_str(), "1.1" | "2.1" | "3.0") => {
             return Some(version);
         }
@@ -75,7 +75,7 @@ fn format_version<'d>(fields: &'d Map<String, Value>, problems: &mut Problems) -
         None | Some(Value::Null) => "required field missing",
         Some(_) => "expected a string",
     };
-    problems.error(&place, complaint);
+    problems.error(&place, message);
     None
 }
 

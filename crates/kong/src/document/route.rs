@@ -204,8 +204,8 @@ fn unfit_conditions(route: &Fields) -> Vec<(&'static str, String)> {
     if set[0] == "grpc" && route.get("strip_path") == Some(&Value::Bool(true)) {
         unfit.push("strip_path");
     }
-    let complaint = |field| (field, format!("cannot set '{field}' when 'protocols' is {word}"));
-    let mut complaints: Vec<(&'static str, String)> = unfit.into_iter().map(complaint).collect();
+    let message = |field| (field, format!("cannot set '{field}' when 'protocols' is {word}"));
+    let mut complaints: Vec<(&'static str, String)> = unfit.into_iter().map(message).collect();
     if has(route, "snis") && !is_tls {
         complaints.push(("snis", "length must be 0".to_owned()));
     }

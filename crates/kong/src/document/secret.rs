@@ -156,15 +156,15 @@ fn check_key(entity: &Fields) -> Result<(), String> {
 }
 
 fn check_alternative_key(entity: &Fields) -> Result<(), String> {
-    let complaint = "alternative certificate does not match key";
-    check_pair(entity, "cert_alt", "key_alt", complaint)
+    let message = "alternative certificate does not match key";
+    check_pair(entity, "cert_alt", "key_alt", message)
 }
 
-fn check_pair(entity: &Fields, certificate: &str, key: &str, complaint: &str) -> Result<(), String> {
+fn check_pair(entity: &Fields, certificate: &str, key: &str, message: &str) -> Result<(), String> {
     let certificate = certificate_in(entity, certificate);
     let key = entity.get(key).and_then(Value::as_str);
     match (certificate, key) {
-        (Some(certificate), Some(key)) if !certificate.fits(key) => Err(complaint.to_owned()),
+        (Some(certificate), Some(key)) if !certificate.fits(key) => Err(message.to_owned()),
         _ => Ok(()),
     }
 }

@@ -178,14 +178,14 @@ impl Workspace {
 
     /// Notes what stands in for a document that cannot be read (`None`: it can, or is gone).
     fn note_unreadable(&mut self, entity_type: &EntityType, id: Uuid, value: Option<&[u8]>) {
-        let stand_in = match (entity_type.name, value) {
+        let placeholder = match (entity_type.name, value) {
             ("plugins", Some(value)) => unreadable::plugin(id, value),
             ("acls", Some(value)) => Some(unreadable::group(id, value)),
             ("plugins" | "acls", None) => None,
             _ => return,
         };
-        let is_new = stand_in.is_some();
-        let before = match stand_in {
+        let is_new = placeholder.is_some();
+        let before = match placeholder {
             Some(plugin) => self.unreadable.insert(id, plugin),
             None => self.unreadable.remove(&id),
         };

@@ -67,9 +67,10 @@ pub fn severity(name: &str) -> u8 {
 
 /// A part of a metric's name, without what means something to the server.
 pub fn metric_part(text: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.' | '/');
+    let is_plain =
+        |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_' | '.' | '/');
     text.chars()
-        .map(|letter| if is_plain(letter) { letter } else { '_' })
+        .map(|character| if is_plain(character) { character } else { '_' })
         .collect()
 }
 

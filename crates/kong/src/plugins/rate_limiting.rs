@@ -102,19 +102,19 @@ fn check_windows(plugin: &Fields) -> Vec<(&'static str, String)> {
     for (index, (lower, count)) in given.iter().enumerate() {
         let wrong = given[index + 1..].iter().find(|(_, other)| other < count);
         if let Some((upper, other)) = wrong {
-            let complaint = format!(
+            let message = format!(
                 "The limit for {upper}({other:.1}) cannot be lower than the limit for {lower}({count:.1})"
             );
-            return vec![("config", complaint)];
+            return vec![("config", message)];
         }
     }
     let is_redis = config.and_then(|config| config.get("policy")?.as_str()) == Some("redis");
-    let complaint = match number("sync_rate") {
+    let message = match number("sync_rate") {
         Some(rate) if rate != -1.0 && !is_redis => "sync_rate can only be used with the redis policy",
         Some(rate) if rate != -1.0 && rate < 0.02 => "sync_rate must be greater than 0.02, or -1 to disable",
         _ => return Vec::new(),
     };
-    vec![("config", complaint.to_owned())]
+    vec![("config", message.to_owned())]
 }
 
 #[derive(Deserialize)]

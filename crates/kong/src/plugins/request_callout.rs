@@ -310,14 +310,14 @@ fn callout(of: CalloutOptions) -> Callout {
         verify_tls: request.http_opts.ssl_verify,
         proxy: proxy.and_then(|it| if is_https { it.https_proxy } else { it.http_proxy }),
         proxy_authorization: authorization,
-        ..Callout::new(of.name, own_words(&request.url))
+        ..Callout::new(of.name, custom_messages(&request.url))
     }
 }
 
 fn parts(headers: PartOptions, query: PartOptions, body: PartOptions) -> Parts {
     let texts = |of: Option<BTreeMap<String, String>>| {
         let texts = of.unwrap_or_default().into_iter();
-        texts.map(|(name, text)| (name, own_words(&text))).collect()
+        texts.map(|(name, text)| (name, custom_messages(&text))).collect()
     };
     Parts {
         forward_headers: headers.forward,
@@ -333,7 +333,7 @@ fn parts(headers: PartOptions, query: PartOptions, body: PartOptions) -> Parts {
 const WHERE: [&str; 2] = ["kong.ctx.shared.callouts", "shared.callouts"];
 
 /// A text with expressions, in which answers have the names that they have here.
-fn own_words(text: &str) -> String {
+fn custom_messages(text: &str) -> String {
     WHERE
         .iter()
         .fold(text.to_owned(), |text, name| text.replace(name, "callouts"))

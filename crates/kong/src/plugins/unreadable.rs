@@ -11,14 +11,14 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 /// Those of which not even the name can be read, or is not known.
-pub static STAND_INS: &[Definition] = &[
+pub static PLACEHOLDERS: &[Definition] = &[
     // Before all others.
-    stand_in("(unreadable)", i32::MAX),
+    placeholder("(unreadable)", i32::MAX),
     // Those of consumers know them only after the last plugin that authenticates.
-    stand_in("(unreadable, of a consumer)", 999),
+    placeholder("(unreadable, of a consumer)", 999),
 ];
 
-const fn stand_in(name: &'static str, priority: i32) -> Definition {
+const fn placeholder(name: &'static str, priority: i32) -> Definition {
     Definition {
         name,
         priority,
@@ -36,8 +36,8 @@ fn nothing(_: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
 }
 
 /// Whether a definition is one of these.
-pub fn is_stand_in(definition: &Definition) -> bool {
-    STAND_INS.iter().any(|it| std::ptr::eq(it, definition))
+pub fn is_placeholder(definition: &Definition) -> bool {
+    PLACEHOLDERS.iter().any(|it| std::ptr::eq(it, definition))
 }
 
 /// The stand-in for a plugin's document that cannot be read; `None`: calls may pass without it.
@@ -67,7 +67,7 @@ fn of_consumer(id: Uuid, fields: &Map<String, Value>) -> Plugin {
     let consumer = reference(fields, "consumer");
     Plugin {
         id,
-        name: STAND_INS[usize::from(consumer.is_some())].name.to_owned(),
+        name: PLACEHOLDERS[usize::from(consumer.is_some())].name.to_owned(),
         route: None,
         service: None,
         consumer,

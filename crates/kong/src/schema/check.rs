@@ -34,7 +34,7 @@ impl Check {
     /// The complaint about `value`, if there is one. Values of another kind have been refused before.
     pub fn verify(&self, value: &Value) -> Result<(), String> {
         let text = value.as_str().unwrap_or_default();
-        let complaint = match self {
+        let message = match self {
             Self::Between(low, high) => {
                 let number = value.as_f64().unwrap_or_default();
                 if number >= *low as f64 && number <= *high as f64 {
@@ -71,7 +71,7 @@ impl Check {
             Self::Text(test) => return test(text),
             Self::Value(test) => return test(value),
         };
-        Err(complaint)
+        Err(message)
     }
 }
 
@@ -139,7 +139,7 @@ impl EntityCheck {
     /// their first name) is among the problems already: checks do not depend on the value of a wrong field, and what
     /// they say of one goes before what was said.
     pub fn verify(&self, entity: &Fields, failed: &[&str], place: &Location<'_>, problems: &mut Problems) {
-        let complaint = match self {
+        let message = match self {
             Self::AtLeastOneOf(fields) if fields.iter().any(|field| is_given(entity, field)) => return,
             Self::AtLeastOneOf(fields) => {
                 format!(
@@ -189,12 +189,12 @@ impl EntityCheck {
                 }
                 let then_is_wrong = is_wrong(then, failed, place, problems);
                 match must.verify(find(entity, then)) {
-                    Err(complaint) => {
+                    Err(message) => {
                         if then_is_wrong {
                             let path = path_of(place, then);
                             problems.0.retain(|found| !found.path.0.starts_with(&path.0));
                         }
-                        report_at(place, then, &complaint, problems);
+                        report_at(place, then, &message, problems);
                     }
                     Ok(()) if then_is_wrong && !matches!(must, Requirement::BeNull) => {}
                     Ok(()) => return,
@@ -203,16 +203,16 @@ impl EntityCheck {
             }
             Self::Test(test) => match test(entity) {
                 Ok(()) => return,
-                Err(complaint) => complaint,
+                Err(message) => message,
             },
             Self::Fields(test) => {
-                for (field, complaint) in test(entity) {
-                    report_at(place, field, &complaint, problems);
+                for (field, message) in test(entity) {
+                    report_at(place, field, &message, problems);
                 }
                 return;
             }
         };
-        problems.error(place, complaint);
+        problems.error(place, message);
     }
 }
 
@@ -232,10 +232,10 @@ fn path_of(place: &Location<'_>, field: &str) -> DocPath {
         .fold(place.to_path(), |path, step| path.field(step))
 }
 
-fn report_at(place: &Location<'_>, field: &str, complaint: &str, problems: &mut Problems) {
+fn report_at(place: &Location<'_>, field: &str, message: &str, problems: &mut Problems) {
     match field.split_once('.') {
-        Some((first, rest)) => report_at(&place.field(first), rest, complaint, problems),
-        None => problems.error(&place.field(field), complaint),
+        Some((first, rest)) => report_at(&place.field(first), rest, message, problems),
+        None => problems.error(&place.field(field), message),
     }
 }
 

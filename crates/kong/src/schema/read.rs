@@ -76,8 +76,8 @@ impl Field {
             Some(value) => self.read_given(value, place, problems)?,
         };
         for check in self.checks {
-            if let Err(complaint) = check.verify(&value) {
-                problems.error(place, complaint);
+            if let Err(message) = check.verify(&value) {
+                problems.error(place, message);
                 break;
             }
         }
@@ -101,7 +101,7 @@ impl Field {
     }
 
     fn read_given(&self, value: &Value, place: &Location<'_>, problems: &mut Problems) -> Option<Value> {
-        let complaint = match (self.kind, value) {
+        let message = match (self.kind, value) {
             (Kind::Any, value) => return Some(value.clone()),
             (Kind::String, Value::String(text)) if text.is_empty() => "length must be at least 1",
             (Kind::String | Kind::Text, Value::String(_)) => return Some(value.clone()),
@@ -146,11 +146,11 @@ impl Field {
                     Some(record) => Some(record.read(entries(map), place, problems).into()),
                     None => {
                         let names: Vec<&str> = records.iter().map(|(name, _)| *name).collect();
-                        let complaint = match map.get("type") {
+                        let message = match map.get("type") {
                             None | Some(Value::Null) => "required field missing".to_owned(),
                             Some(_) => format!("expected one of: {}", names.join(", ")),
                         };
-                        problems.error(&place.field("type"), complaint);
+                        problems.error(&place.field("type"), message);
                         None
                     }
                 };
@@ -161,7 +161,7 @@ impl Field {
                 None => "expected a record",
             },
         };
-        problems.error(place, complaint);
+        problems.error(place, message);
         None
     }
 

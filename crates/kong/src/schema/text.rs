@@ -124,7 +124,7 @@ pub fn certificate_name(text: &str) -> Result<(), String> {
     let invalid = || format!("invalid value: {name}");
     let (host, has_port) = match split_port(&name) {
         Ok((host, port)) if is_host(host) => (host, port.is_some()),
-        Err(complaint) if complaint == BAD_PORT => return Err(NO_PORT.to_owned()),
+        Err(message) if message == BAD_PORT => return Err(NO_PORT.to_owned()),
         _ => return Err(invalid()),
     };
     if host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() {
@@ -294,8 +294,8 @@ fn regex_path(pattern: &str) -> Result<(), String> {
 pub fn regex_complaint(pattern: &str, error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();
-    let complaint = last.trim_start_matches("error: ");
-    let usual = match complaint {
+    let message = last.trim_start_matches("error: ");
+    let usual = match message {
         "unclosed group" => "missing closing parenthesis",
         "unopened group" => "unmatched closing parenthesis",
         "unclosed character class" => "missing terminating ] for character class",

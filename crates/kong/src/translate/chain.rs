@@ -165,9 +165,10 @@ impl Chains {
         }
         instances.tell_documents |= plugins::reads_documents(&made);
         // Instances for more than one route are shared, so that they have one state.
-        let is_stand_in = !is_served(instances.definition) || self.refusing.contains(&plugin.id.to_string());
+        let is_placeholder =
+            !is_served(instances.definition) || self.refusing.contains(&plugin.id.to_string());
         let made = PluginInstance {
-            placeholder_for: is_stand_in.then(|| plugin.name.clone()),
+            placeholder_for: is_placeholder.then(|| plugin.name.clone()),
             ..instance(plugin, made)
         };
         if plugin.consumer.is_some() || plugin.route.is_none() {
@@ -195,7 +196,7 @@ impl Chains {
     /// consumers. `None`: one of them cannot be served, so its sessions are refused.
     pub fn stream_steps(&mut self, route: Uuid, service: Option<Uuid>) -> Option<Vec<ChainStep>> {
         let is_served = |definition: &Definition| {
-            stream::PLUGINS.contains(&definition.name) || unreadable::is_stand_in(definition)
+            stream::PLUGINS.contains(&definition.name) || unreadable::is_placeholder(definition)
         };
         let mut steps = self.steps_of(route, service, is_served);
         steps.iter_mut().for_each(|step| step.consumer_overrides.clear());
@@ -368,7 +369,7 @@ fn used(id: Uuid, own: &mut HashMap<Uuid, PluginInstance>, is_kept: bool) -> Plu
 }
 
 fn by_priority() -> Vec<&'static Definition> {
-    let mut definitions: Vec<&'static Definition> = plugins::all().chain(unreadable::STAND_INS).collect();
+    let mut definitions: Vec<&'static Definition> = plugins::all().chain(unreadable::PLACEHOLDERS).collect();
     definitions.sort_by_key(|definition| std::cmp::Reverse(definition.priority));
     definitions
 }

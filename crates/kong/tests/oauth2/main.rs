@@ -65,7 +65,7 @@ impl Table<'_> {
             let (value, rest) = match rest.strip_prefix('.') {
                 Some(after) => {
                     let length = after
-                        .find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+                        .find(|character: char| !character.is_ascii_alphanumeric() && character != '_')
                         .unwrap_or(after.len());
                     let member = &after[..length];
                     let value = members

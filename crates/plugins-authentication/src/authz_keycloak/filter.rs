@@ -103,7 +103,7 @@ impl PermissionFilter {
         };
         match answer.status {
             // Only what says so lets a call pass.
-            200 if says_yes(&answer.body) => {
+            200 if is_granted(&answer.body) => {
                 let token = bearer(exchange).unwrap_or_default();
                 exchange.add_fingerprint(token.as_bytes());
                 Outcome::Continue
@@ -158,7 +158,7 @@ impl PermissionFilter {
 }
 
 /// `{"result": true}`. In the other response modes Keycloak would send a token instead of a decision.
-fn says_yes(body: &[u8]) -> bool {
+fn is_granted(body: &[u8]) -> bool {
     let read: Option<Value> = serde_json::from_slice(body).ok();
     read.is_some_and(|read| read.get("result") == Some(&Value::Bool(true)))
 }

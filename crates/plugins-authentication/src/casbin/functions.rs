@@ -95,16 +95,16 @@ enum Names {
 fn template(pattern: &str, names: Names) -> String {
     let mut out = String::from("^");
     let mut letters = pattern.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
+    while let Some(character) = letters.next() {
+        match character {
             '*' => out.push_str(".*"),
             ':' if names == Names::Colon => {
-                while letters.next_if(|letter| *letter != '/').is_some() {}
+                while letters.next_if(|character| *character != '/').is_some() {}
                 out.push_str("[^/]+");
             }
             '{' if names == Names::Braces => {
-                for letter in letters.by_ref() {
-                    if letter == '}' {
+                for character in letters.by_ref() {
+                    if character == '}' {
                         break;
                     }
                 }
@@ -152,8 +152,8 @@ fn same_names(pattern: &str, value: &str) -> bool {
 /// `*` stands for anything but a `/`, `?` for one letter.
 fn glob(pattern: &str) -> String {
     let mut out = String::from("^");
-    for letter in pattern.chars() {
-        match letter {
+    for character in pattern.chars() {
+        match character {
             '*' => out.push_str("[^/]*"),
             '?' => out.push_str("[^/]"),
             other => out.push_str(&regex::escape(other.encode_utf8(&mut [0; 4]))),

@@ -245,8 +245,8 @@ impl<'r> Reader<'r> {
 
     fn word(&mut self) -> Result<&'r str, String> {
         let start = self.rest.trim_start();
-        let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.');
-        let end = start.find(|letter| !is_part(letter)).unwrap_or(start.len());
+        let is_part = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '.');
+        let end = start.find(|character| !is_part(character)).unwrap_or(start.len());
         if end == 0 {
             return Err(format!("expected a name before '{}'", shortened(start)));
         }

@@ -202,7 +202,10 @@ impl Enforcer {
 }
 
 fn effect(text: &str) -> Result<Effect, ModelError> {
-    let plain: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
+    let plain: String = text
+        .chars()
+        .filter(|character| !character.is_whitespace())
+        .collect();
     Ok(match plain.as_str() {
         "some(where(p.eft==allow))" => Effect::SomeAllows,
         "!some(where(p.eft==deny))" => Effect::NoneDenies,

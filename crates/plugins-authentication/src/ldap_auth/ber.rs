@@ -242,9 +242,9 @@ pub(super) fn entry_values(content: &[u8], attribute: &str) -> Result<Vec<String
 pub(super) fn escape(value: &str) -> String {
     let mut out = String::with_capacity(value.len() + 8);
     let last = value.chars().count().saturating_sub(1);
-    for (place, letter) in value.chars().enumerate() {
-        match letter {
-            ',' | '+' | '"' | '\\' | '<' | '>' | ';' | '=' => out.extend(['\\', letter]),
+    for (place, character) in value.chars().enumerate() {
+        match character {
+            ',' | '+' | '"' | '\\' | '<' | '>' | ';' | '=' => out.extend(['\\', character]),
             '#' if place == 0 => out.push_str("\\#"),
             ' ' if place == 0 || place == last => out.push_str("\\ "),
             control if control.is_ascii_control() => out.push_str(&format!("\\{:02x}", u32::from(control))),

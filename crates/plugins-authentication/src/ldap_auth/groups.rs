@@ -54,8 +54,8 @@ fn pair(part: &str) -> Option<(&str, String)> {
                         rest = &behind[2..];
                     }
                     None => {
-                        let (letter, behind) = behind.split_first()?;
-                        bytes.push(*letter);
+                        let (character, behind) = behind.split_first()?;
+                        bytes.push(*character);
                         rest = behind;
                     }
                 }

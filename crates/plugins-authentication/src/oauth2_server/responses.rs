@@ -151,7 +151,7 @@ fn challenge(realm: Option<&str>, error: Option<(&str, &str)>) -> String {
         // What a client has sent must not end the text.
         let description: String = description
             .chars()
-            .filter(|letter| (' '..='~').contains(letter) && !matches!(letter, '"' | '\\'))
+            .filter(|character| (' '..='~').contains(character) && !matches!(character, '"' | '\\'))
             .collect();
         parts.push(format!("error_description=\"{description}\""));
     }

@@ -149,7 +149,7 @@ impl OpenIdFilter {
             (Method::Session, _) => Ok(engine.by_session(exchange)?.map(Ok)),
             (Method::Bearer, Some(token)) => engine.signed(exchange, token),
             (Method::Introspection, Some(token)) => engine.introspect(exchange, token).map(Some),
-            (Method::Userinfo, Some(token)) => engine.by_userinfo(exchange, token).map(Some),
+            (Method::Userinfo, Some(token)) => engine.fetch_userinfo(exchange, token).map(Some),
             (Method::Password | Method::ClientCredentials, _) => engine.granted(exchange, method),
             _ => Ok(None),
         }

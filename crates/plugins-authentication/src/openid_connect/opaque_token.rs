@@ -132,7 +132,7 @@ impl Engine {
     }
 
     /// Asks the userinfo endpoint with a token.
-    pub(super) fn by_userinfo(&self, exchange: &mut Exchange, token: &Arc<str>) -> Step<TokenResult> {
+    pub(super) fn fetch_userinfo(&self, exchange: &mut Exchange, token: &Arc<str>) -> Step<TokenResult> {
         let key = self.answer_keys.userinfo.finish(&[token.as_bytes()]);
         let described = match self.caches.answers.get(&key, exchange.unix_ms()) {
             Some(described) => described,

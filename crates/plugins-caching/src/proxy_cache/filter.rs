@@ -87,14 +87,14 @@ impl CacheFilter {
         // What the upstream answers to the wish for another protocol is not for those who have no such wish.
         (is_unwanted
             || exchange.request.wants_upgrade
-            || self.hangs_on_body(exchange)
+            || self.may_depend_on_body(exchange)
             || any_is_set(&self.bypass, exchange))
         .then_some(CacheStatus::Bypass)
     }
 
     /// Whether the response may depend on a body that is not part of the key: then other callers must not get it. The
     /// body of a GET or HEAD has no meaning that a cache could know (RFC 9110, 9.3.1).
-    fn hangs_on_body(&self, exchange: &Exchange) -> bool {
+    fn may_depend_on_body(&self, exchange: &Exchange) -> bool {
         let request = &exchange.request;
         let is_told_apart = match request.method.as_slice() {
             b"GET" | b"HEAD" => false,
@@ -137,7 +137,7 @@ impl CacheFilter {
     ) -> Outcome {
         let mut reply = Reply::new(entry.status, "", "");
         let mut shared = entry.shared();
-        self.fit(exchange, &mut reply.status, &mut shared, None);
+        self.apply_conditions_and_range(exchange, &mut reply.status, &mut shared, None);
         if self.config.hide_cache_headers {
             Arc::make_mut(&mut shared.headers).retain(|header| !hides(header.name));
         }
@@ -163,7 +163,7 @@ impl CacheFilter {
 
     /// Turns a whole response into the requested form: 304 Not Modified, or a part of it. `request` are the caller's
     /// headers, if the headers of the exchange are different ones.
-    pub(super) fn fit(
+    pub(super) fn apply_conditions_and_range(
         &self,
         exchange: &Exchange,
         status: &mut u16,

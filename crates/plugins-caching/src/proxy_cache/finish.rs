@@ -119,7 +119,7 @@ impl CacheFilter {
     /// Answers with the cached response, instead of the one that was received.
     fn answer_with(&self, exchange: &mut Exchange, entry: &CacheEntry, request: Option<&Headers>) {
         let (mut status, mut shared) = (entry.status, entry.shared());
-        self.fit(exchange, &mut status, &mut shared, request);
+        self.apply_conditions_and_range(exchange, &mut status, &mut shared, request);
         let response = &mut exchange.response;
         response.status = status;
         response.reason.clear();

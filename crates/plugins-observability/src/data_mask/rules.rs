@@ -60,10 +60,10 @@ impl Action {
 fn delimited(replacement: &str) -> String {
     let mut out = String::with_capacity(replacement.len() + 4);
     let mut letters = replacement.chars().peekable();
-    while let Some(letter) = letters.next() {
-        out.push(letter);
+    while let Some(character) = letters.next() {
+        out.push(character);
         let mut digits = String::new();
-        while letter == '$' && letters.peek().is_some_and(char::is_ascii_digit) {
+        while character == '$' && letters.peek().is_some_and(char::is_ascii_digit) {
             digits.extend(letters.next());
         }
         if !digits.is_empty() {

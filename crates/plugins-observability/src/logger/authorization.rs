@@ -218,7 +218,7 @@ mod tests {
         match authorization {
             LogAuthorization::Header(header) => header,
             LogAuthorization::Ask(..) => "ask".to_owned(),
-            LogAuthorization::Fail(why) => why.to_owned(),
+            LogAuthorization::Fail(reason) => reason.to_owned(),
         }
     }
 

@@ -39,7 +39,7 @@ impl LogFolder {
         if !is_good(path) {
             return Err(BAD_PATH);
         }
-        let forbidden = |why| Ok(Place::Forbidden(path.to_owned(), why));
+        let forbidden = |reason| Ok(Place::Forbidden(path.to_owned(), reason));
         if is_of_workspace {
             return forbidden(OF_WORKSPACE);
         }
@@ -91,12 +91,12 @@ mod tests {
                 assert_eq!(folder, Path::new("/var/log/weir"));
                 Ok(name)
             }
-            Ok(Place::Forbidden(named, why)) => {
+            Ok(Place::Forbidden(named, reason)) => {
                 assert_eq!(named, path);
-                Ok(why.to_owned())
+                Ok(reason.to_owned())
             }
             Ok(other) => Ok(format!("{other:?}")),
-            Err(why) => Err(why),
+            Err(reason) => Err(reason),
         };
         for (path, expected) in [
             ("calls.log", Ok("calls.log")),
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn files_are_the_operators() {
         let forbidden = |folder: &LogFolder, is_of_workspace| match folder.file("a.log", is_of_workspace) {
-            Ok(Place::Forbidden(_, why)) => Some(why),
+            Ok(Place::Forbidden(_, reason)) => Some(reason),
             _ => None,
         };
         let named = LogFolder::new(Some("/logs".into()));

@@ -258,9 +258,9 @@ impl Plugin for Logger {
             return Vec::new();
         };
         match self.files.file(&file.path, context.workspace.is_some()) {
-            Ok(Place::Forbidden(path, why)) => {
+            Ok(Place::Forbidden(path, reason)) => {
                 let place = DocPath::root().field("target").field("file").field("path");
-                let message = format!("nothing is written to {path}: {why}");
+                let message = format!("nothing is written to {path}: {reason}");
                 vec![Diagnostic::warning(place, message)]
             }
             _ => Vec::new(),

@@ -179,7 +179,7 @@ impl Target {
     ) -> Result<LogSink, (&'static str, &'static str)> {
         match self {
             Self::File(file) => Ok(LogSink::File {
-                file: (files.file(&file.path, is_of_workspace)).map_err(|why| ("path", why))?,
+                file: (files.file(&file.path, is_of_workspace)).map_err(|reason| ("path", reason))?,
                 reopen: file.reopen,
             }),
             Self::Http(http) => http.sink(),
@@ -261,7 +261,7 @@ impl HttpTarget {
             .as_ref()
             .map(|authorization| authorization.signer(self));
         Ok(LogSink::Http(LogHttp {
-            signer: signer.transpose().map_err(|why| ("authorization", why))?,
+            signer: signer.transpose().map_err(|reason| ("authorization", reason))?,
             host: url.host,
             port: url.port,
             tls: url.is_tls.then_some(self.verify_tls),

@@ -107,12 +107,12 @@ pub fn escaped_label(value: &str) -> String {
 }
 
 fn escape(value: &str, out: &mut String) {
-    for letter in value.chars() {
-        match letter {
+    for character in value.chars() {
+        match character {
             '\\' => out.push_str("\\\\"),
             '"' => out.push_str("\\\""),
             '\n' => out.push_str("\\n"),
-            letter => out.push(letter),
+            character => out.push(character),
         }
     }
 }

@@ -91,9 +91,9 @@ impl Text {
 
 /// A text without bytes that mean something to the server.
 pub fn cleaned(text: &str) -> String {
-    let clean = |letter: char| match letter.is_ascii() && !is_plain(letter as u8) {
+    let clean = |character: char| match character.is_ascii() && !is_plain(character as u8) {
         true => '_',
-        false => letter,
+        false => character,
     };
     text.chars().map(clean).collect()
 }

@@ -34,13 +34,13 @@ pub(super) fn formatted(text: &[u8], values: &[Value]) -> Result<Vec<u8>, Evalua
             continue;
         }
         let form = Form::take(&mut rest)?;
-        let (letter, behind) = rest
+        let (character, behind) = rest
             .split_first()
             .ok_or(EvaluationError("a format ends in '%'"))?;
         let value = values
             .next()
             .ok_or(EvaluationError("a format has more places than values"))?;
-        form.write(*letter, value, &mut out)?;
+        form.write(*character, value, &mut out)?;
         rest = behind;
         if out.len() > MAX_TEXT {
             return Err(EvaluationError("a text is too long"));
@@ -71,9 +71,9 @@ impl Form {
         Ok(form)
     }
 
-    fn write(&self, letter: u8, value: &Value, out: &mut Vec<u8>) -> Result<(), EvaluationError> {
+    fn write(&self, character: u8, value: &Value, out: &mut Vec<u8>) -> Result<(), EvaluationError> {
         let wanted = || value.number().ok_or(EvaluationError("a number is wanted"));
-        let mut digits = match letter {
+        let mut digits = match character {
             b's' => {
                 let mut text = Vec::new();
                 match value {
@@ -99,13 +99,13 @@ impl Form {
             }
         };
         let sign = match (wanted()? < 0.0, self) {
-            _ if matches!(letter, b'x' | b'X') => "",
+            _ if matches!(character, b'x' | b'X') => "",
             (true, _) => "-",
             (false, Self { has_sign: true, .. }) => "+",
             (false, Self { has_space: true, .. }) => " ",
             (false, _) => "",
         };
-        let has_zeros = self.has_zeros && !self.is_left && (self.precision.is_none() || letter == b'f');
+        let has_zeros = self.has_zeros && !self.is_left && (self.precision.is_none() || character == b'f');
         if has_zeros {
             let missing = self.width.saturating_sub(sign.len() + digits.len());
             digits.insert_str(0, &"0".repeat(missing));

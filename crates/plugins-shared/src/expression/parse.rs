@@ -58,14 +58,14 @@ pub fn closing(text: &str) -> Option<usize> {
     let mut depth = 0usize;
     let mut quote = None;
     let mut letters = text.bytes().enumerate();
-    while let Some((at, letter)) = letters.next() {
-        match (quote, letter) {
+    while let Some((at, character)) = letters.next() {
+        match (quote, character) {
             (Some(_), b'\\') => {
                 letters.next();
             }
-            (Some(open), letter) if open == letter => quote = None,
+            (Some(open), character) if open == character => quote = None,
             (Some(_), _) => {}
-            (None, b'"' | b'\'') => quote = Some(letter),
+            (None, b'"' | b'\'') => quote = Some(character),
             (None, b'(') => depth += 1,
             (None, b')') if depth == 0 => return Some(at),
             (None, b')') => depth -= 1,
@@ -181,17 +181,17 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
 /// The content of the quoted text at the start, and how many bytes it takes.
 fn quoted(text: &str) -> Result<(Vec<u8>, usize), String> {
     let mut letters = text.char_indices();
-    let open = letters.next().map(|(_, letter)| letter);
+    let open = letters.next().map(|(_, character)| character);
     let mut content = String::new();
-    while let Some((at, letter)) = letters.next() {
-        if Some(letter) == open {
+    while let Some((at, character)) = letters.next() {
+        if Some(character) == open {
             return Ok((content.into_bytes(), at + 1));
         }
-        if letter != '\\' {
-            content.push(letter);
+        if character != '\\' {
+            content.push(character);
             continue;
         }
-        match letters.next().map(|(_, letter)| letter) {
+        match letters.next().map(|(_, character)| character) {
             Some('n') => content.push('\n'),
             Some('r') => content.push('\r'),
             Some('t') => content.push('\t'),

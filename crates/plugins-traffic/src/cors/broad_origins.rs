@@ -13,8 +13,8 @@ pub fn warnings(config: &Config) -> Vec<Diagnostic> {
         ("timing_origin_patterns", &config.timing_origin_patterns),
     ] {
         for pattern in patterns {
-            if let Some(why) = looseness(pattern, field == "host_patterns") {
-                let message = format!("the expression \"{pattern}\" {why}");
+            if let Some(reason) = looseness(pattern, field == "host_patterns") {
+                let message = format!("the expression \"{pattern}\" {reason}");
                 found.push(Diagnostic::warning(DocPath::root().field(field), message));
             }
         }
@@ -84,7 +84,7 @@ fn has_wild_dot(pattern: &str) -> bool {
         pattern.match_indices(wild).any(|(at, _)| {
             let is_escaped = pattern[..at].ends_with('\\');
             let behind = pattern[at + wild.len()..].chars().next();
-            !is_escaped && behind.is_some_and(|letter| letter.is_ascii_alphanumeric())
+            !is_escaped && behind.is_some_and(|character| character.is_ascii_alphanumeric())
         })
     })
 }
@@ -112,10 +112,13 @@ mod tests {
             ("", None),
             ("(", None),
         ] {
-            let why = looseness(pattern, false);
+            let reason = looseness(pattern, false);
             match part {
-                Some(part) => assert!(why.is_some_and(|why| why.contains(part)), "{pattern}: {why:?}"),
-                None => assert_eq!(why, None, "{pattern}"),
+                Some(part) => assert!(
+                    reason.is_some_and(|reason| reason.contains(part)),
+                    "{pattern}: {reason:?}"
+                ),
+                None => assert_eq!(reason, None, "{pattern}"),
             }
         }
         assert!(looseness(r"^app\.example$", true).is_none());

@@ -243,7 +243,7 @@ fn named(text: &str) -> Result<String, String> {
 /// The names behind `_ctx.var.` in a template.
 fn variables(text: &str) -> Vec<String> {
     let names = text.split("_ctx.var.").skip(1).map(|rest| {
-        let end = rest.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        let end = rest.find(|character: char| !character.is_ascii_alphanumeric() && character != '_');
         rest[..end.unwrap_or(rest.len())].to_owned()
     });
     let mut names: Vec<_> = names.collect();

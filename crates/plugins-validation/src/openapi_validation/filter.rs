@@ -158,8 +158,8 @@ impl Filter for ValidationFilter {
             (None, Some(source)) => match source.find(exchange) {
                 ApiLookup::Api(api) => api,
                 ApiLookup::Wait(outcome) => return outcome,
-                ApiLookup::Nothing(why) => {
-                    tracing::error!(plugin = PLUGIN, "there is no document: {why}");
+                ApiLookup::Nothing(reason) => {
+                    tracing::error!(plugin = PLUGIN, "there is no document: {reason}");
                     let kind = RefusalKind::Unacceptable { plugin: PLUGIN };
                     let mut refusal = Refusal::with_status(kind, 500);
                     refusal.message = Some(self.config.no_document_message.clone());

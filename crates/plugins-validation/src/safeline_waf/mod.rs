@@ -135,7 +135,11 @@ impl Plugin for SafelineWaf {
             fault(nodes.clone(), message);
         }
         for (index, node) in config.nodes.iter().enumerate() {
-            if node.host.is_empty() || node.host.contains(|letter: char| letter.is_ascii_whitespace()) {
+            if node.host.is_empty()
+                || node
+                    .host
+                    .contains(|character: char| character.is_ascii_whitespace())
+            {
                 let message = "expected a name or an address".to_owned();
                 fault(nodes.index(index).field("host"), message);
             }

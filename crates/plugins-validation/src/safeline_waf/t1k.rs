@@ -151,7 +151,7 @@ fn event_id(page: &[u8]) -> Option<String> {
         let end = rest.iter().position(|byte| !byte.is_ascii_alphanumeric())?;
         let (id, rest) = rest.split_at(end);
         let typed = rest.strip_prefix(EVENT_TYPE).and_then(|rest| match rest {
-            [letter, rest @ ..] if letter.is_ascii_alphabetic() => Some(rest),
+            [character, rest @ ..] if character.is_ascii_alphabetic() => Some(rest),
             _ => None,
         });
         let is_it = (1..=MAX_EVENT_ID).contains(&id.len()) && typed.unwrap_or(rest).starts_with(EVENT_END);

@@ -78,15 +78,19 @@ const APPS: &str = "/portal/v1/apps";
 
 const APP: &str = "/portal/v1/apps/{app}";
 
-fn line(portals: &Portals, asker: &AuthenticatedDeveloper, application: &Application) -> Option<AppLine> {
-    let membership = asker.membership(&application.owner);
+fn line(
+    portals: &Portals,
+    authenticated: &AuthenticatedDeveloper,
+    application: &Application,
+) -> Option<AppLine> {
+    let membership = authenticated.membership(&application.owner);
     Some(AppLine {
         name: application.name.clone(),
         title: title(application).to_owned(),
         description: application.description.clone(),
         team: membership.map(|it| it.team.id.clone()),
         team_name: membership.map_or_else(String::new, |it| it.team.name.clone()),
-        role: asker.role(application)?,
+        role: authenticated.role(application)?,
         subscriptions: subscriptions(portals, &application.name).len(),
     })
 }
@@ -107,9 +111,11 @@ fn identity(application: &Application) -> AppIdentity {
 }
 
 /// The applications that a developer may see, with their subscriptions.
-pub fn own_apps(portals: &Portals, asker: &AuthenticatedDeveloper) -> Vec<OwnApp> {
+pub fn own_apps(portals: &Portals, authenticated: &AuthenticatedDeveloper) -> Vec<OwnApp> {
     let all: Vec<Application> = portals.documents.list("apis/applications/");
-    let seen = all.iter().filter_map(|it| Some((line(portals, asker, it)?, it)));
+    let seen = all
+        .iter()
+        .filter_map(|it| Some((line(portals, authenticated, it)?, it)));
     let with_subscriptions = seen.map(|(application, stored)| OwnApp {
         subscribed: subscriptions(portals, &application.name)
             .iter()
@@ -125,9 +131,12 @@ async fn list(
     State(portals): Shared,
     Extension(visit): Extension<PortalContext>,
 ) -> Result<Json<AppList>, Problem> {
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
     let all: Vec<Application> = portals.documents.list("apis/applications/");
-    let mut items: Vec<AppLine> = all.iter().filter_map(|it| line(&portals, &asker, it)).collect();
+    let mut items: Vec<AppLine> = all
+        .iter()
+        .filter_map(|it| line(&portals, &authenticated, it))
+        .collect();
     items.sort_by_cached_key(|it| it.title.to_lowercase());
     Ok(Json(AppList { items }))
 }
@@ -184,12 +193,12 @@ fn check_identity(portals: &Portals, wanted: &Application) -> Result<(), Problem
 /// Stores an application. It may be told that another one was stored with the same identity meanwhile.
 async fn store(
     portals: &Portals,
-    asker: &AuthenticatedDeveloper,
+    authenticated: &AuthenticatedDeveloper,
     call: (Method, &str),
     (wanted, if_match): (&Application, Option<&HeaderValue>),
 ) -> Result<Value, Problem> {
     check_identity(portals, wanted)?;
-    let made = asker
+    let made = authenticated
         .write_if(portals, call, Some(&json!(wanted)), if_match)
         .await;
     if made.is_err() {
@@ -204,9 +213,9 @@ async fn create(
     Extension(visit): Extension<PortalContext>,
     Json(wanted): Json<NewApp>,
 ) -> Result<(StatusCode, Json<AppLine>), Problem> {
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
     checked(&wanted)?;
-    let owner = asker.owner(wanted.team.as_ref().and_then(|it| it.as_deref()))?;
+    let owner = authenticated.owner(wanted.team.as_ref().and_then(|it| it.as_deref()))?;
     if owned_by(&portals, &owner) >= MAX_APPS {
         let detail = format!("there are {MAX_APPS} applications, which is the most there may be");
         return Err(Problem::new(StatusCode::CONFLICT, detail));
@@ -228,13 +237,14 @@ async fn create(
     };
     let made = store(
         &portals,
-        &asker,
+        &authenticated,
         (Method::POST, "/api/v1/applications"),
         (&wanted, None),
     )
     .await?;
     let application = understood::<Application>(made)?;
-    let line = line(&portals, &asker, &application).ok_or_else(|| Problem::not_found("the application"))?;
+    let line =
+        line(&portals, &authenticated, &application).ok_or_else(|| Problem::not_found("the application"))?;
     Ok((StatusCode::CREATED, Json(line)))
 }
 
@@ -260,9 +270,10 @@ async fn read(
     Extension(visit): Extension<PortalContext>,
     Path(name): Path<String>,
 ) -> Result<Response, Problem> {
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
-    let (version, application) = asker.app_version(&portals, &name, TeamRole::Viewer)?;
-    let app = line(&portals, &asker, &application).ok_or_else(|| Problem::not_found("the application"))?;
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    let (version, application) = authenticated.app_version(&portals, &name, TeamRole::Viewer)?;
+    let app =
+        line(&portals, &authenticated, &application).ok_or_else(|| Problem::not_found("the application"))?;
     let all = subscriptions(&portals, &name);
     let mut subscriptions: Vec<_> = all.iter().map(|it| subscription_line(&portals, it)).collect();
     add_last_uses(&portals, &mut subscriptions).await?;
@@ -292,12 +303,12 @@ async fn change(
     headers: HeaderMap,
     Json(wanted): Json<NewApp>,
 ) -> Result<Response, Problem> {
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
     checked(&wanted)?;
     let named = headers.get(header::IF_MATCH);
     for _ in 0..MAX_ATTEMPTS {
         portals.documents.catch_up().await?;
-        match changed(&portals, &asker, (&name, wanted.clone()), named).await {
+        match changed(&portals, &authenticated, (&name, wanted.clone()), named).await {
             // The call says nothing of versions, and what it leaves out is kept as it is by now.
             Err(problem) if problem.is_overtaken() && named.is_none() => {}
             Err(problem) if problem.is_overtaken() => break,
@@ -311,11 +322,11 @@ async fn change(
 /// Changes an application if it is the version that the call names, and the one that was looked at here.
 async fn changed(
     portals: &Arc<Portals>,
-    asker: &AuthenticatedDeveloper,
+    authenticated: &AuthenticatedDeveloper,
     (name, wanted): (&str, NewApp),
     named: Option<&HeaderValue>,
 ) -> Result<Response, Problem> {
-    let (version, known) = asker.app_version(portals, name, TeamRole::Member)?;
+    let (version, known) = authenticated.app_version(portals, name, TeamRole::Member)?;
     let is_named =
         named.is_none_or(|it| names(&String::from_utf8_lossy(it.as_bytes()), Some(&tag_of(version))));
     if !is_named {
@@ -323,9 +334,9 @@ async fn changed(
     }
     let owner = match &wanted.team {
         None => known.owner.clone(),
-        Some(team) => asker.owner(team.as_deref())?,
+        Some(team) => authenticated.owner(team.as_deref())?,
     };
-    if owner != known.owner && asker.role(&known) != Some(TeamRole::Owner) {
+    if owner != known.owner && authenticated.role(&known) != Some(TeamRole::Owner) {
         return Err(Problem::forbidden(
             "only owners of the team may give its applications away",
         ));
@@ -336,10 +347,10 @@ async fn changed(
     };
     let path = format!("/api/v1/applications/{name}");
     let call = (Method::PUT, &*path);
-    store(portals, asker, call, (&application, Some(&tag(version)))).await?;
+    store(portals, authenticated, call, (&application, Some(&tag(version)))).await?;
     // What is stored may differ from what was sent: lists in an order of their own, for example.
-    let (version, stored) = asker.app_version(portals, name, TeamRole::Viewer)?;
-    let line = line(portals, asker, &stored).ok_or_else(|| Problem::not_found("the application"))?;
+    let (version, stored) = authenticated.app_version(portals, name, TeamRole::Viewer)?;
+    let line = line(portals, authenticated, &stored).ok_or_else(|| Problem::not_found("the application"))?;
     Ok(tagged(Json(line), version))
 }
 
@@ -348,9 +359,11 @@ async fn delete(
     Extension(visit): Extension<PortalContext>,
     Path(name): Path<String>,
 ) -> Result<StatusCode, Problem> {
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
-    asker.app(&portals, &name, TeamRole::Member)?;
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    authenticated.app(&portals, &name, TeamRole::Member)?;
     let path = format!("/api/v1/applications/{name}");
-    asker.write(&portals, (Method::DELETE, &path), None).await?;
+    authenticated
+        .write(&portals, (Method::DELETE, &path), None)
+        .await?;
     Ok(StatusCode::NO_CONTENT)
 }

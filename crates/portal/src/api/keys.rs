@@ -106,12 +106,12 @@ pub fn subscription_line(portals: &Portals, subscription: &Subscription) -> Subs
     keys.retain(|it| it.subscription == subscription.id && (!it.trial || it.is_good(now)));
     keys.sort_by_key(|it| std::cmp::Reverse(it.created));
     let plan = plan_of(portals, subscription);
-    let known_by = plan
-        .as_ref()
-        .map_or_else(Vec::new, |plan| known_by(portals, subscription, plan));
+    let credentials = plan.as_ref().map_or_else(Vec::new, |plan| {
+        application_credentials(portals, subscription, plan)
+    });
     SubscriptionLine {
         security: plan.as_ref().map_or_else(String::new, |it| word(&it.security)),
-        known_by,
+        known_by: credentials,
         request: subscription.request.clone(),
         answers: answers(plan.as_ref(), subscription),
         id: subscription.id.clone(),
@@ -142,7 +142,7 @@ pub fn subscription_line(portals: &Portals, subscription: &Subscription) -> Subs
 }
 
 /// What the application brings to a plan that knows it by that.
-fn known_by(portals: &Portals, subscription: &Subscription, plan: &Plan) -> Vec<String> {
+fn application_credentials(portals: &Portals, subscription: &Subscription, plan: &Plan) -> Vec<String> {
     let application: Option<Application> = portals
         .documents
         .get(&format!("apis/applications/{}", subscription.application));
@@ -185,8 +185,8 @@ async fn subscribe(
     Path(name): Path<String>,
     Json(wanted): Json<NewSubscription>,
 ) -> Result<(StatusCode, Json<SubscriptionLine>), Problem> {
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
-    asker.app(&portals, &name, TeamRole::Member)?;
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    authenticated.app(&portals, &name, TeamRole::Member)?;
     let parts: Vec<&str> = wanted.publication.split('/').collect();
     let [api, version, environment] = parts[..] else {
         return Err(Problem::bad("expected a publication as API/VERSION/ENVIRONMENT"));
@@ -214,7 +214,7 @@ async fn subscribe(
         "answers": wanted.answers,
         "conditions_revision": wanted.conditions_revision,
     });
-    let made = asker
+    let made = authenticated
         .write(&portals, (Method::POST, "/api/v1/subscriptions"), Some(&body))
         .await?;
     let id = made["id"].as_str().unwrap_or_default();
@@ -244,12 +244,14 @@ async fn set_state(
     Path((name, id)): Path<(String, String)>,
     Json(wanted): Json<NewState>,
 ) -> Result<Json<SubscriptionLine>, Problem> {
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
-    asker.app(&portals, &name, TeamRole::Member)?;
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    authenticated.app(&portals, &name, TeamRole::Member)?;
     find(&portals, &name, &id)?;
     let body = json!({ "state": wanted.state, "side": "consumer" });
     let path = format!("/api/v1/subscriptions/{id}/state");
-    asker.write(&portals, (Method::POST, &path), Some(&body)).await?;
+    authenticated
+        .write(&portals, (Method::POST, &path), Some(&body))
+        .await?;
     Ok(Json(subscription_line(&portals, &find(&portals, &name, &id)?)))
 }
 
@@ -259,8 +261,8 @@ async fn add_key(
     Path((name, id)): Path<(String, String)>,
     Json(wanted): Json<NewKey>,
 ) -> Result<(StatusCode, Json<IssuedKey>), Problem> {
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
-    asker.app(&portals, &name, TeamRole::Member)?;
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    authenticated.app(&portals, &name, TeamRole::Member)?;
     let known = find(&portals, &name, &id)?;
     if wanted.overlap.is_some_and(|it| it > MAX_OVERLAP) {
         let message = format!("expected at most {MAX_OVERLAP} seconds (30 days)");
@@ -281,7 +283,9 @@ async fn add_key(
     }
     let body = json!({ "replaces": wanted.replaces, "overlap": wanted.overlap, "jwt": wanted.jwt });
     let path = format!("/api/v1/subscriptions/{id}/credentials");
-    let made = asker.write(&portals, (Method::POST, &path), Some(&body)).await?;
+    let made = authenticated
+        .write(&portals, (Method::POST, &path), Some(&body))
+        .await?;
     let text = |field: &str| made[field].as_str().unwrap_or_default().to_owned();
     let issuer = made["jwt"]["issuer"].as_str();
     let issued = IssuedKey {
@@ -297,8 +301,8 @@ async fn revoke_key(
     Extension(visit): Extension<PortalContext>,
     Path((name, id, key)): Path<(String, String, String)>,
 ) -> Result<StatusCode, Problem> {
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
-    asker.app(&portals, &name, TeamRole::Member)?;
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    authenticated.app(&portals, &name, TeamRole::Member)?;
     let known = find(&portals, &name, &id)?;
     if !subscription_line(&portals, &known)
         .keys
@@ -308,6 +312,8 @@ async fn revoke_key(
         return Err(Problem::not_found("this key"));
     }
     let path = format!("/api/v1/subscriptions/{id}/credentials/{key}");
-    asker.write(&portals, (Method::DELETE, &path), None).await?;
+    authenticated
+        .write(&portals, (Method::DELETE, &path), None)
+        .await?;
     Ok(StatusCode::NO_CONTENT)
 }

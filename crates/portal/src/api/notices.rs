@@ -73,12 +73,12 @@ async fn list(
     Extension(visit): Extension<PortalContext>,
 ) -> Result<Json<NoticeList>, Problem> {
     let now = SystemTime::now();
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
     let (store, portal) = (&portals.people.store, visit.portal.name.as_str());
-    let until = read_until(store, (portal, &asker.developer.id), now).await?;
+    let until = read_until(store, (portal, &authenticated.developer.id), now).await?;
     let all: Vec<Application> = portals.documents.list("apis/applications/");
     let mut items = Vec::new();
-    for app in all.iter().filter(|it| asker.role(it).is_some()) {
+    for app in all.iter().filter(|it| authenticated.role(it).is_some()) {
         let found = Inbox::of(store, &app.name, now).await.map_err(failed)?;
         items.extend(found.into_iter().map(|it| NoticeLine {
             is_new: it.at > until,
@@ -102,8 +102,8 @@ async fn read(
     State(portals): Shared,
     Extension(visit): Extension<PortalContext>,
 ) -> Result<StatusCode, Problem> {
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
-    let of = (visit.portal.name.as_str(), asker.developer.id.as_str());
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    let of = (visit.portal.name.as_str(), authenticated.developer.id.as_str());
     has_read(&portals.people.store, of, SystemTime::now()).await?;
     Ok(StatusCode::NO_CONTENT)
 }

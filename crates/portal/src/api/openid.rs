@@ -165,11 +165,11 @@ fn send_to(location: &str, cookies: &[String]) -> Result<Response, Problem> {
 
 /// Sends the browser to the page that says what went wrong. More of it is in the log.
 fn refused(visit: &PortalContext, provider: &str, refusal: &Refusal) -> Result<Response, Problem> {
-    let why = match refusal {
+    let reason = match refusal {
         Refusal::Login(error) => error.to_string(),
         other => other.code().to_owned(),
     };
-    tracing::warn!(provider, why, address = %visit.address, "a login of a developer has failed");
+    tracing::warn!(provider, reason, address = %visit.address, "a login of a developer has failed");
     let location = format!("/login?error={}", refusal.code());
     send_to(&location, &[cookie::clear_login(visit.is_secure())])
 }

@@ -68,12 +68,12 @@ async fn read(
     Extension(visit): Extension<PortalContext>,
 ) -> Result<Response, Problem> {
     let now = SystemTime::now();
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
-    let teams = asker.memberships.iter().map(|it| OwnTeam {
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    let teams = authenticated.memberships.iter().map(|it| OwnTeam {
         name: it.team.name.clone(),
         role: it.role,
     });
-    let developer = &asker.developer;
+    let developer = &authenticated.developer;
     let data = OwnData {
         read: seconds(now),
         account: profile_response(developer),
@@ -82,7 +82,7 @@ async fn read(
         teams: teams.collect(),
         sessions: session_lines(&portals, &visit, developer, now).await?,
         tokens: token_lines(&portals, &visit, &developer.id, now).await?,
-        applications: own_apps(&portals, &asker),
+        applications: own_apps(&portals, &authenticated),
     };
     let kind = [(
         header::CONTENT_DISPOSITION,

@@ -74,11 +74,11 @@ fn publications(portals: &Portals, subscription: &Subscription) -> Vec<String> {
 /// The applications with which a developer may do something, each with its subscriptions.
 fn subscribed(
     portals: &Portals,
-    asker: &AuthenticatedDeveloper,
+    authenticated: &AuthenticatedDeveloper,
     least: TeamRole,
 ) -> Vec<(Application, Vec<Subscription>)> {
     let mut all: Vec<Application> = portals.documents.list("apis/applications/");
-    all.retain(|it| asker.role(it).is_some_and(|role| role >= least));
+    all.retain(|it| authenticated.role(it).is_some_and(|role| role >= least));
     let with_subscriptions = all.into_iter().map(|it| {
         let subscriptions = subscriptions(portals, &it.name);
         (it, subscriptions)
@@ -87,10 +87,10 @@ fn subscribed(
 }
 
 /// The APIs that a developer's applications are subscribed to.
-pub fn own_apis(portals: &Portals, asker: &AuthenticatedDeveloper) -> BTreeSet<String> {
+pub fn own_apis(portals: &Portals, authenticated: &AuthenticatedDeveloper) -> BTreeSet<String> {
     let is_over =
         |it: &Subscription| matches!(it.state, SubscriptionState::Closed | SubscriptionState::Rejected);
-    let own = subscribed(portals, asker, TeamRole::Viewer);
+    let own = subscribed(portals, authenticated, TeamRole::Viewer);
     let live = own.iter().flat_map(|(_, all)| all).filter(|it| !is_over(it));
     let opened = live.flat_map(|it| publications(portals, it));
     opened
@@ -103,9 +103,9 @@ async fn list(
     Extension(visit): Extension<PortalContext>,
     Query(wanted): Query<TrialQuery>,
 ) -> Result<Json<TrialSubscriptions>, Problem> {
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
     let mut items = Vec::new();
-    for (application, all) in subscribed(&portals, &asker, TeamRole::Member) {
+    for (application, all) in subscribed(&portals, &authenticated, TeamRole::Member) {
         for it in all {
             let plan = plan_of(&portals, &it);
             let is_by_key = plan.as_ref().is_some_and(|it| it.security == PlanSecurity::Key);
@@ -129,18 +129,18 @@ async fn make(
     Extension(visit): Extension<PortalContext>,
     Path((name, id)): Path<(String, String)>,
 ) -> Result<(StatusCode, Json<TrialKey>), Problem> {
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
-    asker.app(&portals, &name, TeamRole::Member)?;
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    authenticated.app(&portals, &name, TeamRole::Member)?;
     find(&portals, &name, &id)?;
     let now = seconds(SystemTime::now());
-    let turn = format!("trial keys of {}", asker.developer.id);
+    let turn = format!("trial keys of {}", authenticated.developer.id);
     if let Err(wait) = portals.tries.take(&turn, MOST, now) {
         let detail = format!("{MOST} trial keys a minute can be made; try again in {wait} seconds");
         return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));
     }
     let path = format!("/api/v1/subscriptions/{id}/credentials");
     let wanted = json!({ "trial": true });
-    let made = asker
+    let made = authenticated
         .write(&portals, (Method::POST, &path), Some(&wanted))
         .await?;
     let text = |field: &str| made[field].as_str().unwrap_or_default().to_owned();

@@ -209,8 +209,8 @@ async fn usage(
     Path(name): Path<String>,
     Query(span): Query<UsageQuery>,
 ) -> Result<Json<Usage>, Problem> {
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
-    asker.app(&portals, &name, TeamRole::Viewer)?;
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    authenticated.app(&portals, &name, TeamRole::Viewer)?;
     let now = crate::people::seconds(SystemTime::now());
     let from = now.saturating_sub(span.days.clamp(1, MAX_DAYS) * DAY);
     let whole = of_consumer(
@@ -351,8 +351,8 @@ async fn calls(
     Path(name): Path<String>,
     Query(filter): Query<CallFilter>,
 ) -> Result<Json<CallList>, Problem> {
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
-    asker.app(&portals, &name, TeamRole::Viewer)?;
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    authenticated.app(&portals, &name, TeamRole::Viewer)?;
     let analytics = portals.analytics.as_ref().ok_or_else(off)?;
     let only_refused = filter.only == "refused";
     let search = Search {

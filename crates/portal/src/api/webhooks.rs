@@ -188,13 +188,15 @@ fn checked(wanted: &NewWebhook) -> Result<(), Problem> {
 
 async fn write(
     portals: &Portals,
-    asker: &AuthenticatedDeveloper,
+    authenticated: &AuthenticatedDeveloper,
     (app, name): (&str, &str),
     wanted: &NewWebhook,
 ) -> Result<WebhookLine, Problem> {
     let body = json!({ "url": wanted.url, "events": wanted.events, "disabled": wanted.disabled });
     let path = format!("/api/v1/applications/{app}/webhooks/{name}");
-    let made = asker.write(portals, (Method::PUT, &path), Some(&body)).await?;
+    let made = authenticated
+        .write(portals, (Method::PUT, &path), Some(&body))
+        .await?;
     let secret = made["secret"].as_str().map(str::to_owned);
     Ok(line(find(portals, app, name)?, secret))
 }
@@ -204,8 +206,8 @@ async fn list(
     Extension(visit): Extension<PortalContext>,
     Path(app): Path<String>,
 ) -> Result<Json<WebhookList>, Problem> {
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
-    asker.app(&portals, &app, TeamRole::Viewer)?;
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    authenticated.app(&portals, &app, TeamRole::Viewer)?;
     let all: Vec<Hook> = portals.documents.list(&key(&app, ""));
     Ok(Json(WebhookList {
         items: all.into_iter().map(|it| line(it, None)).collect(),
@@ -218,11 +220,11 @@ async fn create(
     Path(app): Path<String>,
     Json(wanted): Json<NewWebhook>,
 ) -> Result<(StatusCode, Json<WebhookLine>), Problem> {
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
-    asker.app(&portals, &app, TeamRole::Member)?;
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    authenticated.app(&portals, &app, TeamRole::Member)?;
     checked(&wanted)?;
     let name = random_id()?[..8].to_owned();
-    let made = write(&portals, &asker, (&app, &name), &wanted).await?;
+    let made = write(&portals, &authenticated, (&app, &name), &wanted).await?;
     Ok((StatusCode::CREATED, Json(made)))
 }
 
@@ -232,11 +234,13 @@ async fn change(
     Path((app, name)): Path<(String, String)>,
     Json(wanted): Json<NewWebhook>,
 ) -> Result<Json<WebhookLine>, Problem> {
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
-    asker.app(&portals, &app, TeamRole::Member)?;
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    authenticated.app(&portals, &app, TeamRole::Member)?;
     find(&portals, &app, &name)?;
     checked(&wanted)?;
-    Ok(Json(write(&portals, &asker, (&app, &name), &wanted).await?))
+    Ok(Json(
+        write(&portals, &authenticated, (&app, &name), &wanted).await?,
+    ))
 }
 
 async fn delete(
@@ -244,22 +248,24 @@ async fn delete(
     Extension(visit): Extension<PortalContext>,
     Path((app, name)): Path<(String, String)>,
 ) -> Result<StatusCode, Problem> {
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
-    asker.app(&portals, &app, TeamRole::Member)?;
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    authenticated.app(&portals, &app, TeamRole::Member)?;
     find(&portals, &app, &name)?;
     let path = format!("/api/v1/applications/{app}/webhooks/{name}");
-    asker.write(&portals, (Method::DELETE, &path), None).await?;
+    authenticated
+        .write(&portals, (Method::DELETE, &path), None)
+        .await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Few in a minute: each makes a call to somewhere, or reads all that waits.
 fn take_turn(
     portals: &Portals,
-    asker: &AuthenticatedDeveloper,
+    authenticated: &AuthenticatedDeveloper,
     (what, most): (&str, u32),
     now: SystemTime,
 ) -> Result<(), Problem> {
-    let who = format!("{what} {}", asker.developer.id);
+    let who = format!("{what} {}", authenticated.developer.id);
     portals.tries.take(&who, most, seconds(now)).map_err(|wait| {
         let detail = format!("{most} of these a minute can be made; try again in {wait} seconds");
         Problem::new(StatusCode::TOO_MANY_REQUESTS, detail)
@@ -297,14 +303,15 @@ async fn test(
     Path((app, name)): Path<(String, String)>,
 ) -> Result<StatusCode, Problem> {
     let now = SystemTime::now();
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
-    asker.app(&portals, &app, TeamRole::Member)?;
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    authenticated.app(&portals, &app, TeamRole::Member)?;
     let hook = find(&portals, &app, &name)?;
-    take_turn(&portals, &asker, ("webhook", MOST_TESTS), now)?;
+    take_turn(&portals, &authenticated, ("webhook", MOST_TESTS), now)?;
     need_enabled(&hook)?;
     need_place(&portals, &app, now).await?;
     let data = json!({ "kind": TEST_KIND, "about": { "application": app, "webhook": name } });
-    let body = json!({ "type": TEST_KIND, "timestamp": seconds(now), "by": asker.name(), "data": data });
+    let body =
+        json!({ "type": TEST_KIND, "timestamp": seconds(now), "by": authenticated.name(), "data": data });
     let origin = Origin::Application(app.clone());
     let message = Message::Webhook(Webhook {
         url: hook.url,
@@ -336,10 +343,15 @@ async fn deliveries(
     Extension(visit): Extension<PortalContext>,
     Path((app, name)): Path<(String, String)>,
 ) -> Result<Json<DeliveryList>, Problem> {
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
-    asker.app(&portals, &app, TeamRole::Viewer)?;
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    authenticated.app(&portals, &app, TeamRole::Viewer)?;
     find(&portals, &app, &name)?;
-    take_turn(&portals, &asker, ("deliveries", MOST_LISTS), SystemTime::now())?;
+    take_turn(
+        &portals,
+        &authenticated,
+        ("deliveries", MOST_LISTS),
+        SystemTime::now(),
+    )?;
     let lines = sent(&portals, &app, &name).await?.into_iter().take(MOST);
     let lines = lines.map(|it| DeliveryLine {
         next: (it.state == DeliveryState::Waiting).then_some(it.due),
@@ -360,10 +372,10 @@ async fn retry(
     Path((app, name, id)): Path<(String, String, String)>,
 ) -> Result<StatusCode, Problem> {
     let now = SystemTime::now();
-    let asker = AuthenticatedDeveloper::of(&portals, &visit).await?;
-    asker.app(&portals, &app, TeamRole::Member)?;
+    let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
+    authenticated.app(&portals, &app, TeamRole::Member)?;
     let hook = find(&portals, &app, &name)?;
-    take_turn(&portals, &asker, ("webhook", MOST_TESTS), now)?;
+    take_turn(&portals, &authenticated, ("webhook", MOST_TESTS), now)?;
     need_enabled(&hook)?;
     let missing = || Problem::not_found("this delivery, waiting or failed,");
     // One of another webhook does not exist here.

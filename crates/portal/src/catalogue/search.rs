@@ -96,12 +96,12 @@ fn words(text: &str) -> impl Iterator<Item = String> + '_ {
         let mut parts: Vec<String> = vec![word.to_lowercase()];
         let mut part = String::new();
         let mut was_small = false;
-        for letter in word.chars() {
-            if letter.is_uppercase() && was_small {
+        for character in word.chars() {
+            if character.is_uppercase() && was_small {
                 parts.push(std::mem::take(&mut part).to_lowercase());
             }
-            was_small = letter.is_lowercase();
-            part.push(letter);
+            was_small = character.is_lowercase();
+            part.push(character);
         }
         if parts.len() > 1 {
             parts.push(part.to_lowercase());

@@ -14,15 +14,15 @@ pub fn errors(one: &[char], other: &[char], most: usize) -> Option<usize> {
     let mut before: Vec<usize> = vec![0; short.len() + 1];
     let mut last: Vec<usize> = (0..=short.len()).collect();
     let mut row: Vec<usize> = vec![0; short.len() + 1];
-    for (down, letter) in long.iter().enumerate() {
+    for (down, character) in long.iter().enumerate() {
         row[0] = down + 1;
         let mut least = row[0];
         for (across, known) in short.iter().enumerate() {
-            let cost = usize::from(letter != known);
+            let cost = usize::from(character != known);
             let mut value = (last[across + 1] + 1)
                 .min(row[across] + 1)
                 .min(last[across] + cost);
-            if down > 0 && across > 0 && long[down - 1] == *known && *letter == short[across - 1] {
+            if down > 0 && across > 0 && long[down - 1] == *known && *character == short[across - 1] {
                 value = value.min(before[across - 1] + 1);
             }
             row[across + 1] = value;

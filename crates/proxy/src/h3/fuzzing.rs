@@ -48,7 +48,7 @@ fn take_apart(pieces: &[&[u8]]) -> (Vec<FrameRead>, Result<bool, Code>) {
                     (_, found) => all.push(found),
                 },
                 Ok(None) => break,
-                Err(why) => return (all, Err(why)),
+                Err(reason) => return (all, Err(reason)),
             }
         }
     }

@@ -203,8 +203,8 @@ impl quic::OpenStreams<Bytes> for UniOpener {
         })
     }
 
-    fn close(&mut self, why: Code, reason: &[u8]) {
-        self.connection.close(code(why), reason);
+    fn close(&mut self, cause: Code, reason: &[u8]) {
+        self.connection.close(code(cause), reason);
     }
 }
 
@@ -223,8 +223,8 @@ impl quic::OpenStreams<Bytes> for QuicConnection {
         self.opener.poll_open_send(context)
     }
 
-    fn close(&mut self, why: Code, reason: &[u8]) {
-        self.opener.close(why, reason);
+    fn close(&mut self, cause: Code, reason: &[u8]) {
+        self.opener.close(cause, reason);
     }
 }
 
@@ -256,10 +256,10 @@ impl quic::SendStream<Bytes> for ControlStream {
         Poll::Ready(Ok(()))
     }
 
-    fn reset(&mut self, why: u64) {
+    fn reset(&mut self, reason: u64) {
         self.0
             .borrow_mut()
-            .reset(VarInt::from_u64(why).unwrap_or_default());
+            .reset(VarInt::from_u64(reason).unwrap_or_default());
     }
 
     fn send_id(&self) -> StreamId {
@@ -282,10 +282,10 @@ impl quic::SendStream<Bytes> for QuicStream {
         Poll::Ready(Ok(()))
     }
 
-    fn reset(&mut self, why: u64) {
+    fn reset(&mut self, reason: u64) {
         self.sending
             .borrow_mut()
-            .reset(VarInt::from_u64(why).unwrap_or_default());
+            .reset(VarInt::from_u64(reason).unwrap_or_default());
     }
 
     fn send_id(&self) -> StreamId {
@@ -310,10 +310,10 @@ impl quic::RecvStream for QuicStream {
         })
     }
 
-    fn stop_sending(&mut self, why: u64) {
+    fn stop_sending(&mut self, reason: u64) {
         self.receiving
             .borrow_mut()
-            .stop(VarInt::from_u64(why).unwrap_or_default());
+            .stop(VarInt::from_u64(reason).unwrap_or_default());
     }
 
     fn recv_id(&self) -> StreamId {
@@ -336,8 +336,8 @@ impl quic::RecvStream for ClientUniStream {
         let chunk = match read {
             Ok(Some(chunk)) => chunk.bytes,
             Ok(None) => return Poll::Ready(Ok(None)),
-            Err(ReadError::Reset(why)) => {
-                let error_code = why.into_inner();
+            Err(ReadError::Reset(reason)) => {
+                let error_code = reason.into_inner();
                 return Poll::Ready(Err(StreamErrorIncoming::StreamTerminated { error_code }));
             }
             Err(ReadError::ConnectionLost(error)) => {
@@ -359,9 +359,9 @@ impl quic::RecvStream for ClientUniStream {
         Poll::Ready(Ok(Some(chunk)))
     }
 
-    fn stop_sending(&mut self, why: u64) {
+    fn stop_sending(&mut self, reason: u64) {
         // Else it has ended already.
-        let _is_stopped = self.stream.stop(VarInt::from_u64(why).unwrap_or_default());
+        let _is_stopped = self.stream.stop(VarInt::from_u64(reason).unwrap_or_default());
     }
 
     fn recv_id(&self) -> StreamId {

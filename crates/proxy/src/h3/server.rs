@@ -222,7 +222,7 @@ async fn call(
 /// Ends a stream whose request could not be read.
 async fn refuse(connection: &MuxConnection, stream: &QuicStream, error: &StreamError) {
     tracing::debug!(%error, client = %connection.peer, "a request over HTTP/3 cannot be read");
-    let (kind, why) = match error {
+    let (kind, reason) = match error {
         StreamError::HeaderTooBig { .. } => {
             connection
                 .worker
@@ -246,10 +246,10 @@ async fn refuse(connection: &MuxConnection, stream: &QuicStream, error: &StreamE
     };
     connection.worker.metrics.protocol_error(kind);
     connection.note_given_up();
-    give_up(stream, why);
+    give_up(stream, reason);
 }
 
-fn give_up(stream: &QuicStream, why: Code) {
-    stream.sending.borrow_mut().reset(code(why));
-    stream.receiving.borrow_mut().stop(code(why));
+fn give_up(stream: &QuicStream, reason: Code) {
+    stream.sending.borrow_mut().reset(code(reason));
+    stream.receiving.borrow_mut().stop(code(reason));
 }

@@ -137,11 +137,11 @@ impl StreamHalves {
 
     /// Ends the stream both ways.
     pub fn reset(&mut self) {
-        let why = code(self.fault.unwrap_or(Code::H3_INTERNAL_ERROR));
+        let reason = code(self.fault.unwrap_or(Code::H3_INTERNAL_ERROR));
         self.outgoing = Outgoing::Over;
         self.incoming = Incoming::Over;
-        self.stream.sending.borrow_mut().reset(why);
-        self.stream.receiving.borrow_mut().stop(why);
+        self.stream.sending.borrow_mut().reset(reason);
+        self.stream.receiving.borrow_mut().stop(reason);
     }
 
     /// Ready once the client has given the stream up.

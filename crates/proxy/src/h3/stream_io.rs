@@ -70,11 +70,11 @@ impl Sending {
     }
 
     /// Nothing else comes, and the peer must not take what it got for the whole.
-    pub fn reset(&mut self, why: VarInt) {
+    pub fn reset(&mut self, reason: VarInt) {
         self.queue.clear();
         self.is_over = true;
         // Else it has ended already.
-        let _is_reset = self.stream.reset(why);
+        let _is_reset = self.stream.reset(reason);
     }
 
     /// Writes what waits, as far as the peer has room for it.
@@ -196,9 +196,9 @@ impl Receiving {
     }
 
     /// Nothing else that comes is wanted.
-    pub fn stop(&mut self, why: VarInt) {
+    pub fn stop(&mut self, reason: VarInt) {
         // Else it has ended already.
-        let _is_stopped = self.stream.stop(why);
+        let _is_stopped = self.stream.stop(reason);
     }
 
     /// Notes that the last of the heads has come.
@@ -221,13 +221,13 @@ impl Receiving {
                     let checked = field_section::check(payload(&head).unwrap_or_default(), kind);
                     return Poll::Ready(match checked {
                         Ok(()) => Ok(Some(FrameRead::Headers(head))),
-                        Err(why) => Err(self.fail(why)),
+                        Err(reason) => Err(self.fail(reason)),
                     });
                 }
                 Ok(Some(found)) => return Poll::Ready(Ok(Some(found))),
                 Ok(None) if self.is_over => return Poll::Ready(Ok(None)),
                 Ok(None) => {}
-                Err(why) => return Poll::Ready(Err(self.fail(why))),
+                Err(reason) => return Poll::Ready(Err(self.fail(reason))),
             }
             let read = ready!(pin!(self.stream.read_chunk(MAX_READ, true)).poll(context));
             match read {
@@ -241,12 +241,12 @@ impl Receiving {
 
     /// A peer that breaks the framing loses the connection (RFC 9114, sections 4.1 and 7.1); one that sends too much or what
     /// is no request (section 4.1.2) the stream.
-    fn fail(&mut self, why: Code) -> io::Error {
-        match why {
-            Code::H3_EXCESSIVE_LOAD | Code::H3_MESSAGE_ERROR => self.stop(code(why)),
-            _ => self.connection.close(code(why), b""),
+    fn fail(&mut self, reason: Code) -> io::Error {
+        match reason {
+            Code::H3_EXCESSIVE_LOAD | Code::H3_MESSAGE_ERROR => self.stop(code(reason)),
+            _ => self.connection.close(code(reason), b""),
         }
-        io::Error::new(io::ErrorKind::InvalidData, format!("a stream ends with {why}"))
+        io::Error::new(io::ErrorKind::InvalidData, format!("a stream ends with {reason}"))
     }
 }
 

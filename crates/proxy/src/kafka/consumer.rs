@@ -105,13 +105,13 @@ impl Consumer {
             let Err(error) = self.begin_new(context).await else {
                 return Ok(());
             };
-            self.look_up_again(error, &mut lookups).await?;
+            self.refresh_metadata(error, &mut lookups).await?;
             self.learn(context).await?;
         }
     }
 
     /// Prepares another attempt after an error that other leaders may have caused.
-    async fn look_up_again(&mut self, error: io::Error, lookups: &mut usize) -> io::Result<()> {
+    async fn refresh_metadata(&mut self, error: io::Error, lookups: &mut usize) -> io::Result<()> {
         *lookups += 1;
         let is_final = matches!(
             error.kind(),
@@ -166,7 +166,7 @@ impl Consumer {
                 }
                 Err(error) => error,
             };
-            self.look_up_again(error, &mut lookups).await?;
+            self.refresh_metadata(error, &mut lookups).await?;
         }
     }
 

@@ -56,7 +56,7 @@ impl BrokerLink {
         for _ in 0..MAX_STEPS {
             match self.producer.next() {
                 LogStep::Done => return Ok(()),
-                LogStep::Failed(why) => return Err(io::Error::other(why)),
+                LogStep::Failed(reason) => return Err(io::Error::other(reason)),
                 LogStep::Ask { host, port, request } => {
                     let asked = self.ask(sink_context, broker, (host, port), &request).await;
                     if let Err(error) = asked {

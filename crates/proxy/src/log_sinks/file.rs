@@ -53,7 +53,7 @@ pub fn open(file: &LogFile) -> io::Result<LogOutput> {
     match file {
         LogFile::StandardOutput => Ok(LogOutput::StandardOutput),
         LogFile::StandardError => Ok(LogOutput::StandardError),
-        LogFile::Forbidden(_, why) => Err(io::Error::new(io::ErrorKind::PermissionDenied, *why)),
+        LogFile::Forbidden(_, reason) => Err(io::Error::new(io::ErrorKind::PermissionDenied, *reason)),
         LogFile::In { folder, name } => {
             let root = open_folder(
                 folder,
@@ -140,8 +140,8 @@ fn check(root: &OwnedFd, file: &OwnedFd, name: &str) -> io::Result<()> {
     }
 }
 
-fn refused(why: &'static str) -> io::Error {
-    io::Error::new(io::ErrorKind::PermissionDenied, why)
+fn refused(reason: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, reason)
 }
 
 /// The list of the files that Weir has made here.

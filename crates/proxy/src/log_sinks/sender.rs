@@ -219,7 +219,7 @@ async fn authorization(sink_context: &SinkContext, signer: &LogSigner) -> io::Re
     for _ in 0..2 {
         match signer.authorize(now_ms) {
             LogAuthorization::Header(value) => return Ok(format!("Authorization: {value}\r\n")),
-            LogAuthorization::Fail(why) => return Err(io::Error::other(why)),
+            LogAuthorization::Fail(reason) => return Err(io::Error::other(reason)),
             LogAuthorization::Ask(server, body) => {
                 let answer = post(sink_context, &server, "", &mut None, &body).await?;
                 signer.take(answer.status, &answer.body, now_ms);

@@ -120,7 +120,7 @@ impl Client {
         };
         let sent = send(&node, call, false, false);
         if let (None, Topology::Cluster(cluster)) = (&sent, &self.way) {
-            cluster.look_again();
+            cluster.refresh_slots();
         }
         sent
     }
@@ -133,7 +133,7 @@ impl Client {
             let Ok(value) = sent.answer.await else {
                 RedisServerStats::add(&sent.node.stats.failed);
                 if let Topology::Cluster(cluster) = &self.way {
-                    cluster.look_again();
+                    cluster.refresh_slots();
                 }
                 return None;
             };

@@ -78,7 +78,7 @@ impl Cluster {
         if let Some(node) = self.known(slot) {
             return Some(node);
         }
-        self.look_again();
+        self.refresh_slots();
         let told = async {
             while self.looking.get() {
                 self.done.notified().await;
@@ -126,7 +126,7 @@ impl Cluster {
         }
         let slot: usize = slot.parse().ok()?;
         *self.slots.borrow_mut().get_mut(slot)? = place;
-        self.look_again();
+        self.refresh_slots();
         Some(Redirect::Moved(node))
     }
 
@@ -140,7 +140,7 @@ impl Cluster {
     }
 
     /// Looks up in the background who has which slots, unless that was done just now.
-    pub fn look_again(self: &Rc<Self>) {
+    pub fn refresh_slots(self: &Rc<Self>) {
         let is_fresh = self.looked.get().is_some_and(|at| at.elapsed() < LOOK_PAUSE);
         if is_fresh || self.looking.replace(true) {
             return;

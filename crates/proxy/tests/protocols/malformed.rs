@@ -203,7 +203,9 @@ fn over_http3(connection: &quinn::Connection, runtime: &tokio::runtime::Runtime,
             // Its frame, the section's prefix, and the 25th entry of the static table, which is a status of 200.
             Ok(came) if came.windows(3).next().is_some() && came.contains(&0xd9) => Came::Served,
             Ok(_) => Came::Refused,
-            Err(quinn::ReadToEndError::Read(quinn::ReadError::Reset(why))) => Came::Ended(why.into_inner()),
+            Err(quinn::ReadToEndError::Read(quinn::ReadError::Reset(reason))) => {
+                Came::Ended(reason.into_inner())
+            }
             Err(error) => panic!("{error}"),
         }
     })
@@ -289,8 +291,8 @@ fn names_may_be_coded() {
             let _ended = send.finish();
             match receive.read_to_end(4096).await {
                 Ok(_) => Came::Served,
-                Err(quinn::ReadToEndError::Read(quinn::ReadError::Reset(why))) => {
-                    Came::Ended(why.into_inner())
+                Err(quinn::ReadToEndError::Read(quinn::ReadError::Reset(reason))) => {
+                    Came::Ended(reason.into_inner())
                 }
                 Err(error) => panic!("{error}"),
             }

@@ -28,7 +28,7 @@ struct PlainRenderer;
 impl ErrorRenderer for PlainRenderer {
     fn render(&self, refusal: &Refusal, _: &Exchange) -> Reply {
         let body = match refusal.kind {
-            RefusalKind::BadRequest(why) => format!("{}: {why}", refusal.kind.as_str()),
+            RefusalKind::BadRequest(reason) => format!("{}: {reason}", refusal.kind.as_str()),
             _ => refusal.kind.as_str().to_owned(),
         };
         Reply::new(refusal.status, "text/plain", body)

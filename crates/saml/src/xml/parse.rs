@@ -229,10 +229,10 @@ impl<'t> Parser<'t> {
 
     fn name(&mut self) -> Result<&'t str, SamlError> {
         let is_name =
-            |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.' | ':');
+            |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-' | '.' | ':');
         let end = self
             .rest
-            .find(|letter| !is_name(letter))
+            .find(|character| !is_name(character))
             .unwrap_or(self.rest.len());
         let (name, rest) = self.rest.split_at(end);
         self.rest = rest;
@@ -280,7 +280,7 @@ impl<'t> Parser<'t> {
 
 fn bind(bindings: &mut Vec<(String, String)>, prefix: &str, uri: String) -> Result<(), SamlError> {
     let is_known = bindings.iter().any(|(known, _)| known == prefix);
-    let is_absolute = uri.contains(':') && !uri.contains(|letter: char| letter.is_whitespace());
+    let is_absolute = uri.contains(':') && !uri.contains(|character: char| character.is_whitespace());
     let is_absolute = is_absolute || (uri.is_empty() && prefix.is_empty());
     let is_reserved = prefix == "xmlns" || uri == XMLNS || (prefix == "xml") != (uri == XML);
     ensure(
@@ -297,7 +297,8 @@ fn bind(bindings: &mut Vec<(String, String)>, prefix: &str, uri: String) -> Resu
 fn qualified(name: &str) -> Result<(&str, &str), SamlError> {
     let (prefix, local) = name.split_once(':').unwrap_or(("", name));
     let is_name = |part: &str| {
-        part.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_') && !part.contains(':')
+        part.starts_with(|character: char| character.is_ascii_alphabetic() || character == '_')
+            && !part.contains(':')
     };
     let is_good = is_name(local) && (is_name(prefix) || (prefix.is_empty() && !name.starts_with(':')));
     ensure(is_good, NOT_WELL_FORMED.0)?;
@@ -349,13 +350,13 @@ fn character(name: &str) -> Result<char, SamlError> {
     code.ok_or(NOT_WELL_FORMED)
 }
 
-fn is_space(letter: char) -> bool {
-    matches!(letter, ' ' | '\t' | '\r' | '\n')
+fn is_space(character: char) -> bool {
+    matches!(character, ' ' | '\t' | '\r' | '\n')
 }
 
 /// XML 1.0, 2.2.
-fn is_char(letter: char) -> bool {
-    matches!(letter, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
+fn is_char(character: char) -> bool {
+    matches!(character, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
 #[cfg(test)]

@@ -119,7 +119,7 @@ impl CompileCache {
             self.shared.known.instances.clear();
             self.shared.known.tables.clear();
             self.routes
-                .retain(|_, item| item.model.plugins.iter().all(stands_alone));
+                .retain(|_, item| item.model.plugins.iter().all(is_independent));
         }
     }
 
@@ -231,7 +231,7 @@ impl<M, C> CachedItem<M, C> {
 }
 
 /// Whether a step needs nothing that chains share.
-fn stands_alone(step: &ChainStep) -> bool {
+fn is_independent(step: &ChainStep) -> bool {
     step.consumer_overrides.is_empty() && !matches!(step.plugin, Some(PluginRef::Shared(_)))
 }
 

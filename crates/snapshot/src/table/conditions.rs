@@ -104,7 +104,7 @@ impl Conditions {
 
     /// Whether all hold. Captures of the path are not known yet.
     pub(super) fn hold(&self, exchange: &Exchange) -> bool {
-        self.others_hold(&exchange.request)
+        self.matches_without_variables(&exchange.request)
             && self
                 .when
                 .as_ref()
@@ -118,35 +118,35 @@ impl Conditions {
 
     /// Whether the request's body, which has not been read, decides.
     pub(super) fn await_body(&self, exchange: &Exchange) -> bool {
-        self.when
-            .as_ref()
-            .is_some_and(|condition| self.others_hold(&exchange.request) && condition.awaits_body(exchange))
+        self.when.as_ref().is_some_and(|condition| {
+            self.matches_without_variables(&exchange.request) && condition.awaits_body(exchange)
+        })
     }
 
     /// Whether all but the condition over variables hold.
-    fn others_hold(&self, request: &Request) -> bool {
-        self.port_holds(request)
-            && self.method_holds(request)
+    fn matches_without_variables(&self, request: &Request) -> bool {
+        self.matches_port(request)
+            && self.matches_method(request)
             && self.headers.iter().all(|header| header.holds(request))
-            && self.network_holds(request)
-            && self.sni_holds(request)
+            && self.matches_network(request)
+            && self.matches_sni(request)
     }
 
     /// What does not hold.
     pub(super) fn mismatches(&self, exchange: &Exchange, found: &mut Vec<Mismatch>) {
         let request = &exchange.request;
-        if let Some(port) = self.port.filter(|_| !self.port_holds(request)) {
+        if let Some(port) = self.port.filter(|_| !self.matches_port(request)) {
             found.push(Mismatch::Port(port));
         }
-        if !self.method_holds(request) {
+        if !self.matches_method(request) {
             found.push(Mismatch::Method);
         }
         let headers = self.headers.iter().filter(|header| !header.holds(request));
         found.extend(headers.map(|header| Mismatch::Header(header.name.clone())));
-        if !self.network_holds(request) {
+        if !self.matches_network(request) {
             found.push(Mismatch::RemoteAddress);
         }
-        if !self.sni_holds(request) {
+        if !self.matches_sni(request) {
             found.push(Mismatch::ServerName);
         }
         if self
@@ -158,24 +158,24 @@ impl Conditions {
         }
     }
 
-    fn port_holds(&self, request: &Request) -> bool {
+    fn matches_port(&self, request: &Request) -> bool {
         // A host field without a port means the scheme's (RFC 9110, 4.2).
         let of_scheme = if request.is_tls { 443 } else { 80 };
         self.port
             .is_none_or(|port| port == request.host_port.unwrap_or(of_scheme))
     }
 
-    fn method_holds(&self, request: &Request) -> bool {
+    fn matches_method(&self, request: &Request) -> bool {
         self.methods.is_empty()
             || method_bit(&request.method) != OTHER
             || self.methods.contains(&request.method)
     }
 
-    fn network_holds(&self, request: &Request) -> bool {
+    fn matches_network(&self, request: &Request) -> bool {
         self.networks.is_empty() || contains(&self.networks, request.client)
     }
 
-    fn sni_holds(&self, request: &Request) -> bool {
+    fn matches_sni(&self, request: &Request) -> bool {
         if self.snis.is_empty() || !request.is_tls {
             return true;
         }

@@ -218,9 +218,9 @@ impl ServerTls {
         diagnostics: &mut Vec<Diagnostic>,
     ) {
         self.staples.extend(presented.staples.iter().cloned());
-        for (pair, why) in &presented.unstapled {
+        for (pair, reason) in &presented.unstapled {
             let place = place.field("key_pairs").index(*pair).field("certificate");
-            diagnostics.push(Diagnostic::warning(place, why.to_string()));
+            diagnostics.push(Diagnostic::warning(place, reason.to_string()));
         }
     }
 
@@ -356,8 +356,8 @@ fn present(
             None => PresentedKey::Plain(key),
             Some(rules) => match state.staple(pair, &key, rules) {
                 Ok(staple) => PresentedKey::Stapled(staple),
-                Err(why) => {
-                    unstapled.push((index, why));
+                Err(reason) => {
+                    unstapled.push((index, reason));
                     PresentedKey::Plain(key)
                 }
             },

@@ -166,12 +166,12 @@ impl Staple {
                     .max(now + MIN_WAIT);
                 Ok(())
             }
-            Err(why) => {
-                if why == UnusableAnswer::Revoked {
+            Err(reason) => {
+                if reason == UnusableAnswer::Revoked {
                     self.stapled.store(None);
                 }
                 self.fail(now);
-                Err(why)
+                Err(reason)
             }
         }
     }

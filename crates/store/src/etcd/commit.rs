@@ -131,7 +131,11 @@ impl Shared {
             let path = self.layout.document(&written.key);
             compares.push(compare(path.clone(), CompareResult::Equal, revision));
             changes.push(match &written.after {
-                Some(value) => put(path, value.clone(), leases.grant(self, written.stays()).await?),
+                Some(value) => put(
+                    path,
+                    value.clone(),
+                    leases.grant(self, written.time_to_live()).await?,
+                ),
                 None => delete(path),
             });
         }
@@ -317,13 +321,19 @@ pub struct Leases(HashMap<Duration, i64>);
 
 impl Leases {
     /// The lease of a document. 0: it stays.
-    pub async fn grant(&mut self, shared: &Shared, stays: Option<Duration>) -> Result<i64, StoreError> {
-        let Some(stays) = stays else { return Ok(0) };
-        if let Some(lease) = self.0.get(&stays) {
+    pub async fn grant(
+        &mut self,
+        shared: &Shared,
+        time_to_live: Option<Duration>,
+    ) -> Result<i64, StoreError> {
+        let Some(time_to_live) = time_to_live else {
+            return Ok(0);
+        };
+        if let Some(lease) = self.0.get(&time_to_live) {
             return Ok(*lease);
         }
         // etcd knows whole seconds, and makes more of them than it was asked for when they are very few.
-        let seconds = stays.as_secs() + u64::from(stays.subsec_nanos() > 0);
+        let seconds = time_to_live.as_secs() + u64::from(time_to_live.subsec_nanos() > 0);
         let ttl = i64::try_from(seconds).unwrap_or(i64::MAX);
         let path = "/etcdserverpb.Lease/LeaseGrant";
         let granted: Result<LeaseGrantResponse, ClientError> =
@@ -332,7 +342,7 @@ impl Leases {
         if !granted.error.is_empty() {
             return Err(StoreError::Failed(granted.error));
         }
-        self.0.insert(stays, granted.id);
+        self.0.insert(time_to_live, granted.id);
         Ok(granted.id)
     }
 

@@ -58,7 +58,7 @@ impl Shared {
                 compares.push(compare(path.clone(), CompareResult::Less, next));
                 changes.push(match &written.after {
                     Some(value) => {
-                        let lease = leases.grant(self, written.stays()).await;
+                        let lease = leases.grant(self, written.time_to_live()).await;
                         put(path, value.clone(), lease.map_err(ClientError::Refused)?)
                     }
                     None => delete(path),

@@ -155,7 +155,7 @@ impl ChangeRecord {
     }
 
     /// How long it stays.
-    pub fn stays(&self) -> Option<Duration> {
+    pub fn time_to_live(&self) -> Option<Duration> {
         (self.time_to_live > 0).then(|| Duration::from_millis(self.time_to_live))
     }
 

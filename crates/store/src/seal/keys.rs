@@ -90,7 +90,7 @@ impl SealingKeys {
     }
 
     /// Reads the file again, if it is another one by now. What was known stays.
-    fn look_again(&self) {
+    fn reload_if_changed(&self) {
         let Some(file) = &self.0.file else {
             return;
         };
@@ -193,7 +193,7 @@ impl SealingKeys {
             return value;
         };
         let opened = open_sealed(&self.keys(), key, sealed).or_else(|| {
-            self.look_again();
+            self.reload_if_changed();
             open_sealed(&self.keys(), key, sealed)
         });
         opened.unwrap_or_else(|| {

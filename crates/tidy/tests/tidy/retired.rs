@@ -96,26 +96,26 @@ const SLACK: usize = 20;
 fn parts(identifier: &str) -> Vec<String> {
     let mut parts: Vec<String> = Vec::new();
     let mut was_small = false;
-    for letter in identifier.chars() {
-        let begins = letter == '_' || (letter.is_ascii_uppercase() && was_small);
+    for character in identifier.chars() {
+        let begins = character == '_' || (character.is_ascii_uppercase() && was_small);
         if begins || parts.is_empty() {
             parts.push(String::new());
         }
-        if letter != '_'
+        if character != '_'
             && let Some(last) = parts.last_mut()
         {
-            last.push(letter.to_ascii_lowercase());
+            last.push(character.to_ascii_lowercase());
         }
-        was_small = letter.is_ascii_lowercase() || letter.is_ascii_digit();
+        was_small = character.is_ascii_lowercase() || character.is_ascii_digit();
     }
     parts
 }
 
 /// How often each retired name is an identifier or a part of one in this code, which has no comments and no texts.
 fn count_names(code: &str, counts: &mut BTreeMap<&'static str, Vec<usize>>) {
-    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let is_name = |character: char| character.is_ascii_alphanumeric() || character == '_';
     let mut at = 0;
-    for identifier in code.split(|letter| !is_name(letter)) {
+    for identifier in code.split(|character| !is_name(character)) {
         if identifier.len() > 3 {
             for part in parts(identifier) {
                 if let Some((name, _)) = NAMES.iter().find(|(name, _)| *name == part) {

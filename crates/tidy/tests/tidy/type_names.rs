@@ -143,7 +143,7 @@ fn defined(line: &str) -> Option<&str> {
         return None;
     }
     let rest = words.next()?;
-    let end = rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    let end = rest.find(|character: char| !character.is_alphanumeric() && character != '_');
     Some(&rest[..end.unwrap_or(rest.len())])
 }
 
@@ -153,7 +153,7 @@ fn name_of_file(path: &str) -> String {
     let stem = file.strip_suffix(".rs").unwrap_or(file);
     let capital = |word: &str| {
         let mut letters = word.chars();
-        let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+        let first = letters.next().map(|character| character.to_ascii_uppercase());
         first.into_iter().chain(letters).collect::<String>()
     };
     stem.split('_').map(capital).collect()

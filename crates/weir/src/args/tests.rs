@@ -96,19 +96,19 @@ fn flags_and_their_defaults_are_documented() {
 /// A call of `weir` in a line for a shell, as words; `None`: the line calls something else.
 fn call_of(line: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    for letter in line.chars() {
-        match (quote, letter) {
-            (Some(open), letter) if open == letter => quote = None,
-            (Some(_), letter) => word.get_or_insert_default().push(letter),
+    for character in line.chars() {
+        match (quote, character) {
+            (Some(open), character) if open == character => quote = None,
+            (Some(_), character) => word.get_or_insert_default().push(character),
             (None, '\'' | '"') => {
-                quote = Some(letter);
+                quote = Some(character);
                 word.get_or_insert_default();
             }
             // What comes behind is for the shell.
             (None, '#' | '|' | '>' | '<' | '&' | ';') if word.is_none() => break,
             (None, ';' | '|' | '>') => break,
             (None, ' ') => words.extend(word.take()),
-            (None, letter) => word.get_or_insert_default().push(letter),
+            (None, character) => word.get_or_insert_default().push(character),
         }
     }
     words.extend(word);

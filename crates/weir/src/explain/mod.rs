@@ -99,10 +99,10 @@ fn explain_stored(
 }
 
 /// A hint at the environments that there are; empty: there are none.
-fn other_environments(source: &ConfigSource<'_>, why: &str) -> String {
+fn other_environments(source: &ConfigSource<'_>, reason: &str) -> String {
     match source.environments() {
         Ok(Some(names)) if !names.is_empty() => format!(
-            "note: {why}: name another one with --environment: {}\n",
+            "note: {reason}: name another one with --environment: {}\n",
             names.join(", ")
         ),
         _ => String::new(),

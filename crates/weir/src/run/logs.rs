@@ -27,8 +27,8 @@ pub fn folder(args: &RunArgs) -> anyhow::Result<LogFolder> {
     let store = flags.store.as_deref().and_then(folder_of_store);
     for kept in [flags.data.clone(), store].into_iter().flatten() {
         if holds(&folder, &kept) {
-            let why = "--log-dir must not hold the store or --data: plugins may write there";
-            return Err(UsageError::new(why).into());
+            let reason = "--log-dir must not hold the store or --data: plugins may write there";
+            return Err(UsageError::new(reason).into());
         }
     }
     // Configurations name the folder as the operator does.

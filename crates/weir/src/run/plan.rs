@@ -27,8 +27,8 @@ pub struct UsageError(String);
 
 impl UsageError {
     /// With the reason.
-    pub fn new(why: &str) -> Self {
-        Self(why.to_owned())
+    pub fn new(reason: &str) -> Self {
+        Self(reason.to_owned())
     }
 }
 
@@ -116,7 +116,7 @@ impl Management {
 impl RunMode {
     /// The plan, or what does not fit together.
     pub fn of(args: &RunArgs) -> Result<Self, UsageError> {
-        let refused = |why: &str| Err(UsageError::new(why));
+        let refused = |reason: &str| Err(UsageError::new(reason));
         let flags = &args.management;
         let all = [&flags.kong_admin, &flags.apisix_admin, &flags.console];
         let has_admin = all.iter().any(|addresses| !addresses.is_empty());

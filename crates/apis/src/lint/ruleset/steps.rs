@@ -92,17 +92,17 @@ fn without_texts(path: &str) -> String {
     let mut plain = String::with_capacity(path.len());
     let mut quote = None;
     let mut is_escaped = false;
-    for letter in path.chars() {
+    for character in path.chars() {
         match quote {
             Some(open) => {
-                let ends = letter == open && !is_escaped;
-                is_escaped = letter == '\\' && !is_escaped;
+                let ends = character == open && !is_escaped;
+                is_escaped = character == '\\' && !is_escaped;
                 if ends {
                     quote = None;
                 }
             }
-            None if matches!(letter, '\'' | '"') => quote = Some(letter),
-            None => plain.push(letter),
+            None if matches!(character, '\'' | '"') => quote = Some(character),
+            None => plain.push(character),
         }
     }
     plain

@@ -30,8 +30,8 @@ struct CachedProvider {
     keys: Option<(Arc<KeySet>, Instant)>,
 }
 
-fn failed(why: impl std::fmt::Display) -> LoginError {
-    LoginError::Provider(why.to_string())
+fn failed(reason: impl std::fmt::Display) -> LoginError {
+    LoginError::Provider(reason.to_string())
 }
 
 async fn ask<T: DeserializeOwned>(call: ClientRequest) -> Result<T, LoginError> {
@@ -43,8 +43,8 @@ async fn ask<T: DeserializeOwned>(call: ClientRequest) -> Result<T, LoginError> 
     if !status.is_success() {
         // An answer of an OAuth server says why (RFC 6749, section 5.2).
         let answer: Value = serde_json::from_slice(&body).unwrap_or_default();
-        let why = answer["error"].as_str().unwrap_or_default();
-        return Err(failed(format_args!("{status} {why}")));
+        let reason = answer["error"].as_str().unwrap_or_default();
+        return Err(failed(format_args!("{status} {reason}")));
     }
     serde_json::from_slice(&body).map_err(failed)
 }

@@ -110,12 +110,12 @@ impl Metadata {
     /// # Errors
     /// It is another provider, or something is missing or not private.
     pub fn read(provider: &Provider, document: &[u8]) -> Result<Self, LoginError> {
-        let failed = |why: String| LoginError::Provider(why);
+        let failed = |reason: String| LoginError::Provider(reason);
         let metadata: Self = serde_json::from_slice(document)
             .map_err(|error| failed(format!("its discovery document: {error}")))?;
         if metadata.issuer != provider.issuer {
-            let why = format!("its issuer is '{}', not '{}'", metadata.issuer, provider.issuer);
-            return Err(failed(why));
+            let reason = format!("its issuer is '{}', not '{}'", metadata.issuer, provider.issuer);
+            return Err(failed(reason));
         }
         let needed = [
             &metadata.authorization_endpoint,
@@ -269,8 +269,8 @@ impl PendingLogin {
             return Err(LoginError::State);
         }
         if let Some(error) = &callback.error {
-            let why = callback.error_description.as_deref().unwrap_or_default();
-            let told = format!("{error} {why}").trim().chars().take(300).collect();
+            let reason = callback.error_description.as_deref().unwrap_or_default();
+            let told = format!("{error} {reason}").trim().chars().take(300).collect();
             return Err(LoginError::Refused(told));
         }
         let missing = || LoginError::Provider("there is no code in its callback".to_owned());

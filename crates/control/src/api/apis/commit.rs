@@ -95,14 +95,15 @@ impl Api {
         ),
     ) -> Result<CommitResult<A>, Problem> {
         let is_dry = is_dry_run(headers);
-        let whose = (&*caller.name(), is_dry, is_dry && reports_refusal);
-        self.manage_with(whose, now(), work, (searching, testing)).await
+        let write_options = (&*caller.name(), is_dry, is_dry && reports_refusal);
+        self.manage_with(write_options, now(), work, (searching, testing))
+            .await
     }
 
     /// The same at a given time, in a user's name.
     pub(super) async fn manage_as<A: Send>(
         self: &Arc<Self>,
-        whose: (&str, bool),
+        write_options: (&str, bool),
         now: u64,
         work: impl FnMut(&mut EntitySnapshot) -> Result<WriteEffects<A>, Problem> + Send,
     ) -> Result<CommitResult<A>, Problem> {
@@ -111,8 +112,9 @@ impl Api {
             |_: &mut EntitySnapshot, _: &mut WriteEffects<A>, (): ()| Ok(()),
         );
         let testing = (|_: &A| None, |_: &TestReport| Ok(()));
-        let whose = (whose.0, whose.1, false);
-        self.manage_with(whose, now, work, (searching, testing)).await
+        let write_options = (write_options.0, write_options.1, false);
+        self.manage_with(write_options, now, work, (searching, testing))
+            .await
     }
 
     async fn manage_with<A: Send, F: Send + 'static>(
@@ -244,7 +246,7 @@ impl Api {
             false => {
                 let placed = broken
                     .into_iter()
-                    .map(|(what, why)| (place_of(what, publications), why));
+                    .map(|(what, reason)| (place_of(what, publications), reason));
                 Err(Problem::step("compile", placed.collect()))
             }
         }
@@ -360,7 +362,7 @@ pub fn rendered(snapshot: &EntitySnapshot, targets: &BTreeSet<String>, now: u64)
             .documents()
             .filter(|(key, _)| key.as_str().starts_with(&prefix));
         for (key, value) in known {
-            let is_owned = memmem(value, mark.as_bytes());
+            let is_owned = contains_bytes(value, mark.as_bytes());
             if is_owned && !wanted.contains_key(key) {
                 changes.insert(key.clone(), None);
             }
@@ -375,7 +377,7 @@ pub fn rendered(snapshot: &EntitySnapshot, targets: &BTreeSet<String>, now: u64)
 }
 
 /// Whether a part stands in a text.
-pub(super) fn memmem(text: &[u8], part: &[u8]) -> bool {
+pub(super) fn contains_bytes(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|it| it == part)
 }
 

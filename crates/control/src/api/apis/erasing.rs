@@ -157,9 +157,9 @@ fn check(caller: &Caller, portal: &str, owned: &DeveloperData) -> Result<(), Pro
     if owned.applications.is_empty() || may_remove {
         return Ok(());
     }
-    let why = refusal(caller, Action::SubscriptionsWrite, &scopes[..1]);
+    let reason = refusal(caller, Action::SubscriptionsWrite, &scopes[..1]);
     Err(Problem::forbidden(format!(
-        "the developer has applications: {why}"
+        "the developer has applications: {reason}"
     )))
 }
 

@@ -21,7 +21,7 @@ pub struct DeveloperMessages<'d> {
     /// Another portal knows the address.
     is_elsewhere: bool,
     /// The end of notices of sign-ups at this portal; `None`: those of another portal that knows the address end alike.
-    waits_here: Option<String>,
+    pending_subject_end: Option<String>,
     /// Which portals know an address: messages of earlier versions do not say whose they are.
     book: AddressBook,
 }
@@ -55,7 +55,7 @@ impl<'d> DeveloperMessages<'d> {
             applications,
             others: others.map(|it| it.name).collect(),
             is_elsewhere: !elsewhere.is_empty(),
-            waits_here: (!is_like_another).then(|| waits_at(title(portal))),
+            pending_subject_end: (!is_like_another).then(|| waits_at(title(portal))),
             book,
         })
     }
@@ -73,7 +73,7 @@ impl<'d> DeveloperMessages<'d> {
         let is_here = match &origin {
             // Earlier versions sent notices of sign-ups in the provider's name.
             Origin::Provider | Origin::Unknown if is_notice => {
-                !self.is_elsewhere || self.waits_here(delivery)
+                !self.is_elsewhere || self.is_pending_in_portal(delivery)
             }
             Origin::Provider => false,
             Origin::Portal(portal) => portal == self.portal,
@@ -97,8 +97,8 @@ impl<'d> DeveloperMessages<'d> {
     }
 
     /// Whether a notice of a sign-up says that it is of this portal.
-    fn waits_here(&self, notice: &Delivery) -> bool {
-        match (&notice.message, &self.waits_here) {
+    fn is_pending_in_portal(&self, notice: &Delivery) -> bool {
+        match (&notice.message, &self.pending_subject_end) {
             (Message::Mail(mail), Some(end)) => mail.subject.ends_with(end.as_str()),
             _ => false,
         }
@@ -189,7 +189,7 @@ mod tests {
             applications: &applications,
             others: BTreeSet::from(["shop".to_owned()]),
             is_elsewhere,
-            waits_here: Some(waits_at("Main")),
+            pending_subject_end: Some(waits_at("Main")),
             book: AddressBook::default(),
         };
         about.has(delivery)

@@ -89,14 +89,14 @@ pub fn find(
     };
     let own: Vec<&Arc<Route>> = model.routes.iter().filter(|it| is_own(it)).collect();
     let others = model.routes.iter().filter(|it| it.dialect != DialectName::NATIVE);
-    let near = others.filter_map(|other| {
+    let candidates = others.filter_map(|other| {
         let own = own.iter().copied().filter(|it| may_meet(it, other));
         let own: Vec<&Arc<Route>> = own.take(MAX_OWN).collect();
         (!own.is_empty()).then_some((other, own))
     });
-    let near: Vec<NearRoute<'_>> = near.collect();
+    let candidates: Vec<NearRoute<'_>> = candidates.collect();
     let (mut found, mut examined) = (Vec::new(), 0);
-    let near_ones = &near[..near.len().min(MAX_EXAMINED)];
+    let near_ones = &candidates[..candidates.len().min(MAX_EXAMINED)];
     while examined < near_ones.len() && found.len() < MAX_CONFLICTS {
         let some = together(&near_ones[examined..]);
         found.extend(meetings(api, &dialects, &model, some)?);
@@ -104,7 +104,7 @@ pub fn find(
     }
     Ok(ForeignConflicts {
         found,
-        unchecked: near.len() - examined,
+        unchecked: candidates.len() - examined,
     })
 }
 
@@ -128,14 +128,14 @@ fn bare(route: &Route) -> Arc<Route> {
 }
 
 /// The first of these routes, as many as are compiled together, and one at least.
-fn together<'n, 'm>(near: &'n [NearRoute<'m>]) -> &'n [NearRoute<'m>] {
+fn together<'n, 'm>(candidates: &'n [NearRoute<'m>]) -> &'n [NearRoute<'m>] {
     let mut weight = 0;
-    let count = near.iter().take_while(|(other, _)| {
+    let count = candidates.iter().take_while(|(other, _)| {
         let matches = other.matches.iter().map(|it| it.hosts.len().max(1));
         weight += matches.sum::<usize>();
         weight <= TOGETHER
     });
-    &near[..count.count().max(1)]
+    &candidates[..count.count().max(1)]
 }
 
 /// The conflicts of some routes with the publication's: those for which there is a call that both take.
@@ -143,9 +143,11 @@ fn meetings(
     api: &Api,
     dialects: &DialectSet,
     model: &Model,
-    near: &[NearRoute<'_>],
+    candidates: &[NearRoute<'_>],
 ) -> Result<Vec<Conflict>, Problem> {
-    let meant = near.iter().flat_map(|(other, own)| own.iter().chain([other]));
+    let meant = candidates
+        .iter()
+        .flat_map(|(other, own)| own.iter().chain([other]));
     let meant: HashSet<*const Route> = meant.map(|it| Arc::as_ptr(it)).collect();
     let is_meant = |it: &&Arc<Route>| meant.contains(&Arc::as_ptr(it));
     let small = Model {
@@ -156,7 +158,9 @@ fn meetings(
         ..Model::default()
     };
     let compiled = CompiledConfig::of_model(api, dialects, &small, Vec::new())?;
-    let conflicts = near.iter().map(|(other, own)| conflict(&compiled, own, other));
+    let conflicts = candidates
+        .iter()
+        .map(|(other, own)| conflict(&compiled, own, other));
     Ok(conflicts.flatten().collect())
 }
 

@@ -3,7 +3,7 @@
 
 use super::adopting;
 use super::clock::now;
-use super::commit::{CommitResult, Search, WriteEffects, memmem};
+use super::commit::{CommitResult, Search, WriteEffects, contains_bytes};
 use super::conflict_search::{ConflictSearch, ConflictsFound};
 use super::entity_snapshot::{self, EntitySnapshot};
 use super::step::Step;
@@ -163,7 +163,9 @@ async fn rendered_at(api: &Api, publication: &Publication) -> Result<Revision, P
     let (own, _) = api.store.read(&key).await?;
     let (documents, _) = api.store.read(&render::prefix(&publication.environment)).await?;
     let mark = format!("\"owned_by\":\"{}\"", render::owner(publication));
-    let rendered = documents.iter().filter(|it| memmem(&it.value, mark.as_bytes()));
+    let rendered = documents
+        .iter()
+        .filter(|it| contains_bytes(&it.value, mark.as_bytes()));
     let own = own.iter().filter(|it| it.key.as_str() == key);
     let revisions = own.chain(rendered).map(|it| it.modified);
     Ok(revisions.max().unwrap_or_default())

@@ -87,11 +87,14 @@ impl Search {
 fn split(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut is_quoted = false;
-    for letter in text.chars() {
-        match letter {
+    for character in text.chars() {
+        match character {
             '"' => is_quoted = !is_quoted,
-            _ if letter.is_whitespace() && !is_quoted => words.push(String::new()),
-            _ => words.last_mut().expect("invariant: there is a word").push(letter),
+            _ if character.is_whitespace() && !is_quoted => words.push(String::new()),
+            _ => words
+                .last_mut()
+                .expect("invariant: there is a word")
+                .push(character),
         }
     }
     words.retain(|it| !it.is_empty());

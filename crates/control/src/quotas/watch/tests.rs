@@ -250,13 +250,13 @@ impl Plane {
             used: 8,
             resets: DAY + 86_400,
         };
-        let telling = NotifyContext {
+        let context = NotifyContext {
             receivers: Receivers::of(&documents),
             waiting: self.outbox.waiting(at(time)).await.expect("read"),
             now: at(time),
             began: Instant::now(),
         };
-        (found.map(|it| (it, reached)).collect(), telling)
+        (found.map(|it| (it, reached)).collect(), context)
     }
 }
 
@@ -265,10 +265,10 @@ impl Plane {
 async fn a_notice_that_another_one_has_sent_meanwhile_is_not_sent() {
     let plane = Plane::start().await;
     for expected in [true, false] {
-        let (found, mut telling) = plane.found(DAY).await;
+        let (found, mut context) = plane.found(DAY).await;
         let (quota, reached) = &found[0];
         let key = quota.key().expect("a key");
-        let told = plane.watch.notify((quota, reached), (key, None), &mut telling);
+        let told = plane.watch.notify((quota, reached), (key, None), &mut context);
         assert_eq!(told.await.expect("a store"), expected);
         assert_eq!(plane.sent().await.len(), 2);
     }
@@ -283,8 +283,8 @@ async fn a_control_plane_without_the_lease_sends_nothing() {
         if is_other {
             assert!(other.is_still_alone(at(time)).await.expect("a store"));
         }
-        let (found, telling) = plane.found(time).await;
-        let told = plane.watch.notify_all(&found, telling).await;
+        let (found, context) = plane.found(time).await;
+        let told = plane.watch.notify_all(&found, context).await;
         assert_eq!(told.expect("a store"), expected, "{time}");
     }
 }

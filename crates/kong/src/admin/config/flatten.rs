@@ -22,9 +22,9 @@ pub fn flatten(document: &Value, fields: &mut Value) -> Vec<Value> {
         let Some(Value::Array(complaints)) = fields.get(&name) else {
             continue;
         };
-        for (index, complaint) in complaints.iter().enumerate() {
+        for (index, message) in complaints.iter().enumerate() {
             if let Some(entity @ Value::Object(_)) = entities.get(index) {
-                add(entity_type, entity.clone(), complaint.clone(), &mut flattened);
+                add(entity_type, entity.clone(), message.clone(), &mut flattened);
             }
         }
         fields.remove(&name);
@@ -33,8 +33,8 @@ pub fn flatten(document: &Value, fields: &mut Value) -> Vec<Value> {
 }
 
 /// Adds what is wrong with an entity, and with those that stand inside of it.
-fn add(entity_type: &'static EntityType, mut entity: Value, complaint: Value, flattened: &mut Vec<Value>) {
-    let mut complaints = match complaint {
+fn add(entity_type: &'static EntityType, mut entity: Value, message: Value, flattened: &mut Vec<Value>) {
+    let mut complaints = match message {
         Value::String(text) => Map::from_iter([(WHOLE.to_owned(), json!([text]))]),
         Value::Object(complaints) => complaints,
         _ => return,
@@ -54,11 +54,9 @@ fn add(entity_type: &'static EntityType, mut entity: Value, complaint: Value, fl
                 remove(&mut entity, field.name);
             }
         }
-        let complaint = complaints.remove(field.name);
-        if let (Some(target), Some(complaint)) =
-            (crate::document::entity_type::entity_type(target), complaint)
-        {
-            add(target, inner, complaint, flattened);
+        let message = complaints.remove(field.name);
+        if let (Some(target), Some(message)) = (crate::document::entity_type::entity_type(target), message) {
+            add(target, inner, message, flattened);
         }
     }
     for child in ENTITY_TYPES {
@@ -73,12 +71,12 @@ fn add(entity_type: &'static EntityType, mut entity: Value, complaint: Value, fl
         let Some(Value::Array(inner)) = complaints.remove(child.name) else {
             continue;
         };
-        for (mut member, complaint) in members.into_iter().zip(inner) {
+        for (mut member, message) in members.into_iter().zip(inner) {
             if let (Value::Object(fields), Some(key)) = (&mut member, &key) {
                 fields.entry(foreign).or_insert_with(|| key.clone());
             }
             if member.is_object() {
-                add(child, member, complaint, flattened);
+                add(child, member, message, flattened);
             }
         }
     }
@@ -161,8 +159,8 @@ fn categorize(complaints: &Map<String, Value>, place: &str) -> Vec<Value> {
     errors
 }
 
-fn categorize_value(complaint: &Value, at: &str, errors: &mut Vec<Value>) {
-    match complaint {
+fn categorize_value(problem: &Value, at: &str, errors: &mut Vec<Value>) {
+    match problem {
         Value::Object(inner) => errors.extend(categorize(inner, at)),
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate().filter(|(_, item)| !item.is_null()) {

@@ -167,8 +167,8 @@ fn expression(pattern: &str) -> Result<String, String> {
     let mut out = String::with_capacity(pattern.len() + 8);
     let mut letters = pattern.chars().peekable();
     let mut in_set = false;
-    while let Some(letter) = letters.next() {
-        match letter {
+    while let Some(character) = letters.next() {
+        match character {
             '%' => {
                 let class = letters.next().ok_or("a pattern ends with '%'")?;
                 let made = match class.to_ascii_lowercase() {
@@ -211,11 +211,11 @@ fn expression(pattern: &str) -> Result<String, String> {
             '-' if !in_set => out.push_str("*?"),
             '^' if out.is_empty() => out.push('^'),
             '$' if letters.peek().is_none() => out.push('$'),
-            '.' | '*' | '+' | '?' | '(' | ')' if !in_set => out.push(letter),
+            '.' | '*' | '+' | '?' | '(' | ')' if !in_set => out.push(character),
             '-' => out.push('-'),
-            '[' | '\\' | '&' | '~' => out.push_str(&format!("\\{letter}")),
-            _ if in_set => out.push(letter),
-            _ => out.push_str(&regex::escape(&letter.to_string())),
+            '[' | '\\' | '&' | '~' => out.push_str(&format!("\\{character}")),
+            _ if in_set => out.push(character),
+            _ => out.push_str(&regex::escape(&character.to_string())),
         }
     }
     Ok(out)

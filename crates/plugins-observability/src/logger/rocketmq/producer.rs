@@ -147,21 +147,21 @@ impl Producer {
         self.request(wire::SEND_MESSAGE, fields, server)
     }
 
-    fn give_up(&mut self, why: String) -> LogStep {
+    fn give_up(&mut self, reason: String) -> LogStep {
         self.route = None;
-        self.state = State::Failed(why.clone());
-        LogStep::Failed(why)
+        self.state = State::Failed(reason.clone());
+        LogStep::Failed(reason)
     }
 
     /// The next name server is asked, unless all have been.
-    fn next_nameserver(&mut self, failed: usize, topic: &'static str, why: String) {
+    fn next_nameserver(&mut self, failed: usize, topic: &'static str, reason: String) {
         self.nameserver = self.nameserver.wrapping_add(1);
         self.state = match failed + 1 < self.target.nameservers.len() {
             true => State::Routing {
                 failed: failed + 1,
                 topic,
             },
-            false => State::Failed(why),
+            false => State::Failed(reason),
         };
     }
 
@@ -227,7 +227,7 @@ impl LogProducer for Producer {
     fn next(&mut self) -> LogStep {
         match &self.state {
             State::Taken => LogStep::Done,
-            State::Failed(why) => LogStep::Failed(why.clone()),
+            State::Failed(reason) => LogStep::Failed(reason.clone()),
             State::Sending => self.send(),
             State::Routing { topic, .. } => {
                 let topic = match *topic {
@@ -306,7 +306,7 @@ mod tests {
     fn step(producer: &mut Producer) -> String {
         match producer.next() {
             LogStep::Done => "done".into(),
-            LogStep::Failed(why) => why,
+            LogStep::Failed(reason) => reason,
             LogStep::Ask { host, request, .. } => {
                 let length = u32::from_be_bytes(request[4..8].try_into().expect("four")) as usize;
                 let header: Value = serde_json::from_slice(&request[8..8 + length]).expect("JSON");

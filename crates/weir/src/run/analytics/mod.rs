@@ -77,7 +77,7 @@ impl Setup {
         let kept = match (&control, &place) {
             (None, Some(place)) => {
                 let options = Options {
-                    store: elsewhere(args)?,
+                    store: clickhouse_server(args)?,
                     privacy: privacy.clone(),
                     console_url: args.outbox.console_url.clone(),
                 };
@@ -201,7 +201,7 @@ fn warn_of_no_store(error: &weir_analytics::StoreError) {
 }
 
 /// The store that --analytics-store names, with a ledger next to it.
-fn elsewhere(args: &RunArgs) -> anyhow::Result<Option<ClickhouseServer>> {
+fn clickhouse_server(args: &RunArgs) -> anyhow::Result<Option<ClickhouseServer>> {
     let Some(Ok(server)) = &args.analytics.analytics_store else {
         return Ok(None);
     };

@@ -155,12 +155,12 @@ mod tests {
             if let Some((name, is_drained)) = kept {
                 away.keep(name, is_drained);
             }
-            let told = match &store {
+            let opened = match &store {
                 Some(drained) => store_with(drained).await,
                 None => OpenStore::default(),
             };
             let begun = DrainState {
-                store: told,
+                store: opened,
                 file: file.clone(),
             };
             let case = format!("{kept:?} {store:?}");

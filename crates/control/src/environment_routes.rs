@@ -263,8 +263,8 @@ mod tests {
     impl IncrementalModel for ModelRecorder {
         fn apply(&mut self, key: &str, value: Option<&[u8]>) {
             let text = value.map(String::from_utf8_lossy);
-            let told = format!("{key}={}", text.as_deref().unwrap_or("-"));
-            self.0.lock().expect("whole").push(told);
+            let line = format!("{key}={}", text.as_deref().unwrap_or("-"));
+            self.0.lock().expect("whole").push(line);
         }
 
         fn model(&mut self) -> (Model, Vec<weir_dialect::SkippedDocument>) {
@@ -274,9 +274,9 @@ mod tests {
 
     #[test]
     fn only_changed_documents_are_read_again() {
-        let told = Arc::default();
+        let lines = Arc::default();
         let mut reader = DocumentReader {
-            model: Box::new(ModelRecorder(Arc::clone(&told))),
+            model: Box::new(ModelRecorder(Arc::clone(&lines))),
             known: Arc::default(),
         };
         let mut documents = Texts::new();
@@ -294,7 +294,7 @@ mod tests {
             reader.read(&now);
             reader.read(&now);
             assert_eq!(
-                std::mem::take(&mut *told.lock().expect("whole")),
+                std::mem::take(&mut *lines.lock().expect("whole")),
                 expected,
                 "{key}"
             );

@@ -76,13 +76,13 @@ impl ReportedUses {
 }
 
 /// Writes what gateways report, until the process ends.
-pub async fn keep(told: ReportedUses, store: Arc<dyn Store>, operational: OperationalStore) {
+pub async fn keep(reported: ReportedUses, store: Arc<dyn Store>, operational: OperationalStore) {
     loop {
         tokio::time::sleep(EVERY).await;
-        let batch = told.take();
+        let batch = reported.take();
         if let Err(error) = turn(&batch, &*store, &operational, SystemTime::now()).await {
             tracing::warn!(%error, "the last uses of keys are not kept; it is tried again");
-            told.give_back(batch);
+            reported.give_back(batch);
         }
     }
 }
@@ -190,7 +190,7 @@ mod tests {
             changes: changes.into(),
         };
         store.append(written).await.expect("written");
-        let (operational, told) = (OperationalStore::in_memory(), ReportedUses::default());
+        let (operational, reported) = (OperationalStore::in_memory(), ReportedUses::default());
         let now = UNIX_EPOCH + Duration::from_secs(20_000 * DAY);
         for (id, day, environments, expected) in [
             ("a", 20_000, vec!["test"], Some(20_000)),
@@ -204,8 +204,8 @@ mod tests {
             ("c", 20_000, vec!["test"], None),
         ] {
             let environments: Vec<String> = environments.into_iter().map(str::to_owned).collect();
-            told.add(BTreeMap::from([(id.to_owned(), day)]), &environments, now);
-            let batch = told.take();
+            reported.add(BTreeMap::from([(id.to_owned(), day)]), &environments, now);
+            let batch = reported.take();
             turn(&batch, &store, &operational, now).await.expect("kept");
             let found = last_uses(&operational, &[id.to_owned()], now)
                 .await
@@ -213,6 +213,6 @@ mod tests {
             let expected = expected.map(|day: u64| day * DAY);
             assert_eq!(found.get(id).copied(), expected, "{id} {day} {environments:?}");
         }
-        assert!(told.take().is_empty());
+        assert!(reported.take().is_empty());
     }
 }

@@ -244,7 +244,7 @@ mod tests {
     fn disagreeing() -> (String, Receiver<(Instant, bool)>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("bound"));
-        let (told, heard) = channel();
+        let (sender, heard) = channel();
         std::thread::spawn(move || {
             for (number, stream) in listener.incoming().flatten().enumerate() {
                 let mut reader = BufReader::new(stream);
@@ -265,7 +265,7 @@ mod tests {
                 // The pause begins behind the answer, so two of these are never closer than it is long.
                 let came = Instant::now();
                 reader.get_mut().write_all(answer.as_bytes()).expect("written");
-                if told.send((came, report.draining)).is_err() {
+                if sender.send((came, report.draining)).is_err() {
                     return;
                 }
             }

@@ -357,8 +357,8 @@ mod tests {
             ("a", 2, "", None),
         ] {
             let answer = exchange.merge_report(gateway, &report(run, name, 5), 1_000);
-            let told = answer.map(|it| (it.gateways, it.others[0].2));
-            assert_eq!(told, expected, "{gateway} {run} {name}");
+            let counts = answer.map(|it| (it.gateways, it.others[0].2));
+            assert_eq!(counts, expected, "{gateway} {run} {name}");
         }
         let long = LimitReport {
             counts: vec![(name, 1, 1, 1); MAX_COUNTS + 1],

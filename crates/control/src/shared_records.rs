@@ -41,12 +41,12 @@ async fn follow(store: OperationalStore, prefix: String, records: Arc<dyn Shared
     let mut following = weir_store::follow::resume(Arc::clone(store.store()), &prefix, &[]);
     loop {
         let changes = following.next().await;
-        let told = changes.documents.iter().filter_map(|(key, document)| {
+        let changed = changes.documents.iter().filter_map(|(key, document)| {
             let name = key.as_str().strip_prefix(&prefix)?.to_owned();
             Some((name, document.as_ref().and_then(record)))
         });
-        let told = told.collect();
-        records.apply(changes.revision.0, told);
+        let changed = changed.collect();
+        records.apply(changes.revision.0, changed);
     }
 }
 

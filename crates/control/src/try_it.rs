@@ -288,7 +288,7 @@ mod tests {
             ("content-type", "application/problem+json"),
             ("x-own-request-id", ID),
         );
-        let told = r#"{"request_id": "b"}"#;
+        let report = r#"{"request_id": "b"}"#;
         for (status, headers, body, expected) in [
             (200, vec![], "", None),
             (
@@ -302,10 +302,10 @@ mod tests {
                 Some(ID),
             ),
             (200, vec![("request-id", "u"), ("x-request-id", "p")], "", None),
-            (401, vec![problem], told, Some("b")),
-            (401, vec![("request-id", "u"), problem, own], told, Some(ID)),
-            (200, vec![problem], told, None),
-            (500, vec![("content-type", "application/json")], told, None),
+            (401, vec![problem], report, Some("b")),
+            (401, vec![("request-id", "u"), problem, own], report, Some(ID)),
+            (200, vec![problem], report, None),
+            (500, vec![("content-type", "application/json")], report, None),
             (401, vec![problem], "{", None),
         ] {
             let named = headers

@@ -73,12 +73,12 @@ pub fn warning(end: &Expiry, now: i64) -> Option<String> {
 /// The warnings about certificates, at their places in the model.
 pub fn warnings(tls: &ServerTls) -> Vec<Diagnostic> {
     let now = now();
-    let told = tls.ends().iter().filter_map(|end| {
+    let messages = tls.ends().iter().filter_map(|end| {
         let place = DocPath::root().field("certificates").index(end.certificate);
         let place = place.field("key_pairs").index(end.pair).field("certificate");
         Some(Diagnostic::warning(place, warning(end, now)?))
     });
-    told.collect()
+    messages.collect()
 }
 
 /// For `/status`: those that end first.
@@ -148,10 +148,13 @@ mod tests {
         ] {
             let end = end(now + from * DAY, now + until * DAY);
             assert_eq!(CertificateStatus::of(&end, now), status, "{from} {until}");
-            let told = warning(&end, now);
+            let message = warning(&end, now);
             match word {
-                None => assert_eq!(told, None),
-                Some(word) => assert!(told.as_ref().is_some_and(|it| it.contains(word)), "{told:?}"),
+                None => assert_eq!(message, None),
+                Some(word) => assert!(
+                    message.as_ref().is_some_and(|it| it.contains(word)),
+                    "{message:?}"
+                ),
             }
         }
     }

@@ -133,11 +133,11 @@ fn read_with<'t>(
         environment: &|name| std::env::var(name).ok(),
         placeholder: (policy == Policy::Look).then_some(placeholder),
     };
-    let told = |found: Diagnostic| Diagnostic {
+    let with_hint = |found: Diagnostic| Diagnostic {
         message: format!("{}{}", found.message, taken_for(dialects, &**dialect)),
         ..found
     };
-    let prepared = dialect.prepare(text, &purpose).map_err(told);
+    let prepared = dialect.prepare(text, &purpose).map_err(with_hint);
     let prepared = prepared.and_then(|prepared| {
         let parsed = match &prepared.text {
             Cow::Borrowed(_) => parsed?,

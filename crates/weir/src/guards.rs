@@ -70,7 +70,7 @@ pub fn warnings(model: &Model) -> Vec<Diagnostic> {
     if open.is_empty() {
         return Vec::new();
     }
-    let mut told = Vec::new();
+    let mut messages = Vec::new();
     for (route, of_route) in guarded {
         let around = route.matches.iter().find_map(|found| {
             let path = literal(&found.path)?;
@@ -80,10 +80,10 @@ pub fn warnings(model: &Model) -> Vec<Diagnostic> {
         if let Some((path, (index, other))) = around {
             let place = DocPath::root().field("routes").index(index).field("matches");
             let message = message(path, other.dialect, &route.name, &of_route);
-            told.push(Diagnostic::warning(place, message));
+            messages.push(Diagnostic::warning(place, message));
         }
     }
-    told
+    messages
 }
 
 fn message(path: &str, dialect: DialectName, guarded: &str, guards: &[&str]) -> String {
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn ways_around_guards_are_reported() {
         let guarded = json!({"name": "admin", "paths": ["/admin"], "plugins": [{"name": "key-auth"}]});
-        let told = "it takes calls for /admin%2Fx and /admin;x, which a server may read as /admin, past key-auth of route 'admin'";
+        let message = "it takes calls for /admin%2Fx and /admin;x, which a server may read as /admin, past key-auth of route 'admin'";
         for (name, open, is_told) in [
             ("all", json!({"name": "open", "paths": ["/"]}), true),
             (
@@ -234,7 +234,7 @@ mod tests {
                 false,
             ),
         ] {
-            let expected: Vec<&str> = is_told.then_some(told).into_iter().collect();
+            let expected: Vec<&str> = is_told.then_some(message).into_iter().collect();
             assert_eq!(kong(&json!([guarded, open])), expected, "{name}");
         }
         let elsewhere = json!([{"name": "admin", "paths": ["/admin"], "hosts": ["x.test"], "plugins": [{"name": "key-auth"}]}]);
@@ -250,9 +250,9 @@ mod tests {
         ]});
         let (model, _) =
             weir_apisix::translate(&document, &weir_apisix::Options::default()).expect("a model");
-        let told: Vec<String> = warnings(&model).into_iter().map(|it| it.message).collect();
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].contains("/admin%252Fx and /admin;x"), "{told:?}");
+        let messages: Vec<String> = warnings(&model).into_iter().map(|it| it.message).collect();
+        assert_eq!(messages.len(), 1, "{messages:?}");
+        assert!(messages[0].contains("/admin%252Fx and /admin;x"), "{messages:?}");
         let document = json!({"weir": 1, "services": [{"name": "s", "url": "http://127.0.0.1:1", "routes": [
             {"name": "admin", "paths": ["/admin"], "plugins": [{"key-auth": {}}]}, {"name": "open", "paths": ["/"]}]}]});
         let (model, _) = weir_native::translate(&document).expect("a model");

@@ -76,7 +76,7 @@ pub fn is_of_own_page(headers: &HeaderMap) -> bool {
     });
     match (is_told, is_origin_own) {
         (None, None) => false,
-        (told, origin) => told.unwrap_or(true) && origin.unwrap_or(true),
+        (is_same_site, origin) => is_same_site.unwrap_or(true) && origin.unwrap_or(true),
     }
 }
 

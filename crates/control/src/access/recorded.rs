@@ -99,8 +99,8 @@ pub async fn fill(store: &dyn Store, entry: &mut AuditRecord) {
         let of_it = history.unwrap_or_default();
         let of_it = of_it.iter().filter(|it| it.revision.0 == *revision);
         for change in of_it.take(MAX_CHANGES.saturating_sub(entry.changes.len())) {
-            let told = without_secrets(change, &mut room);
-            entry.changes.push(told);
+            let shortened = without_secrets(change, &mut room);
+            entry.changes.push(shortened);
         }
     }
 }
@@ -233,21 +233,24 @@ mod tests {
         assert_eq!(made, [2, 4]);
         let mut recorded = entry(made);
         fill(&*store, &mut recorded).await;
-        let told: Vec<(&str, &Value, String)> = recorded
+        let changes: Vec<(&str, &Value, String)> = recorded
             .changes
             .iter()
             .map(|it| (it.document.as_str(), &it.before, it.after.to_string()))
             .collect();
-        assert_eq!(told[0].0, "native/consumers/a");
+        assert_eq!(changes[0].0, "native/consumers/a");
         assert_eq!(
-            (told[0].1, told[0].2.as_str()),
+            (changes[0].1, changes[0].2.as_str()),
             (
                 &json!({"n": 1, "key": "***"}),
                 "{\"key\":\"*** (another)\",\"n\":2}"
             )
         );
-        assert_eq!((told[1].0, told[1].1), ("native/consumers/c", &Value::Null));
-        assert!(told[1].2.len() < 300 && told[1].2.contains('…'), "{told:?}");
+        assert_eq!((changes[1].0, changes[1].1), ("native/consumers/c", &Value::Null));
+        assert!(
+            changes[1].2.len() < 300 && changes[1].2.contains('…'),
+            "{changes:?}"
+        );
         assert!(commits_of(async {}).await.1.is_empty());
     }
 

@@ -65,10 +65,10 @@ impl AnalyticsStorage {
     /// Evaluates all rules. Returns the events to send, with their channels.
     fn evaluate(&self, now: u64) -> Result<Vec<(Event, Vec<Channel>)>, StoreError> {
         let rules = self.rules()?;
-        let mut told = Vec::new();
+        let mut notifications = Vec::new();
         for event in self.states().keep(&rules, now) {
             let channels = rules.iter().find(|rule| rule.id == event.rule);
-            told.push((
+            notifications.push((
                 event,
                 channels.map_or(vec![Channel::Log], |rule| rule.channels.clone()),
             ));
@@ -82,12 +82,12 @@ impl AnalyticsStorage {
             match answers {
                 Ok(answers) => {
                     let events = self.states().evaluate(rule, &rule.values(&answers), now);
-                    told.extend(events.into_iter().map(|event| (event, rule.channels.clone())));
+                    notifications.extend(events.into_iter().map(|event| (event, rule.channels.clone())));
                 }
                 Err(error) => tracing::warn!(rule = rule.name, %error, "an alert rule cannot be evaluated"),
             }
         }
-        Ok(told)
+        Ok(notifications)
     }
 }
 
@@ -103,8 +103,13 @@ impl Analytics {
                 continue;
             }
             match self.with(|kept| kept.evaluate(now())).await {
-                Ok(told) => {
-                    notify(told, self.kept().link("alerts").as_deref(), self.outbox()).await;
+                Ok(notifications) => {
+                    notify(
+                        notifications,
+                        self.kept().link("alerts").as_deref(),
+                        self.outbox(),
+                    )
+                    .await;
                     // Only then: a process that ends before tells it again, and does not forget it.
                     if let Err(error) = self.with(AnalyticsStorage::keep_states).await {
                         tracing::warn!(%error, "how alert rules stand is not kept");
@@ -117,10 +122,10 @@ impl Analytics {
 }
 
 /// Sends each channel its events: a webhook and an address get all of them at once.
-async fn notify(told: Vec<(Event, Vec<Channel>)>, link: Option<&str>, outbox: Option<&Outbox>) {
+async fn notify(notifications: Vec<(Event, Vec<Channel>)>, link: Option<&str>, outbox: Option<&Outbox>) {
     let mut webhooks: BTreeMap<String, Vec<Event>> = BTreeMap::new();
     let mut mails: BTreeMap<String, Vec<Event>> = BTreeMap::new();
-    for (event, channels) in told {
+    for (event, channels) in notifications {
         for channel in channels {
             match channel {
                 Channel::Log => log(&event),

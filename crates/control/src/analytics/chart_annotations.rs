@@ -57,9 +57,9 @@ impl ChartAnnotations {
         };
         let wanted = known.marks.values().rev();
         let wanted = wanted.filter(|mark| (from..=to).contains(&mark.at) && is_near(mark));
-        let mut told: Vec<ChartAnnotation> = wanted.take(MAX_ANNOTATIONS).cloned().collect();
-        told.reverse();
-        Ok(told)
+        let mut marks: Vec<ChartAnnotation> = wanted.take(MAX_ANNOTATIONS).cloned().collect();
+        marks.reverse();
+        Ok(marks)
     }
 }
 
@@ -139,14 +139,15 @@ mod tests {
     async fn commits_and_publications_are_marks() {
         let (store, dialects) = (MemoryStore::new(), crate::sample::all());
         let marks = ChartAnnotations::default();
-        let told = async |from, to, environments: &[String]| -> Vec<(u64, bool)> {
-            let told = marks.between((&store, &dialects), (from, to), environments).await;
-            let told = told.expect("marks");
-            told.iter()
+        let annotations = async |from, to, environments: &[String]| -> Vec<(u64, bool)> {
+            let annotations = marks.between((&store, &dialects), (from, to), environments).await;
+            let annotations = annotations.expect("marks");
+            annotations
+                .iter()
                 .map(|it| (it.revision, it.kind == AnnotationKind::Publication))
                 .collect()
         };
-        assert_eq!(told(0, 5_000, &[]).await, []);
+        assert_eq!(annotations(0, 5_000, &[]).await, []);
         commit(&store, 1, &["native/routes/a"]).await;
         commit(&store, 2, &["weir/users/ann", "weir/audit/1"]).await;
         commit(
@@ -155,7 +156,7 @@ mod tests {
             &["apis/publications/pets/1.0.0/test", "env/test/native/routes/p"],
         )
         .await;
-        assert_eq!(told(0, 5_000, &[]).await, [(1, false), (3, true)]);
+        assert_eq!(annotations(0, 5_000, &[]).await, [(1, false), (3, true)]);
         let shown = marks.between((&store, &dialects), (1_003, 1_004), &[]).await;
         let shown = shown.expect("marks").pop().expect("one");
         assert_eq!(
@@ -175,15 +176,18 @@ mod tests {
             &["apis/publications/pets/1.0.0/prod", "native/routes/b"],
         )
         .await;
-        assert_eq!(told(0, 5_000, &[]).await, [(1, false), (3, true), (4, true)]);
-        assert_eq!(told(1_002, 1_003, &[]).await, [(3, true)]);
         assert_eq!(
-            told(1_003, 1_004, &[]).await,
+            annotations(0, 5_000, &[]).await,
+            [(1, false), (3, true), (4, true)]
+        );
+        assert_eq!(annotations(1_002, 1_003, &[]).await, [(3, true)]);
+        assert_eq!(
+            annotations(1_003, 1_004, &[]).await,
             [(3, true), (4, true)],
             "both ends are in it"
         );
         assert_eq!(
-            told(0, 5_000, &["prod".to_owned()]).await,
+            annotations(0, 5_000, &["prod".to_owned()]).await,
             [(1, false), (4, true)]
         );
     }
@@ -195,13 +199,13 @@ mod tests {
         for revision in 1..=last {
             commit(&store, revision, &["native/routes/a"]).await;
         }
-        let told = ChartAnnotations::default();
-        let told = told
+        let annotations = ChartAnnotations::default();
+        let annotations = annotations
             .between((&store, &dialects), (0, 100_000), &[])
             .await
             .expect("marks");
         assert_eq!(
-            (told.len(), told[0].revision),
+            (annotations.len(), annotations[0].revision),
             (MAX_ANNOTATIONS, last - MAX_ANNOTATIONS as u64 + 1)
         );
     }

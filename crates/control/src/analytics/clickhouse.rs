@@ -153,8 +153,8 @@ mod tests {
             ("weir", None),
         ] {
             let read = ClickhouseServer::read(url);
-            let told = read.as_ref().ok().map(|it| format!("{} {}", it.user, it.url));
-            assert_eq!(told.as_deref(), expected, "{url}: {read:?}");
+            let credentials = read.as_ref().ok().map(|it| format!("{} {}", it.user, it.url));
+            assert_eq!(credentials.as_deref(), expected, "{url}: {read:?}");
             if let Err(reason) = read {
                 assert!(!reason.contains("secret"), "{reason}");
             }

@@ -107,13 +107,13 @@ pub async fn change(
             .map(|(key, it)| (key, it.as_ref()))
             .collect();
         api.resources.check_all(&checked).await?;
-        let told = changed_resources(&wanted.changes, &before, &values);
+        let resources = changed_resources(&wanted.changes, &before, &values);
         if is_dry_run(&headers) {
-            return Ok(tried(Json(answer(None, told))));
+            return Ok(tried(Json(answer(None, resources))));
         }
         let changes: Vec<Change> = keys.iter().zip(&values).map(as_change).collect();
         if changes.is_empty() {
-            return Ok(Json(answer(None, told)).into_response());
+            return Ok(Json(answer(None, resources)).into_response());
         }
         let transaction = Transaction {
             author: caller.name(),
@@ -122,7 +122,7 @@ pub async fn change(
             changes,
         };
         if let Some(revision) = turn.commit(transaction, version).await? {
-            return Ok(Json(answer(Some(revision), told)).into_response());
+            return Ok(Json(answer(Some(revision), resources)).into_response());
         }
     }
 }

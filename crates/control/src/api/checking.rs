@@ -185,12 +185,12 @@ impl Checker {
         changes: &[(&str, Option<&[u8]>)],
     ) -> Vec<NewFault> {
         let found = model.with(changes, |after| {
-            let told = |found: Diagnostic| {
+            let finding = |found: Diagnostic| {
                 let resource = resource_of(&found, after);
                 let resource = resource.map(|(list, name)| (list.to_owned(), name.to_owned()));
                 (Identity::of(&found, after), NewFault { found, resource })
             };
-            self.faults(after).into_iter().map(told).collect::<Vec<_>>()
+            self.faults(after).into_iter().map(finding).collect::<Vec<_>>()
         });
         if found.is_empty() {
             return Vec::new();
@@ -367,13 +367,13 @@ mod tests {
             ("services/gone", &[]),
         ] {
             let found = checker.dependents(key).into_iter();
-            let told: Vec<String> = found
+            let texts: Vec<String> = found
                 .map(|it| {
                     let part = it.part.map(|part| format!(" of {part}")).unwrap_or_default();
                     format!("{}/{} {}{part}", it.kind, it.name, it.field)
                 })
                 .collect();
-            assert_eq!(told, expected, "{key}");
+            assert_eq!(texts, expected, "{key}");
         }
     }
 

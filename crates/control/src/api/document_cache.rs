@@ -55,13 +55,13 @@ impl NativeDocuments {
     /// The updates for a checker: what has changed since the last call, or everything.
     fn take_pending(&self) -> (bool, Vec<DocumentUpdate>) {
         let pending = std::mem::replace(&mut *lock(&self.pending), PendingUpdates::Some(BTreeSet::new()));
-        let told = |key: &Key| {
+        let current = |key: &Key| {
             let value = self.all.get(key).map(|it| Arc::clone(&it.value));
             (short(key).to_owned(), value)
         };
         match pending {
-            PendingUpdates::Everything => (true, self.all.keys().map(told).collect()),
-            PendingUpdates::Some(keys) => (false, keys.iter().map(told).collect()),
+            PendingUpdates::Everything => (true, self.all.keys().map(current).collect()),
+            PendingUpdates::Some(keys) => (false, keys.iter().map(current).collect()),
         }
     }
 
@@ -207,8 +207,8 @@ impl Resources {
                 poisoned.into_inner()
             });
             // The state is not held while documents are read.
-            let (is_whole, told) = replica.state().take_pending();
-            checker.update(is_whole, told);
+            let (is_whole, pending) = replica.state().take_pending();
+            checker.update(is_whole, pending);
             question(&mut checker)
         });
         asking

@@ -298,9 +298,9 @@ impl PolledState {
         let gateways = api.options.gateways.to_json(SystemTime::now());
         let gateways = gateways.into_iter().map(|it| {
             let name = it["name"].as_str().unwrap_or_default().to_owned();
-            let told = ["name", "state", "revision", "hash", "skipped"];
-            let told = told.map(|field| (field.to_owned(), it[field].clone()));
-            (name, Value::Object(told.into_iter().collect()))
+            let fields = ["name", "state", "revision", "hash", "skipped"];
+            let fields = fields.map(|field| (field.to_owned(), it[field].clone()));
+            (name, Value::Object(fields.into_iter().collect()))
         });
         let needs = (Action::GatewaysRead, Scope::Everything);
         let gone = |name: &str| json!({ "name": name, "state": null });
@@ -327,11 +327,11 @@ fn alerts(kept: &crate::analytics::AnalyticsStorage) -> BTreeMap<String, Value> 
         let alerts = kept.alerts_of(&rule.id).into_iter();
         alerts.map(move |(group, alert)| {
             let key = format!("{id} {group:?}");
-            let told = json!({
+            let summary = json!({
                 "id": key, "rule": id, "name": name, "group": group,
                 "state": alert.state, "since": alert.since, "value": alert.start_value,
             });
-            (key, told)
+            (key, summary)
         })
     };
     rules.iter().flat_map(of_rule).collect()

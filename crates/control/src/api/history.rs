@@ -490,7 +490,7 @@ mod tests {
         commit(&store, 1, &many, "1").await;
         commit(&store, 2, &many, "2").await;
         commit(&store, 3, &["other/routes/1".to_owned()], "2").await;
-        let told = async |before, prefix: Option<&str>| -> Vec<u64> {
+        let revisions = async |before, prefix: Option<&str>| -> Vec<u64> {
             let part = HistoryQuery {
                 prefix: prefix.map(str::to_owned),
                 before,
@@ -501,10 +501,10 @@ mod tests {
             commits.iter().map(revision).collect()
         };
         // What is not sure to be complete is left for the next page.
-        assert_eq!(told(None, None).await, [4, 3]);
-        assert_eq!(told(Some(3), None).await, [2]);
-        assert_eq!(told(Some(2), None).await, [1]);
-        assert_eq!(told(None, Some("other/")).await, [4, 1]);
+        assert_eq!(revisions(None, None).await, [4, 3]);
+        assert_eq!(revisions(Some(3), None).await, [2]);
+        assert_eq!(revisions(Some(2), None).await, [1]);
+        assert_eq!(revisions(None, Some("other/")).await, [4, 1]);
         for (from, to, count) in [
             (0, 4, many.len() + 1),
             (1, 2, many.len()),

@@ -230,12 +230,12 @@ mod tests {
         assert_eq!(service["name"], "pet-shop");
         assert_eq!(service["url"], "https://eu.example.com/v1");
         let routes = service["routes"].as_array().expect("routes");
-        let told: Vec<String> = routes
+        let lines: Vec<String> = routes
             .iter()
             .map(|it| format!("{} {} {}", it["name"], it["methods"][0], it["paths"][0]))
             .collect();
         assert_eq!(
-            told,
+            lines,
             [
                 r#""pet-shop.listpets" "GET" "=/pets""#,
                 r#""pet-shop.post-pets" "POST" "=/pets""#,

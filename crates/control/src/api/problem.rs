@@ -172,14 +172,15 @@ impl Problem {
 
     /// A document is refused.
     pub fn invalid(found: &[Diagnostic]) -> Self {
-        let told = |found: &Diagnostic| json!({ "path": found.path.to_string(), "message": found.message });
+        let to_error =
+            |found: &Diagnostic| json!({ "path": found.path.to_string(), "message": found.message });
         let detail = match found {
             [only] if only.path.0.is_empty() => only.message.clone(),
             [only] => format!("{}: {}", only.path, only.message),
             _ => format!("{} things are wrong with it", found.len()),
         };
         Self {
-            errors: found.iter().map(told).collect(),
+            errors: found.iter().map(to_error).collect(),
             ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
         }
     }
@@ -204,9 +205,9 @@ impl Problem {
 
     /// A refusal with a list of what is wrong, each with its place.
     pub fn listing(status: StatusCode, detail: String, errors: Vec<(String, String)>) -> Self {
-        let told = |(path, message): (String, String)| json!({ "path": path, "message": message });
+        let to_error = |(path, message): (String, String)| json!({ "path": path, "message": message });
         Self {
-            errors: errors.into_iter().map(told).collect(),
+            errors: errors.into_iter().map(to_error).collect(),
             ..Self::new(status, detail)
         }
     }

@@ -111,16 +111,16 @@ fn verdict(name: &str, rights: &[Right], action: Action, scope: &Scope) -> Verdi
         Scope::Everything => "everywhere".to_owned(),
         part => format!("in {part}"),
     };
-    let told = |it: &Right| format!("{} {}", it.role.as_str(), place(&it.scope));
+    let describe = |it: &Right| format!("{} {}", it.role.as_str(), place(&it.scope));
     let reason = match (action, by.first(), elsewhere.as_slice()) {
         (Action::Own, ..) => "every user may".to_owned(),
-        (_, Some(right), _) => format!("{} allows it", told(right)),
+        (_, Some(right), _) => format!("{} allows it", describe(right)),
         (_, None, []) => {
             let roles: Vec<&str> = roles.iter().map(|it| it.as_str()).collect();
             format!("no role of this user allows it; these do: {}", roles.join(", "))
         }
         (_, None, elsewhere) => {
-            let rights: Vec<String> = elsewhere.iter().map(told).collect();
+            let rights: Vec<String> = elsewhere.iter().map(describe).collect();
             format!("it is allowed in other places only: {}", rights.join(", "))
         }
     };

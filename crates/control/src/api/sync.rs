@@ -214,9 +214,12 @@ impl Writer {
             let _turn = api.reading.acquire().await;
             read_replicated(store, &dialects).await
         };
-        let (told, revision) = self.with_heartbeat(reading).await??;
+        let (changes, revision) = self.with_heartbeat(reading).await??;
         let mut documents = Documents::default();
-        for document in told.into_iter().filter(|it| is_served(&self.dialects, &it.key)) {
+        for document in changes
+            .into_iter()
+            .filter(|it| is_served(&self.dialects, &it.key))
+        {
             documents.apply(&document.key, Some(document.value));
         }
         Ok((revision, documents.hash()))
@@ -277,11 +280,12 @@ impl Writer {
     }
 
     async fn send_changes(&self, changes: &Changes) -> Result<(), StreamEnd> {
-        let told = changes
+        let replicated = changes
             .documents
             .iter()
             .filter(|(key, _)| is_replicated(&self.dialects, key));
-        let pairs = told.map(|(key, document)| pair(key, document.as_ref().map(|it| it.value.as_ref())));
+        let pairs =
+            replicated.map(|(key, document)| pair(key, document.as_ref().map(|it| it.value.as_ref())));
         self.send(json!({ "revision": changes.revision.0, "documents": pairs.collect::<Vec<_>>() }))
             .await
     }
@@ -331,20 +335,20 @@ mod tests {
     #[tokio::test]
     async fn only_what_is_replicated_is_read() {
         let (store, dialects) = (MemoryStore::new(), crate::sample::all());
-        let told = ["native/routes/1", "sample/routes/1", "weir/purges/1"];
+        let replicated_keys = ["native/routes/1", "sample/routes/1", "weir/purges/1"];
         let others = ["weir/audit/1", "weir/gateways/1", "weir/users/1"];
         let put = |key: &str| Change::put(Key::new(key).expect("a key"), *b"{}");
         let transaction = Transaction {
             author: String::new(),
             note: String::new(),
             time: SystemTime::UNIX_EPOCH,
-            changes: told.into_iter().chain(others).map(put).collect(),
+            changes: replicated_keys.into_iter().chain(others).map(put).collect(),
         };
         store.commit(transaction, Revision(0)).await.expect("made");
         let (documents, revision) = read_replicated(&store, &dialects).await.expect("documents");
         let mut keys: Vec<&str> = documents.iter().map(|it| it.key.as_str()).collect();
         keys.sort_unstable();
-        assert_eq!((keys.as_slice(), revision), (&told[..], Revision(1)));
+        assert_eq!((keys.as_slice(), revision), (&replicated_keys[..], Revision(1)));
         assert!(documents.iter().all(|it| is_replicated(&dialects, &it.key)));
     }
 }

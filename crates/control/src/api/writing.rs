@@ -22,11 +22,11 @@ pub struct WriteResult {
 impl WriteResult {
     /// With what is to be said of the document although it was stored.
     pub fn with_warnings(mut self, found: &[Diagnostic]) -> Self {
-        let told = |found: &Diagnostic| match found.path.0.is_empty() {
+        let text_of = |found: &Diagnostic| match found.path.0.is_empty() {
             true => found.message.clone(),
             false => format!("{}: {}", found.path, found.message),
         };
-        self.warning = warning(&found.iter().map(told).collect::<Vec<_>>());
+        self.warning = warning(&found.iter().map(text_of).collect::<Vec<_>>());
         self
     }
 
@@ -50,8 +50,8 @@ impl WriteResult {
 }
 
 /// What is to be said of a write, as `Warning` has it; `None`: nothing.
-pub fn warning(told: &[String]) -> Option<HeaderValue> {
-    let text = told.join("; ").replace('"', "'");
+pub fn warning(messages: &[String]) -> Option<HeaderValue> {
+    let text = messages.join("; ").replace('"', "'");
     let value = (!text.is_empty()).then(|| HeaderValue::from_str(&format!("299 weir \"{text}\"")));
     value?.ok()
 }

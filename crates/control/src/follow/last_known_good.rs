@@ -196,10 +196,10 @@ impl LastKnownGoodFile {
         let mut lines = BufReader::new(file).lines();
         let head: Value = serde_json::from_str(&lines.next().ok_or_else(damaged)??)?;
         let number = |field: &str| head.get(field).and_then(Value::as_u64).ok_or_else(damaged);
-        let told = head.get("head").cloned().unwrap_or_else(|| json!({}));
-        let told: Head = serde_json::from_value(told)?;
+        let fields = head.get("head").cloned().unwrap_or_else(|| json!({}));
+        let fields: Head = serde_json::from_value(fields)?;
         let refused = |reason| io::Error::other(format!("{}: {reason}", self.path.display()));
-        told.check("the file").map_err(refused)?;
+        fields.check("the file").map_err(refused)?;
         let form = number("weir")?;
         if form != FORM {
             return Err(refused(format!(
@@ -266,8 +266,8 @@ mod tests {
             path: missing.join(FILE_NAME),
             keys: None,
         };
-        let (is_write_pending, told) = (AtomicBool::new(false), std::sync::Mutex::new(Vec::new()));
-        let note = |revision| told.lock().expect("whole").push(revision);
+        let (is_write_pending, statuses) = (AtomicBool::new(false), std::sync::Mutex::new(Vec::new()));
+        let note = |revision| statuses.lock().expect("whole").push(revision);
         let documents = Documents::default();
         let pause = write(&file, &documents, Revision(7), &is_write_pending, &note);
         assert_eq!(pause, PAUSE_AFTER_FAILURE);
@@ -278,7 +278,7 @@ mod tests {
         std::fs::create_dir(missing).expect("a folder");
         let pause = write(&file, &documents, Revision(8), &is_write_pending, &note);
         assert_eq!((pause, is_write_pending.load(Ordering::Acquire)), (PAUSE, false));
-        assert_eq!(told.into_inner().expect("whole"), [Revision(8)]);
+        assert_eq!(statuses.into_inner().expect("whole"), [Revision(8)]);
     }
 
     /// Files as the first version wrote them, as this one does, and as a later one may.

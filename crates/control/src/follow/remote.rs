@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn lines_make_wholes_and_changes() {
         let mut source = ControlSource::new("http://h/", None, crate::sample::native());
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         for line in [
             r#"{"begin":true}"#,
             r#"{"documents":[["native/a","1"],["native/b","2"]]}"#,
@@ -381,15 +381,15 @@ mod tests {
             "{}",
             r#"{"revision":8,"documents":[["native/a",null]]}"#,
         ] {
-            told.extend(source.read(line.as_bytes()).expect("understood"));
+            events.extend(source.read(line.as_bytes()).expect("understood"));
         }
         assert!(
-            matches!(&told[0], SourceEvent::Whole { documents, revision: Revision(7) } if documents.len() == 3)
+            matches!(&events[0], SourceEvent::Whole { documents, revision: Revision(7) } if documents.len() == 3)
         );
         assert!(
-            matches!(&told[1], SourceEvent::Changed { documents, revision: Revision(8) } if documents[0].1.is_none())
+            matches!(&events[1], SourceEvent::Changed { documents, revision: Revision(8) } if documents[0].1.is_none())
         );
-        assert_eq!(told.len(), 2);
+        assert_eq!(events.len(), 2);
         for wrong in [
             "",
             "{",
@@ -429,9 +429,9 @@ mod tests {
                 let read = source.read(line.as_bytes());
                 read.unwrap_or_else(|error| panic!("{line}: {error}"))
             });
-            let told: Vec<SourceEvent> = lines.collect();
+            let events: Vec<SourceEvent> = lines.collect();
             assert!(
-                matches!(&told[..], [SourceEvent::Whole { documents, revision: Revision(7) }] if documents.len() == 1),
+                matches!(&events[..], [SourceEvent::Whole { documents, revision: Revision(7) }] if documents.len() == 1),
                 "{stream:?}"
             );
         }

@@ -366,8 +366,8 @@ mod tests {
         };
         let store = OperationalStore::new(Arc::new(watched));
         write_older(&store, 1, now).await;
-        let (told, mut arrived) = mpsc::unbounded_channel();
-        let outbox = Outbox::new(store, EventRecorder(told));
+        let (sender, mut arrived) = mpsc::unbounded_channel();
+        let outbox = Outbox::new(store, EventRecorder(sender));
         let mail = Mail {
             to: "ann@example.com".to_owned(),
             ..Mail::default()

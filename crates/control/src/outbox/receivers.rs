@@ -32,7 +32,7 @@ pub struct Inboxes(BTreeMap<String, Vec<Notice>>);
 impl Inboxes {
     /// Adds what an event says to the applications that it concerns.
     pub fn take(&mut self, receivers: &Receivers, event: &Event, at: u64) {
-        let told = events::for_application(event).and_then(|event| {
+        let application_notice = events::for_application(event).and_then(|event| {
             let (title, text) = events::notice_to_application(&event)?;
             Some(Notice {
                 at,
@@ -41,7 +41,7 @@ impl Inboxes {
                 text,
             })
         });
-        let Some(notice) = told else { return };
+        let Some(notice) = application_notice else { return };
         for name in receivers.concerned(event) {
             let owner = receivers.applications.get(&name).map_or("", |it| &it.owner);
             // No portal shows the notices of other applications.

@@ -31,13 +31,13 @@ pub fn webhooks<'h>(
 
 /// The webhook of an application about an event. Names of the provider's people are left out.
 pub fn webhook_of_application(hook: &Hook, event: &Event, (by, at): (&str, u64)) -> Option<Message> {
-    let told = events::for_application(event).filter(|it| hook.wants(it))?;
+    let message = events::for_application(event).filter(|it| hook.wants(it))?;
     let by = if by.starts_with("developer ") {
         by
     } else {
         "provider"
     };
-    let body = json!({ "type": told.kind, "timestamp": at, "by": by, "data": told });
+    let body = json!({ "type": message.kind, "timestamp": at, "by": by, "data": message });
     Some(Message::Webhook(Webhook {
         url: hook.url.clone(),
         secret: hook.secret.clone(),

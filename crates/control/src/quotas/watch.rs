@@ -239,12 +239,12 @@ impl QuotaWatcher {
         reached: &[(Quota, QuotaLevel)],
         mut context: NotifyContext,
     ) -> Result<usize, WatchError> {
-        let told = self.outbox.store().list::<Value>(TOLD, context.now).await?;
-        let told: BTreeMap<Key, Value> = told.into_iter().map(|it| (it.key, it.value)).collect();
+        let notified = self.outbox.store().list::<Value>(TOLD, context.now).await?;
+        let notified: BTreeMap<Key, Value> = notified.into_iter().map(|it| (it.key, it.value)).collect();
         let mut count = 0;
         for (quota, reached) in reached {
             let key = quota.key().map_err(OperationalError::Name)?;
-            let known = told.get(&key);
+            let known = notified.get(&key);
             let as_told = known.and_then(|it| NoticeRecord::deserialize(it).ok());
             if as_told.is_some_and(|it| it.covers(reached.level, quota.limit.count)) {
                 continue;

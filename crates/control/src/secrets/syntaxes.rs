@@ -193,14 +193,14 @@ mod tests {
         ] {
             assert!(syntaxes.apply("sample/vault", vault.map(str::as_bytes)));
             let found = syntaxes.within(None).locate("sample:vault/a");
-            let told = found.map_or_else(
+            let description = found.map_or_else(
                 |error| error,
                 |it| match it.place {
                     SecretLocation::Http { url, .. } => url,
                     SecretLocation::Variable(name) => name,
                 },
             );
-            assert_eq!(told, expected, "{vault:?}");
+            assert_eq!(description, expected, "{vault:?}");
         }
     }
 

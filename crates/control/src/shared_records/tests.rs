@@ -66,17 +66,17 @@ impl SharedRecords for RecordPluginState {
 
 impl RecordPlugin {
     async fn commit(&self, change: SharedChange) -> Result<bool, StoreUnavailable> {
-        let (tell, told) = tokio::sync::oneshot::channel();
+        let (tell, committed) = tokio::sync::oneshot::channel();
         let store = self.0.store.get().expect("shared");
         store.commit(change, Box::new(move |done| assert!(tell.send(done).is_ok())));
-        told.await.expect("told").map(|done| done.is_some())
+        committed.await.expect("told").map(|done| done.is_some())
     }
 
     async fn read(&self, name: &str) -> Option<SharedRecord> {
-        let (tell, told) = tokio::sync::oneshot::channel();
+        let (tell, committed) = tokio::sync::oneshot::channel();
         let store = self.0.store.get().expect("shared");
         store.read(name, Box::new(move |found| assert!(tell.send(found).is_ok())));
-        told.await.expect("told").expect("read").0
+        committed.await.expect("told").expect("read").0
     }
 }
 
@@ -149,15 +149,15 @@ async fn reads_hold_up_no_commits() {
         free_to_read: Arc::new(Semaphore::new(0)),
         free_to_commit: Arc::new(Semaphore::new(1)),
     };
-    let (tell, told) = tokio::sync::oneshot::channel();
+    let (tell, committed) = tokio::sync::oneshot::channel();
     part.read("a", Box::new(move |found| assert!(tell.send(found).is_ok())));
-    assert!(told.await.is_err(), "dropped");
-    let (tell, told) = tokio::sync::oneshot::channel();
+    assert!(committed.await.is_err(), "dropped");
+    let (tell, committed) = tokio::sync::oneshot::channel();
     let change = SharedChange {
         puts: vec![("a".to_owned(), record(json!(1)))],
         ..SharedChange::default()
     };
     part.commit(change, Box::new(move |done| assert!(tell.send(done).is_ok())));
-    let done = told.await.expect("told").expect("committed");
+    let done = committed.await.expect("told").expect("committed");
     assert!(done.is_some());
 }

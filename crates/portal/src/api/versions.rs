@@ -285,7 +285,7 @@ pub async fn changes(
     let is_shown = |id: &str| before.shows(id) && after.shows(id);
     let operations = difference.operations.into_iter();
     let operations = operations.filter(|it| is_shown(&it.id) && is_served(&it.method));
-    let told = operations.map(|it| ChangedOperation {
+    let changed = operations.map(|it| ChangedOperation {
         operation: format!("{} {}", it.method, it.path),
         changes: match it.kind {
             diff::Kind::Added => vec![ChangeLine {
@@ -308,6 +308,6 @@ pub async fn changes(
     Ok(Json(VersionChanges {
         from: old.version.version.clone(),
         to: version,
-        operations: told.collect(),
+        operations: changed.collect(),
     }))
 }

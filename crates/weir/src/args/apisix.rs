@@ -47,19 +47,19 @@ impl ApisixConfig {
 
 /// The text of a file in a folder or below it. Links that lead elsewhere are not followed.
 fn text_below(folder: &Path, name: &str) -> Result<String, String> {
-    let told = |error: std::io::Error| error.to_string();
-    let whole = |path: &Path| -> Result<PathBuf, String> { path.canonicalize().map_err(told) };
+    let to_message = |error: std::io::Error| error.to_string();
+    let whole = |path: &Path| -> Result<PathBuf, String> { path.canonicalize().map_err(to_message) };
     let (folder, file) = (whole(folder)?, whole(&folder.join(name))?);
     if !file.starts_with(&folder) {
         return Err("it is not below the folder of the file that --apisix-config names".to_owned());
     }
-    if !file.metadata().map_err(told)?.is_file() {
+    if !file.metadata().map_err(to_message)?.is_file() {
         return Err("it is not a file".to_owned());
     }
     let mut text = String::new();
-    let opened = std::fs::File::open(&file).map_err(told)?;
+    let opened = std::fs::File::open(&file).map_err(to_message)?;
     let mut bounded = opened.take(MAX_FILE + 1);
-    bounded.read_to_string(&mut text).map_err(told)?;
+    bounded.read_to_string(&mut text).map_err(to_message)?;
     match text.len() as u64 > MAX_FILE {
         true => Err(format!("it has more than {MAX_FILE} bytes")),
         false => Ok(text),

@@ -74,7 +74,10 @@ mod tests {
                 .map_err(str::to_owned);
             assert_eq!(read(text, 0, &[("tls", 1), ("udp", 2)]), wanted, "{text}");
         }
-        let told = read("x", false, &[("tls", true)]);
-        assert_eq!(told, Err("expected ADDRESS:PORT or ADDRESS:PORT,tls".to_owned()));
+        let options = read("x", false, &[("tls", true)]);
+        assert_eq!(
+            options,
+            Err("expected ADDRESS:PORT or ADDRESS:PORT,tls".to_owned())
+        );
     }
 }

@@ -40,7 +40,7 @@ pub fn plugins(args: &PluginsArgs) -> CommandOutput {
         (args.names.iter()).partition(|name| listed.iter().any(|it| it.has_name(name)));
     if !args.json && !unserved.is_empty() && unserved.iter().all(|name| originals::has(name)) {
         let names = unserved.into_iter().cloned().collect();
-        let told = originals::print(&PluginsArgs {
+        let output = originals::print(&PluginsArgs {
             names,
             originals: true,
             ..args.clone()
@@ -57,7 +57,7 @@ pub fn plugins(args: &PluginsArgs) -> CommandOutput {
             }
         };
         return CommandOutput {
-            stdout: served + &told.stdout,
+            stdout: served + &output.stdout,
             ..CommandOutput::default()
         };
     }

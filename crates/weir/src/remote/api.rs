@@ -514,7 +514,7 @@ fn publish(
     }
     // A dry run tells what would change, and all that refuses it.
     let problem: Value = serde_json::from_slice(&answered).unwrap_or_default();
-    let told = match problem["refused"].as_array() {
+    let text = match problem["refused"].as_array() {
         Some(all) => all.iter().map(|it| text::problem(status.as_u16(), it)).collect(),
         None => text::problem(status.as_u16(), &problem),
     };
@@ -524,7 +524,7 @@ fn publish(
     };
     Err(CommandOutput {
         stdout,
-        ..CommandOutput::failed(1, told)
+        ..CommandOutput::failed(1, text)
     })
 }
 

@@ -43,51 +43,51 @@ fn scope(right: &Value) -> String {
 
 /// Commits, the latest first, each with what it changed.
 pub fn history(answer: &Value) -> String {
-    let mut told = String::new();
+    let mut out = String::new();
     for commit in items(answer, "items") {
-        told.push_str(&format!(
+        out.push_str(&format!(
             "revision {} by {} ({})\n",
             commit["revision"],
             text(commit, "author"),
             text(commit, "note")
         ));
         for change in items(commit, "changes") {
-            told.push_str(&format!(
+            out.push_str(&format!(
                 "  {} {}\n",
                 text(change, "change"),
                 text(change, "document")
             ));
         }
     }
-    told
+    out
 }
 
 /// Differences of documents, field by field.
 pub fn changes(changes: &Value) -> String {
-    let mut told = String::new();
+    let mut out = String::new();
     for change in changes.as_array().map_or(&[][..], Vec::as_slice) {
         let document = text(change, "document");
         match (&change["before"], &change["after"]) {
-            (Value::Null, after) => told.push_str(&format!("+ {document}\n    {after}\n")),
-            (before, Value::Null) => told.push_str(&format!("- {document}\n    {before}\n")),
+            (Value::Null, after) => out.push_str(&format!("+ {document}\n    {after}\n")),
+            (before, Value::Null) => out.push_str(&format!("- {document}\n    {before}\n")),
             (before, after) => {
-                told.push_str(&format!("~ {document}\n"));
-                fields(before, after, "", &mut told);
+                out.push_str(&format!("~ {document}\n"));
+                fields(before, after, "", &mut out);
             }
         }
     }
-    if told.is_empty() {
-        told.push_str("no difference\n");
+    if out.is_empty() {
+        out.push_str("no difference\n");
     }
-    told
+    out
 }
 
-fn fields(before: &Value, after: &Value, place: &str, told: &mut String) {
+fn fields(before: &Value, after: &Value, place: &str, out: &mut String) {
     let (old, new) = match (before, after) {
         (Value::Object(old), Value::Object(new)) => (old, new),
         _ if before == after => return,
         _ => {
-            told.push_str(&format!("    {place}: {before} -> {after}\n"));
+            out.push_str(&format!("    {place}: {before} -> {after}\n"));
             return;
         }
     };
@@ -98,7 +98,7 @@ fn fields(before: &Value, after: &Value, place: &str, told: &mut String) {
             place => format!("{place}.{name}"),
         };
         let known = |map: &Map<String, Value>| map.get(name.as_str()).cloned().unwrap_or_default();
-        fields(&known(old), &known(new), &place, told);
+        fields(&known(old), &known(new), &place, out);
     }
 }
 
@@ -109,15 +109,15 @@ pub fn import(answer: &Value) -> String {
         (Some(true), _) => "created",
         _ => "changed",
     };
-    let mut told = String::new();
+    let mut out = String::new();
     for (field, mark) in [("created", '+'), ("changed", '~'), ("removed", '-')] {
         for name in items(&answer["routes"], field) {
-            told.push_str(&format!("{mark} route {}\n", name.as_str().unwrap_or_default()));
+            out.push_str(&format!("{mark} route {}\n", name.as_str().unwrap_or_default()));
         }
     }
-    let mut report = match told.is_empty() {
+    let mut report = match out.is_empty() {
         true => format!("service {}: no difference\n", text(answer, "service")),
-        false => format!("service {} {verb}\n{told}", text(answer, "service")),
+        false => format!("service {} {verb}\n{out}", text(answer, "service")),
     };
     for operation in items(answer, "skipped") {
         let operation = operation.as_str().unwrap_or_default();
@@ -134,18 +134,18 @@ pub fn problem(status: u16, answer: &Value) -> String {
         "" => format!("refused with status {status}"),
         detail => detail.to_owned(),
     };
-    let mut told = format!("weir: {detail}\n");
+    let mut out = format!("weir: {detail}\n");
     if status == 401 {
-        told.push_str("  give a user's token with --token, --token-file or WEIR_TOKEN\n");
+        out.push_str("  give a user's token with --token, --token-file or WEIR_TOKEN\n");
     }
     for error in items(answer, "errors") {
-        told.push_str(&format!(
+        out.push_str(&format!(
             "  {}: {}\n",
             text(error, "path"),
             text(error, "message")
         ));
     }
-    told
+    out
 }
 
 #[cfg(test)]
@@ -155,13 +155,13 @@ mod tests {
 
     #[test]
     fn differences_are_printed_by_field() {
-        let told = changes(&json!([
+        let out = changes(&json!([
             { "document": "native/routes/a", "before": null, "after": { "name": "a" } },
             { "document": "native/routes/b", "before": { "n": 1, "o": { "x": 1 } }, "after": { "n": 1, "o": { "x": 2, "y": 3 } } },
             { "document": "native/routes/c", "before": { "name": "c" }, "after": null },
         ]));
         assert_eq!(
-            told,
+            out,
             "+ native/routes/a\n    {\"name\":\"a\"}\n~ native/routes/b\n    o.x: 1 -> 2\n    o.y: null -> 3\n\
              - native/routes/c\n    {\"name\":\"c\"}\n"
         );
@@ -170,8 +170,8 @@ mod tests {
 
     #[test]
     fn warnings_are_printed_without_their_code() {
-        let told = warning("299 weir \"the API 'orders' does not exist yet\"");
-        assert_eq!(told, "weir: warning: the API 'orders' does not exist yet\n");
+        let out = warning("299 weir \"the API 'orders' does not exist yet\"");
+        assert_eq!(out, "weir: warning: the API 'orders' does not exist yet\n");
         assert_eq!(warning("something else"), "weir: warning: something else\n");
     }
 

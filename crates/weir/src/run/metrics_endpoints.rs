@@ -47,7 +47,7 @@ fn upstreams(status: &Status, wanted: bool) -> Vec<UpstreamReport> {
 
 fn kong(status: &Status, targets: bool) -> weir_kong::metrics::NodeMetrics {
     let totals = status.metrics().totals();
-    let told = upstreams(status, targets).into_iter().flat_map(|upstream| {
+    let samples = upstreams(status, targets).into_iter().flat_map(|upstream| {
         let targets = upstream.targets.into_iter();
         targets.flat_map(move |target| {
             let upstream = upstream.name.clone();
@@ -80,7 +80,7 @@ fn kong(status: &Status, targets: bool) -> weir_kong::metrics::NodeMetrics {
         requests: totals.requests,
         // With files there is no store to miss.
         is_store_reachable: status.reaches_store().unwrap_or(true),
-        targets: told.collect(),
+        targets: samples.collect(),
     }
 }
 
@@ -96,7 +96,7 @@ fn batches(status: &Status) -> Vec<(String, String, String, u64)> {
 fn apisix(status: &Status, targets: bool, prefix: &str) -> weir_apisix::metrics::NodeMetrics {
     let totals = status.metrics().totals();
     let checked = upstreams(status, targets).into_iter();
-    let told = checked
+    let samples = checked
         .filter(|upstream| upstream.status != TargetStatus::ChecksOff)
         .flat_map(|upstream| {
             let addresses = upstream.targets.into_iter().flat_map(|target| target.addresses);
@@ -114,7 +114,7 @@ fn apisix(status: &Status, targets: bool, prefix: &str) -> weir_apisix::metrics:
         is_store_reachable: status.reaches_store(),
         modify_indexes: status.revisions(weir_apisix::NAME),
         hostname: rustix::system::uname().nodename().to_string_lossy().into_owned(),
-        targets: told.collect(),
+        targets: samples.collect(),
         batches: batches(status),
     }
 }

@@ -270,8 +270,8 @@ impl PendingLogin {
         }
         if let Some(error) = &callback.error {
             let reason = callback.error_description.as_deref().unwrap_or_default();
-            let told = format!("{error} {reason}").trim().chars().take(300).collect();
-            return Err(LoginError::Refused(told));
+            let message = format!("{error} {reason}").trim().chars().take(300).collect();
+            return Err(LoginError::Refused(message));
         }
         let missing = || LoginError::Provider("there is no code in its callback".to_owned());
         callback.code.as_deref().ok_or_else(missing)

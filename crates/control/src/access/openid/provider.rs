@@ -238,11 +238,11 @@ pub(super) mod tests {
             (json!({ "roles": ["admins"] }), vec!["viewer everything"]),
         ] {
             let rights = provider.rights_of(&provider.groups_in(&claims));
-            let told: Vec<String> = rights
+            let described: Vec<String> = rights
                 .iter()
                 .map(|it| format!("{} {}", it.role.as_str(), it.scope))
                 .collect();
-            assert_eq!(told, expected, "{claims}");
+            assert_eq!(described, expected, "{claims}");
         }
         let many: Vec<String> = (0..2 * MAX_GROUPS).map(|it| it.to_string()).collect();
         assert_eq!(provider.groups_in(&json!({ "groups": many })).len(), MAX_GROUPS);

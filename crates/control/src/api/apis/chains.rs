@@ -434,9 +434,9 @@ mod tests {
                 };
                 let steps = [step.clone()];
                 let refused = rights.refused(&("chain".to_owned(), &steps));
-                let told = refused.first().map_or("", |(_, message)| message);
-                assert_eq!(told.is_empty(), expected.is_empty(), "{step} {refused:?}");
-                assert!(told.contains(expected), "{step} {refused:?}");
+                let refusal = refused.first().map_or("", |(_, message)| message);
+                assert_eq!(refusal.is_empty(), expected.is_empty(), "{step} {refused:?}");
+                assert!(refusal.contains(expected), "{step} {refused:?}");
                 assert!(
                     refused.iter().all(|it| it.0.starts_with("chain[0].")),
                     "{refused:?}"

@@ -47,14 +47,14 @@ impl ConflictsFound {
     /// What no step of a publication was forced by before, in words.
     pub fn new_messages(&self, publication: &Publication) -> Vec<String> {
         let known: BTreeSet<&String> = publication.history.iter().flat_map(|it| &it.forced).collect();
-        let mut told = self.messages();
-        told.retain(|it| !known.contains(it));
-        told
+        let mut conflicts = self.messages();
+        conflicts.retain(|it| !known.contains(it));
+        conflicts
     }
 
     /// Refuses a caller who forces what others would lose calls by, and may not write these others. What was not looked at may
     /// be of anybody. Only what is told counts.
-    pub fn permit_force(&self, caller: &Caller, api: &str, told: &[String]) -> Result<(), Problem> {
+    pub fn permit_force(&self, caller: &Caller, api: &str, conflicts: &[String]) -> Result<(), Problem> {
         let writes_all = caller.can(Action::ConfigurationWrite, &Scope::Everything);
         let may_write = |with: &str| match with.strip_prefix("publications/") {
             Some(id) => {
@@ -66,7 +66,7 @@ impl ConflictsFound {
         let losing = self.conflicts.iter().filter(|it| it.may_lose());
         let refused = losing.filter(|it| !may_write(&it.with)).map(Conflict::text);
         let unchecked = self.of_unchecked().filter(|_| !writes_all);
-        match refused.chain(unchecked).find(|it| told.contains(it)) {
+        match refused.chain(unchecked).find(|it| conflicts.contains(it)) {
             None => Ok(()),
             Some(text) => Err(Problem::forbidden(format!(
                 "conflicts: {text}: to force this takes a right to write that, too"

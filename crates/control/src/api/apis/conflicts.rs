@@ -361,11 +361,11 @@ The long form, conditions and precedences
             }]);
             let own = json!({"name": "own", "routes": [route(own)]});
             let found = find(&snapshot, &[], &publication, &[own]);
-            let told = found.iter().map(|it| {
+            let effects = found.iter().map(|it| {
                 let effect = json!(it.effect);
                 format!("{} {}", effect.as_str().unwrap_or_default(), it.example)
             });
-            assert_eq!(told.collect::<Vec<_>>().join(", "), expected, "{line}");
+            assert_eq!(effects.collect::<Vec<_>>().join(", "), expected, "{line}");
         }
     }
     /// A file of a dialect, and the route whose conflict with `=/t/5` is found.
@@ -404,8 +404,8 @@ The long form, conditions and precedences
                 &publication,
                 std::slice::from_ref(&own),
             );
-            let told: Vec<String> = found.iter().map(Conflict::text).collect();
-            assert_eq!(told.first().map(String::as_str), expected, "{text}");
+            let texts: Vec<String> = found.iter().map(Conflict::text).collect();
+            assert_eq!(texts.first().map(String::as_str), expected, "{text}");
         }
     }
 }

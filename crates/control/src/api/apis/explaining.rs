@@ -130,10 +130,10 @@ mod tests {
             ];
             let found = diagnose_plans(documents, "a/1/test", &CallerInfo::default());
             let found = found.expect("a diagnosis");
-            let told = found.first().map(|it| it.reason.as_str());
-            assert_eq!(told.is_some(), expected.is_some(), "{found:?}");
+            let reason = found.first().map(|it| it.reason.as_str());
+            assert_eq!(reason.is_some(), expected.is_some(), "{found:?}");
             assert!(
-                told.unwrap_or_default().contains(expected.unwrap_or_default()),
+                reason.unwrap_or_default().contains(expected.unwrap_or_default()),
                 "{found:?}"
             );
         }

@@ -123,8 +123,8 @@ pub fn redacted(mut plan: Value) -> Value {
 
 /// An answer to a write of a plan, with what is to be said of it although it was stored.
 pub fn advised(mut answer: Response, plan: &Plan) -> Response {
-    let told = plans::advice(plan).map(|(place, message)| format!("{place}: {message}"));
-    if let Some(warning) = writing::warning(&told.into_iter().collect::<Vec<_>>()) {
+    let advice = plans::advice(plan).map(|(place, message)| format!("{place}: {message}"));
+    if let Some(warning) = writing::warning(&advice.into_iter().collect::<Vec<_>>()) {
         answer.headers_mut().insert(header::WARNING, warning);
     }
     answer

@@ -321,7 +321,7 @@ async fn run(
 /// Tests of the version do not hold.
 fn failing(report: &TestReport) -> Problem {
     let failures = report.failures();
-    let told: Vec<String> = failures
+    let messages: Vec<String> = failures
         .iter()
         .map(|(name, text)| format!("{name}: {text}"))
         .collect();
@@ -329,7 +329,7 @@ fn failing(report: &TestReport) -> Problem {
         "tests: {} of {} fail: {}; 'override_tests' with a reason publishes all the same",
         report.failed,
         report.results.len(),
-        told.join("; ")
+        messages.join("; ")
     );
     Problem::listing(StatusCode::CONFLICT, detail, failures).of_type("tests")
 }
@@ -520,16 +520,16 @@ fn conclude(
 ) -> Result<(), Problem> {
     let (name, version, request) = (wanted.api, wanted.version, wanted.request);
     if !found.conflicts.is_empty() || found.unchecked > 0 {
-        let told = found.messages();
+        let messages = found.messages();
         match request.force {
             true => {
                 let new = found.new_messages(&result.publication);
                 let permitted = found.permit_force(caller, name, &new);
                 wanted.pass(&mut result.refused, permitted)?;
-                result.forced.extend(told);
+                result.forced.extend(messages);
             }
             false => {
-                let problem = unforced("conflicts", "others take these calls", &told);
+                let problem = unforced("conflicts", "others take these calls", &messages);
                 wanted.pass(&mut result.refused, Err::<(), Problem>(problem))?;
             }
         }
@@ -615,19 +615,19 @@ fn checked(runtime: &Runtime, known: &Runtime, components: &[Component]) -> Resu
 
 /// The changes that break callers, in words.
 fn broken_by(diff: &Diff) -> Vec<String> {
-    let told = diff.breaking().map(|(operation, change)| {
+    let messages = diff.breaking().map(|(operation, change)| {
         let (method, path) = (&operation.method, &operation.path);
         format!("{method} {path} {}: {}", change.place, change.message)
     });
-    told.collect()
+    messages.collect()
 }
 
 /// What speaks against a step, and can be overridden.
-pub(super) fn unforced(kind: &'static str, what: &str, told: &[String]) -> Problem {
-    let errors = told.iter().map(|it| (String::new(), it.clone())).collect();
+pub(super) fn unforced(kind: &'static str, what: &str, messages: &[String]) -> Problem {
+    let errors = messages.iter().map(|it| (String::new(), it.clone())).collect();
     let detail = format!(
         "{kind}: {what}: {}; 'force' does it all the same",
-        told.join("; ")
+        messages.join("; ")
     );
     Problem::listing(StatusCode::CONFLICT, detail, errors).of_type(kind)
 }

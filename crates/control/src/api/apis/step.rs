@@ -156,20 +156,20 @@ impl Step {
                       done: &mut WriteEffects<(Publication, bool)>,
                       found: ConflictsFound| {
             let publication = &mut done.answer.0;
-            let told = found.new_messages(publication);
-            match (told.is_empty(), force) {
+            let messages = found.new_messages(publication);
+            match (messages.is_empty(), force) {
                 (true, _) => Ok(()),
                 (false, Some(true)) => {
-                    found.permit_force(&self.caller, name, &told)?;
+                    found.permit_force(&self.caller, name, &messages)?;
                     publication
                         .history
                         .iter_mut()
                         .last()
                         .into_iter()
-                        .for_each(|it| it.forced = told.clone());
+                        .for_each(|it| it.forced = messages.clone());
                     snapshot.put(&entity_snapshot::publication_key(&id), publication)
                 }
-                (false, _) => Err(unforced("conflicts", "others take these calls", &told)),
+                (false, _) => Err(unforced("conflicts", "others take these calls", &messages)),
             }
         };
         let written = self

@@ -265,11 +265,11 @@ mod tests {
             };
             let found = moved(&explainer(&old_model, &old), &explainer(&new_model, &new));
             let name = |it: &Option<RouteRef>| it.as_ref().map_or("none".to_owned(), |it| it.name.clone());
-            let told = found.moved.iter();
-            let told: Vec<String> = told
+            let moves = found.moved.iter();
+            let moves: Vec<String> = moves
                 .map(|it| format!("{} -> {}: {}", name(&it.from), name(&it.to), it.example))
                 .collect();
-            assert_eq!(told, expected, "{before:?} {after:?}");
+            assert_eq!(moves, expected, "{before:?} {after:?}");
             assert!(found.is_complete);
         }
     }

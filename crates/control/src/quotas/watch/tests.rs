@@ -231,8 +231,11 @@ async fn a_notice_that_was_sent_without_its_limit_is_not_sent_again() {
     let key = Key::new("quotas/s/test/day").expect("a key");
     let store = plane.outbox.store();
     let ends = Some(at(DAY + 86_400));
-    let told = json!({"level": 80});
-    store.put(&key, &told, (ends, at(DAY))).await.expect("written");
+    let notified = json!({"level": 80});
+    store
+        .put(&key, &notified, (ends, at(DAY)))
+        .await
+        .expect("written");
     plane.count(OF_PETS, 8);
     assert_eq!(plane.round(DAY).await, 0);
     plane.count(OF_PETS, 10);
@@ -268,8 +271,8 @@ async fn a_notice_that_another_one_has_sent_meanwhile_is_not_sent() {
         let (found, mut context) = plane.found(DAY).await;
         let (quota, reached) = &found[0];
         let key = quota.key().expect("a key");
-        let told = plane.watch.notify((quota, reached), (key, None), &mut context);
-        assert_eq!(told.await.expect("a store"), expected);
+        let is_notified = plane.watch.notify((quota, reached), (key, None), &mut context);
+        assert_eq!(is_notified.await.expect("a store"), expected);
         assert_eq!(plane.sent().await.len(), 2);
     }
 }
@@ -284,8 +287,8 @@ async fn a_control_plane_without_the_lease_sends_nothing() {
             assert!(other.is_still_alone(at(time)).await.expect("a store"));
         }
         let (found, context) = plane.found(time).await;
-        let told = plane.watch.notify_all(&found, context).await;
-        assert_eq!(told.expect("a store"), expected, "{time}");
+        let count = plane.watch.notify_all(&found, context).await;
+        assert_eq!(count.expect("a store"), expected, "{time}");
     }
 }
 

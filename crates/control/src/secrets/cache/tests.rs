@@ -195,9 +195,9 @@ fn tests_reveal_nothing_of_the_network() {
                 }
             }
         };
-        let told = format!("{is_served} {server:?}: {asked:?}");
-        assert_eq!(asked.state == SecretState::Resolved, expected.is_ok(), "{told}");
-        assert_eq!(asked.reason.as_deref(), expected.err(), "{told}");
+        let case = format!("{is_served} {server:?}: {asked:?}");
+        assert_eq!(asked.state == SecretState::Resolved, expected.is_ok(), "{case}");
+        assert_eq!(asked.reason.as_deref(), expected.err(), "{case}");
     }
 }
 
@@ -218,7 +218,7 @@ fn reasons_say_nothing_of_the_place() {
     };
     let cache = Cache::new(runtime.handle().clone());
     cache.note(vec![target(None)]);
-    let mut told = vec![cache.get(&place).expect_err("no answer yet")];
+    let mut errors = vec![cache.get(&place).expect_err("no answer yet")];
     let vault = std::thread::spawn(move || {
         for (status, body) in [(503, ""), (200, r#"{"data":{}}"#)] {
             let (stream, _) = listener.accept().expect("a call");
@@ -227,13 +227,13 @@ fn reasons_say_nothing_of_the_place() {
     });
     for field in [None, Some("key")] {
         let _round = runtime.block_on(cache.ask(vec![place.clone()]));
-        told.extend(cache.reading(&target(field)).reason);
-        told.extend(cache.get(&place).err());
+        errors.extend(cache.reading(&target(field)).reason);
+        errors.extend(cache.get(&place).err());
     }
     vault.join().expect("two calls");
-    assert_eq!(told.len(), 4, "{told:?}");
+    assert_eq!(errors.len(), 4, "{errors:?}");
     let port = address.port().to_string();
-    for reason in told {
+    for reason in errors {
         assert!(!reason.contains(&port) && !reason.contains("hidden"), "{reason}");
     }
 }

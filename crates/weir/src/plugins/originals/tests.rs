@@ -64,15 +64,15 @@ fn every_name_of_kong_does_what_its_row_says() {
                 assert_eq!(build(&model), Vec::<String>::new(), "{name}");
             }
             (Support::Checked(_), Ok((_, found))) => {
-                let told = format!("plugin \"{name}\" is not served by this version of Weir");
+                let refusal = format!("plugin \"{name}\" is not served by this version of Weir");
                 assert!(
-                    found.iter().any(|it| it.message.starts_with(&told)),
+                    found.iter().any(|it| it.message.starts_with(&refusal)),
                     "{name}: {found:?}"
                 );
             }
             (Support::Refused(reason), Err(found)) => {
-                let told = format!("plugin \"{name}\" is not available in this version of Weir: {reason}");
-                assert!(found.iter().any(|it| it.message == told), "{name}: {found:?}");
+                let refusal = format!("plugin \"{name}\" is not available in this version of Weir: {reason}");
+                assert!(found.iter().any(|it| it.message == refusal), "{name}: {found:?}");
             }
             (support, made) => panic!("{name}: {support:?}, {:?}", made.map(|(_, found)| found)),
         }
@@ -111,8 +111,9 @@ fn every_name_of_apisix_does_what_its_row_says() {
                 assert_eq!(build(&model), Vec::<String>::new(), "{name}");
             }
             Support::Checked(_) => {
-                let told = format!("plugin \"{name}\" is not available in this version of Weir; calls are ");
-                assert!(of_plugin(&told), "{name}: {found:?}");
+                let refusal =
+                    format!("plugin \"{name}\" is not available in this version of Weir; calls are ");
+                assert!(of_plugin(&refusal), "{name}: {found:?}");
             }
             Support::Refused(reason) => assert!(of_plugin(reason), "{name}: {found:?}"),
         }
@@ -129,9 +130,9 @@ fn names_that_are_not_served_are_explained() {
             originals: false,
         })
     };
-    let told = asked(&["app-dynamics"]);
+    let output = asked(&["app-dynamics"]);
     assert_eq!(
-        told.stdout,
+        output.stdout,
         "app-dynamics (Kong, paid): refused\n  it needs the closed agent of AppDynamics\n"
     );
     assert!(asked(&["gm", "cors"]).stdout.contains("gm (APISIX): refused\n"));

@@ -346,12 +346,12 @@ async fn a_failing_candidate_goes_back_by_itself() {
         let answer = crate::api::alerts::list(api, caller).await;
         serde_json::to_value(answer.expect("alerts").0).expect("JSON")["items"].clone()
     };
-    let told = alerts().await;
-    let alert = &told[0]["alerts"][0];
+    let messages = alerts().await;
+    let alert = &messages[0]["alerts"][0];
     assert_eq!(
         (
-            &told[0]["id"],
-            &told[0]["metric"],
+            &messages[0]["id"],
+            &messages[0]["metric"],
             &alert["state"],
             &alert["since"]
         ),
@@ -361,7 +361,7 @@ async fn a_failing_candidate_goes_back_by_itself() {
             &json!("ongoing"),
             &json!(at)
         ),
-        "{told:#}"
+        "{messages:#}"
     );
     // Who has seen it ends it: once.
     let acknowledged = async || {

@@ -54,7 +54,7 @@ struct Input<'a> {
     call: Call<'a>,
     fields: Vec<(u8, &'a [u8])>,
     status: u16,
-    told: Vec<(u8, &'a [u8])>,
+    response_headers: Vec<(u8, &'a [u8])>,
     pieces: Vec<&'a [u8]>,
     trailers: Vec<(u8, &'a [u8])>,
     /// What other servers answer, one after the other.
@@ -138,7 +138,7 @@ libfuzzer_sys::fuzz_target!(|input: Input| {
         return;
     }
     exchange.response.status = 100 + input.status % 500;
-    put(&mut exchange.response.headers, &input.told);
+    put(&mut exchange.response.headers, &input.response_headers);
     filter.on_response(&mut exchange);
     let mut filters = std::mem::take(&mut exchange.response.body_filters);
     let mut out = Vec::new();

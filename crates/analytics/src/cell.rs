@@ -452,10 +452,10 @@ mod tests {
             .chain((0..2_000).map(|it| it * it * it * 500))
             .chain([2_047, 2_048, 4_095])
         {
-            let told = unrounded(rounded(value));
+            let restored = unrounded(rounded(value));
             assert!(
-                told.abs_diff(value) as f64 <= 0.0005 * value as f64,
-                "{value} {told}"
+                restored.abs_diff(value) as f64 <= 0.0005 * value as f64,
+                "{value} {restored}"
             );
         }
         assert!(unrounded(rounded(u64::MAX)) > 1 << 41);

@@ -130,7 +130,7 @@ mod tests {
     fn addresses_are_cut_to_their_networks() {
         let number = |address: u128| (address >> 64) as u64;
         let v6: Ipv6Addr = "2001:db8:1:2::3".parse().expect("an address");
-        for (address, told) in [
+        for (address, text) in [
             (
                 0xffff << 32 | u64::from(Ipv4Addr::new(192, 0, 2, 77).to_bits()),
                 "192.0.2.0/24",
@@ -138,7 +138,7 @@ mod tests {
             (number(v6.to_bits()), "2001:db8:1::/48"),
             (0, "::/48"),
         ] {
-            assert_eq!(network(address), told);
+            assert_eq!(network(address), text);
         }
     }
 }

@@ -64,9 +64,9 @@ mod tests {
         ] {
             assert_eq!(check("to", address).is_ok(), expected, "{address}");
         }
-        let told = check("to", "ann").expect_err("no address").to_string();
+        let message = check("to", "ann").expect_err("no address").to_string();
         assert_eq!(
-            told,
+            message,
             "to: 'ann' is not a valid mail address: expected one such as ops@example.com"
         );
     }

@@ -193,7 +193,7 @@ mod tests {
                         (environment, flags)
                     );
                 }
-                (Err(part), Err(told)) => assert!(told.starts_with(part), "{text}: {told}"),
+                (Err(part), Err(message)) => assert!(message.starts_with(part), "{text}: {message}"),
                 (_, read) => panic!("{text}: {read:?}"),
             }
         }
@@ -214,12 +214,12 @@ mod tests {
     fn what_is_hidden_everywhere_is_hidden_in_each_environment() {
         let flags = ["consumers", "prod:clients", "prod:calls"];
         let privacy: Privacy = flags.iter().map(|it| hidden(it).expect("good")).collect();
-        let told = |environment: &str| {
+        let hidden_parts = |environment: &str| {
             let it = privacy.hidden(environment);
             (it.consumers, it.clients, it.calls)
         };
-        assert_eq!(told("prod"), (true, true, true));
-        assert_eq!(told("test"), (true, false, false));
+        assert_eq!(hidden_parts("prod"), (true, true, true));
+        assert_eq!(hidden_parts("test"), (true, false, false));
         assert_eq!(Privacy::default().hidden("prod"), HiddenFields::default());
     }
 

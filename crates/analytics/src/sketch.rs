@@ -226,8 +226,8 @@ mod tests {
             values.sort_unstable();
             let rank = ((share * values.len() as f64).ceil() as usize).clamp(1, values.len());
             let exact = values[rank - 1];
-            let told = sketch.percentile(share).expect("not empty");
-            prop_assert!(told.abs_diff(exact) as f64 <= ERROR * exact as f64 + 0.5, "{exact} {told}");
+            let estimate = sketch.percentile(share).expect("not empty");
+            prop_assert!(estimate.abs_diff(exact) as f64 <= ERROR * exact as f64 + 0.5, "{exact} {estimate}");
             prop_assert_eq!(sketch.count(), values.len() as u64);
         }
 

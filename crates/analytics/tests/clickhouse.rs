@@ -115,17 +115,17 @@ impl Transport for Http {
             Some(rows) => (format!("/?query={}", encoded(sql)), rows),
             None => ("/".to_owned(), sql.as_bytes().to_vec()),
         };
-        let told = |error: std::io::Error| error.to_string();
-        let mut stream = TcpStream::connect(("127.0.0.1", self.0)).map_err(told)?;
+        let to_message = |error: std::io::Error| error.to_string();
+        let mut stream = TcpStream::connect(("127.0.0.1", self.0)).map_err(to_message)?;
         let head = format!(
             "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
             body.len()
         );
         stream
             .write_all(&[head.as_bytes(), &body].concat())
-            .map_err(told)?;
+            .map_err(to_message)?;
         let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).map_err(told)?;
+        stream.read_to_end(&mut answer).map_err(to_message)?;
         let end = answer
             .windows(4)
             .position(|it| it == b"\r\n\r\n")

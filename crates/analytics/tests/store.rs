@@ -102,10 +102,10 @@ fn counts_are_exact_and_percentiles_close() {
         values.sort_unstable();
         for (metric, share) in metrics.into_iter().zip([0.5, 0.95, 0.99]) {
             let exact = values[((share * values.len() as f64).ceil() as usize) - 1] as f64;
-            let told = totals(&answer, metric)[&format!("route-{route}")];
+            let total = totals(&answer, metric)[&format!("route-{route}")];
             assert!(
-                (told - exact).abs() <= 0.031_25 * exact + 1.0,
-                "{metric}: {told} {exact}"
+                (total - exact).abs() <= 0.031_25 * exact + 1.0,
+                "{metric}: {total} {exact}"
             );
         }
     }

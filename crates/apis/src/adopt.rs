@@ -356,7 +356,7 @@ mod tests {
         ]));
         let adopted = adopt(&model, DialectName::NATIVE, "orders", "1").expect("adopted");
         let paths = adopted.document["paths"].as_object().expect("paths");
-        let told: Vec<String> = paths
+        let operations: Vec<String> = paths
             .iter()
             .flat_map(|(path, item)| {
                 item.as_object()
@@ -372,7 +372,7 @@ mod tests {
             it.sort();
             it
         };
-        assert_eq!(sorted(told), sorted(expected));
+        assert_eq!(sorted(operations), sorted(expected));
         assert_eq!(
             adopted.document["paths"]["/orders/{id}"]["get"]["parameters"][0]["name"],
             "id"

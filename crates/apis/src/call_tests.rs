@@ -121,8 +121,8 @@ impl TestReport {
         let failed = self.results.iter().filter(|it| !it.passed);
         failed
             .map(|it| {
-                let told: Vec<String> = it.differences.iter().map(ToString::to_string).collect();
-                (it.name.clone(), told.join("; "))
+                let differences: Vec<String> = it.differences.iter().map(ToString::to_string).collect();
+                (it.name.clone(), differences.join("; "))
             })
             .collect()
     }
@@ -304,13 +304,13 @@ pub fn junit(report: &TestReport) -> String {
     );
     for it in &report.results {
         let name = escaped(&it.name);
-        let told: Vec<String> = it.differences.iter().map(ToString::to_string).collect();
+        let texts: Vec<String> = it.differences.iter().map(ToString::to_string).collect();
         let _written = match it.passed {
             true => writeln!(out, "    <testcase name=\"{name}\" classname=\"{suite}\"/>"),
             false => writeln!(
                 out,
                 "    <testcase name=\"{name}\" classname=\"{suite}\"><failure message=\"{}\">{}</failure></testcase>",
-                escaped(&told.join("; ")),
+                escaped(&texts.join("; ")),
                 escaped(&format!("{}: {}", it.call, it.found))
             ),
         };
@@ -404,12 +404,12 @@ mod tests {
             end: "forwarded".into(),
             ..Observed::default()
         };
-        let told: Vec<String> = differences(&wanted, &lost)
+        let texts: Vec<String> = differences(&wanted, &lost)
             .iter()
             .map(ToString::to_string)
             .collect();
         assert_eq!(
-            told,
+            texts,
             [
                 "operation: expected 'listPets', found no route that takes the call",
                 "status: expected 200, found none: the call is forwarded"

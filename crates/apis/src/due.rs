@@ -237,7 +237,7 @@ mod tests {
             notice_days: Some(vec![14, 3]),
             ..Plan::default()
         }];
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         for hour in 0..=24 * 101_u64 {
             let now = hour * 3600;
             let subscriptions = [subscription.clone()];
@@ -251,17 +251,17 @@ mod tests {
                 match due {
                     DueAction::Notice(_, days) => {
                         subscription.noticed = Some(days);
-                        told.push((now / DAY, days));
+                        events.push((now / DAY, days));
                     }
                     DueAction::Ended(_) => {
                         subscription.state = SubscriptionState::Expired;
-                        told.push((now / DAY, 0));
+                        events.push((now / DAY, 0));
                     }
                     other => panic!("{other:?}"),
                 }
             }
         }
-        assert_eq!(told, [(86, 14), (97, 3), (100, 0)]);
+        assert_eq!(events, [(86, 14), (97, 3), (100, 0)]);
     }
 
     /// Subscribers of a plan that is closed at a date hear of it as if their subscriptions ended then, unless another plan

@@ -103,7 +103,7 @@ mod tests {
             json!({"/moved": {"get": {"operationId": "a"}}, "/a": {"put": {"operationId": "writeA"}}}),
         );
         let merged = merge(&settings(&["a", "b", "c"]), &old, &new);
-        let told: Vec<(String, String)> = merged
+        let pairs: Vec<(String, String)> = merged
             .operations
             .iter()
             .map(|(id, it)| {
@@ -113,12 +113,12 @@ mod tests {
                 )
             })
             .collect();
-        let told: Vec<(&str, &str)> = told
+        let pairs: Vec<(&str, &str)> = pairs
             .iter()
             .map(|(one, other)| (one.as_str(), other.as_str()))
             .collect();
         assert_eq!(
-            told,
+            pairs,
             [
                 ("a GET /moved", "\"a\""),
                 ("c GET /c", "\"c\""),

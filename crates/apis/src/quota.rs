@@ -263,9 +263,10 @@ mod tests {
                 resets: 1_798_761_600,
             };
             let event = event(&subscription, "test", &limit, &reached);
-            let told = crate::events::for_application(&event).expect("it is for the application");
-            assert_eq!(told.about, event.about);
-            let (title, text) = crate::events::mail_to_application(&told).expect("a mail");
+            let event_for_application =
+                crate::events::for_application(&event).expect("it is for the application");
+            assert_eq!(event_for_application.about, event.about);
+            let (title, text) = crate::events::mail_to_application(&event_for_application).expect("a mail");
             assert_eq!(title, subject);
             assert!(text.starts_with(beginning), "{text}");
             assert!(text.contains("Fri, 01 Jan 2027"), "{text}");

@@ -329,8 +329,8 @@ mod tests {
             challenge: Some("Basic realm=\"basic\"".to_owned()),
             ..Refusal::new(RefusalKind::AnonymousConsumerMissing)
         };
-        let told = ("WWW-Authenticate".to_owned(), b"Basic realm=\"basic\"".into());
-        assert!(rendered(&refusal).headers.contains(&told));
+        let challenge = ("WWW-Authenticate".to_owned(), b"Basic realm=\"basic\"".into());
+        assert!(rendered(&refusal).headers.contains(&challenge));
     }
 
     #[test]

@@ -34,14 +34,14 @@ pub fn prepare_for_look(
 ) -> Result<(String, Vec<Diagnostic>), Diagnostic> {
     check_marker(text)?;
     let (filled, missing) = fill_known(text, environment, placeholder);
-    let told = |it: UnsetVariable| Diagnostic {
+    let to_warning = |it: UnsetVariable| Diagnostic {
         line: Some(it.line),
         ..Diagnostic::warning(
             DocPath::root(),
             format!("the environment variable {} is not set", it.name),
         )
     };
-    Ok((filled, missing.into_iter().map(told).collect()))
+    Ok((filled, missing.into_iter().map(to_warning).collect()))
 }
 
 fn check_marker(text: &str) -> Result<(), Diagnostic> {
@@ -161,10 +161,10 @@ mod tests {
     #[test]
     fn variables_without_a_value_have_a_stand_in_for_a_look() {
         let text = "a: ${{PORT}}\nb: ${{X}}\nc: ${{Y:=1}}\n#END";
-        let (filled, told) = prepare_for_look(text, &environment, "unset").expect("with its marker");
+        let (filled, warnings) = prepare_for_look(text, &environment, "unset").expect("with its marker");
         assert_eq!(filled, "a: 1980\nb: unset\nc: 1\n#END");
-        let told: Vec<_> = told.iter().map(|it| (it.line, it.message.as_str())).collect();
-        assert_eq!(told, [(Some(2), "the environment variable X is not set")]);
+        let warnings: Vec<_> = warnings.iter().map(|it| (it.line, it.message.as_str())).collect();
+        assert_eq!(warnings, [(Some(2), "the environment variable X is not set")]);
         assert!(prepare_for_look("a: 1", &environment, "").is_err());
     }
 }

@@ -258,7 +258,7 @@ mod tests {
             ("$ENV://weir-token", "the variable weir-token is Weir's own"),
         ] {
             let found = vaults.locate(text, &environment);
-            let told = found.map(|it| {
+            let location = found.map(|it| {
                 let place = match &it.place {
                     SecretLocation::Http { url, token, .. } => {
                         assert_eq!(token, "of-env");
@@ -268,7 +268,7 @@ mod tests {
                 };
                 format!("{place} {:?} {}", it.field, it.life.as_secs())
             });
-            assert_eq!(told.unwrap_or_else(|error| error), expected, "{text}");
+            assert_eq!(location.unwrap_or_else(|error| error), expected, "{text}");
         }
     }
 }

@@ -298,7 +298,7 @@ fn plugins_that_weir_lacks_are_reported_and_calls_are_refused_that_they_would_ha
     ] {
         let text = format!("{items}\n{}\n", OPEN.0);
         let (model, diagnostics) = read(&text, &Options::default()).expect("served");
-        let told: Vec<String> = (diagnostics.iter())
+        let names: Vec<String> = (diagnostics.iter())
             .filter(|it| it.severity == Severity::Dropped)
             .map(|it| {
                 let name = it
@@ -312,7 +312,7 @@ fn plugins_that_weir_lacks_are_reported_and_calls_are_refused_that_they_would_ha
                 format!("{}: {}", it.path, it.message.replace(&lacks, ""))
             })
             .collect();
-        assert_eq!(told, places, "{items}");
+        assert_eq!(names, places, "{items}");
         let broken: Vec<&str> = (model.routes.iter())
             .filter(|route| route.target == weir_model::RouteTarget::respond_before_plugins(503))
             .map(|route| route.name.as_str())
@@ -345,14 +345,14 @@ fn plugins_that_are_skipped_are_checked_as_in_the_original() {
         let text = format!("routes:\n- {{id: r, uri: /, upstream: NODES, plugins: {{{config}}}}}\n");
         let (model, diagnostics) = read(&text, &Options::default()).expect("served");
         assert_eq!(model.routes.len(), usize::from(wrong.is_none()), "{config}");
-        let told: Vec<&str> = diagnostics
+        let messages: Vec<&str> = diagnostics
             .iter()
             .filter_map(|it| {
                 it.message
                     .strip_prefix("failed to check the configuration of plugin ")
             })
             .collect();
-        assert_eq!(told, Vec::from_iter(wrong), "{config}");
+        assert_eq!(messages, Vec::from_iter(wrong), "{config}");
     }
 }
 

@@ -234,10 +234,14 @@ fn restrictions_by_service_use_the_id_in_the_routes_labels() {
         }}],
     });
     let (model, _) = translate(&document, &Options::default()).expect("a good document");
-    for (name, told) in [("a", Some("1")), ("b", Some("")), ("c", Some("1")), ("d", None)] {
+    for (name, expected) in [("a", Some("1")), ("b", Some("")), ("c", Some("1")), ("d", None)] {
         let route = model.routes.iter().find(|route| route.name == name).expect(name);
-        assert_eq!(route.labels.get("service_id").map(String::as_str), told, "{name}");
-        assert_eq!(route.labels.len(), usize::from(told.is_some()), "{name}");
+        assert_eq!(
+            route.labels.get("service_id").map(String::as_str),
+            expected,
+            "{name}"
+        );
+        assert_eq!(route.labels.len(), usize::from(expected.is_some()), "{name}");
     }
 }
 

@@ -12,13 +12,13 @@ fn read(plugins: &Value) -> Result<(Model, Vec<String>), Vec<String>> {
             "type": "roundrobin", "scheme": "grpc", "nodes": {"127.0.0.1:1": 1}}}],
         "protos": [{"id": 7, "content": PROTO}, {"id": "bad", "content": "message M {"}],
     });
-    let told = |found: Vec<weir_model::Diagnostic>| {
+    let texts = |found: Vec<weir_model::Diagnostic>| {
         let line = |it: &weir_model::Diagnostic| format!("{:?} {}: {}", it.severity, it.path, it.message);
         found.iter().map(line).collect::<Vec<_>>()
     };
     match weir_apisix::translate(&document, &Options::default()) {
-        Ok((model, found)) => Ok((model, told(found))),
-        Err(found) => Err(told(found)),
+        Ok((model, found)) => Ok((model, texts(found))),
+        Err(found) => Err(texts(found)),
     }
 }
 

@@ -166,10 +166,10 @@ fn options_that_cannot_be_served_are_reported() {
         let found = match translate(&document(plugin, &config), &Options::default()) {
             Ok((_, found)) | Err(found) => found,
         };
-        let told = found
+        let is_reported = found
             .iter()
             .any(|it| it.severity == severity && it.message.contains(words));
-        assert!(told, "{plugin} {config}: {found:?}");
+        assert!(is_reported, "{plugin} {config}: {found:?}");
     }
 }
 
@@ -199,12 +199,12 @@ fn kafka_gets_brokers_and_users() {
         let Target::Kafka(kafka) = &found.target else {
             panic!("{:?}", found.target);
         };
-        let told: Vec<_> = kafka
+        let addresses: Vec<_> = kafka
             .brokers
             .iter()
             .map(|it| (it.host.as_str(), it.port))
             .collect();
-        assert_eq!(told, brokers);
+        assert_eq!(addresses, brokers);
         assert_eq!(
             (kafka.sasl.is_some(), kafka.acks, kafka.record_per_entry),
             (has_user, -1, false)

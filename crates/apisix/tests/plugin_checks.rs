@@ -196,9 +196,9 @@ fn mirrors_that_cannot_be_served_are_left_out_alone() {
             .iter()
             .map(|it| format!("{:?} {}: {}", it.severity, it.path, it.message))
             .collect();
-        let told = "Dropped routes[0].plugins.proxy-mirror.host: mirroring over TLS or gRPC is not available in this \
+        let message = "Dropped routes[0].plugins.proxy-mirror.host: mirroring over TLS or gRPC is not available in this \
                     version of Weir: calls are served without it";
-        assert_eq!(found, if is_served { vec![] } else { vec![told] }, "{host}");
+        assert_eq!(found, if is_served { vec![] } else { vec![message] }, "{host}");
     }
 }
 

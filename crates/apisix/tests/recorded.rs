@@ -84,9 +84,9 @@ fn what_the_original_refused_is_refused_in_its_words() {
             .iter()
             .filter(|it| it.severity >= Severity::Dropped)
             .collect();
-        let told = worst.iter().any(|it| pattern.is_match(&it.message));
+        let is_reported = worst.iter().any(|it| pattern.is_match(&it.message));
         let lacking = worst.iter().any(|it| is_not_available(it));
-        if !told && !lacking {
+        if !is_reported && !lacking {
             let said: Vec<&str> = worst.iter().map(|it| it.message.as_str()).collect();
             faults.push(format!(
                 "{}: expected {words:?}, found {said:?}",

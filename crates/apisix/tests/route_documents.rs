@@ -11,7 +11,8 @@ fn catalogue(document: &Value, name: &str, settings: Settings) -> (Value, Vec<Di
         settings: Box::leak(Box::new(settings)),
         ..Options::default()
     };
-    let (model, told) = translate(document, &options).unwrap_or_else(|told| panic!("{told:?}"));
+    let (model, diagnostics) =
+        translate(document, &options).unwrap_or_else(|diagnostics| panic!("{diagnostics:?}"));
     let plugins = model.routes[0].plugins.iter();
     let mut config = plugins.filter_map(|step| match &step.plugin {
         Some(PluginRef::Inline(instance)) if instance.name == name => Some(instance.config.clone()),
@@ -22,7 +23,7 @@ fn catalogue(document: &Value, name: &str, settings: Settings) -> (Value, Vec<Di
         }
         _ => None,
     });
-    (config.next_back().unwrap_or_default(), told)
+    (config.next_back().unwrap_or_default(), diagnostics)
 }
 
 #[test]
@@ -73,19 +74,19 @@ fn agents_get_route_and_service_if_the_configuration_asks_for_it() {
         let route = document["routes"][0].as_object_mut().expect("a map");
         route.retain(|_, value| !value.is_null());
         let (config, _) = catalogue(&document, "opa", Settings::default());
-        let told = config.get("route_document").unwrap_or(&without);
-        assert_eq!(told != &without, route_document, "{options} on the {place}");
+        let document = config.get("route_document").unwrap_or(&without);
+        assert_eq!(document != &without, route_document, "{options} on the {place}");
         if route_document {
-            assert_eq!(told["id"], json!("r"), "{options}");
-            assert_eq!(told["desc"], json!("d"));
-            assert_eq!(told["uri"], json!("/"));
-            assert_eq!(told["plugins"]["opa"]["with_route"], json!(true));
-            assert_eq!(told["plugins"]["csrf"]["key"], json!("***"));
-            assert_eq!(told.get("upstream"), None);
+            assert_eq!(document["id"], json!("r"), "{options}");
+            assert_eq!(document["desc"], json!("d"));
+            assert_eq!(document["uri"], json!("/"));
+            assert_eq!(document["plugins"]["opa"]["with_route"], json!(true));
+            assert_eq!(document["plugins"]["csrf"]["key"], json!("***"));
+            assert_eq!(document.get("upstream"), None);
         }
-        let told = config.get("service_document").unwrap_or(&without);
+        let document = config.get("service_document").unwrap_or(&without);
         assert_eq!(
-            told != &without,
+            document != &without,
             service_document == Some(true),
             "{options} on the {place}"
         );
@@ -95,9 +96,9 @@ fn agents_get_route_and_service_if_the_configuration_asks_for_it() {
             "{options}"
         );
         if service_document == Some(true) {
-            assert_eq!(told["id"], json!("s"));
-            assert_eq!(told["labels"], json!({"team": "a"}));
-            assert_eq!(told["plugins"]["csrf"]["key"], json!("***"));
+            assert_eq!(document["id"], json!("s"));
+            assert_eq!(document["labels"], json!({"team": "a"}));
+            assert_eq!(document["plugins"]["csrf"]["key"], json!("***"));
         }
     }
 }
@@ -145,21 +146,21 @@ fn one_plugin(plugin: &str, config: &Value) -> Value {
 fn metadata_complete_policies() {
     let mut document = one_plugin("authz-casbin", &json!({"username": "user"}));
     document["plugin_metadata"] = json!([{"id": "authz-casbin", "model": MODEL, "policy": "p, alice, *, *"}]);
-    let (found, told) = catalogue(&document, "casbin", Settings::default());
+    let (found, diagnostics) = catalogue(&document, "casbin", Settings::default());
     assert_eq!(
         (&found["model"], &found["policy"]),
         (&json!(MODEL), &json!("p, alice, *, *"))
     );
-    assert_eq!(told, []);
+    assert_eq!(diagnostics, []);
     // Without them, no call is allowed.
     document["plugin_metadata"] = json!([]);
-    let (found, told) = catalogue(&document, "casbin", Settings::default());
+    let (found, diagnostics) = catalogue(&document, "casbin", Settings::default());
     assert!(
         found["model"]
             .as_str()
             .is_some_and(|model| model.contains("m = false"))
     );
-    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
 }
 
 #[test]
@@ -212,7 +213,7 @@ fn detectors_of_a_firewall_are_those_of_the_metadata() {
             metadata.insert("id".to_owned(), "chaitin-waf".into());
             document["plugin_metadata"] = json!([metadata]);
         }
-        let (found, told) = catalogue(&document, "safeline-waf", Settings::default());
+        let (found, diagnostics) = catalogue(&document, "safeline-waf", Settings::default());
         for (field, value) in fields.as_object().expect("a map") {
             assert_eq!(
                 found.get(field).unwrap_or(&Value::Null),
@@ -220,7 +221,7 @@ fn detectors_of_a_firewall_are_those_of_the_metadata() {
                 "{config}: {field}"
             );
         }
-        let places: Vec<String> = told.iter().map(|it| it.path.to_string()).collect();
+        let places: Vec<String> = diagnostics.iter().map(|it| it.path.to_string()).collect();
         let expected = findings
             .iter()
             .map(|field| format!("routes[0].plugins.chaitin-waf.{field}"));
@@ -234,16 +235,16 @@ fn policies_are_read_from_files() {
         let config = json!({"username": "user", "model_path": model, "policy_path": "policy.csv"});
         one_plugin("authz-casbin", &config)
     };
-    let (found, told) = catalogue(&config("model.conf"), "casbin", files());
-    assert_eq!(found["model"], json!(MODEL), "{told:?}");
+    let (found, diagnostics) = catalogue(&config("model.conf"), "casbin", files());
+    assert_eq!(found["model"], json!(MODEL), "{diagnostics:?}");
     assert_eq!(found["policy"], json!("p, alice, *, *"));
-    assert_eq!(told, []);
+    assert_eq!(diagnostics, []);
     // Without a model, no call is allowed.
     for (model, settings) in [("other.conf", files()), ("model.conf", Settings::default())] {
-        let (found, told) = catalogue(&config(model), "casbin", settings);
+        let (found, diagnostics) = catalogue(&config(model), "casbin", settings);
         let model = found["model"].as_str().expect("a text");
         assert!(model.contains("m = false"), "{model}");
-        let said = told.iter().map(|it| it.path.to_string());
+        let said = diagnostics.iter().map(|it| it.path.to_string());
         let said: Vec<_> = said.filter(|path| path.ends_with("model_path")).collect();
         assert_eq!(said, ["routes[0].plugins.authz-casbin.model_path"]);
     }
@@ -252,8 +253,8 @@ fn policies_are_read_from_files() {
 #[test]
 fn accounts_are_read_from_files() {
     let config = |file: &str| one_plugin("google-cloud-logging", &json!({"auth_file": file}));
-    let (found, told) = catalogue(&config("auth.json"), "logger", files());
-    assert_eq!(told, []);
+    let (found, diagnostics) = catalogue(&config("auth.json"), "logger", files());
+    assert_eq!(diagnostics, []);
     let target = &found["target"]["http"];
     assert_eq!(target["url"], json!("http://127.0.0.1:1/entries"), "{found}");
     let account = &target["authorization"]["service_account"];
@@ -268,8 +269,8 @@ fn accounts_are_read_from_files() {
             settings: Box::leak(Box::new(files())),
             ..Options::default()
         };
-        let told = translate(&config(file), &options).expect_err("an error is reported");
-        let places: Vec<_> = told.iter().map(|it| it.path.to_string()).collect();
+        let diagnostics = translate(&config(file), &options).expect_err("an error is reported");
+        let places: Vec<_> = diagnostics.iter().map(|it| it.path.to_string()).collect();
         assert_eq!(places, ["routes[0].plugins.google-cloud-logging.auth_file"]);
     }
 }

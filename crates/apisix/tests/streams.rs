@@ -23,7 +23,7 @@ services: [{id: s, upstream_id: 1, plugins: {limit-conn: {conn: 9, burst: 0, def
 #[test]
 fn a_document_becomes_stream_routes() {
     let model = model(DOCUMENT);
-    let told: Vec<_> = model
+    let rows: Vec<_> = model
         .stream_routes
         .iter()
         .map(|it| {
@@ -37,7 +37,7 @@ fn a_document_becomes_stream_routes() {
         })
         .collect();
     assert_eq!(
-        told,
+        rows,
         [
             json!(["any", "upstreams/1 for streams", 3, 600_000, 0]),
             json!(["below", "upstreams/1 for streams", 4, 600_000, 0]),
@@ -186,13 +186,13 @@ stream_routes:
 - {id: one, sni: x.a.test, upstream: {nodes: {'10.0.0.4:1': 1}}}
 ",
     );
-    let told: Vec<_> = model
+    let rows: Vec<_> = model
         .stream_routes
         .iter()
         .map(|it| json!([it.name, it.protocols, it.snis, it.precedence]))
         .collect();
     assert_eq!(
-        told,
+        rows,
         [
             json!(["plain", [], [], 1]),
             json!(["every", ["tls"], [], 2]),

@@ -229,8 +229,8 @@ fn logins_at_wolf_servers_are_public_where_they_are_asked_for() {
         ),
         (json!({"uri": "/apisix/status"}), Value::Null),
     ] {
-        let (model, told) = read("public-api", &config, None);
-        assert_eq!(told, [], "{config}");
+        let (model, diagnostics) = read("public-api", &config, None);
+        assert_eq!(diagnostics, [], "{config}");
         let Some(PluginRef::Inline(instance)) = &model.routes[0].plugins[0].plugin else {
             panic!("{config}");
         };
@@ -238,9 +238,9 @@ fn logins_at_wolf_servers_are_public_where_they_are_asked_for() {
         assert_eq!(found, expected, "{config}");
     }
     // The original has no such interface either, and answers 404.
-    let (_, told) = read("public-api", &json!({"uri": below("other")}), None);
-    assert_eq!(told, []);
+    let (_, diagnostics) = read("public-api", &json!({"uri": below("other")}), None);
+    assert_eq!(diagnostics, []);
     let purge = json!({"uri": "/apisix/plugin/graphql-proxy-cache/disk/1/k"});
-    let (_, told) = read("public-api", &purge, None);
-    assert_eq!(told.len(), 1, "{told:?}");
+    let (_, diagnostics) = read("public-api", &purge, None);
+    assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
 }

@@ -33,14 +33,15 @@ fn upstreams_of_the_list_are_left_out_if_they_cannot_be_used() {
         let given = fields.as_object().expect("a map").clone();
         upstream.as_object_mut().expect("a map").extend(given);
         let document = json!({"upstreams": [upstream], "routes": [{"uri": "/", "upstream_id": "u"}]});
-        let (_, told) = translate(&document, &Options::default()).unwrap_or_else(|told| panic!("{told:?}"));
-        let left_out = told
+        let (_, diagnostics) =
+            translate(&document, &Options::default()).unwrap_or_else(|diagnostics| panic!("{diagnostics:?}"));
+        let left_out = diagnostics
             .iter()
             .find(|it| it.severity == Severity::Dropped && it.path.to_string() == "upstreams[0]");
         match (fault, left_out) {
             (Some(fault), Some(found)) => assert!(found.message.starts_with(fault), "{found:?}"),
             (None, None) => {}
-            _ => panic!("{fields}: {told:?}"),
+            _ => panic!("{fields}: {diagnostics:?}"),
         }
     }
 }

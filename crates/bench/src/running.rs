@@ -307,8 +307,9 @@ mod tests {
                     let routes = all_of("/hello");
                     assert_eq!(routes, experiment.setup.routes as usize, "{gateway} {experiment}");
                     if let Some(limit) = experiment.setup.limit {
-                        let told = all_of(&limit.count.to_string()) + all_of(&(limit.count / 60).to_string());
-                        assert!(told > 0, "{gateway} {experiment}: no limit");
+                        let header_bytes =
+                            all_of(&limit.count.to_string()) + all_of(&(limit.count / 60).to_string());
+                        assert!(header_bytes > 0, "{gateway} {experiment}: no limit");
                     }
                 }
             }

@@ -243,9 +243,9 @@ async fn connections_beyond_the_bound_wait() {
 #[tokio::test]
 async fn calls_in_progress_end_and_idle_clients_are_let_go() {
     let (begun, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (told, waits) = (Arc::clone(&begun), Arc::clone(&go_on));
+    let (arrived, waits) = (Arc::clone(&begun), Arc::clone(&go_on));
     let slow = move || async move {
-        told.notify_one();
+        arrived.notify_one();
         waits.notified().await;
         "done"
     };

@@ -143,8 +143,8 @@ async fn clients_must_show_what_is_asked_of_them() {
         let answer = ask(address, &connector(&servers, shown)).await;
         assert_eq!(is_answered(&answer), is_let_in, "{asks} {answer:?}");
         if asks && shown.is_none() {
-            let told = answer.expect("it is told why");
-            assert!(told.starts_with("HTTP/1.1 400 "), "{told}");
+            let error = answer.expect("it is told why");
+            assert!(error.starts_with("HTTP/1.1 400 "), "{error}");
         }
         let mut plain = TcpStream::connect(address).await.expect("connected");
         plain.write_all(CALL).await.expect("sent");

@@ -132,8 +132,8 @@ mod tests {
         let mut exchanges = [Exchange::new(|| 0, 1), Exchange::new(|| 0, 1)];
         let known = request::parse_known(bytes, &mut exchanges[0], heads, place);
         let plain = request::parse(bytes, &mut exchanges[1]);
-        let told = |parsed, exchange: &Exchange| format!("{parsed:?} {:?}", exchange.request);
-        (told(known, &exchanges[0]), told(plain, &exchanges[1]))
+        let describe = |parsed, exchange: &Exchange| format!("{parsed:?} {:?}", exchange.request);
+        (describe(known, &exchanges[0]), describe(plain, &exchanges[1]))
     }
 
     fn read_response(
@@ -145,8 +145,8 @@ mod tests {
         let mut responses = [Response::default(), Response::default()];
         let known = response::parse_known(bytes, to_head, &mut responses[0], heads, place);
         let plain = response::parse(bytes, to_head, &mut responses[1]);
-        let told = |parsed, response: &Response| format!("{parsed:?} {response:?}");
-        (told(known, &responses[0]), told(plain, &responses[1]))
+        let describe = |parsed, response: &Response| format!("{parsed:?} {response:?}");
+        (describe(known, &responses[0]), describe(plain, &responses[1]))
     }
 
     /// All whose field lines are the same, or begin alike.

@@ -297,8 +297,8 @@ impl<'h> Fields<'h> {
             10 if is(b"Connection") => return self.note_connection(value).map(|()| false),
             10 if is(b"Keep-Alive") => return Ok(false),
             10 if is(OWN_CALL_HEADER.as_bytes()) => {
-                let told = std::str::from_utf8(value).ok();
-                self.own_call = told.and_then(|it| u128::from_str_radix(it, 16).ok()).unwrap_or(0);
+                let text = std::str::from_utf8(value).ok();
+                self.own_call = text.and_then(|it| u128::from_str_radix(it, 16).ok()).unwrap_or(0);
                 return Ok(false);
             }
             13 if is(b"Authorization") => {
@@ -460,8 +460,8 @@ mod tests {
             let Ok(Parsed::Head(head)) = parse(head.as_bytes(), &mut exchange) else {
                 panic!("{line}: it is not read");
             };
-            let told = [head.has_forwarded, head.has_forwarded_list, head.has_via];
-            assert_eq!(told, wanted, "{line}");
+            let flags = [head.has_forwarded, head.has_forwarded_list, head.has_via];
+            assert_eq!(flags, wanted, "{line}");
             assert_eq!(exchange.request.headers.len(), 2, "{line}");
         }
     }

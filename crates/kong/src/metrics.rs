@@ -182,12 +182,13 @@ kong_node_info{node_id="ID",version="V"} 1
 "#;
         let (node, targets) = text.split_once("# HELP kong_upstream").expect("targets");
         assert_eq!(node, expected);
-        let told: Vec<&str> = targets.lines().skip(2).collect();
-        assert_eq!(told.len(), 4);
+        let lines: Vec<&str> = targets.lines().skip(2).collect();
+        assert_eq!(lines.len(), 4);
         assert!(
-            told.iter()
+            lines
+                .iter()
                 .all(|line| line.ends_with(" 1") == line.contains("state=\"unhealthy\""))
         );
-        assert!(told[0].starts_with(r#"kong_upstream_target_health{upstream="u\"1",target="h:80","#));
+        assert!(lines[0].starts_with(r#"kong_upstream_target_health{upstream="u\"1",target="h:80","#));
     }
 }

@@ -316,7 +316,7 @@ mod tests {
             ),
         ] {
             let found = vaults.locate(text, &|_| None);
-            let told = found.map(|it| {
+            let described = found.map(|it| {
                 format!(
                     "{} {:?} {}",
                     location_text(&it.place),
@@ -324,7 +324,7 @@ mod tests {
                     it.life.as_secs()
                 )
             });
-            assert_eq!(told.unwrap_or_else(|error| error), expected, "{text}");
+            assert_eq!(described.unwrap_or_else(|error| error), expected, "{text}");
         }
     }
 

@@ -271,10 +271,13 @@ async fn a_configuration_is_replaced_whole() {
         (PARTS, parts("d"), "d"),
         ("text/yaml", text("e"), "e"),
     ] {
-        let (status, told) = client.send("POST /config", kind, body).await;
-        assert_eq!(status, 201, "{kind}: {told}");
-        let told = told["services"].as_object().expect("services by id");
-        assert_eq!(told.values().map(|it| &it["name"]).collect::<Vec<_>>(), [name]);
+        let (status, body_read) = client.send("POST /config", kind, body).await;
+        assert_eq!(status, 201, "{kind}: {body_read}");
+        let body_read = body_read["services"].as_object().expect("services by id");
+        assert_eq!(
+            body_read.values().map(|it| &it["name"]).collect::<Vec<_>>(),
+            [name]
+        );
         assert_eq!(client.names("/services").await, [name]);
         assert!(client.declared.current().1.contains(name), "it is served");
         hashes.push(client.read("/status").await["configuration_hash"].clone());

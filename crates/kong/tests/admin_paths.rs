@@ -87,9 +87,9 @@ async fn caches_of_the_paid_edition_have_paths() {
         ),
     ] {
         let (found, answer) = client.call(method, &path, Value::Null).await;
-        let told = answer["message"].as_str().unwrap_or_default();
+        let message = answer["message"].as_str().unwrap_or_default();
         assert!(
-            found == status && told.contains(words),
+            found == status && message.contains(words),
             "{method} {path}: {found} {answer}"
         );
     }

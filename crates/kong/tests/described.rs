@@ -93,16 +93,16 @@ fn instances_in_a_store_are_reported() {
     }
     let (_, broken) = stored.model();
     assert!(broken.is_empty(), "{broken:?}");
-    let mut told: Vec<String> = stored.warnings().into_iter().map(|it| it.reason).collect();
-    told.sort();
-    assert_eq!(told.len(), 2, "{told:?}");
+    let mut reasons: Vec<String> = stored.warnings().into_iter().map(|it| it.reason).collect();
+    reasons.sort();
+    assert_eq!(reasons.len(), 2, "{reasons:?}");
     for (reason, name, end) in [
-        (&told[0], "ai-prompt-guard", "are refused"),
-        (&told[1], "pre-function", "are refused"),
+        (&reasons[0], "ai-prompt-guard", "are refused"),
+        (&reasons[1], "pre-function", "are refused"),
     ] {
         assert!(
             reason.starts_with(&format!("plugin \"{name}\" is not served")) && reason.ends_with(end),
-            "{told:?}"
+            "{reasons:?}"
         );
     }
 }

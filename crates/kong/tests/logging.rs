@@ -319,9 +319,9 @@ fn records_of_kafka_as_answers() {
     }
     let key = json!({"cluster_api_key": "k", "cluster_api_secret": "s", "timeout": 5});
     let made = catalogue("confluent-consume", &consuming(&key));
-    let told = ["tls", "verify_tls", "timeout_ms", "sasl"].map(|field| made[field].clone());
+    let values = ["tls", "verify_tls", "timeout_ms", "sasl"].map(|field| made[field].clone());
     let user = json!({"mechanism": "PLAIN", "user": "k", "password": "s"});
-    assert_eq!(told, [json!(true), json!(true), json!(5), user]);
+    assert_eq!(values, [json!(true), json!(true), json!(5), user]);
 }
 
 #[test]

@@ -48,8 +48,8 @@ const KNOWN: &[(&str, &str)] = &[
 
 /// The original's description, without its words for people.
 fn original(part: &str) -> Map<String, Value> {
-    let told: Value = serde_json::from_str(include_str!("original/described.json")).expect("JSON");
-    told[part].as_object().expect("schemas by name").clone()
+    let described: Value = serde_json::from_str(include_str!("original/described.json")).expect("JSON");
+    described[part].as_object().expect("schemas by name").clone()
 }
 
 fn named(list: &Value) -> Map<String, Value> {

@@ -46,7 +46,7 @@ plugins:
 fn a_document_becomes_stream_routes() {
     let (model, found) = model(DOCUMENT);
     let routes = model["stream_routes"].as_array().expect("a list");
-    let told: Vec<Value> = routes
+    let rows: Vec<Value> = routes
         .iter()
         .map(|it| {
             let plugins = it["plugins"].as_array().map_or(0, Vec::len);
@@ -60,15 +60,15 @@ fn a_document_becomes_stream_routes() {
         })
         .collect();
     assert_eq!(
-        told,
+        rows,
         [
             json!(["by-port", ["tcp", "tls"], "db", 6, 1]),
-            json!(["by-name", ["tls"], "db", told[1][3], 1]),
-            json!(["passed", ["tls-passthrough"], "passed", told[2][3], 1]),
+            json!(["by-name", ["tls"], "db", rows[1][3], 1]),
+            json!(["passed", ["tls-passthrough"], "passed", rows[2][3], 1]),
             json!(["names", ["udp"], "names", 3, 1]),
-            json!(["secure", ["tcp", "tls"], "secure", told[4][3], 1]),
+            json!(["secure", ["tcp", "tls"], "secure", rows[4][3], 1]),
             // It keeps its sessions from other routes.
-            json!(["unfit", ["tcp", "tls"], null, told[5][3], 1]),
+            json!(["unfit", ["tcp", "tls"], null, rows[5][3], 1]),
         ],
         "global plugins for calls stand in no chain"
     );
@@ -125,7 +125,7 @@ fn a_store_is_served_likewise() {
         apply(format!("{workspace}/routes/{ROUTE}"), Some(&route));
     }
     apply(format!("default/plugins/{SERVICE}"), Some(&restriction));
-    let told = |stored: &mut IncrementalModel| -> Vec<String> {
+    let warnings = |stored: &mut IncrementalModel| -> Vec<String> {
         let (model, broken) = stored.model();
         assert_eq!(broken, Vec::new());
         let routes = model.stream_routes.iter();
@@ -140,10 +140,10 @@ fn a_store_is_served_likewise() {
             })
             .collect()
     };
-    assert_eq!(told(&mut stored), ["r s 1", "team/r team/s 0"]);
+    assert_eq!(warnings(&mut stored), ["r s 1", "team/r team/s 0"]);
     stored.apply(&format!("default/routes/{ROUTE}"), None);
     stored.apply(&format!("default/plugins/{SERVICE}"), None);
-    assert_eq!(told(&mut stored), ["team/r team/s 0"]);
+    assert_eq!(warnings(&mut stored), ["team/r team/s 0"]);
 }
 
 #[test]
@@ -161,7 +161,10 @@ plugins:
     );
     let steps = model["stream_routes"][0]["plugins"].as_array().expect("a chain");
     assert_eq!(steps.len(), 2, "{steps:?}");
-    let told: Vec<&String> = found.iter().filter(|it| it.contains("on streams")).collect();
-    assert_eq!(told.len(), 1, "{found:?}");
-    assert!(told[0].contains("\"prometheus\" does nothing"), "{told:?}");
+    let warnings: Vec<&String> = found.iter().filter(|it| it.contains("on streams")).collect();
+    assert_eq!(warnings.len(), 1, "{found:?}");
+    assert!(
+        warnings[0].contains("\"prometheus\" does nothing"),
+        "{warnings:?}"
+    );
 }

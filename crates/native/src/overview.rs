@@ -211,10 +211,10 @@ mod tests {
         assert_eq!(found, expected.map(|(place, row)| (place.to_owned(), row)));
         let file = json!({"weir": 1, "consumers": [{"name": "c", "credentials": [{"key-auth": {"key": "secret"}}]}],
             "upstreams": [{"name": "u", "targets": ["h:1", {"host": "::1", "port": 2}]}]});
-        let told = format!("{:?}", overview_of_file(&file, &crate::incremental::KINDS));
+        let text = format!("{:?}", overview_of_file(&file, &crate::incremental::KINDS));
         for part in ["/consumers/0", "key-auth", "h:1", "[::1]:2"] {
-            assert!(told.contains(part), "{part}: {told}");
+            assert!(text.contains(part), "{part}: {text}");
         }
-        assert!(!told.contains("secret"), "{told}");
+        assert!(!text.contains("secret"), "{text}");
     }
 }

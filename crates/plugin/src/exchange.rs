@@ -416,7 +416,7 @@ mod tests {
             credential_id: credential.cloned(),
         };
         let mut exchange = Exchange::new(|| 0, 1);
-        for (caller, credential, told) in [
+        for (caller, credential, credential_id) in [
             (&one, Some(&key), "key"),
             (&one, Some(&key), "key"),
             (&one, None, ""),
@@ -427,7 +427,12 @@ mod tests {
             exchange.identify(&identity(caller, credential), &unnamed);
             let known = exchange.identity.as_ref().expect("a caller");
             assert!(Arc::ptr_eq(&known.consumer, caller), "{}", caller.id);
-            assert_eq!(known.credential_id.as_deref(), Some(told), "{}", caller.id);
+            assert_eq!(
+                known.credential_id.as_deref(),
+                Some(credential_id),
+                "{}",
+                caller.id
+            );
             let counts = || (Arc::strong_count(caller), Arc::strong_count(&key));
             let before = counts();
             exchange.clear();

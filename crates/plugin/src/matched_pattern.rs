@@ -32,20 +32,24 @@ mod tests {
 
     #[test]
     fn the_pattern_that_fits_best_is_found() {
-        for (patterns, path, told) in [
+        for (patterns, path, expected) in [
             ("/a /b", "/b", "/b"),
             ("/* /a/* /a/b", "/a/b", "/a/b"),
             ("/* /a/*", "/a/c", "/a/*"),
             ("/x", "/y", "/x"),
         ] {
-            assert_eq!(matched(patterns, path.as_bytes()), told, "{patterns} {path}");
+            assert_eq!(matched(patterns, path.as_bytes()), expected, "{patterns} {path}");
         }
-        for (patterns, host, told) in [
+        for (patterns, host, expected) in [
             ("*.com foo.com", "foo.com", "foo.com"),
             ("* *.com *.foo.com", "a.foo.com", "*.foo.com"),
             ("*.com", "x.org", "*.com"),
         ] {
-            assert_eq!(matched_host(patterns, host.as_bytes()), told, "{patterns} {host}");
+            assert_eq!(
+                matched_host(patterns, host.as_bytes()),
+                expected,
+                "{patterns} {host}"
+            );
         }
     }
 }

@@ -440,7 +440,7 @@ impl BuildContext<'_> {
     /// are built.
     pub fn destination(&self, service: &str, host: &UpstreamHost) -> DestinationId {
         let mut asked = self.destinations.borrow_mut();
-        let is_it = |(name, told): &(String, UpstreamHost)| name == service && told == host;
+        let is_it = |(name, upstream_host): &(String, UpstreamHost)| name == service && upstream_host == host;
         let known = asked.iter().position(is_it);
         let index = known.unwrap_or_else(|| {
             asked.push((service.to_owned(), host.clone()));

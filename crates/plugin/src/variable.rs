@@ -476,13 +476,13 @@ fn certificate_fact(fact: CertificateFact, request: &Request) -> Option<Cow<'_, 
         });
     }
     let shown = request.client_certificates.as_deref()?;
-    let told = match fact {
+    let value = match fact {
         CertificateFact::Subject => shown.details()?.subject,
         CertificateFact::Issuer => shown.details()?.issuer,
         CertificateFact::Serial => shown.details()?.serial.to_ascii_uppercase(),
         CertificateFact::Fingerprint | CertificateFact::Verified => shown.fingerprint()?,
     };
-    Some(Cow::Owned(told.into_bytes()))
+    Some(Cow::Owned(value.into_bytes()))
 }
 
 /// What the route is called: the label, or else its own name.
@@ -492,8 +492,8 @@ fn route_label<'x>(
     name: impl Fn(&'x RouteInfo) -> &'x String,
 ) -> Option<Cow<'x, [u8]>> {
     let route = exchange.route.as_deref()?;
-    let told = route.labels.get(label).unwrap_or_else(|| name(route));
-    Some(Cow::Borrowed(told.as_bytes()))
+    let value = route.labels.get(label).unwrap_or_else(|| name(route));
+    Some(Cow::Borrowed(value.as_bytes()))
 }
 
 /// The first header of this name that has `_` in the places of the name's `-`.

@@ -26,8 +26,8 @@ pub(crate) fn own_url(exchange: &Exchange) -> String {
 
 /// Scheme, host and port of a call, as its browser sees them.
 pub(crate) fn own_origin(request: &Request) -> String {
-    let told = request.headers.get(b"x-forwarded-proto");
-    let scheme = match told {
+    let proto = request.headers.get(b"x-forwarded-proto");
+    let scheme = match proto {
         Some(b"https") => "https",
         Some(b"http") => "http",
         _ => request.scheme(),

@@ -373,7 +373,7 @@ mod tests {
             }));
             outcome = filter.on_request(&mut call);
         }
-        let told = match &outcome {
+        let location = match &outcome {
             Outcome::Reply(reply) => {
                 let found = reply.headers.iter().find(|(name, _)| name == "Location");
                 let address = found.map(|(_, value)| String::from_utf8_lossy(value).into_owned());
@@ -388,7 +388,7 @@ mod tests {
             }
             other => word(other),
         };
-        (told, asked, cookies(&call))
+        (location, asked, cookies(&call))
     }
 
     const GOOD: &str = "<cas:serviceResponse><cas:authenticationSuccess>\n<cas:user>alice</cas:user>\

@@ -163,7 +163,7 @@ mod tests {
             .push(rcgen::DnType::OrganizationName, "Acme");
         let key = rcgen::KeyPair::generate().expect("a key");
         let der = parameters.self_signed(&key).expect("good").der().to_vec();
-        for (send_headers, shows, told) in [(true, true, 5), (true, false, 0), (false, true, 0)] {
+        for (send_headers, shows, count) in [(true, true, 5), (true, false, 0), (false, true, 0)] {
             let filter =
                 build(&ClientCertificateHeaders, &json!({"send_headers": send_headers})).expect("valid");
             let mut call = exchange();
@@ -176,8 +176,8 @@ mod tests {
             });
             assert_eq!(word(&filter.on_request(&mut call)), "continue");
             let headers = lines(&call.request.headers);
-            assert_eq!(headers.len(), told, "{headers:?}");
-            if told > 0 {
+            assert_eq!(headers.len(), count, "{headers:?}");
+            if count > 0 {
                 assert!(headers[0].starts_with("X-Client-Cert: -----BEGIN%20CERTIFICATE-----%0AMII"));
                 assert_eq!(headers[1], "X-Client-Cert-Serial: 0AFF");
                 assert_eq!(headers[3], "X-Client-Cert-Subject-DN: O=Acme,CN=alice\\, x");

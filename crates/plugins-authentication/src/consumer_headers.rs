@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn labels_are_forwarded() {
         let filter = build(&ConsumerHeaders, &example(include_str!("consumer_headers.rs"))).expect("valid");
-        for (caller, told) in [
+        for (caller, headers) in [
             (Some("alice"), &["X-Team: blue"][..]),
             (Some("bob"), &[]),
             (None, &[]),
@@ -94,7 +94,7 @@ mod tests {
             );
             exchange.identity = caller.map(|caller| identity(caller, None));
             assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
-            assert_eq!(lines(&exchange.request.headers), told, "{caller:?}");
+            assert_eq!(lines(&exchange.request.headers), headers, "{caller:?}");
         }
     }
 

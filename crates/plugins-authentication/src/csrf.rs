@@ -114,8 +114,8 @@ impl TokenFilter {
             return None;
         }
         let sign = self.sign(&random.to_string(), &made.to_string());
-        let told = token.get("sign")?.as_str()?;
-        verify_slices_are_equal(&sign, told.as_bytes()).ok()
+        let signature = token.get("sign")?.as_str()?;
+        verify_slices_are_equal(&sign, signature.as_bytes()).ok()
     }
 
     /// The signature in hexadecimal digits.

@@ -288,8 +288,8 @@ fn lasting(headers: Vec<IdentityHeader>, anonymous: Option<&str>) -> Vec<(FieldN
 }
 
 fn credential_header(headers: &[IdentityHeader]) -> Option<FieldName> {
-    let told = |header: &&IdentityHeader| header.value == IdentityValue::CredentialId;
-    FieldName::new(&headers.iter().find(told)?.name)
+    let is_credential_id = |header: &&IdentityHeader| header.value == IdentityValue::CredentialId;
+    FieldName::new(&headers.iter().find(is_credential_id)?.name)
 }
 
 impl IdentityValue {

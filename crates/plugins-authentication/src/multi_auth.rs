@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn failures_before_a_success_are_shown_as_configured() {
-        for (tells, told) in [
+        for (tells, challenges) in [
             (true, &["WWW-Authenticate: Basic realm=\"service\""][..]),
             (false, &[]),
         ] {
@@ -279,7 +279,7 @@ mod tests {
             let filter = build(&MultiAuth::default(), &config).expect("valid");
             let mut exchange = exchange();
             assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
-            assert_eq!(lines(&exchange.response_headers), told);
+            assert_eq!(lines(&exchange.response_headers), challenges);
         }
     }
 

@@ -450,7 +450,7 @@ mod tests {
     #[test]
     fn groups_are_remembered() {
         let filter = filter(|config| config.groups_header = Some("X-Groups".into()));
-        for (groups, told) in [
+        for (groups, header) in [
             (None, None),
             (Some(vec!["a".to_owned(), "b".to_owned()]), Some("a, b")),
         ] {
@@ -468,7 +468,7 @@ mod tests {
             let found = authenticated_groups::of(&mut next);
             assert_eq!(found.map(|groups| groups.to_vec()), groups);
             let headers = &next.request.headers;
-            assert_eq!(headers.get(b"x-groups"), told.map(str::as_bytes));
+            assert_eq!(headers.get(b"x-groups"), header.map(str::as_bytes));
             assert!(!headers.contains(b"x_groups"), "{groups:?}");
         }
     }

@@ -238,8 +238,9 @@ mod tests {
             ("a = [[)]] b = ')' -- )", None),
             ("a[ [[x]] ] = {f{}, f'', (g)()}", None),
         ] {
-            let told = error(chunk).map(|told| told.split("]:1: ").last().unwrap_or_default().to_owned());
-            assert_eq!(told.as_deref(), wanted, "{chunk}");
+            let message =
+                error(chunk).map(|message| message.split("]:1: ").last().unwrap_or_default().to_owned());
+            assert_eq!(message.as_deref(), wanted, "{chunk}");
         }
     }
 

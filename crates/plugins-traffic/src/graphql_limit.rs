@@ -399,9 +399,9 @@ mod tests {
         ] {
             let mut exchange = asking(query);
             assert_eq!(word(&filter.on_request(&mut exchange)), expected, "{query}");
-            let told = lines(&exchange.response_headers);
+            let headers = lines(&exchange.response_headers);
             assert_eq!(
-                told.first().map(String::as_str).unwrap_or_default(),
+                headers.first().map(String::as_str).unwrap_or_default(),
                 left,
                 "{query}"
             );
@@ -416,7 +416,7 @@ mod tests {
             "remaining_header": "Left",
         });
         let filter = build(&GraphqlLimit::default(), &config).expect("valid");
-        for (query, expected, told) in [
+        for (query, expected, headers) in [
             ("{ a { b } }", "continue", ["Cost: 3", "Left: 6"]),
             ("{ a { b { c } } }", "forbidden 403", ["Cost: 5", "Left: 1"]),
             ("{ a }", "rate_limited 429", ["Cost: 2", "Left: 0"]),
@@ -424,7 +424,7 @@ mod tests {
         ] {
             let mut exchange = asking(query);
             assert_eq!(word(&filter.on_request(&mut exchange)), expected, "{query}");
-            assert_eq!(lines(&exchange.response_headers), told, "{query}");
+            assert_eq!(lines(&exchange.response_headers), headers, "{query}");
         }
     }
 
@@ -478,7 +478,7 @@ mod tests {
         );
         assert_eq!(outcome, "forbidden 403");
         assert_eq!(lines(&first.response_headers), ["Cost: 42", "Left: 18"]);
-        for (query, expected, told) in [
+        for (query, expected, expected_headers) in [
             (
                 "{ products(first: 8) { reviews(first: 9) { id } } }",
                 "continue",
@@ -493,7 +493,7 @@ mod tests {
         ] {
             let mut exchange = call("/graphql", query);
             assert_eq!(word(&filter.on_request(&mut exchange)), expected, "{query}");
-            assert_eq!(lines(&exchange.response_headers), told, "{query}");
+            assert_eq!(lines(&exchange.response_headers), expected_headers, "{query}");
         }
         // Another path has another schema, and no path can be a second header.
         let mut other = call("/a%0d%0aX-B:c", dear);

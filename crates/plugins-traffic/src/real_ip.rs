@@ -190,12 +190,14 @@ mod tests {
             let port = headers
                 .iter()
                 .find_map(|(_, value)| value.strip_suffix(":80").or(value.strip_suffix(":99")));
-            let told = Variable::parse("remote_port")
+            let port_read = Variable::parse("remote_port")
                 .read(&exchange)
                 .map(|port| port.into_owned());
             let is_told = port.is_some() && client != "10.0.0.1";
             assert_eq!(
-                told.as_deref().is_some_and(|port| matches!(port, b"80" | b"99")),
+                port_read
+                    .as_deref()
+                    .is_some_and(|port| matches!(port, b"80" | b"99")),
                 is_told,
                 "{headers:?}"
             );

@@ -433,8 +433,8 @@ fn append_forwarded_for(
     has_forwarded: bool,
     is_proxy: bool,
 ) {
-    let told = || list_so_far(forwarded, &request.headers, b"x-forwarded-for");
-    if let Some(mut list) = has_forwarded.then(told).flatten() {
+    let addresses = || list_so_far(forwarded, &request.headers, b"x-forwarded-for");
+    if let Some(mut list) = has_forwarded.then(addresses).flatten() {
         // The client is in a trusted proxy's list already.
         let last = if is_proxy {
             request.peer.ip()

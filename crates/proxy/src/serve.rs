@@ -398,8 +398,8 @@ impl<'c> RequestContext<'c> {
         let request = &self.exchange.request;
         let settings = self.serving.published.snapshot.settings(dialect);
         let is_proxy = settings.trusts_proxy(request.peer.ip());
-        let told = |name: &[u8]| request.headers.get(name).filter(|_| is_proxy);
-        let is_over_tls = match told(b"x-forwarded-proto") {
+        let trusted_header = |name: &[u8]| request.headers.get(name).filter(|_| is_proxy);
+        let is_over_tls = match trusted_header(b"x-forwarded-proto") {
             Some(scheme) => scheme == b"https",
             None => request.is_tls,
         };
@@ -409,7 +409,7 @@ impl<'c> RequestContext<'c> {
         let mut refusal = Refusal::with_status(RefusalKind::HttpsRequired, status);
         if (300..400).contains(&status) {
             let mut location = b"https://".to_vec();
-            location.extend_from_slice(told(b"x-forwarded-host").unwrap_or(&request.host));
+            location.extend_from_slice(trusted_header(b"x-forwarded-host").unwrap_or(&request.host));
             location.extend_from_slice(&request.raw_path);
             if let Some(query) = &request.query {
                 location.push(b'?');

@@ -231,8 +231,8 @@ mod tests {
                 "POST http://api:8080/a?b HTTP/1.1\r\nProxy-Authorization: Basic eA==\r\nHost: api\r\n\r\nx\r\ny",
             ),
         ] {
-            let told = absolute_form(message, &proxy(authorization));
-            assert_eq!(String::from_utf8_lossy(&told), expected);
+            let head = absolute_form(message, &proxy(authorization));
+            assert_eq!(String::from_utf8_lossy(&head), expected);
         }
     }
 }

@@ -140,12 +140,12 @@ fn oaep(document: &Document, id: ElementId) -> Result<&'static OaepAlgorithm, Sa
         .only(id, ENCRYPTION, "EncryptionMethod")?
         .ok_or(refused)?;
     let algorithm = document.attribute(method, "Algorithm").unwrap_or_default();
-    let told = |namespace: &str, name: &str| -> Result<Option<&str>, SamlError> {
+    let algorithm_of = |namespace: &str, name: &str| -> Result<Option<&str>, SamlError> {
         let found = document.only(method, namespace, name)?;
         Ok(found.and_then(|it| document.attribute(it, "Algorithm")))
     };
-    let digest = told(SIGNATURE, "DigestMethod")?.unwrap_or("http://www.w3.org/2000/09/xmldsig#sha1");
-    let mask = told(ENCRYPTION_11, "MGF")?;
+    let digest = algorithm_of(SIGNATURE, "DigestMethod")?.unwrap_or("http://www.w3.org/2000/09/xmldsig#sha1");
+    let mask = algorithm_of(ENCRYPTION_11, "MGF")?;
     ensure(
         document.only(method, ENCRYPTION, "OAEPparams")?.is_none(),
         refused.0,

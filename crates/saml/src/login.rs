@@ -252,11 +252,11 @@ impl Reader<'_> {
     }
 
     /// When something was made: it must not be in the future.
-    fn check_time(&self, told: Option<&str>) -> Result<(), SamlError> {
-        let told = told.and_then(parse_instant);
-        let told = told.ok_or(SamlError("the message does not say when it was made"))?;
+    fn check_time(&self, instant: Option<&str>) -> Result<(), SamlError> {
+        let instant = instant.and_then(parse_instant);
+        let instant = instant.ok_or(SamlError("the message does not say when it was made"))?;
         ensure(
-            told <= self.1.now_s + self.1.leeway_s,
+            instant <= self.1.now_s + self.1.leeway_s,
             "the message was made in the future",
         )
     }
@@ -324,8 +324,9 @@ impl Reader<'_> {
         let index = document.attribute(statement, "SessionIndex").map(str::to_owned);
         let ends_s = match document.attribute(statement, "SessionNotOnOrAfter") {
             None => None,
-            Some(told) => {
-                let ends_s = parse_instant(told).ok_or(SamlError("the end of the session cannot be read"))?;
+            Some(instant) => {
+                let ends_s =
+                    parse_instant(instant).ok_or(SamlError("the end of the session cannot be read"))?;
                 ensure(self.1.now_s < ends_s + self.1.leeway_s, "the session has ended")?;
                 Some(ends_s)
             }

@@ -78,8 +78,8 @@ impl LogoutMessage {
         let made_s = attribute("IssueInstant").and_then(parse_instant);
         let made_s = made_s.ok_or(SamlError("the message does not say when it was made"))?;
         let ends_s = match attribute("NotOnOrAfter") {
-            Some(told) => {
-                parse_instant(told).ok_or(SamlError("the message does not say until when it is good"))?
+            Some(instant) => {
+                parse_instant(instant).ok_or(SamlError("the message does not say until when it is good"))?
             }
             None => made_s + LIFETIME_S,
         };

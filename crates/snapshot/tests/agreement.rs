@@ -124,8 +124,8 @@ proptest! {
             let found = snapshot.tables[0].find(&mut exchange).map(|it| (it.route, it.matched_len));
             prop_assert_eq!(found, wanted, "{}", text);
             let explained = snapshot.tables[0].explain(&mut exchange);
-            let told = explained.first().filter(|it| it.verdict == weir_snapshot::Verdict::Wins);
-            prop_assert_eq!(told.map(|it| it.route), wanted.map(|it| it.0), "{}", text);
+            let winner = explained.first().filter(|it| it.verdict == weir_snapshot::Verdict::Wins);
+            prop_assert_eq!(winner.map(|it| it.route), wanted.map(|it| it.0), "{}", text);
         }
     }
 }

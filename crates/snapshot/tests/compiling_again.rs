@@ -45,15 +45,15 @@ fn describe_routes(snapshot: &Snapshot) -> Vec<String> {
             route.series_names.1, route.series_names.0
         )
     });
-    let mut told: Vec<String> = routes.collect();
+    let mut lines: Vec<String> = routes.collect();
     for path in ["GET h/a", "GET h/b", "GET h/c", "GET h/a/x"] {
         let found = snapshot
             .tables
             .iter()
             .find_map(|table| table.find(&mut call(path)));
-        told.push(format!("{path} {found:?}"));
+        lines.push(format!("{path} {found:?}"));
     }
-    told
+    lines
 }
 
 fn route(name: &str, service: &str, plugins: Value) -> Value {

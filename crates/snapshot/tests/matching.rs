@@ -295,13 +295,13 @@ fn near_misses_are_explained() {
     ]));
     let explained = snapshot.tables[0].explain(&mut call("GET h/api | a: 1 | sni: h"));
     let header = |name: &str| Mismatch::Header(name.to_owned());
-    let told: Vec<_> = explained
+    let verdicts: Vec<_> = explained
         .into_iter()
         .map(|it| (it.route, it.host, it.verdict))
         .collect();
     let any = || "*".to_owned();
     assert_eq!(
-        told,
+        verdicts,
         [
             (1, any(), Verdict::Wins),
             (2, any(), Verdict::LowerPrecedence),

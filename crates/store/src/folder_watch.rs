@@ -161,10 +161,10 @@ mod tests {
     fn folders_report_what_happens_to_their_files() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("log");
-        let (told, tell) = channel();
+        let (sender, tell) = channel();
         let report = move |event: FolderEvent<'_>| {
             let name = event.name.map(|it| it.to_string_lossy().into_owned());
-            told.send((name, event.is_write)).is_ok()
+            sender.send((name, event.is_write)).is_ok()
         };
         let watch = FolderWatch::start("test-folder", report).expect("started");
         watch.watch(folder.path()).expect("watched");

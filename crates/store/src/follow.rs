@@ -125,14 +125,14 @@ pub fn resume(store: Arc<dyn Store>, prefix: &str, documents: &[Document]) -> Su
 
 impl Subscription {
     fn new(store: Arc<dyn Store>, prefix: &str, documents: &[Document]) -> Self {
-        let told = documents
+        let events = documents
             .iter()
             .map(|it| (it.key.clone(), SubscriptionEvent::new(it)));
         Self {
             store,
             prefix: prefix.to_owned(),
             revision: Revision::default(),
-            reported: told.collect(),
+            reported: events.collect(),
             watch: None,
             must_read: true,
             lost: None,
@@ -234,7 +234,7 @@ impl Subscription {
 
     fn difference(&self, documents: Vec<Document>, revision: Revision) -> Changes {
         let mut gone: HashMap<&Key, SubscriptionEvent> =
-            self.reported.iter().map(|(key, told)| (key, *told)).collect();
+            self.reported.iter().map(|(key, event)| (key, *event)).collect();
         let mut changed = Vec::new();
         for document in documents {
             if gone.remove(&document.key) != Some(SubscriptionEvent::new(&document)) {
@@ -297,8 +297,8 @@ mod tests {
             following.store = filled(&[("a", "2"), ("b", "1")]).await;
             following.lost = Instant::now().checked_sub(away);
             let changes = following.next().await;
-            let told: Vec<&str> = changes.documents.iter().map(|(key, _)| key.as_str()).collect();
-            assert_eq!((told.as_slice(), changes.revision), (expected, Revision(2)));
+            let keys: Vec<&str> = changes.documents.iter().map(|(key, _)| key.as_str()).collect();
+            assert_eq!((keys.as_slice(), changes.revision), (expected, Revision(2)));
             assert_eq!(following.lost, None);
         }
     }

@@ -114,7 +114,7 @@ mod tests {
                 "5xx share uses up its error budget 14.4 times as fast as allowed, limit 10",
             ),
         ];
-        for (mut rule, value, told) in cases {
+        for (mut rule, value, message) in cases {
             let default = json!({ "name": "r", "operator": ">", "period": "10m" });
             for (name, value) in default.as_object().expect("an object") {
                 rule.as_object_mut()
@@ -123,7 +123,7 @@ mod tests {
                     .or_insert(value.clone());
             }
             let rule: Rule = serde_json::from_value(rule).expect("a rule");
-            assert_eq!(rule.sentence(value), told);
+            assert_eq!(rule.sentence(value), message);
         }
     }
 

@@ -340,12 +340,12 @@ mod tests {
     fn alerts_carry_the_first_and_the_last_value_and_a_digest_each_hour() {
         let rule = rule(json!({}));
         let mut states = States::default();
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         for step in 0..=300_u64 {
             let value = 0.1 + step as f64 / 1_000.0;
-            told.extend(states.evaluate(&rule, &values(Some(value)), step * 30));
+            events.extend(states.evaluate(&rule, &values(Some(value)), step * 30));
         }
-        let kinds: Vec<(EventKind, u64)> = told.iter().map(|it| (it.kind, it.at)).collect();
+        let kinds: Vec<(EventKind, u64)> = events.iter().map(|it| (it.kind, it.at)).collect();
         assert_eq!(
             kinds,
             [

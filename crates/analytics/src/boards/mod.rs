@@ -261,12 +261,12 @@ mod tests {
             ),
         ] {
             let read: Board = serde_json::from_value(board(fields.clone())).expect("a board");
-            let told = read.check(NOW).err().map(|error| error.to_string());
+            let message = read.check(NOW).err().map(|error| error.to_string());
             match expected {
-                None => assert_eq!(told, None, "{fields}"),
+                None => assert_eq!(message, None, "{fields}"),
                 Some(part) => assert!(
-                    told.as_ref().is_some_and(|it| it.starts_with(part)),
-                    "{fields}: {told:?}"
+                    message.as_ref().is_some_and(|it| it.starts_with(part)),
+                    "{fields}: {message:?}"
                 ),
             }
         }

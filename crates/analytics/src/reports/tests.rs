@@ -80,11 +80,11 @@ fn reports_are_due_on_their_day_in_their_time_zone() {
     ] {
         let schedule = schedule(fields.clone());
         schedule.check().expect("good");
-        let told = |it: u64| schedule.written(it, true);
+        let written = |it: u64| schedule.written(it, true);
         let found = schedule.last_due(at(now)).expect("a time");
-        assert_eq!(found, at(last), "{fields} {now}: last {}", told(found));
+        assert_eq!(found, at(last), "{fields} {now}: last {}", written(found));
         let found = schedule.next_due(at(now)).expect("a time");
-        assert_eq!(found, at(next), "{fields} {now}: next {}", told(found));
+        assert_eq!(found, at(next), "{fields} {now}: next {}", written(found));
     }
 }
 
@@ -192,15 +192,15 @@ fn what_is_wrong_is_named_with_its_place() {
             Some("panels.0.query.metrics: "),
         ),
     ] {
-        let told = report(fields.clone())
+        let message = report(fields.clone())
             .check(now)
             .err()
             .map(|error| error.to_string());
         match expected {
-            None => assert_eq!(told, None, "{fields}"),
+            None => assert_eq!(message, None, "{fields}"),
             Some(part) => assert!(
-                told.as_ref().is_some_and(|it| it.starts_with(part)),
-                "{fields}: {told:?}"
+                message.as_ref().is_some_and(|it| it.starts_with(part)),
+                "{fields}: {message:?}"
             ),
         }
     }

@@ -217,7 +217,7 @@ fn changes_of_security_schemes_break_the_operations_that_use_them() {
     ];
     for (old, new, expected) in rows {
         let found = diff(&of(&old), &of(&new));
-        let told: Vec<(&str, &str, &str)> = found
+        let breaking: Vec<(&str, &str, &str)> = found
             .breaking()
             .map(|(operation, it)| (operation.id.as_str(), it.place.as_str(), it.message.as_str()))
             .collect();
@@ -225,7 +225,7 @@ fn changes_of_security_schemes_break_the_operations_that_use_them() {
             "" => Vec::new(),
             message => vec![("used", "security.key", message)],
         };
-        assert_eq!(told, expected, "{old} {new}");
+        assert_eq!(breaking, expected, "{old} {new}");
     }
 }
 
@@ -422,10 +422,10 @@ fn narrower_schemas_break_requests_and_wider_ones_break_responses() {
         ),
     ];
     for (wide, narrow, place, narrows, widens) in rows {
-        let told = |place: String, what: &str| -> Vec<String> { vec![format!("{place}: {what}")] };
-        let expect = |old: Value, new: Value, breaking: bool, told: Vec<String>| {
+        let messages = |place: String, what: &str| -> Vec<String> { vec![format!("{place}: {what}")] };
+        let expect = |old: Value, new: Value, breaking: bool, messages: Vec<String>| {
             let found = changes(old.clone(), new.clone());
-            let expected: Vec<(bool, String)> = told.into_iter().map(|it| (breaking, it)).collect();
+            let expected: Vec<(bool, String)> = messages.into_iter().map(|it| (breaking, it)).collect();
             assert_eq!(found, expected, "{old} {new}");
         };
         let (body, answer) = (format!("body{place}"), format!("responses.200.body{place}"));
@@ -434,21 +434,21 @@ fn narrower_schemas_break_requests_and_wider_ones_break_responses() {
             sent(wide.clone()),
             sent(narrow.clone()),
             true,
-            told(body.clone(), narrows),
+            messages(body.clone(), narrows),
         );
         expect(
             sent(narrow.clone()),
             sent(wide.clone()),
             false,
-            told(body, widens),
+            messages(body, widens),
         );
         expect(
             got(wide.clone()),
             got(narrow.clone()),
             false,
-            told(answer.clone(), narrows),
+            messages(answer.clone(), narrows),
         );
-        expect(got(narrow), got(wide), true, told(answer, widens));
+        expect(got(narrow), got(wide), true, messages(answer, widens));
     }
 }
 
@@ -468,7 +468,7 @@ fn conditions_that_are_not_worked_out_count_as_breaking() {
     for (word, one, other) in conditions {
         let with = |value: &Value| json!({ word: value });
         let expect = |old: Value, new: Value, breaking: bool, what: &str| {
-            let told = match breaking {
+            let expected_message = match breaking {
                 true => format!("'{word}' is {what}: {WHY}"),
                 false => format!("'{word}' is {what}"),
             };
@@ -477,7 +477,7 @@ fn conditions_that_are_not_worked_out_count_as_breaking() {
                 panic!("{word} {what}: {found:?}");
             };
             assert_eq!(*is_breaking, breaking, "{word} {what}");
-            assert!(message.ends_with(&told), "{message}");
+            assert!(message.ends_with(&expected_message), "{message}");
         };
         let none = || json!({});
         expect(with_body(none()), with_body(with(&one)), true, "new");
@@ -597,7 +597,7 @@ fn operations_are_found_again_by_id_then_by_path() {
     let new = of(
         json!({"/a/{key}": {"get": {"operationId": "readA"}, "put": {}}, "/c": {"get": {"operationId": "getB"}, "post": {}}}),
     );
-    let told: Vec<String> = diff(&old, &new)
+    let lines: Vec<String> = diff(&old, &new)
         .operations
         .iter()
         .map(|it| {
@@ -611,7 +611,7 @@ fn operations_are_found_again_by_id_then_by_path() {
         })
         .collect();
     assert_eq!(
-        told,
+        lines,
         ["Changed readA GET 0", "Changed getB GET 1", "Added post-c POST 0"]
     );
     let gone = diff(&old, &of(json!({})));
@@ -643,12 +643,12 @@ fn schemas_that_double_at_each_step_are_reported_as_too_large() {
         with_schemas(&schemas("b"), that_return(1, "A")),
     );
     let found = diff(&old, &new);
-    let told: Vec<&str> = found.operations[0]
+    let messages: Vec<&str> = found.operations[0]
         .changes
         .iter()
         .map(|it| it.message.as_str())
         .collect();
-    assert_eq!(told, ["has schemas that are too large to be compared whole"]);
+    assert_eq!(messages, ["has schemas that are too large to be compared whole"]);
     assert_eq!(diff(&old, &old).operations, []);
 }
 
@@ -722,11 +722,11 @@ fn values_of_a_path_are_compared_by_their_places() {
         ),
     ] {
         let found = diff(&old, &new);
-        let told: Vec<_> = found.operations[0]
+        let changes: Vec<_> = found.operations[0]
             .changes
             .iter()
             .map(|it| (it.breaking, format!("{}: {}", it.place, it.message)))
             .collect();
-        assert_eq!(told, [(breaking, expected.to_owned())]);
+        assert_eq!(changes, [(breaking, expected.to_owned())]);
     }
 }

@@ -50,13 +50,13 @@ pub fn for_application(event: &Event) -> Option<Event> {
 
 /// The notice of an event for an application's developers in their portal: a title and a text; `None`: nothing.
 pub fn notice_to_application(event: &Event) -> Option<(String, String)> {
-    let told = match event.kind.as_str() {
+    let texts = match event.kind.as_str() {
         "credential.created" => ("A key was made", "is good from now on"),
         "credential.rotated" => ("A key was replaced", "takes the place of another one"),
         "credential.revoked" => ("A key was revoked", "is good no longer"),
         _ => return mail_to_application(event),
     };
-    let (title, what) = told;
+    let (title, what) = texts;
     let text = format!("The key {}… for {} {what}.", event.get("prefix"), target(event));
     Some((title.to_owned(), text))
 }

@@ -205,12 +205,12 @@ impl Function {
             }
             (Self::OneOfFields(names, is_single), Value::Object(map)) => {
                 let count = names.iter().filter(|name| map.contains_key(*name)).count();
-                let told = names.join("\", \"");
+                let list = names.join("\", \"");
                 match (count, *is_single) {
                     (1, _) => None,
-                    (0, false) => Some(format!("must have one of \"{told}\"")),
+                    (0, false) => Some(format!("must have one of \"{list}\"")),
                     (_, false) => None,
-                    (_, true) => Some(format!("must have exactly one of \"{told}\"")),
+                    (_, true) => Some(format!("must have exactly one of \"{list}\"")),
                 }
             }
             (Self::Enumeration(values), value) => (!values.contains(value))

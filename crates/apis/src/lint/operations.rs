@@ -222,9 +222,9 @@ fn path_params(context: &mut Context<'_>) {
             .iter()
             .filter(of_path)
             .collect();
-        let told: HashSet<&str> = declared.iter().filter_map(|it| text(it, "name")).collect();
+        let declared_names: HashSet<&str> = declared.iter().filter_map(|it| text(it, "name")).collect();
         for name in &names {
-            if !told.contains(name) {
+            if !declared_names.contains(name) {
                 let message = format!(
                     "Operation must define parameter \"{{{name}}}\" as expected by path \"{}\".",
                     operation.path

@@ -593,9 +593,9 @@ fn places_that_take_too_long_are_reported_and_not_looked_for() {
     let description = read(&text).expect("readable");
     let ruleset = Ruleset::parse(rules).expect("good");
     let found = run(&text, &description, &ruleset, Options::default());
-    let told: Vec<_> = found.iter().map(|it| (it.rule.as_str(), it.level)).collect();
-    assert_eq!(told.len(), 2, "{found:?}");
-    assert!(told.contains(&("cheap", Level::Warn)), "{told:?}");
+    let levels: Vec<_> = found.iter().map(|it| (it.rule.as_str(), it.level)).collect();
+    assert_eq!(levels.len(), 2, "{found:?}");
+    assert!(levels.contains(&("cheap", Level::Warn)), "{levels:?}");
     let costly = found.iter().find(|it| it.rule == "costly").expect("told");
     assert!(
         costly.level == Level::Error && costly.message.contains("not checked at"),

@@ -175,7 +175,7 @@ mod tests {
                 ],
             )
         };
-        let mut told = Vec::new();
+        let mut messages = Vec::new();
         for holder in [
             json!({}),
             json!({ "auth": null }),
@@ -194,14 +194,14 @@ mod tests {
             list("oauth2", &[("grant_type", "authorization_code")]),
             list("awsv4", &[("secretKey", "s3cret")]),
         ] {
-            told.push(match schemes.of(&holder) {
+            messages.push(match schemes.of(&holder) {
                 None => "-".to_owned(),
                 Some(Requirement::Unknown(kind)) => format!("? {kind}"),
                 Some(it) => it.value().unwrap_or_default().to_string(),
             });
         }
         assert_eq!(
-            told,
+            messages,
             [
                 "-",
                 "-",

@@ -205,8 +205,8 @@ impl Reader {
         let known = self.paths.get(&path).and_then(|it| it.get(&method));
         // Of several requests to one operation (examples of it), the first describes it.
         if let Some(first) = known.and_then(|it| it.get("summary")).and_then(Value::as_str) {
-            let told = format!("The request '{name}' is the same operation as '{first}': it is left out.");
-            self.report_skipped(place, told);
+            let note = format!("The request '{name}' is the same operation as '{first}': it is left out.");
+            self.report_skipped(place, note);
             return;
         }
         let mut operation = json!({
@@ -366,21 +366,21 @@ mod tests {
             ],
         });
         let Converted { document, findings } = convert(&collection).expect("a document");
-        let told: Vec<String> = findings.iter().map(ToString::to_string).collect();
+        let messages: Vec<String> = findings.iter().map(ToString::to_string).collect();
         assert_eq!(
-            told,
+            messages,
             [
                 "1:1: warning: The request 'Again' is the same operation as 'One order': it is left out. (weir-postman) at paths./v1/orders/{id}.get"
             ]
         );
         let description = from_value(document.clone()).expect("a description");
-        let told: Vec<String> = description
+        let operations: Vec<String> = description
             .operations
             .iter()
             .map(|it| format!("{} {} {}", it.id, it.method, it.path))
             .collect();
         assert_eq!(
-            told,
+            operations,
             [
                 "list-orders GET /v1/orders",
                 "make-an-order POST /v1/orders",

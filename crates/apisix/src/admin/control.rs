@@ -202,12 +202,12 @@ fn upstream_health(admin: &Admin, entry: &DocumentEntry) -> Option<Value> {
 
 /// Shows nodes that are checked at one port with that port, and nodes of one address once.
 fn merge_checked_nodes(port: u16, nodes: &mut Vec<NodeHealth>) {
-    let mut told: Vec<(String, String)> = Vec::new();
+    let mut names: Vec<(String, String)> = Vec::new();
     nodes.retain_mut(|node| {
         node.port = port;
         let address = (node.hostname.clone(), node.ip.clone());
-        let is_new = !told.contains(&address);
-        told.extend(is_new.then_some(address));
+        let is_new = !names.contains(&address);
+        names.extend(is_new.then_some(address));
         is_new
     });
 }
@@ -223,12 +223,12 @@ impl Admin {
 }
 
 fn health_of_all(admin: &Admin, state: &AdminState, call: &ApiCall) -> ApiResponse {
-    let told = [Kind::Route, Kind::StreamRoute, Kind::Service, Kind::Upstream]
+    let upstreams = [Kind::Route, Kind::StreamRoute, Kind::Service, Kind::Upstream]
         .into_iter()
         .flat_map(|kind| state.of_kind(kind))
         .filter_map(|entry| upstream_health(admin, entry))
         .collect();
-    health_answer(call, told, true)
+    health_answer(call, upstreams, true)
 }
 
 fn health_of_one(admin: &Admin, state: &AdminState, call: &ApiCall, segments: &[&str]) -> ApiResponse {
@@ -244,28 +244,28 @@ fn health_of_one(admin: &Admin, state: &AdminState, call: &ApiCall, segments: &[
     match entry.map(|entry| upstream_health(admin, entry)) {
         None => missing(format!("{collection}[{id}] not found")),
         Some(None) => missing(format!("no checker for {collection}[{id}]")),
-        Some(Some(told)) => health_answer(call, vec![told], false),
+        Some(Some(upstream)) => health_answer(call, vec![upstream], false),
     }
 }
 
 /// As JSON, or as a page if a browser asks.
-fn health_answer(call: &ApiCall, mut told: Vec<Value>, as_list: bool) -> ApiResponse {
+fn health_answer(call: &ApiCall, mut upstreams: Vec<Value>, as_list: bool) -> ApiResponse {
     if call
         .header("accept")
         .is_some_and(|kinds| kinds.contains("text/html"))
     {
-        return ApiResponse::text(StatusCode::OK, &page(&told)).with(CONTENT_TYPE, "text/html");
+        return ApiResponse::text(StatusCode::OK, &page(&upstreams)).with(CONTENT_TYPE, "text/html");
     }
-    match (as_list, told.pop()) {
+    match (as_list, upstreams.pop()) {
         (false, Some(one)) => ApiResponse::json(StatusCode::OK, &one),
         (_, last) => {
-            told.extend(last);
-            ApiResponse::json(StatusCode::OK, &listed(told))
+            upstreams.extend(last);
+            ApiResponse::json(StatusCode::OK, &listed(upstreams))
         }
     }
 }
 
-fn page(told: &[Value]) -> String {
+fn page(upstreams: &[Value]) -> String {
     let mut page = "<html xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n  \
                     <title>APISIX upstream check status</title>\n</head>\n<body>\n\
                     <h1>APISIX upstream check status</h1>\n<table>\n<tr>"
@@ -290,7 +290,7 @@ fn page(told: &[Value]) -> String {
         None => String::new(),
     };
     let mut index = 0;
-    for upstream in told {
+    for upstream in upstreams {
         for node in upstream["nodes"].as_array().into_iter().flatten() {
             index += 1;
             let host = format!("{}:{}", text(node.get("ip")), text(node.get("port")));

@@ -382,10 +382,10 @@ mod tests {
                 for (kind, document) in documents {
                     let hidden = redact(kind, &document, Role::Viewer).into_owned();
                     let encrypted = keyring.encrypt_fields(kind, document.clone());
-                    for told in [hidden, encrypted] {
+                    for response in [hidden, encrypted] {
                         assert!(
-                            !told.to_string().contains("the secret"),
-                            "{plugin} {field}: {told}"
+                            !response.to_string().contains("the secret"),
+                            "{plugin} {field}: {response}"
                         );
                     }
                     assert_eq!(*redact(kind, &document, Role::Admin), document);

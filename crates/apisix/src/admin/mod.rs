@@ -180,11 +180,11 @@ async fn admin(Shared(admin): Shared<Arc<Admin>>, request: Request<Body>) -> Res
     let mut call = ApiCall::new(parts.method, &parts.uri, parts.headers, author, time);
     call.settings = admin.options.settings;
     call.is_confined = parts.extensions.get::<WorkspaceScoped>().is_some();
-    let told = role_of(&parts.extensions);
+    let caller_role = role_of(&parts.extensions);
     let answer = match token::check(&admin.options.keys, &call) {
         Err(answer) => answer,
         Ok(role) => {
-            call.role = told.or(role).unwrap_or(Role::Viewer);
+            call.role = caller_role.or(role).unwrap_or(Role::Viewer);
             match body_of(&call, body).await {
                 Err(answer) => answer,
                 Ok(body) => {
@@ -244,16 +244,16 @@ async fn body_of(call: &ApiCall, body: Body) -> Result<Vec<u8>, ApiResponse> {
             "invalid request body: request size {size} is greater than the maximum size {most} allowed"
         ))
     };
-    let told = call
+    let content_length = call
         .header("content-length")
         .and_then(|length| length.parse::<u64>().ok());
-    if let Some(size) = told.filter(|size| *size > most as u64) {
+    if let Some(size) = content_length.filter(|size| *size > most as u64) {
         let _ = axum::body::to_bytes(body, MAX_DISCARDED).await;
         return Err(too_large(size));
     }
     match axum::body::to_bytes(body, most).await {
         Ok(bytes) => Ok(bytes.into()),
-        Err(_) if told.is_none() => Err(too_large(most as u64 + 1)),
+        Err(_) if content_length.is_none() => Err(too_large(most as u64 + 1)),
         Err(_) => Err(ApiResponse::empty(StatusCode::BAD_REQUEST)),
     }
 }

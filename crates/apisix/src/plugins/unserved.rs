@@ -188,11 +188,11 @@ mod tests {
     }
 
     fn refused<const N: usize>(cases: [(&str, PluginLocation, Value, &str); N]) {
-        for (name, side, config, told) in cases {
+        for (name, side, config, message) in cases {
             let plugin = unserved(name).expect("Weir lacks it");
             assert_eq!(
                 plugin.check(&mut config.clone(), side),
-                Err(told.to_owned()),
+                Err(message.to_owned()),
                 "{name} {config}"
             );
         }

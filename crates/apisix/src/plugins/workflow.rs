@@ -135,16 +135,16 @@ fn complete(name: &str, config: &Value) -> Result<Value, String> {
         Value::Null => Value::Object(Map::new()),
         config => config.clone(),
     };
-    let told = |error: String| format!("failed to validate the '{name}' action: {error}");
+    let to_message = |error: String| format!("failed to validate the '{name}' action: {error}");
     match limit(name) {
-        _ if name == "return" => RETURN.check(&mut config).map_err(told)?,
+        _ if name == "return" => RETURN.check(&mut config).map_err(to_message)?,
         Some(mapping) => {
-            mapping.shape().check(&mut config).map_err(told)?;
+            mapping.shape().check(&mut config).map_err(to_message)?;
             if config.get("group").is_some() {
-                return Err(told("group is not supported".to_owned()));
+                return Err(to_message("group is not supported".to_owned()));
             }
             if let Some(config) = config.as_object() {
-                mapping.check(config).map_err(told)?;
+                mapping.check(config).map_err(to_message)?;
             }
         }
         None if OTHERS.contains(&name) => {

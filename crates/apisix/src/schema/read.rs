@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn violations_are_reported_in_the_originals_words() {
-        for (schema, mut value, told) in [
+        for (schema, mut value, message) in [
             (json!({"const": "a"}), json!("b"), "failed to check const value"),
             (
                 json!({"contains": {"const": 1}}),
@@ -208,7 +208,7 @@ mod tests {
                 "property \"b\" is required when \"a\" is set",
             ),
         ] {
-            assert_eq!(shape(schema).check(&mut value), Err(told.to_owned()));
+            assert_eq!(shape(schema).check(&mut value), Err(message.to_owned()));
         }
     }
 

@@ -6,22 +6,22 @@ use crate::admin::Role;
 fn of(text: &str) -> (Settings, Vec<String>) {
     let (settings, warnings) = read(text, &|name| (name == "PORT").then(|| "8443".to_owned()))
         .unwrap_or_else(|error| panic!("{}: {}", error.path, error.message));
-    let told = warnings.iter().map(|it| format!("{}: {}", it.path, it.message));
-    (settings, told.collect())
+    let texts = warnings.iter().map(|it| format!("{}: {}", it.path, it.message));
+    (settings, texts.collect())
 }
 
 #[test]
 fn nothing_is_as_in_stock() {
     for text in ["", "apisix:\n", "plugin_attr: {prometheus: {export_uri: }}\n"] {
-        let (settings, told) = of(text);
+        let (settings, warnings) = of(text);
         assert!(settings == Settings::default(), "{text}");
-        assert!(told.is_empty(), "{told:?}");
+        assert!(warnings.is_empty(), "{warnings:?}");
     }
 }
 
 #[test]
 fn what_changes_routes_and_plugins_is_read() {
-    let (settings, told) = of("
+    let (settings, warnings) = of("
 apisix:
   router: {http: radixtree_uri, ssl: radixtree_sni}
   delete_uri_tail_slash: true
@@ -49,7 +49,7 @@ graphql: {max_size: 100}
 "
     .replace("'${{PORT}}'", "${{PORT}}")
     .as_str());
-    assert!(told.is_empty(), "{told:?}");
+    assert!(warnings.is_empty(), "{warnings:?}");
     assert_eq!(settings.router, Some(Router::RadixtreeUri));
     assert!(settings.delete_uri_tail_slash && settings.shows_upstream_status);
     assert!(settings.strips_path_parameters && settings.keeps_escaped_slashes);
@@ -91,14 +91,18 @@ fn redirects_have_a_port_while_tls_is_on() {
         ("enable: null, ", None),
     ] {
         let text = format!("apisix: {{ssl: {{{enable}listen: [{{port: 9443}}]}}}}\n");
-        let (settings, told) = of(&text);
-        assert_eq!((settings.https_port, told.len()), (port, 0), "{text} {told:?}");
+        let (settings, warnings) = of(&text);
+        assert_eq!(
+            (settings.https_port, warnings.len()),
+            (port, 0),
+            "{text} {warnings:?}"
+        );
     }
 }
 
 #[test]
 fn attributes_of_plugins_are_read() {
-    let (settings, told) = of("
+    let (settings, warnings) = of("
 plugin_attr:
   prometheus:
     export_uri: /metrics/apisix
@@ -142,7 +146,7 @@ plugin_attr:
         Some((&"http://s".into(), &"APISIX".into()))
     );
     assert_eq!(
-        told,
+        warnings,
         [
             "plugin_attr.prometheus.metrics.http_latency.exptime: is not read by Weir",
             "plugin_attr.prometheus.export_addr: is not read: --status sets where metrics are served",
@@ -152,7 +156,7 @@ plugin_attr:
 
 #[test]
 fn the_rest_is_reported() {
-    let (settings, told) = of("
+    let (settings, warnings) = of("
 apisix:
   node_listen: 9080
   ssl: {ssl_protocols: TLSv1.3}
@@ -162,7 +166,7 @@ plugins: [cors]
 ");
     assert!(settings == Settings::default());
     assert_eq!(
-        told,
+        warnings,
         [
             "apisix.node_listen: is not read: --listen says where the proxy listens",
             "apisix.ssl.ssl_protocols: is not read by Weir",
@@ -207,11 +211,15 @@ fn keys_of_the_admin_api_are_read() {
         ),
     ] {
         let text = format!("deployment:\n  admin:\n    {text}\n");
-        let (settings, told) = read(&text, &|_| None).expect("good");
+        let (settings, found_warnings) = read(&text, &|_| None).expect("good");
         assert_eq!(
-            (&settings.admin.keys, settings.admin.requires_key, told.len()),
+            (
+                &settings.admin.keys,
+                settings.admin.requires_key,
+                found_warnings.len()
+            ),
             (&keys, requires_key, warnings),
-            "{text} {told:?}"
+            "{text} {found_warnings:?}"
         );
         let allows = !text.contains("enable_admin_cors: false");
         assert_eq!(settings.admin.allows_other_origins, allows, "{text}");
@@ -233,8 +241,8 @@ fn keys_of_the_admin_api_are_read() {
 #[test]
 fn an_id_of_digits_is_a_name() {
     for (text, id) in [("123456", "123456"), ("'007'", "007")] {
-        let (settings, told) = of(&format!("apisix: {{id: {text}}}"));
-        assert_eq!((settings.id.as_deref(), told.len()), (Some(id), 0), "{text}");
+        let (settings, warnings) = of(&format!("apisix: {{id: {text}}}"));
+        assert_eq!((settings.id.as_deref(), warnings.len()), (Some(id), 0), "{text}");
     }
 }
 

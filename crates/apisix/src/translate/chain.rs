@@ -298,8 +298,8 @@ impl<'d> Sources<'d> {
             let plugins = plugins.map(|it| (it.mapping.name().to_owned(), it.config.clone()));
             agent_documents::of(self.route, plugins.collect(), self.service)
         };
-        let told = mapping.of_route(filled.as_ref().unwrap_or(written), &documents);
-        told.or(filled)
+        let outcome = mapping.of_route(filled.as_ref().unwrap_or(written), &documents);
+        outcome.or(filled)
     }
 
     /// The plugins that count: the route's own, then those of its plugin config, then those of its service.

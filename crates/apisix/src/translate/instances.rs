@@ -159,7 +159,7 @@ impl<'d> Instances<'d> {
             protos: self.protos,
             settings: self.options.settings,
         };
-        let told = diagnostics.len();
+        let count_before = diagnostics.len();
         let translated = written.mapping.translate(config, &context, &mut notes);
         report(notes, &place, diagnostics);
         let config = match translated {
@@ -195,7 +195,7 @@ impl<'d> Instances<'d> {
             diagnostics,
         );
         // A plugin that would do less than it is configured to do is no replacement.
-        let is_faulty = diagnostics[told..]
+        let is_faulty = diagnostics[count_before..]
             .iter()
             .any(|it| it.severity == Severity::Error);
         if is_faulty && !is_skippable(written.mapping.name()) {

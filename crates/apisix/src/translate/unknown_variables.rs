@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn names_that_nothing_is_known_of_are_told() {
         let place = DocPath::root().field("x");
-        let told = |diagnostics: Vec<Diagnostic>| -> Vec<String> {
+        let names_in = |diagnostics: Vec<Diagnostic>| -> Vec<String> {
             let words = diagnostics.into_iter().map(|it| it.message);
             words
                 .map(|text| text.split('"').nth(1).unwrap_or_default().to_owned())
@@ -98,7 +98,7 @@ mod tests {
             .expect("some");
         let mut found = Vec::new();
         warn_of_condition(&condition, &place, &mut found);
-        assert_eq!(told(found), ["mystery"]);
+        assert_eq!(names_in(found), ["mystery"]);
         for (plugin, config, wanted) in [
             (
                 "proxy-rewrite",
@@ -114,7 +114,7 @@ mod tests {
         ] {
             let mut found = Vec::new();
             warn_of_plugin(plugin, &config, &place, &mut found);
-            assert_eq!(told(found), wanted, "{config}");
+            assert_eq!(names_in(found), wanted, "{config}");
         }
     }
 }

@@ -124,9 +124,9 @@ async fn all_faults_are_reported_at_once() {
     });
     let answer = api.call("POST configs/validate", &body.to_string(), &[]).await;
     assert_eq!(answer.status, 400);
-    let told = answer.json();
-    assert_eq!(told["error_msg"], "Configuration validation failed");
-    let errors = told["errors"].as_array().expect("a list");
+    let shown_config = answer.json();
+    assert_eq!(shown_config["error_msg"], "Configuration validation failed");
+    let errors = shown_config["errors"].as_array().expect("a list");
     let short: Vec<_> = errors
         .iter()
         .map(|error| {
@@ -145,7 +145,7 @@ async fn all_faults_are_reported_at_once() {
             ("consumers", Some(1)),
             ("secrets", Some(0)),
         ],
-        "{told}"
+        "{shown_config}"
     );
     assert_eq!(errors[1]["error"], "found duplicate id 1 in routes");
     assert_eq!(

@@ -76,10 +76,10 @@ GET /v1/nothing -> 404
         "ip": "127.0.0.1", "port": 1980, "hostname": "127.0.0.1", "status": "unhealthy",
         "counter": {"success": 0, "http_failure": 0, "tcp_failure": 2, "timeout_failure": 0},
     });
-    let told = json!({"name": "/apisix/upstreams/u", "type": "tcp", "nodes": [node]});
+    let expected = json!({"name": "/apisix/upstreams/u", "type": "tcp", "nodes": [node]});
     let one = api.call("GET /v1/healthcheck/upstreams/u", "", &[]).await.json();
     let all = api.call("GET /v1/healthcheck", "", &[]).await.json();
-    assert_eq!((&one, all), (&told, json!([told])));
+    assert_eq!((&one, all), (&expected, json!([expected])));
     let page = api.call("GET /v1/healthcheck", "", &["accept: text/html"]).await;
     assert_eq!(page.header("content-type"), Some("text/html"));
     assert!(
@@ -109,10 +109,10 @@ GET /v1/nothing -> 404
         ("/main/route/properties/methods/items", "HTTP method"),
         ("/main/upstream/properties/pass_host", "mod of host passing"),
     ] {
-        let told = schema
+        let field_description = schema
             .pointer(path)
             .and_then(|field| field["description"].as_str());
-        assert_eq!(told, Some(description), "{path}");
+        assert_eq!(field_description, Some(description), "{path}");
     }
 }
 

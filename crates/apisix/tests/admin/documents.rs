@@ -196,9 +196,9 @@ async fn keys_let_calls_in() {
             None => assert!(answer.status < 300, "{call} {header}"),
             Some(words) => {
                 assert_eq!(answer.status, 401, "{call} {header}");
-                let told = json!({"error_msg": "failed to check token", "description": words});
+                let error = json!({"error_msg": "failed to check token", "description": words});
                 assert!(
-                    call.starts_with("HEAD") || answer.json() == told,
+                    call.starts_with("HEAD") || answer.json() == error,
                     "{}",
                     answer.text
                 );

@@ -98,9 +98,9 @@ async fn the_control_api_shows_items_of_a_file_as_the_original_does() {
     // Both nodes are checked at one port: those of one address are one.
     let health = get("/v1/healthcheck/upstreams/7").await;
     let nodes = health["nodes"].as_array().expect("nodes").iter();
-    let told: Vec<_> = nodes.map(|node| (&node["hostname"], &node["port"])).collect();
+    let addresses: Vec<_> = nodes.map(|node| (&node["hostname"], &node["port"])).collect();
     assert_eq!(health["name"], "/upstreams/7");
-    assert_eq!(told, [(&json!("a"), &json!(9)), (&json!("b"), &json!(9))]);
+    assert_eq!(addresses, [(&json!("a"), &json!(9)), (&json!("b"), &json!(9))]);
 }
 
 /// Two nodes, the first of which has two ports.

@@ -76,14 +76,14 @@ async fn bad_fields_are_refused_in_the_words_of_the_original() {
             let mut config = examples[&plugin].clone();
             config[field] = bad;
             let answer = api.call("PUT routes/1", &route(&plugin, &config), &[]).await;
-            let told = answer.json()["error_msg"].as_str().unwrap_or_default().to_owned();
+            let message = answer.json()["error_msg"].as_str().unwrap_or_default().to_owned();
             let wanted = of_field["type"].as_str().unwrap_or_default();
             let words = format!(
                 "failed to check the configuration of plugin {plugin} err: property \"{field}\" validation failed: \
                  wrong type: expected {wanted}, got {is}"
             );
-            if (answer.status, &told) != (400, &words) {
-                found.insert(format!("{plugin}.{field}: {} {told}", answer.status));
+            if (answer.status, &message) != (400, &words) {
+                found.insert(format!("{plugin}.{field}: {} {message}", answer.status));
             }
         }
     }

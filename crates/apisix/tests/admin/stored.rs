@@ -413,12 +413,12 @@ fn what_is_broken_is_named_and_stops_nothing() {
     for (key, value, reason, added) in broken_documents() {
         stored.apply(key, Some(value.as_bytes()));
         let (model, broken) = stored.model();
-        let told: Vec<_> = broken
+        let reasons: Vec<_> = broken
             .iter()
             .map(|it| (it.document.as_str(), it.reason.as_str()))
             .collect();
         let wanted = (!reason.is_empty()).then_some((key, reason));
-        assert_eq!(told, Vec::from_iter(wanted), "{value}");
+        assert_eq!(reasons, Vec::from_iter(wanted), "{value}");
         assert_eq!(model.routes.len(), whole + added, "{value}");
         let refused = model
             .routes

@@ -25,7 +25,7 @@ pub async fn follow<S: ReplicaState>(replica: Weak<Replica<S>>, mut following: S
         return;
     };
     let mut epoch = 0;
-    let mut told = following.revision();
+    let mut reported = following.revision();
     let mut link = following.link();
     loop {
         let event = tokio::select! {
@@ -47,14 +47,14 @@ pub async fn follow<S: ReplicaState>(replica: Weak<Replica<S>>, mut following: S
             .take();
         if let Some(renewed) = renewed {
             (epoch, following) = renewed;
-            told = following.revision();
+            reported = following.revision();
             link = following.link();
             continue;
         }
         // A store that was unavailable may have been reset, or replaced by another one. It may have forgotten commits
         // of this process, and that cannot be detected.
         let must_read = match &event {
-            Event::Changes(changes) => changes.revision < told,
+            Event::Changes(changes) => changes.revision < reported,
             Event::Link => link.borrow_and_update().is_connected(),
             Event::Progress => false,
         };
@@ -66,7 +66,7 @@ pub async fn follow<S: ReplicaState>(replica: Weak<Replica<S>>, mut following: S
             continue;
         }
         if let Event::Changes(changes) = event {
-            told = changes.revision;
+            reported = changes.revision;
             replica.take(&changes, epoch).await;
         }
     }

@@ -174,7 +174,7 @@ fn a_hold_ends_with_the_target_being_back() {
 #[test]
 fn a_cell_reports_changes_of_use_only() {
     let cell = HealthCell::default();
-    for (event, told) in [
+    for (event, change) in [
         (S, None),
         (T, None),
         (T, Some(HealthState::Unhealthy)),
@@ -183,7 +183,7 @@ fn a_cell_reports_changes_of_use_only() {
         (S, Some(HealthState::Healthy)),
         (S, None),
     ] {
-        assert_eq!(cell.observe(event, &LIMITS), told);
+        assert_eq!(cell.observe(event, &LIMITS), change);
     }
     assert_eq!(cell.set(Health::HELD_OUT), Some(HealthState::Unhealthy));
     assert_eq!(cell.set(Health::HELD_OUT), None);

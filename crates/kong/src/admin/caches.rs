@@ -144,17 +144,17 @@ fn entry_json(response: &CachedResponse, key: &str) -> Value {
 
 /// One value as a text, several as a list.
 fn headers(headers: &Headers) -> Map<String, Value> {
-    let mut told = Map::new();
+    let mut counts = Map::new();
     for header in headers.iter() {
         let name = String::from_utf8_lossy(header.name).into_owned();
         let value = Value::from(String::from_utf8_lossy(header.value));
-        match told.get_mut(&name) {
-            None => drop(told.insert(name, value)),
+        match counts.get_mut(&name) {
+            None => drop(counts.insert(name, value)),
             Some(Value::Array(values)) => values.push(value),
             Some(first) => *first = json!([first.take(), value]),
         }
     }
-    told
+    counts
 }
 
 async fn forget(

@@ -108,8 +108,8 @@ fn root(view: WorkspaceView<'_>, options: &AdminOptions, has_database: bool) -> 
     let node = &options.node;
     let available: Map<String, Value> = plugins::all()
         .map(|plugin| {
-            let told = json!({ "priority": plugin.priority, "version": VERSION });
-            (plugin.name.to_owned(), told)
+            let entry = json!({ "priority": plugin.priority, "version": VERSION });
+            (plugin.name.to_owned(), entry)
         })
         .collect();
     json!({
@@ -191,7 +191,7 @@ fn configuration(options: &AdminOptions, has_database: bool) -> Value {
 
 fn status(node: &Node, hash: Option<&str>) -> Value {
     let counts = node.statistics.as_ref().map(|it| it.counts()).unwrap_or_default();
-    let mut told = json!({
+    let mut body = json!({
         "memory": { "lua_shared_dicts": {}, "workers_lua_vms": [] },
         "server": {
             "connections_active": counts.open_connections,
@@ -204,8 +204,8 @@ fn status(node: &Node, hash: Option<&str>) -> Value {
         },
     });
     match hash {
-        Some(hash) => told["configuration_hash"] = hash.into(),
-        None => told["database"] = json!({ "reachable": true }),
+        Some(hash) => body["configuration_hash"] = hash.into(),
+        None => body["database"] = json!({ "reachable": true }),
     }
-    told
+    body
 }

@@ -79,14 +79,14 @@ fn issued(admin: &Admin, call: &ApiCall, records: &dyn SharedRecords) -> Vec<Iss
     };
     let clients = view.workspace.table(clients);
     let all = records.list(now_ms).into_iter();
-    let own = all.filter_map(|(name, told)| {
-        let client = uuid(told["client"].as_str()?)?;
-        clients.get(client).filter(|_| is_of(&told, view.name))?;
+    let own = all.filter_map(|(name, token)| {
+        let client = uuid(token["client"].as_str()?)?;
+        clients.get(client).filter(|_| is_of(&token, view.name))?;
         let mut bytes = [0; 16];
         let start = data_encoding::HEXLOWER.decode(name.get(..32)?.as_bytes()).ok()?;
         bytes.copy_from_slice(&start);
         let id = uuid::Builder::from_sha1_bytes(bytes).into_uuid();
-        let mut fields = fields(id, client, &told, now_ms);
+        let mut fields = fields(id, client, &token, now_ms);
         complete(tokens.record, &mut fields);
         Some(IssuedToken { id, name, fields })
     });
@@ -97,25 +97,25 @@ fn issued(admin: &Admin, call: &ApiCall, records: &dyn SharedRecords) -> Vec<Iss
 
 /// Whether a token is of a client of this workspace. Clients of other workspaces may have the same ids: who writes a client
 /// may choose its id.
-fn is_of(told: &Value, workspace: &str) -> bool {
+fn is_of(record: &Value, workspace: &str) -> bool {
     let own = (workspace != DEFAULT_WORKSPACE).then_some(workspace);
-    told["dialect"] == NAME.as_str() && told["workspace"].as_str() == own
+    record["dialect"] == NAME.as_str() && record["workspace"].as_str() == own
 }
 
-fn fields(id: Uuid, client: Uuid, told: &Value, now_ms: u64) -> Map<String, Value> {
-    let service = told["service"].as_str().map(|id| json!({ "id": id }));
-    let ttl = told["ends_ms"]
+fn fields(id: Uuid, client: Uuid, record: &Value, now_ms: u64) -> Map<String, Value> {
+    let service = record["service"].as_str().map(|id| json!({ "id": id }));
+    let ttl = record["ends_ms"]
         .as_u64()
         .map(|ends_ms| ends_ms.saturating_sub(now_ms) / 1_000);
     Map::from_iter([
         ("id".to_owned(), json!(id.to_string())),
-        ("created_at".to_owned(), told["created_s"].clone()),
+        ("created_at".to_owned(), record["created_s"].clone()),
         ("credential".to_owned(), json!({ "id": client.to_string() })),
         ("service".to_owned(), json!(service)),
         ("token_type".to_owned(), json!("bearer")),
-        ("expires_in".to_owned(), told["expires_seconds"].clone()),
-        ("scope".to_owned(), told["scope"].clone()),
-        ("authenticated_userid".to_owned(), told["user"].clone()),
+        ("expires_in".to_owned(), record["expires_seconds"].clone()),
+        ("scope".to_owned(), record["scope"].clone()),
+        ("authenticated_userid".to_owned(), record["user"].clone()),
         ("ttl".to_owned(), json!(ttl)),
     ])
 }
@@ -165,7 +165,7 @@ async fn remove(call: &ApiCall, records: Arc<dyn SharedRecords>, name: &str) -> 
     if call.dry_run {
         return Ok(ApiResponse::no_content().tried());
     }
-    let (tell, told) = tokio::sync::oneshot::channel();
+    let (tell, committed) = tokio::sync::oneshot::channel();
     records.remove(
         name,
         Box::new(move |done| {
@@ -173,7 +173,7 @@ async fn remove(call: &ApiCall, records: Arc<dyn SharedRecords>, name: &str) -> 
             let _is_heard = tell.send(done);
         }),
     );
-    match told.await {
+    match committed.await {
         Ok(Ok(_)) => Ok(ApiResponse::no_content()),
         _ => Err(Failure::of_store(&StoreUnavailable)),
     }

@@ -268,12 +268,12 @@ fn list(view: WorkspaceView<'_>) -> Vec<Value> {
     };
     let of_made = |row: &Arc<TableRow>| {
         let fields = row.fields();
-        let mut told = halves(&fields);
-        told["id"] = row.id.to_string().into();
+        let mut halves_of_set = halves(&fields);
+        halves_of_set["id"] = row.id.to_string().into();
         for name in ["name", "created_at", "updated_at"] {
-            told[name] = fields.get(name).cloned().unwrap_or_default();
+            halves_of_set[name] = fields.get(name).cloned().unwrap_or_default();
         }
-        told
+        halves_of_set
     };
     let sets = rows("key_sets").map(of_set);
     sets.chain(rows(SIGNER_KEYS).map(of_made)).collect()

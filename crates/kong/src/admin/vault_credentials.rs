@@ -93,16 +93,17 @@ async fn create(admin: &Admin, call: &ApiCall, vault: &str, consumer: &str) -> R
         }
         last = last_version(&said);
     }
-    let mut told = json!({
+    let now = unix_time::seconds(SystemTime::now());
+    let mut body = json!({
         "access_token": pair.access,
         "secret_token": pair.secret,
-        "created_at": unix_time::seconds(SystemTime::now()),
+        "created_at": now,
         "consumer": { "id": consumer },
         "ttl": pair.ttl,
     });
     if !call.dry_run {
-        let mut kept = told.clone();
-        kept["updated_at"] = unix_time::seconds(SystemTime::now()).into();
+        let mut kept = body.clone();
+        kept["updated_at"] = now.into();
         let (status, said) = client.ask(Method::POST, &address, Some((kept, last))).await?;
         if has_versions && status == StatusCode::BAD_REQUEST && contains(&said, OTHER_VERSION) {
             return Err(is_taken());
@@ -112,7 +113,7 @@ async fn create(admin: &Admin, call: &ApiCall, vault: &str, consumer: &str) -> R
     }
     Ok(ApiResponse::json(
         StatusCode::CREATED,
-        &json!({ "data": told.take() }),
+        &json!({ "data": body.take() }),
     ))
 }
 

@@ -236,10 +236,10 @@ mod tests {
             (pem("MEMwBQYDK2VxAzoAAA"), Some("Ed25519")),
             ("x".to_owned(), Some("invalid key")),
         ] {
-            let told = public_key(&key).err();
-            assert_eq!(told.is_some(), words.is_some(), "{key}: {told:?}");
+            let fault = public_key(&key).err();
+            assert_eq!(fault.is_some(), words.is_some(), "{key}: {fault:?}");
             assert!(
-                words.is_none_or(|words| told.is_some_and(|told| told.contains(words))),
+                words.is_none_or(|words| fault.is_some_and(|fault| fault.contains(words))),
                 "{key}"
             );
         }

@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn headers_without_values_are_refused_as_an_expression() {
-        for (paths, headers, told) in [
+        for (paths, headers, message) in [
             (json!([]), json!({"x-a": ["1"]}), None),
             (json!([]), json!({"x-a": []}), Some(("()", 2))),
             (
@@ -117,7 +117,7 @@ mod tests {
             let mut route = Fields::with_capacity(2);
             route.add("paths", paths);
             route.add("headers", headers.clone());
-            let expected = told.map(|(expression, column)| {
+            let expected = message.map(|(expression, column)| {
                 let indent = " ".repeat(column - 1);
                 format!(
                     "Router Expression failed validation:  --> 1:{column}\n  |\n1 | {expression}\n  | {indent}^---\n  \

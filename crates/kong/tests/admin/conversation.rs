@@ -79,8 +79,8 @@ impl Conversation {
             };
             let _ = writeln!(out, "{}", call.join("\n"));
             let response = self.call(&self.real(line), &self.real(&body.join("\n"))).await;
-            let told = self.describe(response).await;
-            let _ = writeln!(out, "--\n{told}");
+            let described = self.describe(response).await;
+            let _ = writeln!(out, "--\n{described}");
         }
         out
     }
@@ -94,10 +94,10 @@ impl Conversation {
     }
 
     async fn describe(&mut self, response: Response<Body>) -> String {
-        let mut told = response.status().as_u16().to_string();
+        let mut text = response.status().as_u16().to_string();
         for name in ["allow", "etag", "weir-dry-run"] {
             if let Some(value) = response.headers().get(name) {
-                let _ = write!(told, " {name}={}", value.to_str().expect("a text"));
+                let _ = write!(text, " {name}={}", value.to_str().expect("a text"));
             }
         }
         let body = to_bytes(response.into_body(), usize::MAX).await.expect("a body");
@@ -105,9 +105,9 @@ impl Conversation {
             let mut body: Value = serde_json::from_slice(&body).expect("JSON");
             strike_times(&mut body);
             body.sort_all_objects();
-            let _ = write!(told, "\n{body}");
+            let _ = write!(text, "\n{body}");
         }
-        self.name_ids(&told)
+        self.name_ids(&text)
     }
 
     /// Gives made-up ids their names.

@@ -162,9 +162,9 @@ async fn bad_fields_are_refused_in_the_words_of_the_original() {
             let mut config = example(&plugin);
             config[name] = bad;
             let (status, answer) = put(&conversation, &plugin, &config).await;
-            let told = &answer["fields"]["config"][name];
-            if status != 400 || told != words {
-                found.insert(format!("{plugin}.{name}: {status} {told}, not {words:?}"));
+            let messages = &answer["fields"]["config"][name];
+            if status != 400 || messages != words {
+                found.insert(format!("{plugin}.{name}: {status} {messages}, not {words:?}"));
             }
         }
     }
@@ -215,9 +215,9 @@ async fn configurations_that_cannot_be_served_are_not_stored() {
         ),
     ] {
         let (status, answer) = put(&conversation, plugin, &config).await;
-        let told = answer["fields"]["config"].to_string();
+        let message = answer["fields"]["config"].to_string();
         assert!(
-            status == 400 && told.contains(part),
+            status == 400 && message.contains(part),
             "{plugin} {config}: {status} {answer}"
         );
     }
@@ -259,9 +259,9 @@ async fn nodes_are_given_back_with_the_defaults_of_their_types() {
     let bad =
         json!({"nodes": [{"name": "A", "type": "call", "url": "http://a/", "status": 1}, {"name": "B"}]});
     let (status, answer) = put(&conversation, "datakit", &bad).await;
-    let told = answer["fields"]["config"]["nodes"].to_string();
+    let message = answer["fields"]["config"]["nodes"].to_string();
     assert!(
-        status == 400 && told.contains("unknown field") && told.contains("required field missing"),
+        status == 400 && message.contains("unknown field") && message.contains("required field missing"),
         "{answer}"
     );
 }

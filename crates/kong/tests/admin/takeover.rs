@@ -261,12 +261,12 @@ impl SharedRecords for Issued {
     fn apply(&self, _: u64, _: Vec<(String, Option<SharedRecord>)>) {}
 
     fn list(&self, _: u64) -> Vec<(String, Value)> {
-        let told = |workspace: Option<&str>| {
+        let record = |workspace: Option<&str>| {
             let token =
                 json!({"dialect": "kong", "workspace": workspace, "client": CLIENT, "scope": workspace});
             (Self::name(workspace), token)
         };
-        vec![told(None), told(Some("team"))]
+        vec![record(None), record(Some("team"))]
     }
 
     fn name_of(&self, text: &str) -> String {

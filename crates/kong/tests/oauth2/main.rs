@@ -299,8 +299,10 @@ fn members(body: &Value) -> Map<String, Value> {
     let Some(uri) = body["redirect_uri"].as_str() else {
         return body.as_object().cloned().unwrap_or_default();
     };
-    let told = uri.split_once(['?', '#']).map_or("", |(_, told)| told);
-    let pairs = told.split('&').filter_map(|pair| pair.split_once('='));
+    let parameters = uri
+        .split_once(['?', '#'])
+        .map_or("", |(_, parameters)| parameters);
+    let pairs = parameters.split('&').filter_map(|pair| pair.split_once('='));
     pairs
         .map(|(name, value)| (name.to_owned(), value.into()))
         .collect()

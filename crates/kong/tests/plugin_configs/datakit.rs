@@ -78,9 +78,9 @@ fn nodes_of_the_paid_edition_are_nodes_of_the_catalogue() {
     ] {
         let mut config = one(given);
         config["resources"] = json!({"vault": {"v": "s"}});
-        let told = translated(PLUGIN, &config);
-        assert_eq!(told["nodes"][0], wanted);
-        assert_eq!(told["secrets"], json!({"v": "s"}));
+        let outcome = translated(PLUGIN, &config);
+        assert_eq!(outcome["nodes"][0], wanted);
+        assert_eq!(outcome["secrets"], json!({"v": "s"}));
     }
 }
 
@@ -96,15 +96,15 @@ fn addresses_of_other_nodes_lead_anywhere() {
         let mut first = json!({"name": "A", "type": "jq", "jq": "."});
         first["output"] = giver["output"].clone();
         let call = |name: &str| json!({"name": name, "type": "call", "url": "http://a/"});
-        let told = translated(PLUGIN, &json!({"nodes": [first, call("C"), call("CC")]}));
-        let servers = &told["nodes"][1]["call"]["servers"];
+        let outcome = translated(PLUGIN, &json!({"nodes": [first, call("C"), call("CC")]}));
+        let servers = &outcome["nodes"][1]["call"]["servers"];
         assert_eq!(*servers == json!(["*"]), is_any, "{giver}");
     }
     let by_name =
         json!({"name": "A", "type": "static", "values": {"u": "http://b/"}, "outputs": {"u": "C.url"}});
     let call = json!({"name": "C", "type": "call"});
-    let told = translated(PLUGIN, &json!({"nodes": [by_name, call]}));
-    assert_eq!(told["nodes"][1]["call"]["servers"], json!(["*"]));
+    let outcome = translated(PLUGIN, &json!({"nodes": [by_name, call]}));
+    assert_eq!(outcome["nodes"][1]["call"]["servers"], json!(["*"]));
 }
 
 #[test]
@@ -115,8 +115,8 @@ fn nodes_get_another_name_than_the_secrets() {
         {"name": "B", "type": "branch", "then": ["secrets"]},
         {"name": "C", "type": "call", "url": "http://a/", "inputs": {"body": "secrets", "http_proxy": "secrets.v"}},
     ], "resources": {"vault": {"v": "s"}}});
-    let told = translated(PLUGIN, &config);
-    let nodes = &told["nodes"];
+    let outcome = translated(PLUGIN, &config);
+    let nodes = &outcome["nodes"];
     assert_eq!(nodes[0]["name"], "secrets-node");
     assert_eq!(nodes[0]["outputs"], json!({"v": "A.a"}));
     assert_eq!(
@@ -138,14 +138,14 @@ fn caches_and_branches_are_those_of_the_catalogue() {
         "debug": true, "nodes": [key, kept, branch, exit],
         "resources": {"cache": {"strategy": "redis", "redis": {"host": "r"}}},
     });
-    let told = translated(PLUGIN, &config);
+    let outcome = translated(PLUGIN, &config);
     assert_eq!(
-        told["nodes"][1]["cache"],
+        outcome["nodes"][1]["cache"],
         json!({"ttl_seconds": 300, "bypass_on_error": true})
     );
-    assert_eq!(told["nodes"][2]["branch"], json!({"then": ["D"]}));
+    assert_eq!(outcome["nodes"][2]["branch"], json!({"then": ["D"]}));
     assert_eq!(
-        (&told["redis"]["host"], &told["debug"]),
+        (&outcome["redis"]["host"], &outcome["debug"]),
         (&json!("r"), &json!(true))
     );
 }

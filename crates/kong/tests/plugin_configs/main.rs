@@ -244,11 +244,11 @@ fn caches_of_the_paid_edition_are_kept_where_they_say() {
         let config = json!({
             "strategy": "memory", "cache_ttl": 60, "vary_headers": ["accept"], "bypass_on_err": true,
         });
-        let told = translated(plugin, &config);
-        assert_eq!(told["ttl_seconds"], json!(60), "{plugin}: {told}");
-        assert!(told.get("redis").is_none(), "{plugin}: {told}");
-        let told = translated(plugin, &json!({"strategy": "redis", "redis": {"host": "r"}}));
-        assert!(told["redis"].is_object(), "{plugin}: {told}");
+        let outcome = translated(plugin, &config);
+        assert_eq!(outcome["ttl_seconds"], json!(60), "{plugin}: {outcome}");
+        assert!(outcome.get("redis").is_none(), "{plugin}: {outcome}");
+        let outcome = translated(plugin, &json!({"strategy": "redis", "redis": {"host": "r"}}));
+        assert!(outcome["redis"].is_object(), "{plugin}: {outcome}");
         let found = read(plugin, &json!({"strategy": "disk"})).expect_err("a fault");
         assert!(
             found
@@ -267,15 +267,15 @@ fn caches_of_the_paid_edition_are_kept_where_they_say() {
 fn searches_of_the_paid_edition_are_searches_of_the_catalogue() {
     let plugin = "ldap-auth-advanced";
     let plain = json!({"ldap_host": "h", "base_dn": "ou=people,dc=x", "attribute": "uid"});
-    let told = translated(plugin, &plain);
-    assert!(told.get("search").is_none(), "{told}");
-    assert_eq!(told["consumer_by"], json!(["username", "custom-id"]));
+    let outcome = translated(plugin, &plain);
+    assert!(outcome.get("search").is_none(), "{outcome}");
+    assert_eq!(outcome["consumer_by"], json!(["username", "custom-id"]));
     assert_eq!(
-        (&told["consumer_required"], &told["port"]),
+        (&outcome["consumer_required"], &outcome["port"]),
         (&json!(true), &json!(389))
     );
     assert_eq!(
-        told["groups"],
+        outcome["groups"],
         json!({"attribute": "memberOf", "required": [], "header": "X-Authenticated-Groups"})
     );
     let mut config = plain.clone();
@@ -289,14 +289,14 @@ fn searches_of_the_paid_edition_are_searches_of_the_catalogue() {
     ] {
         config[field] = value;
     }
-    let told = translated(plugin, &config);
+    let outcome = translated(plugin, &config);
     assert_eq!(
-        (&told["search"]["bind_dn"], &told["search"]["password"]),
+        (&outcome["search"]["bind_dn"], &outcome["search"]["password"]),
         (&json!("cn=gw"), &json!("p"))
     );
-    assert_eq!(told["consumer_required"], json!(false));
-    assert!(told.get("consumer_by").is_none(), "{told}");
-    assert_eq!(told["groups"]["required"], json!(["a b", "c"]));
+    assert_eq!(outcome["consumer_required"], json!(false));
+    assert!(outcome.get("consumer_by").is_none(), "{outcome}");
+    assert_eq!(outcome["groups"]["required"], json!(["a b", "c"]));
     for (field, value, words) in [
         (
             "consumer_by",
@@ -576,20 +576,20 @@ fn what_entities_say_of_graphql_is_checked() {
         );
     }
     let own = json!({"limit": [1], "window_size": [1], "sync_rate": -1});
-    let told = translated("graphql-rate-limiting-advanced", &own);
+    let outcome = translated("graphql-rate-limiting-advanced", &own);
     assert!(
-        told.get("across").is_none(),
-        "a rate of -1 settles nothing: {told}"
+        outcome.get("across").is_none(),
+        "a rate of -1 settles nothing: {outcome}"
     );
 }
 
 #[test]
 fn limits_of_what_responses_use_count_over_all_gateways() {
     let config = json!({"policy": "redis", "redis": {"host": "r"}, "limits": {"v": {"hour": 1}}});
-    let told = translated("response-ratelimiting", &config);
+    let outcome = translated("response-ratelimiting", &config);
     assert!(
-        told["store"].is_object() && told.get("across").is_none(),
-        "{told}"
+        outcome["store"].is_object() && outcome.get("across").is_none(),
+        "{outcome}"
     );
 }
 
@@ -610,8 +610,8 @@ fn callouts_of_the_paid_edition_are_callouts_of_the_catalogue() {
         "cache": {"strategy": "memory", "cache_ttl": 60},
         "upstream": {"headers": {"custom": {"X-B": "$(kong.ctx.shared.callouts.user.response.body.id)"}}},
     });
-    let told = translated(plugin, &config);
-    let callout = &told["callouts"][0];
+    let outcome = translated(plugin, &config);
+    let callout = &outcome["callouts"][0];
     for (field, wanted) in [
         ("method", json!("GET")),
         ("on_error", json!("retry")),
@@ -632,19 +632,19 @@ fn callouts_of_the_paid_edition_are_callouts_of_the_catalogue() {
         (&json!(true), &json!({"X-A": "1"}))
     );
     assert_eq!(
-        (&told["upstream"]["headers"], &told["cache_seconds"]),
+        (&outcome["upstream"]["headers"], &outcome["cache_seconds"]),
         (&json!({"X-B": "$(callouts.user.response.body.id)"}), &json!(60))
     );
-    assert_eq!(told["upstream"]["forward_headers"], json!(true));
-    assert_eq!(told.get("redis"), None);
+    assert_eq!(outcome["upstream"]["forward_headers"], json!(true));
+    assert_eq!(outcome.get("redis"), None);
     let mut in_redis = config.clone();
     in_redis["cache"] = json!({"strategy": "redis", "redis": {"host": "r", "timeout": 5}});
-    let told = translated(plugin, &in_redis);
+    let outcome = translated(plugin, &in_redis);
     assert_eq!(
         (
-            &told["redis"]["host"],
-            &told["redis"]["timeout_ms"],
-            &told["cache_seconds"]
+            &outcome["redis"]["host"],
+            &outcome["redis"]["timeout_ms"],
+            &outcome["cache_seconds"]
         ),
         (&json!("r"), &json!(5), &json!(300))
     );

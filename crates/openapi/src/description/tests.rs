@@ -95,13 +95,13 @@ fn operations_have_ids_of_their_own() {
         },
         "components": {"pathItems": {"B": {"get": {"summary": "B", "tags": ["t"], "deprecated": true}}}},
     }));
-    let told: Vec<String> = found
+    let operations: Vec<String> = found
         .operations
         .iter()
         .map(|it| format!("{} {} {}", it.id, it.method, it.path))
         .collect();
     assert_eq!(
-        told,
+        operations,
         [
             "x GET /a",
             "x-2 POST /a",
@@ -162,9 +162,9 @@ fn bad_texts_are_refused_at_their_place() {
 fn references_that_lead_nowhere_are_reported_and_do_not_stop_the_rest() {
     let text = "openapi: 3.1.0\npaths:\n  /a:\n    get:\n      parameters:\n        - $ref: '#/no'\n        - $ref: other.yaml\n      responses: {}\n";
     let found = read(text).expect("a description");
-    let told: Vec<String> = found.faults.iter().map(ToString::to_string).collect();
+    let faults: Vec<String> = found.faults.iter().map(ToString::to_string).collect();
     assert_eq!(
-        told,
+        faults,
         [
             "6:11: error: '#/no' leads to nothing (invalid-ref) at paths./a.get.parameters[0].$ref",
             "7:11: error: 'other.yaml' leads out of the document; expected '#/…': files are not read (invalid-ref) at paths./a.get.parameters[1].$ref",

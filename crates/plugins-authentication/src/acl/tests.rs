@@ -91,7 +91,7 @@ fn groups_that_other_plugins_have_found_are_judged() {
         "require": "authenticated-group",
         "allow": [{"of": "authenticated-group", "values": ["admins"]}],
     });
-    for (config, caller, groups, expected, told) in [
+    for (config, caller, groups, expected, header) in [
         (
             &without,
             "",
@@ -143,7 +143,7 @@ fn groups_that_other_plugins_have_found_are_judged() {
         assert_eq!(word(&outcome), expected, "{config} {caller} {groups:?}");
         let names_header = config["authenticated_groups"]["header"].is_string();
         if expected == "continue" && names_header {
-            assert_eq!(lines(&exchange.request.headers), told, "{config} {caller}");
+            assert_eq!(lines(&exchange.request.headers), header, "{config} {caller}");
         }
     }
 }
@@ -177,10 +177,10 @@ fn upstreams_get_the_label() {
         "label_header": {"header": "X-Groups", "label": "team"},
     });
     let filter = build(&Acl, &config).expect("valid");
-    for (caller, told) in [("alice", &["X-Groups: blue"][..]), ("bob", &[])] {
+    for (caller, headers) in [("alice", &["X-Groups: blue"][..]), ("bob", &[])] {
         let mut exchange = call("GET /", caller);
         assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
-        assert_eq!(lines(&exchange.request.headers), told, "{caller}");
+        assert_eq!(lines(&exchange.request.headers), headers, "{caller}");
     }
 }
 

@@ -81,11 +81,11 @@ impl Keycloak {
         match found {
             FetchResult::Wait(outcome) => Err(outcome),
             FetchResult::Nothing => Err(unavailable("Accessing discovery URL failed.")),
-            FetchResult::Value(told) => Ok(Endpoints {
-                token_endpoint: own.token_endpoint.or_else(|| told.token_endpoint.clone()),
+            FetchResult::Value(discovered) => Ok(Endpoints {
+                token_endpoint: own.token_endpoint.or_else(|| discovered.token_endpoint.clone()),
                 resource_registration_endpoint: own
                     .resource_registration_endpoint
-                    .or_else(|| told.resource_registration_endpoint.clone()),
+                    .or_else(|| discovered.resource_registration_endpoint.clone()),
             }),
         }
     }

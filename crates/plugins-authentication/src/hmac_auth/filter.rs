@@ -66,14 +66,15 @@ impl SignatureFilter {
 
     fn verify(
         &self,
-        told: &Signature<'_>,
+        fields: &Signature<'_>,
         request: &Request,
         now: u64,
     ) -> Result<&CredentialEntry<Keys>, VerifyError> {
-        let (Some(key), Some(signature), Some(algorithm)) = (told.key, told.signature, told.algorithm) else {
+        let (Some(key), Some(signature), Some(algorithm)) = (fields.key, fields.signature, fields.algorithm)
+        else {
             return Err(AuthFailure::Invalid.into());
         };
-        let headers = told.headers.unwrap_or_default();
+        let headers = fields.headers.unwrap_or_default();
         let is_signed = |wanted: &String| names(headers).any(|name| name == wanted.as_bytes());
         let algorithm = Algorithm::named(algorithm).filter(|it| self.config.algorithms.contains(it));
         let (Some(algorithm), true) = (algorithm, self.config.required_headers.iter().all(is_signed)) else {
@@ -123,8 +124,8 @@ impl SignatureFilter {
 
     /// Whether `Digest` holds the hash of the body.
     fn check_body(&self, request: &Request) -> Result<(), VerifyError> {
-        let told = request.headers.get(b"digest");
-        if told.is_none() && self.config.form == Form::Signature {
+        let digest_header = request.headers.get(b"digest");
+        if digest_header.is_none() && self.config.form == Form::Signature {
             return Err(MISMATCH.into());
         }
         let body = match (&request.body, request.has_body) {
@@ -132,7 +133,7 @@ impl SignatureFilter {
             (None, false) => b"",
             (None, true) => return Err(VerifyError::NeedBody),
         };
-        let Some(told) = told else {
+        let Some(digest_header) = digest_header else {
             // A call without a body needs no digest.
             return match body.is_empty() {
                 true => Ok(()),
@@ -142,7 +143,7 @@ impl SignatureFilter {
         let mut made = *b"SHA-256=............................................";
         let room = &mut made[8..];
         match STANDARD.encode_slice(digest(&SHA256, body), room) {
-            Ok(_) if made == told => Ok(()),
+            Ok(_) if made == digest_header => Ok(()),
             _ => Err(MISMATCH.into()),
         }
     }

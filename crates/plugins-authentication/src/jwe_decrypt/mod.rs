@@ -227,8 +227,8 @@ impl TokenFilter {
             }
         };
         // What cannot stand in a header would be left out, and the call go on without it.
-        let told = opened.filter(|text| is_value(text));
-        told.ok_or(AuthFailure::Token(TokenDefect::BadSignature))
+        let value = opened.filter(|text| is_value(text));
+        value.ok_or(AuthFailure::Token(TokenDefect::BadSignature))
     }
 
     fn refuse(&self, failure: AuthFailure) -> Outcome {

@@ -275,8 +275,8 @@ fn keys_that_open_nothing_are_reported() {
     ]);
     let config: Config = parse_config(&with_keys(&keys)).expect("valid");
     let keys = config.keys.expect("given");
-    let told: Vec<bool> = keys.iter().map(|key| read(key).is_none()).collect();
-    assert_eq!(told, [false, true, true, true, true, true, true]);
+    let refused: Vec<bool> = keys.iter().map(|key| read(key).is_none()).collect();
+    assert_eq!(refused, [false, true, true, true, true, true, true]);
     assert!(!format!("{keys:?}").contains("AAAA"));
 }
 

@@ -206,7 +206,7 @@ fn built(field: &str, rules: &TokenRules, http: &ServerCallRules, faults: &mut C
 
 /// Headers must have names, and no two headers for upstreams may have the same name.
 fn check_headers(config: &Config, faults: &mut ConfigErrors) {
-    let mut told: Vec<&str> = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
     for (field, token) in given(config) {
         let read = token.request_header.as_deref();
         if read.is_some_and(|name| !is_name(name.as_bytes())) {
@@ -223,10 +223,10 @@ fn check_headers(config: &Config, faults: &mut ConfigErrors) {
             };
             if !is_name(name.as_bytes()) {
                 faults.add_at(place, "expected a header name");
-            } else if OwnedNames::new(told.iter().copied()).contains(name.as_bytes()) {
+            } else if OwnedNames::new(names.iter().copied()).contains(name.as_bytes()) {
                 faults.add_at(place, "expected a header that no other token uses");
             }
-            told.push(name);
+            names.push(name);
         }
     }
 }

@@ -100,8 +100,8 @@ impl Plugin for LdapAuth {
         faults.check_names("cleared_headers", &config.cleared_headers);
         faults.check_value("challenge", config.challenge.as_ref());
         faults.done()?;
-        let told = config.groups.as_ref().and_then(|groups| groups.header.clone());
-        config.cleared_headers.extend(told);
+        let groups_header = config.groups.as_ref().and_then(|groups| groups.header.clone());
+        config.cleared_headers.extend(groups_header);
         let gate = Gate::build("ldap-auth", config.identity.clone(), context)?;
         let index = context.credential_index("ldap-auth", |credential| {
             let credential = Credential::deserialize(credential).ok()?;

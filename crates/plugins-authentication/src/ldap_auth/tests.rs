@@ -185,7 +185,7 @@ fn groups_decide_and_are_forwarded() {
         header: Some("X-Authenticated-Groups".into()),
     };
     let (admins, users) = ("cn=admins,ou=g,o=x", "cn=users,ou=g,o=x");
-    for (required, has, expected, told) in [
+    for (required, has, expected, header) in [
         (&[][..], &[][..], "continue", None),
         (
             &[],
@@ -220,12 +220,12 @@ fn groups_decide_and_are_forwarded() {
             let headers = &call.request.headers;
             assert_eq!(
                 headers.get(b"x-authenticated-groups"),
-                told.map(str::as_bytes),
+                header.map(str::as_bytes),
                 "{has:?}"
             );
             assert!(headers.get(b"x_authenticated_groups").is_none());
             let noted = crate::authenticated_groups::of(&mut call).expect("groups, for `acl`");
-            assert_eq!(noted.join(", "), told.unwrap_or_default(), "{has:?}");
+            assert_eq!(noted.join(", "), header.unwrap_or_default(), "{has:?}");
         }
     }
 }

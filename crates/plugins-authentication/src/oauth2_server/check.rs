@@ -23,7 +23,10 @@ enum AccessDenied {
 impl Server {
     pub(super) fn check(&self, exchange: &mut Exchange) -> Outcome {
         if self.gate.skips(exchange) {
-            exchange.request.headers.remove_all_owned(&self.told.both);
+            exchange
+                .request
+                .headers
+                .remove_all_owned(&self.scope_headers.both);
             return Outcome::Continue;
         }
         let in_header = exchange.request.headers.contains(self.config.header.as_bytes());
@@ -46,7 +49,10 @@ impl Server {
             true => self.strip_header(&mut exchange.request),
             false => self.strip_parameters(&mut exchange.request),
         }
-        exchange.request.headers.remove_all_owned(&self.told.both);
+        exchange
+            .request
+            .headers
+            .remove_all_owned(&self.scope_headers.both);
         match self.verify(text.as_deref(), exchange) {
             Ok((token, identity)) => {
                 self.set_headers(exchange, &token, &identity);
@@ -158,7 +164,10 @@ impl Server {
         let Record::Token(Token { grant, .. }) = record else {
             return;
         };
-        for (header, value) in [(&self.told.scope, &grant.scope), (&self.told.user, &grant.user)] {
+        for (header, value) in [
+            (&self.scope_headers.scope, &grant.scope),
+            (&self.scope_headers.user, &grant.user),
+        ] {
             if let (Some(header), Some(value)) = (header, value)
                 && is_value(value.as_bytes())
             {

@@ -213,7 +213,7 @@ impl Server {
             ..code.grant.clone()
         };
         let refresh = (self.config.token_seconds > 0).then(|| self.new_text());
-        let (put, token, told) = self.new_token(client, grant, (refresh, Some(place)), now_ms);
+        let (put, token, response) = self.new_token(client, grant, (refresh, Some(place)), now_ms);
         let used = Put {
             hash: place,
             record: Record::UsedCode {
@@ -228,7 +228,7 @@ impl Server {
             puts: vec![used, put],
             ..Change::default()
         };
-        Ok(answer(told, parameters, change, invalid()))
+        Ok(answer(response, parameters, change, invalid()))
     }
 
     /// A refresh token for another access token. The scope stays what it was.
@@ -303,7 +303,7 @@ impl Server {
                 (grant, (config.token_seconds > 0).then(|| self.new_text()))
             }
         };
-        let (put, hash, told) = self.new_token(client, grant, (next, token.code), now_ms);
+        let (put, hash, response) = self.new_token(client, grant, (next, token.code), now_ms);
         let mut change = match found.is_configured {
             true => Change {
                 unless_there: Some(found.access),
@@ -343,7 +343,7 @@ impl Server {
             });
         }
         answer(
-            told,
+            response,
             parameters,
             change,
             OauthError::invalid_request("Invalid refresh_token"),
@@ -365,28 +365,28 @@ impl Server {
             user: user(parameters).map(Into::into),
         };
         let refresh = (has_refresh && self.config.token_seconds > 0).then(|| self.new_text());
-        let (put, _, told) = self.new_token(client, grant, (refresh, None), now_ms);
+        let (put, _, response) = self.new_token(client, grant, (refresh, None), now_ms);
         let change = Change {
             puts: vec![put],
             ..Change::default()
         };
-        Ok(answer(told, parameters, change, OauthError::invalid_client()))
+        Ok(answer(response, parameters, change, OauthError::invalid_client()))
     }
 }
 
 /// The answer with a token.
 fn answer(
-    mut told: serde_json::Map<String, Value>,
+    mut response: serde_json::Map<String, Value>,
     parameters: &Parameters,
     change: Change,
     otherwise: OauthError,
 ) -> Decision {
     let state = parameters.text("state");
     if let Some(state) = state {
-        told.insert("state".to_owned(), state.into());
+        response.insert("state".to_owned(), state.into());
     }
     Decision {
-        reply: endpoint(200, &Value::Object(told)),
+        reply: endpoint(200, &Value::Object(response)),
         change,
         otherwise: otherwise.reply(state),
     }

@@ -342,7 +342,7 @@ impl Plugin for OAuth2Server {
             secret_checks: Arc::clone(&self.secret_checks),
             random: self.random,
             instance: context.instance_id.to_owned(),
-            told: ScopeHeaders::new(),
+            scope_headers: ScopeHeaders::new(),
             config,
         }))
     }
@@ -389,7 +389,7 @@ struct Server {
     secret_checks: Arc<SecretChecks>,
     random: Random,
     instance: String,
-    told: ScopeHeaders,
+    scope_headers: ScopeHeaders,
 }
 
 impl Server {
@@ -455,14 +455,14 @@ impl Server {
             (true, true) => Some(config.refresh_token_seconds).filter(|seconds| *seconds > 0),
             (true, false) => Some(config.token_seconds.saturating_add(1)),
         };
-        let mut told = Map::new();
-        told.insert("access_token".to_owned(), json!(access));
-        told.insert("token_type".to_owned(), json!("bearer"));
+        let mut body = Map::new();
+        body.insert("access_token".to_owned(), json!(access));
+        body.insert("token_type".to_owned(), json!("bearer"));
         if has_end {
-            told.insert("expires_in".to_owned(), json!(config.token_seconds));
+            body.insert("expires_in".to_owned(), json!(config.token_seconds));
         }
         if let Some(refresh) = &refresh {
-            told.insert("refresh_token".to_owned(), json!(refresh));
+            body.insert("refresh_token".to_owned(), json!(refresh));
         }
         let hash_of_access = hash(&access);
         let put = Put {
@@ -478,7 +478,7 @@ impl Server {
             ends_ms: keeps_ms.map(|seconds| now_ms.saturating_add(seconds.saturating_mul(1_000))),
             made_ms: now_ms,
         };
-        (put, hash_of_access, told)
+        (put, hash_of_access, body)
     }
 }
 

@@ -186,7 +186,7 @@ pub(super) struct RecordIndex {
     by_age: BTreeSet<Age>,
     next_number: u64,
     /// The revision of the store up to which all is known.
-    told: u64,
+    followed_revision: u64,
     /// Whether the store has been read for the first time.
     is_followed: bool,
 }
@@ -260,7 +260,7 @@ impl Records {
     /// Takes over what a revision of the store has made of records. What is known of later ones stays.
     pub(super) fn apply_newer(&self, revision: u64, changes: Vec<(Hash, Option<Put>)>) {
         let mut state = self.write();
-        if revision > state.told {
+        if revision > state.followed_revision {
             state.change(changes);
         }
     }
@@ -269,7 +269,7 @@ impl Records {
     pub(super) fn follow(&self, revision: u64, changes: Vec<(Hash, Option<Put>)>, now_ms: u64) {
         let mut state = self.write();
         // A store that was reset reports smaller revisions than before.
-        state.told = revision;
+        state.followed_revision = revision;
         state.is_followed = true;
         state.change(changes);
         state.remove_ended(now_ms);

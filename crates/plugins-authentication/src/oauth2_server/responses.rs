@@ -124,8 +124,8 @@ pub(super) fn invalid(realm: Option<&str>) -> Reply {
 pub(super) fn global(realm: Option<&str>) -> Reply {
     let description =
         "The access token is global, but the current plugin is configured without 'global_credentials'";
-    let told = "The access token is invalid or has expired";
-    challenged(401, realm, "invalid_token", description, Some(told))
+    let message = "The access token is invalid or has expired";
+    challenged(401, realm, "invalid_token", description, Some(message))
 }
 
 fn challenged(

@@ -254,7 +254,7 @@ impl SharedRecords for SharedTokens {
             };
             let is_there = kept.ends_ms.is_none_or(|end| now_ms < end);
             let (dialect, workspace) = token.owner.place();
-            let told = json!({
+            let value = json!({
                 "dialect": dialect,
                 "workspace": workspace,
                 "client": token.owner.client,
@@ -266,7 +266,7 @@ impl SharedRecords for SharedTokens {
                 "has_refresh_token": token.refresh.is_some(),
                 "ends_ms": kept.ends_ms,
             });
-            is_there.then(|| (name(hash), told))
+            is_there.then(|| (name(hash), value))
         });
         let mut tokens: Vec<(String, Value)> = tokens.collect();
         tokens.sort_by(|one, other| one.0.cmp(&other.0));

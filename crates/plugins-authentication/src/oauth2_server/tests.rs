@@ -88,7 +88,7 @@ fn texts_of_codes_and_tokens_are_random_and_of_the_same_length() {
         secret_checks: Arc::default(),
         random,
         instance: String::new(),
-        told: ScopeHeaders::new(),
+        scope_headers: ScopeHeaders::new(),
     };
     let server = filter(system_random);
     let (one, other) = (server.new_text(), server.new_text());

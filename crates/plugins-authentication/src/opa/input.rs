@@ -78,10 +78,10 @@ fn captures(exchange: &Exchange) -> Value {
 fn caller(form: InputForm, identity: &Identity) -> Value {
     let consumer = &identity.consumer;
     let text = |it: &Option<String>| it.as_deref().map(Value::from);
-    let mut told: Map<String, Value> = consumer.details.clone().into_iter().collect();
+    let mut details: Map<String, Value> = consumer.details.clone().into_iter().collect();
     let mut add = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
-            told.insert(name.to_owned(), value);
+            details.insert(name.to_owned(), value);
         }
     };
     add("id", Some(consumer.id.as_str().into()));
@@ -101,7 +101,7 @@ fn caller(form: InputForm, identity: &Identity) -> Value {
             identity.credential_id.as_deref().map(Value::from),
         );
     }
-    told.into()
+    details.into()
 }
 
 /// A route by its name and labels.
@@ -110,9 +110,9 @@ fn named(route: &RouteInfo) -> Value {
         .labels
         .iter()
         .map(|(name, value)| (name.clone(), Value::from(value.as_str())));
-    let mut told: Map<String, Value> = labels.collect();
-    told.insert("name".to_owned(), route.name.as_str().into());
-    told.into()
+    let mut labels_map: Map<String, Value> = labels.collect();
+    labels_map.insert("name".to_owned(), route.name.as_str().into());
+    labels_map.into()
 }
 
 /// All that the document for a call depends on, but for the caller's port and the time: a key that shows none of it.
@@ -153,8 +153,8 @@ pub(super) fn key(config: &Config, instance: &KeyParts, exchange: &Exchange) -> 
     }
     if config.consumer {
         let identity = exchange.identity.as_ref();
-        let told = identity.map(|it| caller(config.input, it).to_string());
-        key.add_if_there(told.as_deref().map(str::as_bytes));
+        let consumer = identity.map(|it| caller(config.input, it).to_string());
+        key.add_if_there(consumer.as_deref().map(str::as_bytes));
     }
     for header in request.headers.iter() {
         key.add(header.name);

@@ -111,9 +111,9 @@ fn captures_of_the_path_are_told() {
         config.input = InputForm::Nested;
         config.captures = true;
     });
-    let told = &sent(&filter, &mut call)["input"]["request"]["http"]["uri_captures"];
+    let captures = &sent(&filter, &mut call)["input"]["request"]["http"]["uri_captures"];
     assert_eq!(
-        told,
+        captures,
         &json!({"named": {"third": "c"}, "unnamed": ["a", false, "c"]})
     );
 }
@@ -155,9 +155,9 @@ fn documents_stand_for_route_and_service() {
             change(config);
         });
         let input = &sent(&filter, &mut call)["input"];
-        let told = |field: &str| input.get(field).cloned().unwrap_or_default();
+        let input_field = |field: &str| input.get(field).cloned().unwrap_or_default();
         assert_eq!(
-            json!({"route": told("route"), "service": told("service")}),
+            json!({"route": input_field("route"), "service": input_field("service")}),
             expected
         );
     }
@@ -314,23 +314,23 @@ fn decisions_are_used_again_for_calls_that_are_alike() {
                     }));
                 }
                 outcome => {
-                    let told = call.request.headers.get(b"x-user").map(<[u8]>::to_vec);
-                    return (asked, word(&outcome), told);
+                    let user = call.request.headers.get(b"x-user").map(<[u8]>::to_vec);
+                    return (asked, word(&outcome), user);
                 }
             }
         }
     };
     let filter = built(|_| {});
     let allowed = r#"{"allow": true, "headers": {"X-User": "ada"}}"#;
-    let told = Some(b"ada".to_vec());
+    let user = Some(b"ada".to_vec());
     let forged = [("X-A", "1"), ("X-User", "forged")];
     assert_eq!(
         run(&filter, "GET /a", &forged, allowed, None),
-        (true, "continue".into(), told.clone())
+        (true, "continue".into(), user.clone())
     );
     assert_eq!(
         run(&filter, "GET /a", &forged, "false", None),
-        (false, "continue".into(), told)
+        (false, "continue".into(), user)
     );
     // Anything else that the agent would be sent makes another call of it.
     for (line, headers) in [

@@ -130,8 +130,8 @@ impl Plugin for OpenIdConnect {
             (rules, index)
         });
         let server = server.expect("invariant: its absence has been reported");
-        let told = config.groups.as_ref().and_then(|groups| groups.header.clone());
-        config.cleared_headers.extend(told);
+        let groups_header = config.groups.as_ref().and_then(|groups| groups.header.clone());
+        config.cleared_headers.extend(groups_header);
         let required = &config.required;
         let reads_claims = *required != RequiredClaims::default()
             || consumers.is_some()

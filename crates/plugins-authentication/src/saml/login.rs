@@ -138,7 +138,10 @@ impl SamlFilter {
         let state = state.unwrap_or_default().to_owned();
         let found = self.pending().find::<Login>(&exchange.request, &state, now_s);
         let (cookie, login) = found.ok_or(SamlError("the response answers no request of this browser"))?;
-        if received.relay_state.is_some_and(|told| told != state) {
+        if received
+            .relay_state
+            .is_some_and(|relay_state| relay_state != state)
+        {
             return Err(SamlError("the response has another state than its request"));
         }
         let user = response.login(&Expected {

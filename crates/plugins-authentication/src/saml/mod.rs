@@ -188,8 +188,8 @@ fn check(config: &Config, faults: &mut ConfigErrors) {
         }
     }
     if config.session.cookie_same_site == SameSite::Strict {
-        let told = "expected Lax, None or Default: with Strict, browsers that come back from the provider have no session";
-        faults.add_at(&["session", "cookie_same_site"], told);
+        let message = "expected Lax, None or Default: with Strict, browsers that come back from the provider have no session";
+        faults.add_at(&["session", "cookie_same_site"], message);
     }
     if !(1_024..=1 << 20).contains(&config.response.max_bytes) {
         faults.add_at(

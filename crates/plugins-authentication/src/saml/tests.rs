@@ -44,7 +44,7 @@ fn key() -> SigningKey {
 struct Browser(Vec<(String, String)>);
 
 struct LoginResult {
-    told: String,
+    summary: String,
     call: Exchange,
 }
 
@@ -56,7 +56,7 @@ impl LoginResult {
 
     /// A parameter of the address that the browser is sent to.
     fn parameter(&self, name: &str) -> String {
-        let (_, query) = self.told.split_once('?').expect("a query");
+        let (_, query) = self.summary.split_once('?').expect("a query");
         let mut pairs = query_pairs(query.as_bytes());
         let found = pairs
             .find(|(key, _)| *key == name.as_bytes())
@@ -103,7 +103,7 @@ impl Browser {
                 self.0.push((name.to_owned(), value.to_owned()));
             }
         }
-        let told = match &outcome {
+        let location = match &outcome {
             Outcome::Reply(reply) => {
                 let found = reply.headers.iter().find(|(name, _)| name == "Location");
                 let address = found.map(|(_, value)| String::from_utf8_lossy(value).into_owned());
@@ -119,16 +119,21 @@ impl Browser {
             },
             other => word(other),
         };
-        LoginResult { told, call }
+        LoginResult {
+            summary: location,
+            call,
+        }
     }
 
     /// Begins a login: the id of the request.
     fn begin(&mut self, filter: &Arc<dyn Filter>, target: &str) -> String {
         let answer = self.call(filter, &format!("GET {target}"), "");
         assert!(
-            answer.told.starts_with("302 https://idp.test/sso?SAMLRequest="),
+            answer
+                .summary
+                .starts_with("302 https://idp.test/sso?SAMLRequest="),
             "{}",
-            answer.told
+            answer.summary
         );
         format!("_{}", answer.parameter("RelayState"))
     }
@@ -176,7 +181,7 @@ fn logged_in(filter: &Arc<dyn Filter>) -> Browser {
     let id = browser.begin(filter, "/a?x=1");
     let line = redirected("/saml/acs", "SAMLResponse", &response(&id, "ada"), Some(&id[1..]));
     let back = browser.call(filter, &line, "");
-    assert_eq!(back.told, "302 /a?x=1");
+    assert_eq!(back.summary, "302 /a?x=1");
     browser
 }
 
@@ -186,7 +191,7 @@ fn a_login_begins_a_session() {
     let mut browser = logged_in(&filter);
     assert_eq!(browser.0.len(), 1, "the cookie of the login is gone");
     let call = browser.call(&filter, "GET /b", "");
-    assert_eq!(call.told, "continue");
+    assert_eq!(call.summary, "continue");
     assert_eq!(call.upstream("X-User").as_deref(), Some("ada"));
     assert_eq!(call.upstream("X-Groups").as_deref(), Some("a,b"));
     assert_eq!(call.upstream("X_Groups"), None);
@@ -199,7 +204,7 @@ fn a_login_begins_a_session() {
     assert!(
         browser
             .call(&other, "GET /b", "")
-            .told
+            .summary
             .starts_with("302 https://other.test/sso?")
     );
 }
@@ -213,19 +218,19 @@ fn an_answer_is_good_once_for_the_browser_that_asked() {
     let line = redirected("/saml/acs", "SAMLResponse", &response(&id, "ada"), Some(&id[1..]));
     let of_another = "the response answers no request of this browser";
     let mut stranger = Browser::default();
-    assert_eq!(stranger.call(&filter, &line, "").told, of_another);
+    assert_eq!(stranger.call(&filter, &line, "").summary, of_another);
     stranger.begin(&filter, "/b");
-    assert_eq!(stranger.call(&filter, &line, "").told, of_another);
+    assert_eq!(stranger.call(&filter, &line, "").summary, of_another);
     let wrong_state = redirected("/saml/acs", "SAMLResponse", &response(&id, "ada"), Some("x"));
     assert_eq!(
-        browser.call(&filter, &wrong_state, "").told,
+        browser.call(&filter, &wrong_state, "").summary,
         "the response has another state than its request"
     );
-    assert_eq!(browser.call(&filter, &line, "").told, "302 /a");
-    assert_eq!(browser.call(&filter, &line, "").told, of_another);
+    assert_eq!(browser.call(&filter, &line, "").summary, "302 /a");
+    assert_eq!(browser.call(&filter, &line, "").summary, of_another);
     // A copy of the login's cookie does not help.
     assert_eq!(
-        before.clone().call(&filter, &line, "").told,
+        before.clone().call(&filter, &line, "").summary,
         "the response was used before"
     );
     // Two tabs log in at the same time.
@@ -233,7 +238,7 @@ fn an_answer_is_good_once_for_the_browser_that_asked() {
     let ids = [first, "/2"].map(|target| (two.begin(&filter, target), target));
     for (id, target) in ids {
         let line = redirected("/saml/acs", "SAMLResponse", &response(&id, "ada"), None);
-        assert_eq!(two.call(&filter, &line, "").told, format!("302 {target}"));
+        assert_eq!(two.call(&filter, &line, "").summary, format!("302 {target}"));
     }
 }
 
@@ -280,7 +285,7 @@ fn what_comes_to_the_callback_is_checked() {
             "the call brings no message about a logout",
         ),
     ] {
-        assert_eq!(browser.call(&filter, line, &body).told, expected, "{line}");
+        assert_eq!(browser.call(&filter, line, &body).summary, expected, "{line}");
     }
     let mut call = exchange();
     prepare(&mut call, "POST /saml/acs", &[]);
@@ -298,14 +303,14 @@ fn forms_ask_and_the_page_runs_nothing_else() {
     changed["unauthenticated"] = json!("login-pages");
     let filter = build(&Saml::default(), &changed).expect("valid");
     let mut browser = Browser::default();
-    assert_eq!(browser.call(&filter, "GET /a", "").told, "401 Missing");
+    assert_eq!(browser.call(&filter, "GET /a", "").summary, "401 Missing");
     let answer = browser.call_at(
         &filter,
         "GET /a",
         "",
         &[("Accept", "application/xml, text/HTML;q=0.9")],
     );
-    assert_eq!(answer.told, "200 ");
+    assert_eq!(answer.summary, "200 ");
     let cookie = answer
         .call
         .response_headers
@@ -325,22 +330,22 @@ fn sessions_end_here_and_at_the_provider() {
         browser
             .clone()
             .call(&filter, "GET /b", "")
-            .told
+            .summary
             .starts_with("302 ")
     };
     let left = browser.call(&filter, "GET /logout", "");
     assert!(
-        left.told.starts_with("302 https://idp.test/slo?SAMLRequest="),
+        left.summary.starts_with("302 https://idp.test/slo?SAMLRequest="),
         "{}",
-        left.told
+        left.summary
     );
     assert!(browser.0.is_empty() && gone(&copy));
-    assert_eq!(browser.call(&filter, "GET /logout", "").told, "302 /bye");
+    assert_eq!(browser.call(&filter, "GET /logout", "").summary, "302 /bye");
     let now_s = (NOW_MS / 1_000) as i64;
     let place = "http://api.example/saml/slo";
     let answer = logout_response("_1", now_s, place, "urn:idp", "_2");
     let line = redirected("/saml/slo", "SAMLResponse", &answer, None);
-    assert_eq!(browser.call(&filter, &line, "").told, "302 /bye");
+    assert_eq!(browser.call(&filter, &line, "").summary, "302 /bye");
     // The provider ends a session, by its index or all of a user's.
     for (index, ends) in [(Some("_s1"), true), (Some("_s2"), false), (None, true)] {
         let filter = build(&Saml::default(), &config()).expect("valid");
@@ -353,17 +358,19 @@ fn sessions_end_here_and_at_the_provider() {
         };
         let message = logout_request("_1", now_s, place, "urn:idp", (&name, index));
         let line = redirected("/saml/slo", "SAMLRequest", &message, Some("state"));
-        let told = browser.clone().call(&filter, &line, "");
+        let response = browser.clone().call(&filter, &line, "");
         assert!(
-            told.told.starts_with("302 https://idp.test/slo?SAMLResponse="),
+            response
+                .summary
+                .starts_with("302 https://idp.test/slo?SAMLResponse="),
             "{}",
-            told.told
+            response.summary
         );
-        assert_eq!(told.parameter("RelayState"), "state");
-        let after = browser.clone().call(&filter, "GET /b", "").told;
+        assert_eq!(response.parameter("RelayState"), "state");
+        let after = browser.clone().call(&filter, "GET /b", "").summary;
         assert_eq!(after.starts_with("302 "), ends, "{index:?}: {after}");
         assert_eq!(
-            browser.clone().call(&filter, &line, "").told,
+            browser.clone().call(&filter, &line, "").summary,
             "the message was used before"
         );
         let unsigned = format!(
@@ -371,7 +378,7 @@ fn sessions_end_here_and_at_the_provider() {
             redirect_url("/saml/slo", "SAMLRequest", &message, None, None)
         );
         assert_eq!(
-            browser.clone().call(&filter, &unsigned, "").told,
+            browser.clone().call(&filter, &unsigned, "").summary,
             "the message is not signed"
         );
     }
@@ -397,11 +404,11 @@ fn users_are_consumers_if_the_configuration_says_so() {
         let mut browser = Browser::default();
         let id = browser.begin(&filter, "/a");
         let line = redirected("/saml/acs", "SAMLResponse", &response(&id, name), None);
-        assert_eq!(browser.call(&filter, &line, "").told, "302 /a");
+        assert_eq!(browser.call(&filter, &line, "").summary, "302 /a");
         let call = browser.call(&filter, "GET /a", "");
         assert_eq!(
             (
-                call.told.as_str(),
+                call.summary.as_str(),
                 call.upstream("X-Consumer-Username").as_deref()
             ),
             (expected, consumer),
@@ -417,7 +424,7 @@ fn headers_of_a_client_are_removed_from_calls_that_are_not_looked_at() {
     changed["identity"] = json!({"on_preflight": false, "skip_authenticated": true});
     let filter = build(&Saml::default(), &changed).expect("valid");
     let call = Browser::default().call(&filter, "OPTIONS /a", "");
-    assert_eq!(call.told, "continue");
+    assert_eq!(call.summary, "continue");
     assert_eq!((call.upstream("X-User"), call.upstream("X_Groups")), (None, None));
     // A plugin before this one has identified the caller and set the header.
     let mut known = exchange();
@@ -428,8 +435,11 @@ fn headers_of_a_client_are_removed_from_calls_that_are_not_looked_at() {
     );
     crate::user_headers::set_header(&mut known, "X-User", b"ada");
     filter.on_request(&mut known);
-    let told = |name: &str| known.request.headers.get(name.as_bytes()).map(<[u8]>::to_vec);
-    assert_eq!((told("X-User"), told("X-Groups")), (Some(b"ada".to_vec()), None));
+    let header = |name: &str| known.request.headers.get(name.as_bytes()).map(<[u8]>::to_vec);
+    assert_eq!(
+        (header("X-User"), header("X-Groups")),
+        (Some(b"ada".to_vec()), None)
+    );
 }
 
 #[test]
@@ -438,7 +448,10 @@ fn anonymous_callers_pass_if_there_is_a_consumer_for_them() {
     changed["identity"] = json!({"anonymous": "guest"});
     let filter = build(&Saml::default(), &changed).expect("valid");
     let call = Browser::default().call(&filter, "GET /a", "");
-    assert_eq!((call.told.as_str(), call.upstream("X-User")), ("continue", None));
+    assert_eq!(
+        (call.summary.as_str(), call.upstream("X-User")),
+        ("continue", None)
+    );
     assert_eq!(call.upstream("X-Anonymous-Consumer").as_deref(), Some("true"));
 }
 

@@ -127,7 +127,7 @@ impl Control {
 
 /// The milliseconds that a response is old already when it comes (RFC 9111, 4.2.3).
 pub(super) fn age_ms(headers: &Headers, now_ms: u64) -> u64 {
-    let told = headers.get(b"age").map_or(0, |age| {
+    let received_age = headers.get(b"age").map_or(0, |age| {
         let first = age.split(|byte| *byte == b',').next().unwrap_or_default();
         seconds(first.trim_ascii()).saturating_mul(1000)
     });
@@ -135,7 +135,7 @@ pub(super) fn age_ms(headers: &Headers, now_ms: u64) -> u64 {
     let apparent = made.map_or(0, |made| {
         Duration::from_millis(now_ms).saturating_sub(made).as_secs()
     });
-    told.max(apparent.saturating_mul(1000))
+    received_age.max(apparent.saturating_mul(1000))
 }
 
 /// Where the first directive of a list ends: at a comma that is in no quotes.

@@ -152,11 +152,11 @@ fn response_json(answer: SubrequestResponse) -> Value {
         }
     }
     let reason = reason(answer.status);
-    let mut told = json!({"status": answer.status, "reason": reason, "headers": headers});
+    let mut item = json!({"status": answer.status, "reason": reason, "headers": headers});
     if !answer.body.is_empty() {
-        told["body"] = String::from_utf8_lossy(&answer.body).into();
+        item["body"] = String::from_utf8_lossy(&answer.body).into();
     }
-    told
+    item
 }
 
 impl BatchFilter {

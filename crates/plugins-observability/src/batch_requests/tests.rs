@@ -60,7 +60,7 @@ fn calls_are_made_one_after_the_other() {
         {"method": "POST", "path": "/two", "body": "hello"}
     ]}"#;
     let filter = filter(&json!({}));
-    let (asked, status, told) = play(
+    let (asked, status, body_text) = play(
         &*filter,
         body,
         vec![Some(answer(200, "ok")), Some(answer(404, ""))],
@@ -94,32 +94,32 @@ fn calls_are_made_one_after_the_other() {
     );
     // Only such a call is one of a batch, which a batch cannot contain.
     let number = u128::from_str_radix(number, 16).expect("a number");
-    for (told, wanted) in [(number, "reply 400"), (1, "ask"), (0, "ask")] {
+    for (count, wanted) in [(number, "reply 400"), (1, "ask"), (0, "ask")] {
         let mut nested = posted(body);
-        nested.request.own_call = told;
-        assert_eq!(word(&filter.on_request(&mut nested)), wanted, "{told}");
+        nested.request.own_call = count;
+        assert_eq!(word(&filter.on_request(&mut nested)), wanted, "{count}");
     }
     let headers = json!({"X-A": "1", "Set-Cookie": ["a", "b"]});
     let wanted = json!([
         {"status": 200, "reason": "OK", "headers": headers, "body": "ok"},
         {"status": 404, "reason": "Not Found", "headers": headers},
     ]);
-    assert_eq!(told, wanted);
+    assert_eq!(count, wanted);
 }
 
 #[test]
 fn calls_without_an_answer_are_reported() {
     let filter = filter(&json!({}));
     let body = r#"{"pipeline": [{"path": "/a"}, {"path": "/b"}, {"path": "/c"}]}"#;
-    let (asked, status, told) = play(&*filter, body, vec![Some(answer(200, "")), None]);
+    let (asked, status, text) = play(&*filter, body, vec![Some(answer(200, "")), None]);
     assert_eq!((asked.len(), status), (2, 200));
-    assert_eq!(told[1], json!({"status": 504, "reason": "upstream timeout"}));
-    assert_eq!(told[2], told[1]);
+    assert_eq!(text[1], json!({"status": 504, "reason": "upstream timeout"}));
+    assert_eq!(text[2], text[1]);
     // What cannot be a path is not sent.
     let body = "{\"pipeline\": [{\"path\": \"/a b\"}, {\"path\": \"/a\\r\\nX: y\"}, {\"path\": \"a\"}, {\"path\": \"/\\u007f\"}]}";
-    let (asked, status, told) = play(&*filter, body, Vec::new());
+    let (asked, status, text) = play(&*filter, body, Vec::new());
     assert_eq!((asked.len(), status), (0, 200));
-    assert_eq!(told[3], json!({"status": 400, "reason": "Bad Request"}));
+    assert_eq!(text[3], json!({"status": 400, "reason": "Bad Request"}));
 }
 
 #[test]
@@ -162,8 +162,8 @@ fn what_is_no_batch_is_refused_in_the_originals_words() {
             "too many pipeline requests, 3 exceeds the maximum of 2".to_owned(),
         ),
     ] {
-        let (_, status, told) = play(&*filter, body, Vec::new());
-        assert_eq!((status, told["error_msg"].as_str()), (400, Some(message.as_str())), "{body}");
+        let (_, status, text) = play(&*filter, body, Vec::new());
+        assert_eq!((status, text["error_msg"].as_str()), (400, Some(message.as_str())), "{body}");
     }
 }
 
@@ -176,15 +176,15 @@ fn bodies_and_nesting_are_bounded() {
     let Outcome::Reply(reply) = filter.on_request(&mut exchange) else {
         panic!("it is refused");
     };
-    let told = "{\"error_msg\":\"request size 4096 is greater than the maximum size 300 allowed\"}\n";
-    assert_eq!((reply.status, reply.body), (413, told.as_bytes().to_vec()));
+    let message = "{\"error_msg\":\"request size 4096 is greater than the maximum size 300 allowed\"}\n";
+    assert_eq!((reply.status, reply.body), (413, message.as_bytes().to_vec()));
     exchange.request.content_length = None;
     assert_eq!(word(&filter.on_request(&mut exchange)), "body");
     let Outcome::Reply(reply) = filter.on_request(&mut exchange) else {
         panic!("it is refused");
     };
-    let told = "{\"error_msg\":\"request size 301 is greater than the maximum size 300 allowed\"}\n";
-    assert_eq!((reply.status, reply.body), (413, told.as_bytes().to_vec()));
+    let message = "{\"error_msg\":\"request size 301 is greater than the maximum size 300 allowed\"}\n";
+    assert_eq!((reply.status, reply.body), (413, message.as_bytes().to_vec()));
     exchange.request.has_body = false;
     assert_eq!(word(&filter.on_request(&mut exchange)), "reply 400");
     prepare(&mut exchange, "POST /other", &[]);

@@ -220,16 +220,16 @@ mod tests {
                 form.entry(account, written, &mut out);
                 serde_json::from_slice(&out).expect("JSON")
             };
-            let told = entry(&form);
+            let fields = entry(&form);
             let request = json!({
                 "requestMethod": "GET", "requestUrl": "http://h/", "requestSize": 7, "status": 200, "responseSize": 9,
                 "userAgent": "x", "remoteIp": "10.0.0.1", "serverIp": "10.0.0.9:80", "latency": "0.012s",
             });
-            assert_eq!(told["httpRequest"], request);
-            assert_eq!(told["jsonPayload"], json!({"route_id": "r"}));
-            assert_eq!(told["resource"], json!({"type": "global"}));
-            assert_eq!(told["logName"], "projects/p/logs/l");
-            assert_eq!(told["timestamp"], "2026-11-20T15:31:00.012Z");
+            assert_eq!(fields["httpRequest"], request);
+            assert_eq!(fields["jsonPayload"], json!({"route_id": "r"}));
+            assert_eq!(fields["resource"], json!({"type": "global"}));
+            assert_eq!(fields["logName"], "projects/p/logs/l");
+            assert_eq!(fields["timestamp"], "2026-11-20T15:31:00.012Z");
             form.payload.push("zone".into());
             assert_eq!(entry(&form)["jsonPayload"], json!({"route_id": "r", "zone": "z"}));
             form.describes_call = false;

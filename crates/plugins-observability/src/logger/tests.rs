@@ -116,7 +116,7 @@ fn layouts_describe_calls_without_secrets() {
 
 #[test]
 fn services_are_named_by_their_ids() {
-    for (label, told) in [(None, "s1"), (Some("s-id"), "s-id"), (Some(""), "")] {
+    for (label, name) in [(None, "s1"), (Some("s-id"), "s-id"), (Some(""), "")] {
         let mut call = call();
         call.route = Some(Arc::new(RouteInfo {
             name: "r1".into(),
@@ -131,7 +131,7 @@ fn services_are_named_by_their_ids() {
             .pop()
             .expect("an entry");
         let entry: Value = serde_json::from_slice(&entry.bytes).expect("JSON");
-        assert_eq!(entry["service_id"], told);
+        assert_eq!(entry["service_id"], name);
     }
 }
 

@@ -15,13 +15,13 @@ struct RenderedFamily<'f> {
 
 /// Writes the families that these sets count, at this time.
 pub fn families(sets: &[Arc<FamilySet>], now_ms: u64, out: &mut String) {
-    let mut told: BTreeMap<&str, RenderedFamily<'_>> = BTreeMap::new();
+    let mut rendered: BTreeMap<&str, RenderedFamily<'_>> = BTreeMap::new();
     for set in sets {
         let found = set.scrape(now_ms);
         let definition = &set.definition;
         let families = definition.config.families.iter().zip(&definition.uses);
         for ((family, uses), first) in families.zip(set.firsts()) {
-            let entry = told.entry(&family.name).or_insert_with(|| RenderedFamily {
+            let entry = rendered.entry(&family.name).or_insert_with(|| RenderedFamily {
                 family,
                 series: BTreeMap::new(),
             });
@@ -45,9 +45,9 @@ pub fn families(sets: &[Arc<FamilySet>], now_ms: u64, out: &mut String) {
             }
         }
     }
-    for (name, told) in told {
-        if !told.series.is_empty() {
-            write_family(name, &told, out);
+    for (name, rendered) in rendered {
+        if !rendered.series.is_empty() {
+            write_family(name, &rendered, out);
         }
     }
 }
@@ -117,8 +117,8 @@ fn escape(value: &str, out: &mut String) {
     }
 }
 
-fn write_family(name: &str, told: &RenderedFamily<'_>, out: &mut String) {
-    let family = told.family;
+fn write_family(name: &str, rendered: &RenderedFamily<'_>, out: &mut String) {
+    let family = rendered.family;
     let help = family.help.replace('\\', "\\\\").replace('\n', "\\n");
     let kind = if family.buckets.is_empty() {
         "counter"
@@ -127,7 +127,7 @@ fn write_family(name: &str, told: &RenderedFamily<'_>, out: &mut String) {
     };
     // A string takes all that is written.
     let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
-    for (labels, counts) in &told.series {
+    for (labels, counts) in &rendered.series {
         if family.buckets.is_empty() {
             let value = number(counts[0], family.value.is_time());
             let _ = match labels.is_empty() {

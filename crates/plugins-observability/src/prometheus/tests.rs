@@ -238,12 +238,12 @@ fn series_expire_that_are_not_called_for_a_while() {
             }
         }
         let text = registry.render("all") + &registry.render("some");
-        let told: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        let samples: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
         let expected: Vec<String> = (expected.iter())
             .filter_map(|it| it.split_once(' '))
             .map(|(name, count)| format!("{name}{{who=\"a\"}} {count}"))
             .collect();
-        assert_eq!(told, expected, "at {now_ms}");
+        assert_eq!(samples, expected, "at {now_ms}");
     }
 }
 

@@ -271,7 +271,7 @@ impl Filter for SkywalkingFilter {
             // The innermost span comes first, as it ends first.
             spans.insert(0, Value::Object(exit));
         }
-        let told = json!({
+        let body = json!({
             "traceId": segment.trace_id,
             "traceSegmentId": segment.id,
             "service": self.config.service,
@@ -280,7 +280,7 @@ impl Filter for SkywalkingFilter {
         });
         out.push(LogEntry {
             target: Arc::clone(&self.target),
-            bytes: told.to_string().into_bytes(),
+            bytes: body.to_string().into_bytes(),
             origin: self.waiting_name.origin(exchange),
             receipt: None,
         });

@@ -19,8 +19,8 @@ fn run(config: &Value, headers: &[(&str, &str)], record: &CallRecord<'_>) -> (Op
     let mut exchange = exchange();
     prepare(&mut exchange, "GET /a/b?c=d", headers);
     assert!(matches!(filter.on_request(&mut exchange), Outcome::Continue));
-    let told = exchange.request.headers.get(b"sw8");
-    let told = told.map(|value| String::from_utf8_lossy(value).into_owned());
+    let header = exchange.request.headers.get(b"sw8");
+    let header = header.map(|value| String::from_utf8_lossy(value).into_owned());
     exchange.response.status = record.status;
     let mut out = Vec::new();
     if filter.wants_log(&mut exchange) {
@@ -29,7 +29,7 @@ fn run(config: &Value, headers: &[(&str, &str)], record: &CallRecord<'_>) -> (Op
     let segment = out
         .first()
         .map(|entry| serde_json::from_slice(&entry.bytes).expect("JSON"));
-    (told, segment)
+    (header, segment)
 }
 
 fn forwarded() -> CallRecord<'static> {
@@ -48,18 +48,18 @@ fn forwarded() -> CallRecord<'static> {
 
 #[test]
 fn a_call_begins_a_trace() {
-    let (told, segment) = run(&config(), &[], &forwarded());
-    let told = Caller::read(told.expect("a header").as_bytes()).expect("well-formed");
+    let (caller, segment) = run(&config(), &[], &forwarded());
+    let caller = Caller::read(caller.expect("a header").as_bytes()).expect("well-formed");
     let segment = segment.expect("a segment");
-    assert_eq!(segment["traceId"], told.trace_id.as_str());
-    assert_eq!(segment["traceSegmentId"], told.segment_id.as_str());
-    assert_ne!(told.trace_id, told.segment_id);
+    assert_eq!(segment["traceId"], caller.trace_id.as_str());
+    assert_eq!(segment["traceSegmentId"], caller.segment_id.as_str());
+    assert_ne!(caller.trace_id, caller.segment_id);
     assert_eq!(
-        (told.span_id, told.service.as_str(), told.instance.as_str()),
+        (caller.span_id, caller.service.as_str(), caller.instance.as_str()),
         (1, "edge", "edge-1")
     );
     assert_eq!(
-        (told.endpoint.as_str(), told.peer.as_str()),
+        (caller.endpoint.as_str(), caller.peer.as_str()),
         ("/a/b", "upstream service")
     );
     let wanted = json!([
@@ -86,11 +86,11 @@ fn a_call_begins_a_trace() {
 
 #[test]
 fn a_call_goes_on_with_its_callers_trace() {
-    let (told, segment) = run(&config(), &[("sw8", SW8)], &forwarded());
-    let told = Caller::read(told.expect("a header").as_bytes()).expect("well-formed");
+    let (caller, segment) = run(&config(), &[("sw8", SW8)], &forwarded());
+    let caller = Caller::read(caller.expect("a header").as_bytes()).expect("well-formed");
     let segment = segment.expect("a segment");
     assert_eq!(
-        (told.trace_id.as_str(), &segment["traceId"]),
+        (caller.trace_id.as_str(), &segment["traceId"]),
         ("t-1", &json!("t-1"))
     );
     let wanted = json!([{
@@ -101,10 +101,10 @@ fn a_call_goes_on_with_its_callers_trace() {
     assert_eq!(segment["spans"][1]["refs"], wanted);
     // One that is not well-formed, or two, begin a trace.
     for headers in [&[("sw8", "x")][..], &[("sw8", SW8), ("sw8", SW8)]] {
-        let (told, segment) = run(&config(), headers, &forwarded());
+        let (caller, segment) = run(&config(), headers, &forwarded());
         assert_ne!(segment.expect("a segment")["traceId"], "t-1");
-        let told = told.expect("a header");
-        assert!(Caller::read(told.as_bytes()).is_some_and(|it| it.trace_id != "t-1"));
+        let caller = caller.expect("a header");
+        assert!(Caller::read(caller.as_bytes()).is_some_and(|it| it.trace_id != "t-1"));
     }
 }
 
@@ -145,8 +145,8 @@ fn instances_without_a_name_have_that_of_the_host() {
 fn calls_that_are_not_sampled_pass_as_they_are() {
     let mut config = config();
     config["sample_ratio"] = 0.into();
-    let (told, segment) = run(&config, &[("sw8", SW8)], &forwarded());
-    assert_eq!((told.as_deref(), segment), (Some(SW8), None));
+    let (header, segment) = run(&config, &[("sw8", SW8)], &forwarded());
+    assert_eq!((header.as_deref(), segment), (Some(SW8), None));
 }
 
 #[test]

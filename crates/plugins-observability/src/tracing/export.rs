@@ -99,11 +99,11 @@ impl Export {
             |kind: &'static str| move |(field, message): (&'static str, &'static str)| (kind, field, message);
         let (sink, zipkin) = match self {
             Self::OtlpHttp(http) => {
-                let told = HttpTarget {
+                let target = HttpTarget {
                     content_type: "application/x-protobuf".into(),
                     ..http.clone()
                 };
-                (told.sink().map_err(of("otlp_http"))?, None)
+                (target.sink().map_err(of("otlp_http"))?, None)
             }
             Self::OtlpGrpc(grpc) => (grpc.sink().map_err(of("otlp_grpc"))?, None),
             Self::Zipkin(zipkin) => {

@@ -46,13 +46,13 @@ impl TraceFilter {
     /// the sampling decision is this instance's own.
     fn begin(&self, exchange: &mut Exchange) -> (Extracted, TraceContext) {
         let headers = &exchange.request.headers;
-        let told = self.extract.iter().find_map(|format| format.extract(headers));
-        let told = told.unwrap_or_default();
+        let extracted = self.extract.iter().find_map(|format| format.extract(headers));
+        let extracted = extracted.unwrap_or_default();
         let mut trace = match exchange.trace {
             Some(trace) => trace,
-            None => self.new_place(&told, exchange),
+            None => self.new_place(&extracted, exchange),
         };
-        let is_sampled = self.sampler.samples(&told, trace.trace_id);
+        let is_sampled = self.sampler.samples(&extracted, trace.trace_id);
         let is_told_of = is_sampled && self.destination.is_some();
         exchange.trace = Some(TraceContext {
             is_sampled: trace.is_sampled || is_told_of,
@@ -62,20 +62,23 @@ impl TraceFilter {
             exchange.filter_state.put(self, Sampled);
         }
         trace.is_sampled = is_sampled;
-        (told, trace)
+        (extracted, trace)
     }
 
-    fn new_place(&self, told: &Extracted, exchange: &mut Exchange) -> TraceContext {
-        let trace_id = match told.trace_id {
+    fn new_place(&self, extracted: &Extracted, exchange: &mut Exchange) -> TraceContext {
+        let trace_id = match extracted.trace_id {
             0 => self.new_trace_id(exchange),
             known => known,
         };
         // B3 and Jaeger have spans that caller and callee share.
-        let is_shared = matches!(told.format, Some(Format::B3 | Format::B3Single | Format::Jaeger));
-        let shares = self.shares_spans && is_shared && told.span_id != 0;
-        let (span_id, parent_id) = match shares && told.trace_id != 0 {
-            true => (told.span_id, told.parent_id),
-            false => (exchange.random_u64().max(1), told.span_id),
+        let is_shared = matches!(
+            extracted.format,
+            Some(Format::B3 | Format::B3Single | Format::Jaeger)
+        );
+        let shares = self.shares_spans && is_shared && extracted.span_id != 0;
+        let (span_id, parent_id) = match shares && extracted.trace_id != 0 {
+            true => (extracted.span_id, extracted.parent_id),
+            false => (exchange.random_u64().max(1), extracted.span_id),
         };
         let upstream_id = match self.has_leader {
             true => exchange.random_u64().max(1),
@@ -139,18 +142,18 @@ impl Filter for TraceFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        let (told, trace) = self.begin(exchange);
+        let (extracted, trace) = self.begin(exchange);
         let headers = &mut exchange.request.headers;
         for name in &self.clear {
             headers.remove(name);
         }
         let injected = Injected {
             trace: &trace,
-            extracted: &told,
+            extracted: &extracted,
         };
         for inject in &self.inject {
             let format = match inject {
-                Inject::Preserve => told.format.unwrap_or(self.default_format),
+                Inject::Preserve => extracted.format.unwrap_or(self.default_format),
                 Inject::Form(format) => *format,
             };
             format.inject(&injected, headers);

@@ -35,15 +35,15 @@ pub fn nesting(resource: &[(String, Value)]) -> Vec<ProtobufWrapper> {
         bytes(out, 1, b"weir");
         bytes(out, 2, env!("CARGO_PKG_VERSION").as_bytes());
     });
-    let mut told = Vec::new();
-    message(&mut told, 1, |out| attributes(out, 1, resource));
+    let mut body = Vec::new();
+    message(&mut body, 1, |out| attributes(out, 1, resource));
     vec![
         ProtobufWrapper {
             before: scope,
             key: SCOPE_SPANS << 3 | BYTES,
         },
         ProtobufWrapper {
-            before: told,
+            before: body,
             key: RESOURCE_SPANS << 3 | BYTES,
         },
     ]

@@ -67,8 +67,8 @@ impl Sampling {
 
 impl Sampler {
     /// Whether a call of this trace is exported.
-    pub fn samples(&self, told: &Extracted, trace_id: u128) -> bool {
-        match (self.parent, told.sampled) {
+    pub fn samples(&self, extracted: &Extracted, trace_id: u128) -> bool {
+        match (self.parent, extracted.sampled) {
             (Parent::Follow, Some(sampled)) => sampled,
             (Parent::Limit, Some(false)) => false,
             _ => trace_id as u64 & (WHOLE - 1) < self.share,

@@ -332,7 +332,7 @@ impl<'c> Check<'c> {
 
 impl Name {
     pub(super) fn quoted(&self) -> String {
-        format!("\"{}\"", self.told)
+        format!("\"{}\"", self.text)
     }
 
     pub(super) fn missing(&self) -> String {

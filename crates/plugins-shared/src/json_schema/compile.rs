@@ -163,13 +163,13 @@ impl<'s> Reader<'s> {
             None | Some(Value::Bool(_)) => Vec::new(),
             Some(_) => texts(schema, "required")?,
         };
-        let name = |told: &str| Name {
+        let name = |text: &str| Name {
             looked_up: if fold {
-                told.to_ascii_lowercase()
+                text.to_ascii_lowercase()
             } else {
-                told.to_owned()
+                text.to_owned()
             },
-            told: told.to_owned(),
+            text: text.to_owned(),
         };
         let mut fields = Fields {
             names: self.optional(schema, "propertyNames", false)?,
@@ -178,15 +178,15 @@ impl<'s> Reader<'s> {
             others: self.optional(schema, "additionalProperties", false)?,
             ..Fields::default()
         };
-        for (told, inner) in map(schema, "properties")? {
+        for (property, inner) in map(schema, "properties")? {
             fields.properties.push(Property {
-                name: name(told),
-                is_required: required.contains(told),
+                name: name(property),
+                is_required: required.contains(property),
                 node: self.node(inner, false)?,
             });
         }
         fields.index();
-        let is_property = |told: &String| fields.properties.iter().any(|it| it.name.told == *told);
+        let is_property = |property: &String| fields.properties.iter().any(|it| it.name.text == *property);
         fields.required = required
             .iter()
             .filter(|it| !is_property(it))
@@ -196,14 +196,14 @@ impl<'s> Reader<'s> {
             .chain(map(schema, "dependentRequired")?)
             .chain(map(schema, "dependentSchemas")?)
             .collect();
-        for (told, inner) in dependencies {
+        for (property, inner) in dependencies {
             let dependency = match inner {
                 Value::Array(items) => {
                     Dependency::Fields(items.iter().filter_map(Value::as_str).map(name).collect())
                 }
                 inner => Dependency::Schema(self.node(inner, fold)?),
             };
-            fields.dependencies.push((name(told), dependency));
+            fields.dependencies.push((name(property), dependency));
         }
         for (pattern, inner) in map(schema, "patternProperties")? {
             fields.patterns.push((regex(pattern)?, self.node(inner, false)?));

@@ -106,7 +106,7 @@ struct Fields {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Name {
     /// As the schema has it.
-    told: String,
+    text: String,
     /// As maps have it.
     looked_up: String,
 }

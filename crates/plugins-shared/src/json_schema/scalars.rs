@@ -128,8 +128,8 @@ pub(super) fn check_text<'t>(rules: &'t Text, text: &'t str) -> Result<(), impl 
                 format!("string too long, expected at most {most}, got {length}")
             }
             ScalarViolation::Pattern => {
-                let told = pattern.map_or("", |(told, _)| told);
-                format!("failed to match pattern \"{told}\" with \"{text}\"")
+                let source = pattern.map_or("", |(source, _)| source);
+                format!("failed to match pattern \"{source}\" with \"{text}\"")
             }
             ScalarViolation::Format => {
                 let name = rules.format.map_or("", |format| format.name());
@@ -151,24 +151,25 @@ pub fn weight(value: &Value) -> usize {
 
 pub(super) fn check_number(rules: &Numbers, number: &Number) -> CheckResult {
     let value = number.as_f64().unwrap_or(f64::NAN);
-    let told = |what: &str, bound: f64| Err(format!("expected {} to be {what} {bound}", written(number)));
+    let out_of_bounds =
+        |what: &str, bound: f64| Err(format!("expected {} to be {what} {bound}", written(number)));
     match rules {
         Numbers {
             minimum: Some(bound), ..
-        } if value < *bound => told("at least", *bound),
+        } if value < *bound => out_of_bounds("at least", *bound),
         Numbers {
             above: Some(bound), ..
-        } if value <= *bound => told("greater than", *bound),
+        } if value <= *bound => out_of_bounds("greater than", *bound),
         Numbers {
             maximum: Some(bound), ..
-        } if value > *bound => told("at most", *bound),
+        } if value > *bound => out_of_bounds("at most", *bound),
         Numbers {
             below: Some(bound), ..
-        } if value >= *bound => told("smaller than", *bound),
+        } if value >= *bound => out_of_bounds("smaller than", *bound),
         Numbers {
             multiple_of: Some(of),
             ..
-        } if !is_multiple(value, *of) => told("a multiple of", *of),
+        } if !is_multiple(value, *of) => out_of_bounds("a multiple of", *of),
         _ => Ok(()),
     }
 }

@@ -443,9 +443,9 @@ mod tests {
             (r#"{"c": "#, "EOF while parsing a value at line 1 column 6"),
             ("", "EOF while parsing a value at line 1 column 0"),
         ] {
-            let told = schema.check_text(text.as_bytes(), &WorkBudget::default());
-            let told = told.map_or_else(|fault| fault.message().to_owned(), |()| String::new());
-            assert_eq!(told, expected, "{text}");
+            let message = schema.check_text(text.as_bytes(), &WorkBudget::default());
+            let message = message.map_or_else(|fault| fault.message().to_owned(), |()| String::new());
+            assert_eq!(message, expected, "{text}");
         }
         let deep = "[".repeat(200) + &"]".repeat(200);
         let list = Schema::read(&json!({"items": {"$ref": "#"}}), false).expect("a schema");

@@ -340,8 +340,8 @@ fn sparse_bodies_pass_schemas_with_many_optional_properties() {
             "additional properties forbidden, found other",
         ),
     ] {
-        let told = schema.check(&mut json!([value]), &WorkBudget::default());
-        let told = format!("{told:?}").replace('\\', "");
-        assert!(told.contains(words), "{value}: {told}");
+        let outcome = schema.check(&mut json!([value]), &WorkBudget::default());
+        let outcome = format!("{outcome:?}").replace('\\', "");
+        assert!(outcome.contains(words), "{value}: {outcome}");
     }
 }

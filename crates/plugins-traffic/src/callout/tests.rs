@@ -89,9 +89,9 @@ fn callouts_come_in_their_order_and_know_the_answers_before() {
         ]
     );
     let request = &exchange.request;
-    let mut told = lines(&request.headers);
-    told.sort();
-    assert_eq!(told, ["Content-Type: application/json", "X-Plan: gold 200"]);
+    let mut headers = lines(&request.headers);
+    headers.sort();
+    assert_eq!(headers, ["Content-Type: application/json", "X-Plan: gold 200"]);
     assert_eq!(
         exchange.upstream_query.as_deref(),
         Some(&b"q=1&r=2&plan=gold"[..])
@@ -109,7 +109,7 @@ fn errors_refuse_the_call_unless_it_may_go_on() {
         }
         json!({"callouts": [callout], "upstream": {"headers": {"X": "[$(callouts.c.response.status)]"}}})
     };
-    for (more, answers, expected, told) in [
+    for (more, answers, expected, sent) in [
         (json!({}), vec![Some((200, ""))], "continue", Some("[200]")),
         (json!({}), vec![Some((404, ""))], "reply 418", None),
         (json!({}), vec![None], "reply 418", None),
@@ -192,7 +192,7 @@ fn errors_refuse_the_call_unless_it_may_go_on() {
         let mut exchange = call("GET /?up=..&line=a%0D%0Ab", None);
         let (_, outcome) = run(&*filter, &mut exchange, &answers);
         let found = exchange.request.headers.get(b"X").map(String::from_utf8_lossy);
-        assert_eq!((outcome.as_str(), found.as_deref()), (expected, told), "{more}");
+        assert_eq!((outcome.as_str(), found.as_deref()), (expected, sent), "{more}");
     }
 }
 

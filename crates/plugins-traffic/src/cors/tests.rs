@@ -25,8 +25,8 @@ fn call(config: &Value, line: &str, headers: &[(&str, &str)], upstream: &[(&str,
             .append(name.as_bytes(), value.as_bytes());
     }
     filter.on_response(&mut exchange);
-    let told = lines(&exchange.response.headers).join("; ");
-    (outcome, told.replace("Access-Control-", ""))
+    let headers_text = lines(&exchange.response.headers).join("; ");
+    (outcome, headers_text.replace("Access-Control-", ""))
 }
 
 #[test]
@@ -51,8 +51,8 @@ fn the_origin_that_called_counts_whatever_becomes_of_the_header() {
             exchange.request.headers.append(b"Origin", origin.as_bytes());
         }
         filter.on_response(&mut exchange);
-        let told = exchange.response.headers.get(b"access-control-allow-origin");
-        assert_eq!(told, answered.map(str::as_bytes), "{called:?} {rewritten:?}");
+        let allowed = exchange.response.headers.get(b"access-control-allow-origin");
+        assert_eq!(allowed, answered.map(str::as_bytes), "{called:?} {rewritten:?}");
     }
 }
 
@@ -133,9 +133,9 @@ fn origins_are_answered() {
         (&quiet, Some("http://b"), ""),
     ] {
         let headers: Vec<_> = origin.map(|origin| ("Origin", origin)).into_iter().collect();
-        let (outcome, told) = call(config, "GET /", &headers, &[]);
+        let (outcome, lines) = call(config, "GET /", &headers, &[]);
         assert_eq!(
-            (outcome.as_str(), told.as_str()),
+            (outcome.as_str(), lines.as_str()),
             ("continue", expected),
             "{config} {origin:?}"
         );
@@ -157,7 +157,7 @@ fn preflights_are_answered_as_configured() {
     let asking = [PREFLIGHT, &[("Access-Control-Request-Headers", "X-A, X-Z")]].concat();
     let private = [PREFLIGHT, &[("Access-Control-Request-Private-Network", "true")]].concat();
     let granted = "Vary: Origin; Allow-Origin: http://a.test; ";
-    for (config, line, headers, outcome, told) in [
+    for (config, line, headers, outcome, lines) in [
         (
             &split,
             "OPTIONS /",
@@ -220,7 +220,7 @@ fn preflights_are_answered_as_configured() {
     ] {
         assert_eq!(
             call(config, line, headers, &[]),
-            (outcome.to_owned(), told),
+            (outcome.to_owned(), lines),
             "{config} {line} {headers:?}"
         );
     }
@@ -235,7 +235,7 @@ fn upstreams_own_headers_give_way() {
     let stranger = [("Origin", "http://b.test")];
     let named = |refused: &str| json!({"origins": ["http://a.test"], "refused": refused});
     let kept = "Allow-Origin: http://up.test; Vary: Accept; Vary: Origin".to_owned();
-    for (config, headers, told) in [
+    for (config, headers, lines) in [
         (
             named("silent"),
             &PREFLIGHT[..1],
@@ -253,13 +253,13 @@ fn upstreams_own_headers_give_way() {
         ),
         (named("untouched"), &stranger, kept),
     ] {
-        assert_eq!(call(&config, "GET /", headers, &upstream).1, told, "{config}");
+        assert_eq!(call(&config, "GET /", headers, &upstream).1, lines, "{config}");
     }
 }
 
 #[test]
 fn timing_has_origins_of_its_own() {
-    for (config, origin, told) in [
+    for (config, origin, lines) in [
         (
             json!({"timing_origins": ["http://a.test"]}),
             "http://a.test",
@@ -282,7 +282,7 @@ fn timing_has_origins_of_its_own() {
         let found = all
             .split("; ")
             .find_map(|line| line.strip_prefix("Timing-Allow-Origin: "));
-        assert_eq!(found, told, "{config}");
+        assert_eq!(found, lines, "{config}");
     }
 }
 

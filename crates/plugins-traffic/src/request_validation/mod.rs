@@ -254,13 +254,13 @@ mod tests {
             assert_eq!(word(&filter.on_request(&mut exchange)), "body");
         }
         exchange.request.body = body.map(<[u8]>::to_vec);
-        let told = match filter.on_request(&mut exchange) {
+        let text = match filter.on_request(&mut exchange) {
             Outcome::Refuse(refusal) => {
                 format!("{} {}", refusal.status, refusal.message.as_deref().unwrap_or("-"))
             }
             outcome => word(&outcome),
         };
-        (told, exchange)
+        (text, exchange)
     }
 
     #[test]
@@ -314,9 +314,9 @@ mod tests {
             (b"{\"a\":\"\xff\"}", not_utf8, b"{\"a\":\"\xff\"}"),
             (b"{\"a\":\"\t\xff\"}", not_utf8, b"{\"a\":\"\t\xff\"}"),
         ] {
-            let (told, exchange) = call_bytes(&json!({"body_schema": {}}), &[], Some(body));
+            let (text, exchange) = call_bytes(&json!({"body_schema": {}}), &[], Some(body));
             assert_eq!(
-                (&*told, exchange.request.body.as_deref()),
+                (&*text, exchange.request.body.as_deref()),
                 (expected, Some(passed))
             );
         }

@@ -69,9 +69,9 @@ fn gateways_count_together() {
         (1, "", 200, 0),
     ] {
         let (_, got, lines) = call(&*filters[at], used);
-        let told = format!("X-RateLimit-Remaining-v-hour: {left}");
+        let header = format!("X-RateLimit-Remaining-v-hour: {left}");
         assert_eq!(
-            (got, lines.contains(&told)),
+            (got, lines.contains(&header)),
             (status, true),
             "{at} {used} {lines:?}"
         );

@@ -200,8 +200,8 @@ fn searches_in_a_loop_end_with_the_budget_of_the_call() {
         let Outcome::Reply(reply) = filter.on_request(&mut exchange) else {
             panic!("{search}: it is rendered");
         };
-        let told = String::from_utf8_lossy(&reply.body).into_owned();
-        assert!(told.contains("there is too much to do"), "{search}: {told}");
+        let text = String::from_utf8_lossy(&reply.body).into_owned();
+        assert!(text.contains("there is too much to do"), "{search}: {text}");
         // The last step may be one of many at once.
         let most = weir_plugin::WORK_STEPS as usize + 4 * body.len();
         let done = exchange.request.work.done() as usize;

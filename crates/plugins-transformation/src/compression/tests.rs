@@ -87,8 +87,8 @@ fn entity_tags_are_weakened_or_taken_out() {
     ] {
         let sent = [("Content-Type", "text/html"), ("ETag", tag)];
         let exchange = respond(&json!({}), &[("Accept-Encoding", "gzip")], &sent);
-        let told = exchange.response.headers.get(b"etag");
-        assert_eq!(told, expected.map(str::as_bytes), "{tag}");
+        let etag = exchange.response.headers.get(b"etag");
+        assert_eq!(etag, expected.map(str::as_bytes), "{tag}");
     }
 }
 

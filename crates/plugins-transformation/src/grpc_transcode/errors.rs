@@ -57,8 +57,8 @@ impl Errors {
                 let details = decoded.map_or_else(Vec::new, |status| status.details);
                 let details = details.iter().take(MAX_DETAILS);
                 let details: Vec<Value> = details.map(|it| with_type(it, pool, form)).collect();
-                let told = json!({"code": ended.code, "message": ended.message, "details": details});
-                told.to_string().into_bytes()
+                let status_json = json!({"code": ended.code, "message": ended.message, "details": details});
+                status_json.to_string().into_bytes()
             }
             ErrorBody::Details => match details.map(|it| self.details_only(it, pool, form)) {
                 None => Vec::new(),
@@ -121,16 +121,16 @@ fn with_type(detail: &Detail, pool: &DescriptorPool, form: &JsonForm) -> Value {
     let name = detail.type_url.rsplit('/').next().unwrap_or_default();
     let kind = pool.get_message_by_name(name);
     let message = kind.and_then(|kind| DynamicMessage::decode(kind, detail.value.as_slice()).ok());
-    let mut told = Map::new();
-    told.insert("@type".to_owned(), json!(detail.type_url));
+    let mut members = Map::new();
+    members.insert("@type".to_owned(), json!(detail.type_url));
     match message.map(|message| fields(&message, form)) {
-        Some(Value::Object(fields)) => told.extend(fields),
+        Some(Value::Object(fields)) => members.extend(fields),
         Some(value) => {
-            told.insert("value".to_owned(), value);
+            members.insert("value".to_owned(), value);
         }
         None => {
-            told.insert("value".to_owned(), json!(BASE64.encode(&detail.value)));
+            members.insert("value".to_owned(), json!(BASE64.encode(&detail.value)));
         }
     }
-    Value::Object(told)
+    Value::Object(members)
 }

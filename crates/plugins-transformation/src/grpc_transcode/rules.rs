@@ -74,11 +74,11 @@ impl Rules {
             if !options.has_extension(http) {
                 continue;
             }
-            let told = |message| format!("{}: {message}", method.full_name());
+            let to_message = |message| format!("{}: {message}", method.full_name());
             if let Value::Message(rule) = options.get_extension(http).as_ref() {
-                rules.push(read_rule(&method, rule).map_err(told)?);
+                rules.push(read_rule(&method, rule).map_err(to_message)?);
                 for more in list(rule, "additional_bindings") {
-                    rules.push(read_rule(&method, &more).map_err(told)?);
+                    rules.push(read_rule(&method, &more).map_err(to_message)?);
                 }
             }
         }

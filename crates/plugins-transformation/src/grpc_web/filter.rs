@@ -235,8 +235,8 @@ impl WebFilter {
         }
     }
 
-    fn answer_preflight(told: &CrossOrigin) -> Outcome {
-        let preflight = &told.preflight;
+    fn answer_preflight(cross_origin: &CrossOrigin) -> Outcome {
+        let preflight = &cross_origin.preflight;
         let reply = Reply::new(
             preflight.status,
             preflight.content_type.clone(),
@@ -246,16 +246,25 @@ impl WebFilter {
     }
 
     /// Tells browsers who may read the answer.
-    fn set_cors_headers(told: &CrossOrigin, is_preflight: bool, response: &mut Response) {
+    fn set_cors_headers(cross_origin: &CrossOrigin, is_preflight: bool, response: &mut Response) {
         let headers = &mut response.headers;
         if is_preflight {
-            headers.set(b"Access-Control-Allow-Methods", told.allow_methods.as_bytes());
-            headers.set(b"Access-Control-Allow-Headers", told.allow_headers.as_bytes());
+            headers.set(
+                b"Access-Control-Allow-Methods",
+                cross_origin.allow_methods.as_bytes(),
+            );
+            headers.set(
+                b"Access-Control-Allow-Headers",
+                cross_origin.allow_headers.as_bytes(),
+            );
         }
-        if !(told.keep_existing && headers.contains(b"access-control-allow-origin")) {
-            headers.set(b"Access-Control-Allow-Origin", told.allow_origin.as_bytes());
+        if !(cross_origin.keep_existing && headers.contains(b"access-control-allow-origin")) {
+            headers.set(
+                b"Access-Control-Allow-Origin",
+                cross_origin.allow_origin.as_bytes(),
+            );
         }
-        if let Some(exposed) = &told.expose_headers {
+        if let Some(exposed) = &cross_origin.expose_headers {
             headers.set(b"Access-Control-Expose-Headers", exposed.as_bytes());
         }
     }
@@ -302,10 +311,10 @@ impl Filter for WebFilter {
     }
 
     fn on_request(&self, exchange: &mut Exchange) -> Outcome {
-        if let Some(told) = &self.config.cross_origin
+        if let Some(cross_origin) = &self.config.cross_origin
             && exchange.request.method == b"OPTIONS"
         {
-            return Self::answer_preflight(told);
+            return Self::answer_preflight(cross_origin);
         }
         match self.begin(exchange) {
             Ok(None) => Outcome::Continue,
@@ -327,9 +336,9 @@ impl Filter for WebFilter {
     }
 
     fn on_response(&self, exchange: &mut Exchange) {
-        if let Some(told) = &self.config.cross_origin {
+        if let Some(cross_origin) = &self.config.cross_origin {
             let is_preflight = exchange.request.method == b"OPTIONS";
-            Self::set_cors_headers(told, is_preflight, &mut exchange.response);
+            Self::set_cors_headers(cross_origin, is_preflight, &mut exchange.response);
         }
         let pending = exchange.filter_state.take::<_, Pending>(self);
         if exchange.response.is_gateway {

@@ -183,10 +183,14 @@ impl Plugin for GrpcWeb {
         let mut config: Config = parse_config(config)?;
         let mut faults = ConfigErrors::default();
         grpc_frames::check_sizes(config.max_request_bytes, config.max_message_bytes, &mut faults);
-        if let Some(told) = &config.cross_origin {
-            let values = [&told.allow_origin, &told.allow_methods, &told.allow_headers];
-            let preflight = &told.preflight;
-            let values = values.into_iter().chain(&told.expose_headers);
+        if let Some(cross_origin) = &config.cross_origin {
+            let values = [
+                &cross_origin.allow_origin,
+                &cross_origin.allow_methods,
+                &cross_origin.allow_headers,
+            ];
+            let preflight = &cross_origin.preflight;
+            let values = values.into_iter().chain(&cross_origin.expose_headers);
             for value in values.chain([&preflight.content_type]) {
                 faults.check_value("cross_origin", Some(value));
             }

@@ -143,9 +143,9 @@ fn answers_come_back_as_they_were_asked_for() {
 #[test]
 fn the_end_is_sent_in_any_case() {
     let config = json!({"trailers": "status"});
-    let ended = |trailers: &[(&str, &str)], told: bool| {
+    let ended = |trailers: &[(&str, &str)], has_trailers: bool| {
         let (filter, mut exchange, _) = begin(&config, PATH, "application/grpc-web", b"");
-        if told {
+        if has_trailers {
             exchange.response.headers.append(b"grpc-status", b"5");
         }
         let out = answer(&*filter, &mut exchange, &[], trailers);

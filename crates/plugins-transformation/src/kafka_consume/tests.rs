@@ -188,13 +188,13 @@ fn values_that_are_no_text_and_no_json_are_told() {
         (true, Some(b"[1"), json!({"value": "[1", "value_is_json": false})),
         (true, None, json!({"value": null})),
     ] {
-        let told = KafkaRecord {
+        let read = KafkaRecord {
             value: value.map(<[u8]>::to_vec),
             key: Some(b"k".to_vec()),
             headers: headers.clone(),
             ..record(b"")
         };
-        let whole = RecordForm { is_json }.whole(&["orders".to_owned()], &[partition(vec![told])]);
+        let whole = RecordForm { is_json }.whole(&["orders".to_owned()], &[partition(vec![read])]);
         let whole: Value = serde_json::from_slice(&whole).expect("JSON");
         let mut expected = expected;
         expected["offset"] = 7.into();

@@ -232,8 +232,8 @@ impl RedirectFilter {
                 address.extend_from_slice(&request.path[matched.end..]);
             }
             RedirectTarget::Https { port, believes } => {
-                let told = request.headers.get(b"x-forwarded-proto").filter(|_| *believes);
-                if told.map_or(request.is_tls, |scheme| scheme == b"https") {
+                let proto = request.headers.get(b"x-forwarded-proto").filter(|_| *believes);
+                if proto.map_or(request.is_tls, |scheme| scheme == b"https") {
                     return None;
                 }
                 address.extend_from_slice(b"https://");

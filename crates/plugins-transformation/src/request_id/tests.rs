@@ -118,9 +118,9 @@ fn ids_are_kept_and_echoed_as_configured() {
         if filter.phases().response {
             filter.on_response(&mut exchange);
         }
-        let told: Vec<_> = exchange.response.headers.get_all(b"X-Request-Id").collect();
+        let ids: Vec<_> = exchange.response.headers.get_all(b"X-Request-Id").collect();
         assert_eq!(
-            told,
+            ids,
             on_response.map(str::as_bytes).into_iter().collect::<Vec<_>>(),
             "{config}"
         );

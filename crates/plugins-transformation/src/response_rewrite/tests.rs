@@ -154,13 +154,13 @@ fn compressed_bodies_are_unpacked() {
     let packed = gzip(b"hello world");
     let config = json!({"filters": [{"pattern": "world", "replacement": "you"}]});
     let headers = [("Content-Encoding", "gzip"), ("ETag", "x")];
-    let (body, told) = answered(&config, &headers, &packed);
-    assert_eq!((body.as_slice(), told), (&b"hello you"[..], vec![]));
+    let (body, coding) = answered(&config, &headers, &packed);
+    assert_eq!((body.as_slice(), coding), (&b"hello you"[..], vec![]));
     let config = json!({"json": [{"add": {"n": 1}}]});
     let headers = [("Content-Encoding", "gzip"), ("Content-Type", "application/json")];
-    let (body, told) = answered(&config, &headers, &gzip(b"{}"));
+    let (body, coding) = answered(&config, &headers, &gzip(b"{}"));
     assert_eq!(body, b"{\"n\":1}");
-    assert_eq!(told, ["Content-Type: application/json"]);
+    assert_eq!(coding, ["Content-Type: application/json"]);
 }
 
 /// What happens to a response whose body cannot be changed: status, body, and its coding.

@@ -104,8 +104,8 @@ fn limits_hold_and_what_is_no_json_is_found() {
             "the body is not valid JSON",
         ),
     ] {
-        let told = |limits: &Limits| scan(text.as_bytes(), limits).err().unwrap_or_default();
-        assert_eq!((told(&none), told(&tight)), (with_none, with_tight), "{text}");
+        let fault = |limits: &Limits| scan(text.as_bytes(), limits).err().unwrap_or_default();
+        assert_eq!((fault(&none), fault(&tight)), (with_none, with_tight), "{text}");
     }
     let deep = "[".repeat(20_000);
     assert_eq!(scan(deep.as_bytes(), &none), Err("it is nested too deep"));

@@ -151,8 +151,8 @@ fn bodies_are_checked_by_their_types() {
     ] {
         let content_type = content_type.map(str::as_bytes);
         let checked = body.check(content_type, text.as_bytes(), &schemas, &WorkBudget::default());
-        let told = checked.err().map(|fault| fault.message()).unwrap_or_default();
-        assert_eq!(told, expected, "{content_type:?} {text}");
+        let message = checked.err().map(|fault| fault.message()).unwrap_or_default();
+        assert_eq!(message, expected, "{content_type:?} {text}");
     }
 }
 
@@ -165,7 +165,7 @@ fn documents_that_cannot_be_used_say_why() {
             "GET /a: parameter p: invalid JSON type: x",
         ),
     ] {
-        let told = Api::compile(text, &Base::None, false).expect_err("it cannot be used");
-        assert!(told.contains(expected), "{told}");
+        let message = Api::compile(text, &Base::None, false).expect_err("it cannot be used");
+        assert!(message.contains(expected), "{message}");
     }
 }

@@ -306,8 +306,8 @@ async fn administrators_turn_a_lost_second_factor_off() {
     let refused = viewer.call("vic", Method::DELETE, &path, None).await;
     assert_eq!(refused.err().map(status_of), Some(403));
     portal.provide(Method::DELETE, &path, json!({})).await;
-    let told = portal.mail("developer.second_factor").await;
-    assert!(told.contains("your password alone"), "{told}");
+    let mail = portal.mail("developer.second_factor").await;
+    assert!(mail.contains("your password alone"), "{mail}");
     portal.sign_in("ann").await.expect(200);
     let again = portal.provider.call("root", Method::DELETE, &path, None).await;
     assert_eq!(again.err().map(status_of), Some(409));

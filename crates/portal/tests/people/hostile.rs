@@ -155,10 +155,10 @@ async fn sign_ups_of_a_stranger_silence_no_reset() {
     let ann = json!({ "mail": "ann@example.com" });
     portal.post("/reset", "", ann).await.expect(202);
     portal.until_mailed(before + 1).await;
-    let told = portal.last();
+    let mail = portal.last();
     assert!(
-        told.contains("/reset#") && told.contains("new password"),
-        "{told}"
+        mail.contains("/reset#") && mail.contains("new password"),
+        "{mail}"
     );
 }
 
@@ -211,9 +211,9 @@ async fn what_a_stranger_has_typed_is_in_no_mail() {
     let bob = json!({ "mail": "bob@example.com", "role": "member" });
     let invite = format!("/teams/{team}/invitations");
     portal.post(&invite, &eve, bob).await.expect(202);
-    let told = portal.last();
-    assert!(told.contains("eve@example.com invites you"), "{told}");
-    assert!(!told.contains("Win") && !told.contains("Prize"), "{told}");
+    let mail = portal.last();
+    assert!(mail.contains("eve@example.com invites you"), "{mail}");
+    assert!(!mail.contains("Win") && !mail.contains("Prize"), "{mail}");
 }
 
 /// A mail of each portal says whose it is.

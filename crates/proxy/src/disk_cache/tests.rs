@@ -47,10 +47,10 @@ fn key(number: u16) -> DiskCacheKey {
 /// folder.
 fn read(cache: &Arc<dyn DiskCache>, number: u16) -> Option<Vec<u8>> {
     loop {
-        let (told, answer) = mpsc::channel();
+        let (sender, answer) = mpsc::channel();
         cache.read(
             key(number),
-            Box::new(move |data| told.send(data).expect("the test waits")),
+            Box::new(move |data| sender.send(data).expect("the test waits")),
         );
         if let Ok(data) = answer.recv() {
             return data;
@@ -145,10 +145,10 @@ fn a_folder_has_one_holder() {
     first.write(key(1), b"one".to_vec());
     assert!(read(&first, 1).is_some());
     let second = folder.open(1 << 20);
-    let (told, answer) = mpsc::channel();
+    let (sender, answer) = mpsc::channel();
     second.read(
         key(1),
-        Box::new(move |data| told.send(data).expect("the test waits")),
+        Box::new(move |data| sender.send(data).expect("the test waits")),
     );
     // The job is dropped, not done.
     assert!(answer.recv().is_err());
@@ -160,11 +160,11 @@ fn a_folder_has_one_holder() {
 fn stop(cache: &Arc<dyn DiskCache>) -> mpsc::Sender<()> {
     loop {
         let (go_on, wait) = mpsc::channel::<()>();
-        let (told, stands) = mpsc::channel();
+        let (sender, stands) = mpsc::channel();
         cache.read(
             key(0x00ff),
             Box::new(move |_| {
-                told.send(()).expect("the test waits");
+                sender.send(()).expect("the test waits");
                 let _ended = wait.recv();
             }),
         );

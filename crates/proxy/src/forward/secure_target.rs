@@ -53,19 +53,21 @@ impl RequestContext<'_> {
             exchange.upstream_host_yields,
             plan.forward,
         );
-        let told = match (own, &plan.forward.upstream_host) {
+        let server_name = match (own, &plan.forward.upstream_host) {
             (Some(host), _) => host,
             (None, UpstreamHost::Fixed(host) | UpstreamHost::WithTargetPort(host)) => host.as_bytes(),
             (None, UpstreamHost::Target) => target.host.as_bytes(),
             (None, UpstreamHost::Client) => request.host.as_slice(),
         };
-        [told, target.host.as_bytes()].into_iter().find_map(|host| {
-            let host = match host.first()? {
-                b'[' => &host[1..memchr::memchr(b']', host)?],
-                _ => &host[..memchr::memchr(b':', host).unwrap_or(host.len())],
-            };
-            let name = std::str::from_utf8(host).ok()?;
-            ServerName::try_from(name.to_owned()).ok()
-        })
+        [server_name, target.host.as_bytes()]
+            .into_iter()
+            .find_map(|host| {
+                let host = match host.first()? {
+                    b'[' => &host[1..memchr::memchr(b']', host)?],
+                    _ => &host[..memchr::memchr(b':', host).unwrap_or(host.len())],
+                };
+                let name = std::str::from_utf8(host).ok()?;
+                ServerName::try_from(name.to_owned()).ok()
+            })
     }
 }

@@ -6,7 +6,7 @@ use weir_plugin::uri::NormalForm;
 
 #[test]
 fn prefixes_have_no_escapes_that_a_header_does_not_need() {
-    for (prefix, told) in [
+    for (prefix, expected) in [
         (&b"/plain"[..], &b"/plain"[..]),
         (b"/e%20x", b"/e x"),
         (b"/caf%C3%A9", b"/caf\xc3\xa9"),
@@ -15,7 +15,7 @@ fn prefixes_have_no_escapes_that_a_header_does_not_need() {
         (b"/%4", b"/%4"),
         (b"/%zz%", b"/%zz%"),
     ] {
-        assert_eq!(prefix_value(prefix).as_ref(), told);
+        assert_eq!(prefix_value(prefix).as_ref(), expected);
         assert!(is_value(&prefix_value(prefix)));
     }
 }

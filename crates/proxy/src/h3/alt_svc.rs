@@ -12,13 +12,13 @@ pub struct Alternatives(Vec<(u16, Rc<[u8]>)>);
 impl Alternatives {
     /// The announcements of these endpoints.
     pub fn of(endpoints: &[Endpoint], shared: &Shared) -> Self {
-        let told = shared.http3.as_ref().and_then(|(http3, _)| http3.told_port);
+        let advertised = shared.http3.as_ref().and_then(|(http3, _)| http3.told_port);
         let ports = endpoints
             .iter()
             .filter_map(|endpoint| endpoint.local_addr().ok())
             .map(|address| address.port());
         let line = |port: u16| {
-            let line = format!("Alt-Svc: h3=\":{}\"; ma=86400\r\n", told.unwrap_or(port));
+            let line = format!("Alt-Svc: h3=\":{}\"; ma=86400\r\n", advertised.unwrap_or(port));
             (port, Rc::from(line.into_bytes()))
         };
         Self(ports.map(line).collect())

@@ -70,13 +70,13 @@ pub fn confirm(
     connection: Connection,
     peer: SocketAddr,
 ) -> HandshakeState {
-    let (told, confirmed) = watch::channel(false);
+    let (sender, confirmed) = watch::channel(false);
     tokio::task::spawn_local(async move {
         let timeout = shaking.0.shared.limits.header_timeout;
         let rested = tokio::time::timeout(timeout, rest).await;
         match (rested, connection.close_reason()) {
             (Ok(_), None) => {
-                told.send_replace(true);
+                sender.send_replace(true);
             }
             (Ok(_), Some(error)) => note_failure(&shaking.0, peer, &error.into()),
             (Err(_), _) => {

@@ -222,7 +222,7 @@ impl Consumer {
                 .brokers
                 .ask(context.cluster(), broker, MAX_ANSWER, &ask, &read);
             match asked.await {
-                Ok(told) => return Ok(told),
+                Ok(offset) => return Ok(offset),
                 Err(error) => last = error,
             }
         }
@@ -260,13 +260,13 @@ impl Consumer {
             let asked = self
                 .brokers
                 .ask(context.cluster(), &broker, MAX_ANSWER, &ask, &read);
-            let told = asked.await?;
-            if told.iter().any(|(_, code, _)| is_unready(*code)) {
+            let results = asked.await?;
+            if results.iter().any(|(_, code, _)| is_unready(*code)) {
                 tokio::time::sleep(PAUSE).await;
                 continue;
             }
             self.coordinator = Some(broker);
-            return all_good(told, "the group");
+            return all_good(results, "the group");
         }
         Err(io::Error::other("no broker keeps the group's offsets"))
     }
@@ -343,14 +343,14 @@ impl Consumer {
             let asked = self
                 .brokers
                 .ask(context.cluster(), &leader, MAX_FETCHED, ask, read);
-            let told = asked.await?;
-            self.take(told, &mut round)?;
+            let results = asked.await?;
+            self.take(results, &mut round)?;
         }
         Ok(round)
     }
 
-    fn take(&mut self, told: PartitionResults<Fetched>, round: &mut Round) -> io::Result<()> {
-        for (place, code, Fetched { found, next }) in told {
+    fn take(&mut self, results: PartitionResults<Fetched>, round: &mut Round) -> io::Result<()> {
+        for (place, code, Fetched { found, next }) in results {
             match code {
                 0 => {
                     if self.positions.insert(place.clone(), next) != Some(next) {

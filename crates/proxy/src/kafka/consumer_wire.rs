@@ -58,13 +58,13 @@ fn read_places<T>(
         let partitions = reader.list(|reader| Ok((reader.i32()?, read(reader)?)))?;
         Ok((topic, partitions))
     })?;
-    let mut told = Vec::new();
+    let mut brokers = Vec::new();
     for (topic, partitions) in topics {
         for (partition, (code, value)) in partitions {
-            told.push(((topic.clone(), partition), code, value));
+            brokers.push(((topic.clone(), partition), code, value));
         }
     }
-    Ok(told)
+    Ok(brokers)
 }
 
 /// Asks for the broker that keeps the offsets of a group.
@@ -183,7 +183,7 @@ pub fn read_fetch(
 ) -> io::Result<PartitionResults<Fetched>> {
     let mut reader = Reader(answer);
     reader.i32()?;
-    let told = reader.list(|reader| {
+    let topics = reader.list(|reader| {
         let topic = reader.text()?;
         let partitions = reader.list(|reader| {
             let (partition, code) = (reader.i32()?, reader.i16()?);
@@ -194,7 +194,7 @@ pub fn read_fetch(
         Ok((topic, partitions))
     })?;
     let mut fetched = Vec::new();
-    for (topic, partitions) in told {
+    for (topic, partitions) in topics {
         for (partition, code, high_watermark, last_stable_offset, bytes) in partitions {
             let place = (topic.clone(), partition);
             let Some(from) = offset(&place) else { continue };
@@ -216,12 +216,12 @@ pub fn read_fetch(
 }
 
 /// The first error, if there is one.
-pub fn all_good<T>(told: PartitionResults<T>, what: &str) -> io::Result<Vec<(TopicPartition, T)>> {
+pub fn all_good<T>(results: PartitionResults<T>, what: &str) -> io::Result<Vec<(TopicPartition, T)>> {
     let good = |(place, code, value)| match code {
         0 => Ok((place, value)),
         code => Err(refused(what, code)),
     };
-    told.into_iter().map(good).collect()
+    results.into_iter().map(good).collect()
 }
 
 #[cfg(test)]

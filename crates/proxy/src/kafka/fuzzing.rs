@@ -12,16 +12,16 @@ use weir_plugin::{LogSasl, SaslMechanism};
 /// # Panics
 /// If that does not hold.
 pub fn kafka_answer(bytes: &[u8]) {
-    if let Ok(told) = read_metadata(bytes) {
-        let hosts: usize = told.brokers.iter().map(|(_, host, _)| host.len()).sum();
+    if let Ok(metadata) = read_metadata(bytes) {
+        let hosts: usize = metadata.brokers.iter().map(|(_, host, _)| host.len()).sum();
         // What is no text is replaced by characters of three bytes.
         assert!(hosts <= 3 * bytes.len(), "more than came");
-        assert!(4 * (told.brokers.len() + told.partitions.len()) <= bytes.len());
+        assert!(4 * (metadata.brokers.len() + metadata.partitions.len()) <= bytes.len());
     }
     let _code = read_produce(bytes);
     let _coordinator = read_coordinator(bytes);
-    for told in [read_stored(bytes), read_offsets(bytes)].into_iter().flatten() {
-        assert!(14 * told.len() <= bytes.len());
+    for results in [read_stored(bytes), read_offsets(bytes)].into_iter().flatten() {
+        assert!(14 * results.len() <= bytes.len());
     }
     let _stored = read_commit(bytes);
     let room = FetchBudget {

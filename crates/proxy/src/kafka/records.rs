@@ -251,12 +251,12 @@ mod tests {
             ..ROOM
         };
         let (records, next) = read_records(bytes, from, &mut room).expect("good records");
-        let told = |record: KafkaRecord| {
+        let value_of = |record: KafkaRecord| {
             assert_eq!((record.key.as_deref(), record.timestamp_ms), (Some(&b"k"[..]), 7));
             let value = String::from_utf8(record.value.expect("a value")).expect("text");
             (record.offset, value)
         };
-        (records.into_iter().map(told).collect(), next)
+        (records.into_iter().map(value_of).collect(), next)
     }
 
     #[test]

@@ -104,11 +104,13 @@ impl Expected {
     /// # Errors
     /// When the broker does not know the password either.
     pub fn check(&self, last: &[u8]) -> io::Result<()> {
-        let told = std::str::from_utf8(last)
+        let signature = std::str::from_utf8(last)
             .ok()
             .and_then(|last| last.strip_prefix("v="));
-        let told = told.and_then(|told| STANDARD.decode(told.trim_end()).ok());
-        match told.is_some_and(|told| constant_time::verify_slices_are_equal(&told, &self.0).is_ok()) {
+        let signature = signature.and_then(|signature| STANDARD.decode(signature.trim_end()).ok());
+        match signature
+            .is_some_and(|signature| constant_time::verify_slices_are_equal(&signature, &self.0).is_ok())
+        {
             true => Ok(()),
             false => Err(broken("a broker does not prove that it knows the password")),
         }
@@ -135,9 +137,9 @@ mod tests {
         assert_eq!(scram.first(), b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO");
         let first = "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096";
         let (last, expected) = scram.last(first.as_bytes()).expect("a good message");
-        let told = "c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,\
+        let message = "c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,\
                     p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=";
-        assert_eq!(String::from_utf8_lossy(&last), told);
+        assert_eq!(String::from_utf8_lossy(&last), message);
         assert!(
             expected
                 .check(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")

@@ -123,8 +123,8 @@ async fn send(mut stream: SendStream<Bytes>, mut body: Bytes) -> io::Result<()> 
 async fn good(answer: ResponseFuture) -> io::Result<()> {
     let answer = answer.await.map_err(failed)?;
     if answer.status() != 200 {
-        let told = format!("it has answered with status {}", answer.status().as_u16());
-        return Err(io::Error::other(told));
+        let message = format!("it has answered with status {}", answer.status().as_u16());
+        return Err(io::Error::other(message));
     }
     if let Some(status) = status(answer.headers()) {
         return status;

@@ -166,7 +166,7 @@ impl SinkQueue {
 
 async fn serve(sink_context: Rc<SinkContext>, sink_queue: Rc<SinkQueue>) {
     let mut sender = Sender::new(&sink_queue.target.sink);
-    let mut told: Option<Instant> = None;
+    let mut reported_at: Option<Instant> = None;
     loop {
         let Gathered { entries, receipts } = sink_queue.gather().await;
         if entries.is_empty() {
@@ -187,8 +187,8 @@ async fn serve(sink_context: Rc<SinkContext>, sink_queue: Rc<SinkQueue>) {
                 Err(error) => {
                     is_taken = false;
                     stats.add_dropped(kind(&sink_queue.target), each);
-                    if told.is_none_or(|at| at.elapsed() > FAILURE_LOG_INTERVAL) {
-                        told = Some(Instant::now());
+                    if reported_at.is_none_or(|at| at.elapsed() > FAILURE_LOG_INTERVAL) {
+                        reported_at = Some(Instant::now());
                         let target = sender.name();
                         tracing::warn!(target, %error, "log entries are dropped: the target does not take them");
                     }

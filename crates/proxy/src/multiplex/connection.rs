@@ -101,7 +101,7 @@ impl MuxConnection {
     pub async fn run(self: &Rc<Self>, protocol: &mut impl MuxProtocol) {
         let idle_timeout = self.worker.shared.limits.idle_timeout;
         let mut timer = Timer::new(Instant::now(), idle_timeout);
-        let mut told = None;
+        let mut reported = None;
         let mut was_busy = false;
         std::future::poll_fn(|context| {
             self.waker.borrow_mut().clone_from(context.waker());
@@ -122,7 +122,7 @@ impl MuxConnection {
                 if self.live.get() > 0 {
                     was_busy = true;
                 } else if std::mem::take(&mut was_busy) {
-                    let time = if told.is_some() {
+                    let time = if reported.is_some() {
                         protocol.grace_period()
                     } else {
                         idle_timeout
@@ -130,16 +130,16 @@ impl MuxConnection {
                     timer.set(Instant::now(), time);
                 }
                 let is_idle = self.live.get() == 0;
-                match told {
+                match reported {
                     None if self.worker.is_draining()
                         || (is_idle && timer.poll_expired(context).is_ready()) =>
                     {
-                        told = Some(GoAway::Promised);
+                        reported = Some(GoAway::Promised);
                         protocol.go_away(GoAway::Promised);
                         timer.set(Instant::now(), protocol.grace_period());
                     }
                     Some(GoAway::Promised) if timer.poll_expired(context).is_ready() => {
-                        told = Some(GoAway::Final);
+                        reported = Some(GoAway::Final);
                         protocol.go_away(GoAway::Final);
                     }
                     Some(GoAway::Final) if is_idle && timer.poll_expired(context).is_ready() => {
@@ -272,8 +272,8 @@ fn end_unfinished(connection: &MuxConnection, stream: &Stream, exchange: &Exchan
         return;
     }
     if stream.is_late() && grpc::is_call(exchange) {
-        let told = grpc::send_late(stream);
-        if told.is_ok() {
+        let outcome = grpc::send_late(stream);
+        if outcome.is_ok() {
             return;
         }
     }

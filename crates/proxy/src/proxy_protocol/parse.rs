@@ -131,7 +131,7 @@ fn parse_binary(rest: &[u8]) -> Result<ProxyHeader, Malformed> {
         0x21 => false,
         _ => return Err(Malformed("its version or command is unknown")),
     };
-    let told = match family {
+    let header = match family {
         0x00 => ProxyHeader::Nothing,
         // Whether the balancer was spoken to in datagrams makes no difference here.
         0x11 | 0x12 => {
@@ -160,7 +160,7 @@ fn parse_binary(rest: &[u8]) -> Result<ProxyHeader, Malformed> {
         0x31 | 0x32 => return Err(Malformed("its addresses are missing")),
         _ => return Err(Malformed("its family or protocol is unknown")),
     };
-    Ok(if is_local { ProxyHeader::Nothing } else { told })
+    Ok(if is_local { ProxyHeader::Nothing } else { header })
 }
 
 fn client(source: IpAddr, destination: IpAddr, ports: &[u8]) -> ProxyHeader {

@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_again() {
-        for (source, destination, told) in [
+        for (source, destination, expected) in [
             (
                 "192.0.2.1:5",
                 "198.51.100.9:443",
@@ -89,8 +89,8 @@ mod tests {
                 let header = header(version, address(source), address(destination));
                 assert_eq!(header_length(&header), Ok(Some(header.len())));
                 let wanted = ProxyHeader::Client {
-                    source: address(told.0),
-                    destination: address(told.1),
+                    source: address(expected.0),
+                    destination: address(expected.1),
                 };
                 assert_eq!(parse(&header), Ok(wanted), "{source} {destination}");
             }

@@ -79,13 +79,13 @@ impl Cluster {
             return Some(node);
         }
         self.refresh_slots();
-        let told = async {
+        let refreshed = async {
             while self.looking.get() {
                 self.done.notified().await;
             }
         };
         let timeout = self.server.connect_timeout + self.server.timeout;
-        let _is_told = tokio::time::timeout(timeout, told).await;
+        let _is_told = tokio::time::timeout(timeout, refreshed).await;
         self.known(slot)
     }
 

@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_error_of_a_refusal_quotes_no_password() {
-        for (words, told) in [
+        for (words, message) in [
             (
                 "ERR unknown command 'AUTH', with args beginning with: 'secret'",
                 "the user is refused (ERR)",
@@ -194,7 +194,7 @@ mod tests {
             ("WRONGPASS invalid password", "the user is refused (WRONGPASS)"),
             ("secret is wrong", "the user is refused (no code)"),
         ] {
-            assert_eq!(unquoted(words).to_string(), told, "{words}");
+            assert_eq!(unquoted(words).to_string(), message, "{words}");
         }
     }
 }

@@ -59,7 +59,7 @@ impl AnyAddress {
                 MsgFlags::empty(),
             )?;
             let client = came.address.as_ref().and_then(socket_address);
-            let local = came.cmsgs()?.find_map(|told| match told {
+            let local = came.cmsgs()?.find_map(|address| match address {
                 // Of a datagram to many, this is the machine's own.
                 ControlMessageOwned::Ipv4PacketInfo(info) => {
                     Some(IpAddr::V4(Ipv4Addr::from(u32::from_be(info.ipi_spec_dst.s_addr))))

@@ -71,8 +71,8 @@ async fn close(tunnel: &mut Tunnel<'_, Messages>, mask: [u8; 4]) {
         timer,
         ..
     } = tunnel;
-    let told = |own: &Messages| own.fault.clone().unwrap_or(OVER);
-    let (to_client, to_upstream) = (closing(&told(up), None), closing(&told(down), Some(mask)));
+    let fault_of = |own: &Messages| own.fault.clone().unwrap_or(OVER);
+    let (to_client, to_upstream) = (closing(&fault_of(up), None), closing(&fault_of(down), Some(mask)));
     timer.set(Instant::now(), LINGER);
     std::future::poll_fn(|context| {
         let upward = up.poll_end(&to_upstream, upstream_write, context);

@@ -25,10 +25,10 @@ fn a_tunnel_carries_both_ways() {
     client.send(format!("{}hello", head(&upstream.address.to_string())));
     let mut server = upstream.accept();
     assert_eq!(server.read(5).unwrap(), b"hello");
-    let told = client.head().unwrap();
-    assert_eq!(told.status(), 200);
+    let response_head = client.head().unwrap();
+    assert_eq!(response_head.status(), 200);
     for name in ["content-length", "transfer-encoding", "connection"] {
-        assert_eq!(told.get(name), None);
+        assert_eq!(response_head.get(name), None);
     }
     let (down, up) = ("\x00 HTTP/1.1 500 X\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     server.send(down);
@@ -181,9 +181,9 @@ fn plugins_decide_before_there_is_a_tunnel() {
     let mut client = gateway.connect();
     client.send(head(&upstream.address.to_string()));
     let _server = upstream.accept();
-    let told = client.head().unwrap();
-    assert_eq!(told.get("x-a").as_deref(), Some("b"));
-    assert_eq!(told.get("content-length"), None);
+    let response_head = client.head().unwrap();
+    assert_eq!(response_head.get("x-a").as_deref(), Some("b"));
+    assert_eq!(response_head.get("content-length"), None);
 }
 
 #[test]

@@ -179,15 +179,20 @@ fn upstreams_get_the_forwarded_headers_that_routes_saw() {
         "Forwarded",
     ];
     let (none, others, this) = (json!([]), json!(["10.0.0.0/8"]), json!(["127.0.0.0/8"]));
-    let told = "Client.Example:8000";
+    let authority = "Client.Example:8000";
     for (trusted, version, fields, wanted) in [
         (
             &none,
             "1.1",
             FORGED,
-            ["9.9.9.9, 127.0.0.1", "http", told, "8000", ""],
+            ["9.9.9.9, 127.0.0.1", "http", authority, "8000", ""],
         ),
-        (&others, "1.1", FORGED, ["127.0.0.1", "http", told, "8000", ""]),
+        (
+            &others,
+            "1.1",
+            FORGED,
+            ["127.0.0.1", "http", authority, "8000", ""],
+        ),
         (
             &this,
             "1.1",
@@ -198,7 +203,7 @@ fn upstreams_get_the_forwarded_headers_that_routes_saw() {
             &this,
             "1.1",
             "X-Forwarded-Proto:\r\n",
-            ["127.0.0.1", "http", told, "8000", ""],
+            ["127.0.0.1", "http", authority, "8000", ""],
         ),
         (&none, "1.0", "", ["127.0.0.1", "http", "localhost", "PORT", ""]),
         (
@@ -213,7 +218,7 @@ fn upstreams_get_the_forwarded_headers_that_routes_saw() {
         let host = if version == "1.0" {
             String::new()
         } else {
-            format!("Host: {told}\r\n")
+            format!("Host: {authority}\r\n")
         };
         let mut client = gateway.connect();
         client.send(format!("GET /path HTTP/{version}\r\n{host}{fields}\r\n"));

@@ -18,14 +18,14 @@ fn gateway_with(config: Value) -> (TestGateway, Arc<Mutex<Vec<String>>>) {
     let upstream = Upstream::bind();
     let changes = json!({"routes": {"plugins": [{"use": {"name": "puppet", "config": config}}]}});
     let model = patch(simple_model(upstream.address), &changes);
-    let told: Arc<Mutex<Vec<String>>> = Arc::default();
-    let record = Arc::clone(&told);
+    let lines: Arc<Mutex<Vec<String>>> = Arc::default();
+    let record = Arc::clone(&lines);
     upstream.serve(move |request| {
         let words = request.head.get("x-answer").unwrap_or_default();
         record.lock().unwrap().push(words.clone());
         answer(words)
     });
-    (TestGateway::start(model), told)
+    (TestGateway::start(model), lines)
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn connections_serve_many_questions() {
 #[test]
 fn subrequests_to_a_silent_server_end_soon() {
     let asked = Upstream::bind();
-    let (gateway, told) = gateway(&asked);
+    let (gateway, lines) = gateway(&asked);
     let start = Instant::now();
     let (mut first, mut second) = (gateway.connect(), gateway.connect());
     first.send(CALL);
@@ -103,13 +103,13 @@ fn subrequests_to_a_silent_server_end_soon() {
     assert_eq!(second.response().unwrap().body, b"200 ok");
     assert_eq!(first.response().unwrap().body, b"none");
     assert!(start.elapsed() >= Duration::from_millis(500));
-    assert_eq!(*told.lock().unwrap(), ["200 ok", "none"]);
+    assert_eq!(*lines.lock().unwrap(), ["200 ok", "none"]);
 }
 
 #[test]
 fn calls_of_clients_that_go_are_not_forwarded() {
     let asked = Upstream::bind();
-    let (gateway, told) = gateway(&asked);
+    let (gateway, lines) = gateway(&asked);
     let mut gone = gateway.connect();
     gone.send(CALL);
     let mut server = asked.accept();
@@ -117,7 +117,7 @@ fn calls_of_clients_that_go_are_not_forwarded() {
     gone.reset();
     // The question ends with its call.
     server.expect_end();
-    assert!(told.lock().unwrap().is_empty());
+    assert!(lines.lock().unwrap().is_empty());
 }
 
 #[test]

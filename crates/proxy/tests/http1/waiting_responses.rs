@@ -38,8 +38,8 @@ fn responses_wait_for_filters() {
         let message = client.response().unwrap();
         let line = &message.head.line;
         assert!(line.contains(&format!(" {status} ")), "{what} {line}");
-        let told = message.head.get("x-waited").unwrap_or_default();
-        assert_eq!(told, waited, "{what} {response:?}");
+        let header = message.head.get("x-waited").unwrap_or_default();
+        assert_eq!(header, waited, "{what} {response:?}");
         let text = String::from_utf8_lossy(&message.body);
         assert!(
             text == body || status == 502 && text.contains(body),

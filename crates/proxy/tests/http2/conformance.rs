@@ -27,9 +27,9 @@ fn every_case_of_h2spec_passes() {
     if crate::OVER_TLS {
         suite.args(["--tls", "--insecure"]);
     }
-    let told = suite.output().unwrap();
-    let report = String::from_utf8_lossy(&told.stdout);
-    assert!(told.status.success(), "{report}");
+    let output = suite.output().unwrap();
+    let report = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{report}");
     let cases = report.lines().find(|line| line.contains(" tests, ")).unwrap();
     assert!(cases.contains(" 0 skipped, 0 failed"), "{cases}");
 }

@@ -108,14 +108,14 @@ fn tokens_are_fetched_before_entries_are_sent() {
     let gateway = gateway(&[log]);
     call(&mut gateway.connect(), "/1");
     // Twice no token, and then one when the entry is sent again.
-    for told in ["no", "no", "t1"] {
+    for token in ["no", "no", "t1"] {
         let mut server = tokens.accept();
         let request = server.request().unwrap();
         assert_eq!(
             (request.head.line.as_str(), request.body),
             ("POST /token HTTP/1.1", b"please".to_vec())
         );
-        server.send(answer(told));
+        server.send(answer(token));
     }
     let mut server = sink.accept();
     let request = server.request().unwrap();

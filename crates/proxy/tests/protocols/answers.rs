@@ -40,7 +40,7 @@ fn answers_pass() {
     over_all(|protocol, stand| {
         let client = stand.client(protocol);
         for (method, given, status, body, fields) in ANSWERS {
-            let told = std::thread::scope(|scope| {
+            let response = std::thread::scope(|scope| {
                 let calling = scope.spawn(|| client.call(method, "/", &[], b""));
                 let mut wire = stand.upstream.accept();
                 assert_eq!(wire.request().unwrap().head.line, format!("{method} / HTTP/1.1"));
@@ -52,13 +52,13 @@ fn answers_pass() {
                 calling.join().unwrap().unwrap()
             });
             assert_eq!(
-                (told.head.status, told.text().as_str()),
+                (response.head.status, response.text().as_str()),
                 (*status, *body),
                 "{protocol:?} {method} {given}"
             );
             for (name, value) in *fields {
                 assert_eq!(
-                    told.get(name).as_deref(),
+                    response.get(name).as_deref(),
                     *value,
                     "{protocol:?} {method} {given}: {name}"
                 );
@@ -76,7 +76,7 @@ fn what_breaks_off_never_looks_whole() {
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nx",
         ] {
-            let told = std::thread::scope(|scope| {
+            let response = std::thread::scope(|scope| {
                 let calling = scope.spawn(|| client.call("GET", "/", &[], b""));
                 let mut wire = stand.upstream.accept();
                 wire.request().unwrap();
@@ -84,7 +84,7 @@ fn what_breaks_off_never_looks_whole() {
                 drop(wire);
                 calling.join().unwrap()
             });
-            assert!(told.is_err(), "{protocol:?} {given}: {told:?}");
+            assert!(response.is_err(), "{protocol:?} {given}: {response:?}");
         }
     });
 }
@@ -98,7 +98,7 @@ fn an_upstream_that_says_nothing_good_is_answered_for() {
             "nonsense\r\n\r\n",
             "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
         ] {
-            let told = std::thread::scope(|scope| {
+            let response = std::thread::scope(|scope| {
                 // Not one of those that are tried again.
                 let calling = scope.spawn(|| client.call("POST", "/", &[], b"x"));
                 let mut wire = stand.upstream.accept();
@@ -107,7 +107,7 @@ fn an_upstream_that_says_nothing_good_is_answered_for() {
                 drop(wire);
                 calling.join().unwrap().unwrap()
             });
-            assert_eq!(told.head.status, 502, "{protocol:?} {given}");
+            assert_eq!(response.head.status, 502, "{protocol:?} {given}");
         }
     });
 }
@@ -119,18 +119,18 @@ fn the_gateways_own_answers_are_whole() {
         let stand = Stand::with(&changes, |_| ());
         let client = stand.client(protocol);
         for (method, body) in [("GET", "no_route"), ("POST", "no_route"), ("HEAD", "")] {
-            let told = client.call(method, "/else", &[], b"").unwrap();
+            let response = client.call(method, "/else", &[], b"").unwrap();
             assert_eq!(
-                (told.head.status, told.text().as_str()),
+                (response.head.status, response.text().as_str()),
                 (404, body),
                 "{protocol:?} {method}"
             );
             assert_eq!(
-                told.get("content-length").as_deref(),
+                response.get("content-length").as_deref(),
                 Some("8"),
                 "{protocol:?} {method}"
             );
-            assert!(told.get("date").is_some());
+            assert!(response.get("date").is_some());
         }
         assert!(stand.upstream.is_untouched());
     }
@@ -182,14 +182,14 @@ fn trailers_pass_both_ways() {
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-End\r\n\r\n\
                  2\r\nok\r\n0\r\nX-End: yes\r\nContent-Length: 7\r\n\r\n",
             );
-            let told = calling.join().unwrap();
-            assert_eq!(told.body, b"ok", "{protocol:?}");
+            let response = calling.join().unwrap();
+            assert_eq!(response.body, b"ok", "{protocol:?}");
             assert_eq!(
-                joined(&told.trailers, "x-end").as_deref(),
+                joined(&response.trailers, "x-end").as_deref(),
                 Some("yes"),
                 "{protocol:?}"
             );
-            assert_eq!(joined(&told.trailers, "content-length"), None, "{protocol:?}");
+            assert_eq!(joined(&response.trailers, "content-length"), None, "{protocol:?}");
         });
     });
 }

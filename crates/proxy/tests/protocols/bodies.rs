@@ -19,14 +19,14 @@ fn bodies_pass_whole() {
             let body = pattern(size);
             let length = size.to_string();
             for fields in [&[("content-length", length.as_str())][..], &[]] {
-                let told = client.call("POST", "/", fields, &body).unwrap();
-                assert_eq!(told.head.status, 200, "{protocol:?} {size}");
+                let response = client.call("POST", "/", fields, &body).unwrap();
+                assert_eq!(response.head.status, 200, "{protocol:?} {size}");
                 assert_eq!(
-                    told.get("content-length"),
+                    response.get("content-length"),
                     Some(length.clone()),
                     "{protocol:?} {size}"
                 );
-                assert!(told.body == body, "{protocol:?} {size} {fields:?}");
+                assert!(response.body == body, "{protocol:?} {size} {fields:?}");
                 let request = seen.lock().unwrap().pop().unwrap();
                 assert!(request.body == body, "{protocol:?} {size}");
                 let stated = request.head.get("Content-Length");
@@ -59,8 +59,8 @@ fn bodies_without_a_length_pass() {
                 call.send(piece).unwrap();
             }
             call.finish(&[]);
-            let told = told(call.as_mut()).unwrap();
-            assert!(told.body == body, "{protocol:?} {size}");
+            let response = response(call.as_mut()).unwrap();
+            assert!(response.body == body, "{protocol:?} {size}");
         }
     });
 }
@@ -86,10 +86,10 @@ fn a_body_is_as_long_as_was_stated() {
         } else {
             body.as_bytes()
         };
-        let told = client.call("POST", "/", &[("content-length", length)], body);
+        let response = client.call("POST", "/", &[("content-length", length)], body);
         assert!(
-            !matches!(&told, Ok(told) if told.head.status < 400),
-            "{protocol:?} {length}: {told:?}"
+            !matches!(&response, Ok(response) if response.head.status < 400),
+            "{protocol:?} {length}: {response:?}"
         );
         assert!(seen.lock().unwrap().is_empty(), "{protocol:?} {length}");
     }

@@ -92,12 +92,12 @@ fn bodies_and_statuses_become_what_filters_say() {
             };
             // On a stream, that nothing follows is said by its end.
             let length = length.filter(|length| protocol.is_http1() || *length != "0");
-            let told = get(&stand.client(protocol));
+            let response = get(&stand.client(protocol));
             assert_eq!(
                 (
-                    told.head.status,
-                    told.text().as_str(),
-                    told.get("content-length").as_deref()
+                    response.head.status,
+                    response.text().as_str(),
+                    response.get("content-length").as_deref()
                 ),
                 (status, body, length),
                 "{protocol:?} {config} {given:?}"
@@ -135,9 +135,12 @@ fn framing_that_a_filter_sets_reaches_neither_side() {
         let client = stand.client(protocol);
         let seen = stand.upstream.serve(|_| answer("hello"));
         let length = [("content-length", "10")];
-        let told = client.call("POST", "/", &length, b"0123456789").unwrap();
+        let response = client.call("POST", "/", &length, b"0123456789").unwrap();
         assert_eq!(
-            (told.text().as_str(), told.get("content-length").as_deref()),
+            (
+                response.text().as_str(),
+                response.get("content-length").as_deref()
+            ),
             ("hello", Some("5")),
             "{protocol:?}"
         );
@@ -146,7 +149,7 @@ fn framing_that_a_filter_sets_reaches_neither_side() {
         assert_eq!(request.head.all("content-length"), ["10"], "{protocol:?}");
         for name in ["transfer-encoding", "connection", "upgrade"] {
             assert_eq!(request.head.get(name), None, "{protocol:?} {name}");
-            assert_eq!(told.get(name), None, "{protocol:?} {name}");
+            assert_eq!(response.get(name), None, "{protocol:?} {name}");
         }
     }
 }
@@ -156,8 +159,8 @@ fn body_seen(client: &Client, seen: &Mutex<Vec<Message>>, body: &str, is_stated:
     let length = body.len().to_string();
     let fields = [("content-length", length.as_str())];
     let fields = if is_stated { &fields[..] } else { &[] };
-    let told = client.call("POST", "/", fields, body.as_bytes()).unwrap();
-    assert_eq!(told.head.status, 200, "{body} {is_stated}");
+    let response = client.call("POST", "/", fields, body.as_bytes()).unwrap();
+    assert_eq!(response.head.status, 200, "{body} {is_stated}");
     let request = seen.lock().unwrap().pop().unwrap();
     assert_eq!(request.body, body.as_bytes(), "{is_stated}");
     request.head.get("X-Body-Seen").unwrap_or_default()
@@ -176,15 +179,15 @@ fn filters_see_bodies_and_upstreams_get_them_once() {
             ("abcdef", false, "none"),
             ("", false, "none"),
         ] {
-            let told = body_seen(&client, &seen, body, is_stated);
+            let response = body_seen(&client, &seen, body, is_stated);
             let mut expected = vec![seen_by_filter];
             // The end of an HTTP/3 stream may arrive after its head. Then the body may come, and is found to be empty.
             if protocol == Protocol::Http3 && body.is_empty() {
                 expected.push("0");
             }
             assert!(
-                expected.contains(&told.as_str()),
-                "{protocol:?} {body} {is_stated}: {told}"
+                expected.contains(&response.as_str()),
+                "{protocol:?} {body} {is_stated}: {response}"
             );
         }
     }
@@ -202,8 +205,8 @@ fn filters_see_the_start_of_longer_bodies_and_upstreams_get_all() {
             ("abcdef", true, "abcd and more"),
             ("abcdef", false, "abcd and more"),
         ] {
-            let told = body_seen(&client, &seen, body, is_stated);
-            assert_eq!(told, seen_by_filter, "{protocol:?} {body} {is_stated}");
+            let response = body_seen(&client, &seen, body, is_stated);
+            assert_eq!(response, seen_by_filter, "{protocol:?} {body} {is_stated}");
         }
     }
 }
@@ -214,8 +217,8 @@ fn bodies_that_no_filter_reads_do_not_cost_the_answer() {
         let stand = stand(&json!({"reply": "own"}));
         let client = stand.client(protocol);
         for size in [5, 100_000, 400_000] {
-            let told = client.call("POST", "/", &[], &vec![b'x'; size]).unwrap();
-            assert_eq!(told.text(), "own", "{protocol:?} {size}");
+            let response = client.call("POST", "/", &[], &vec![b'x'; size]).unwrap();
+            assert_eq!(response.text(), "own", "{protocol:?} {size}");
         }
         assert!(stand.upstream.is_untouched());
     }
@@ -360,8 +363,8 @@ fn bodies_choose_routes_and_arrive_whole() {
                 let what = format!("{protocol:?} {kind} {length} {is_stated}");
                 let fields = [("content-type", kind), ("content-length", length.as_str())];
                 let fields = &fields[..1 + usize::from(is_stated)];
-                let told = client.call("POST", "/x", fields, &body).unwrap();
-                assert_eq!(told.head.status, 200, "{what}");
+                let response = client.call("POST", "/x", fields, &body).unwrap();
+                assert_eq!(response.head.status, 200, "{what}");
                 let request = seen.lock().unwrap().pop().unwrap();
                 assert!(request.head.line.contains(path), "{what}: {}", request.head.line);
                 assert!(request.body == body, "{what}: {} bytes", request.body.len());

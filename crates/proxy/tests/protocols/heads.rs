@@ -30,8 +30,8 @@ fn fields_pass_or_stay() {
         let client = stand.client(protocol);
         let seen = stand.upstream.serve(|_| answer("ok"));
         for (fields, wanted) in PASSED {
-            let told = client.call("GET", "/a?b=c", fields, b"").unwrap();
-            assert_eq!(told.head.status, 200, "{protocol:?} {fields:?}");
+            let response = client.call("GET", "/a?b=c", fields, b"").unwrap();
+            assert_eq!(response.head.status, 200, "{protocol:?} {fields:?}");
             let request = seen.lock().unwrap().pop().unwrap();
             assert_eq!(request.head.line, "GET /a?b=c HTTP/1.1");
             for (name, value) in *wanted {
@@ -52,8 +52,8 @@ fn the_host_of_variables_is_the_authority() {
         let client = stand.client(protocol);
         let _seen = stand.upstream.serve(|_| answer("ok"));
         for (host, status) in [("A.test:8080", 200), ("a.test:8080", 404), ("A.test", 404)] {
-            let told = client.call("GET", "/", &[("host", host)], b"").unwrap();
-            assert_eq!(told.head.status, status, "{protocol:?} {host}");
+            let response = client.call("GET", "/", &[("host", host)], b"").unwrap();
+            assert_eq!(response.head.status, status, "{protocol:?} {host}");
         }
     }
 }
@@ -125,9 +125,9 @@ fn bad_requests_are_refused() {
                 // No client can write it.
                 continue;
             }
-            let told = client.call(method, target, fields, b"").unwrap();
+            let response = client.call(method, target, fields, b"").unwrap();
             assert_eq!(
-                told.head.status, *status,
+                response.head.status, *status,
                 "{protocol:?} {method} {target} {fields:?}"
             );
         }
@@ -149,7 +149,7 @@ fn fields_of_a_connection_have_no_place_on_a_stream() {
             ("te", "gzip"),
         ] {
             match client.call("GET", "/", &[field], b"") {
-                Ok(told) => assert_eq!(told.head.status, 400, "{protocol:?} {field:?}"),
+                Ok(response) => assert_eq!(response.head.status, 400, "{protocol:?} {field:?}"),
                 // If the frames are already refused.
                 Err(_) => assert_eq!(protocol, Protocol::Http2, "{field:?}"),
             }
@@ -170,7 +170,7 @@ fn a_client_that_waits_gets_100_continue() {
                 assert_eq!(first.status, 100, "{protocol:?}");
                 call.send(b"hello").unwrap();
                 call.finish(&[]);
-                told(call.as_mut()).unwrap()
+                response(call.as_mut()).unwrap()
             });
             let mut wire = stand.upstream.accept();
             let head = wire.head().unwrap();
@@ -179,9 +179,9 @@ fn a_client_that_waits_gets_100_continue() {
             }
             assert_eq!(wire.read(5).unwrap(), b"hello", "{protocol:?}");
             wire.send(answer("ok"));
-            let told = calling.join().unwrap();
+            let response = calling.join().unwrap();
             assert_eq!(
-                (told.head.status, told.text().as_str()),
+                (response.head.status, response.text().as_str()),
                 (200, "ok"),
                 "{protocol:?}"
             );
@@ -203,8 +203,11 @@ fn routes_see_the_same_request() {
             ("GET", "a.test", "1", 404),
         ] {
             let fields = [("host", host), ("x-v", version)];
-            let told = client.call(method, "/", &fields, b"").unwrap();
-            assert_eq!(told.head.status, status, "{protocol:?} {method} {host} {version}");
+            let response = client.call(method, "/", &fields, b"").unwrap();
+            assert_eq!(
+                response.head.status, status,
+                "{protocol:?} {method} {host} {version}"
+            );
         }
     }
 }

@@ -139,14 +139,15 @@ fn no_call_is_lost_while_configurations_change() {
                     scope.spawn(move || {
                         let mut call = 0;
                         while !is_over.load(Ordering::Relaxed) {
-                            let told = client.get(&format!("/{caller}/{call}"));
+                            let response = client.get(&format!("/{caller}/{call}"));
                             let wanted = format!("GET /{caller}/{call} HTTP/1.1");
                             assert_eq!(
-                                (told.head.status, &told.text()[2..]),
+                                (response.head.status, &response.text()[2..]),
                                 (200, wanted.as_str()),
                                 "{protocol:?}"
                             );
-                            seen[usize::from(told.text().starts_with('b'))].store(true, Ordering::Relaxed);
+                            seen[usize::from(response.text().starts_with('b'))]
+                                .store(true, Ordering::Relaxed);
                             call += 1;
                             calls.fetch_add(1, Ordering::Relaxed);
                         }

@@ -16,13 +16,17 @@ fn heads_and_targets_are_bounded() {
         for size in [20_000, 30_000] {
             let large = "v".repeat(size / 2);
             let fields = [("x-a", large.as_str()), ("x-b", large.as_str())];
-            let told = client.call("GET", "/", &fields, b"");
-            assert_eq!(told.map(|told| told.head.status), Ok(431), "{protocol:?} {size}");
+            let response = client.call("GET", "/", &fields, b"");
+            assert_eq!(
+                response.map(|response| response.head.status),
+                Ok(431),
+                "{protocol:?} {size}"
+            );
         }
         let names: Vec<String> = (0..200).map(|index| format!("x-{index}")).collect();
         let many: Vec<_> = names.iter().map(|name| (name.as_str(), "v")).collect();
-        let told = client.call("GET", "/", &many, b"").unwrap();
-        assert_eq!(told.head.status, 431, "{protocol:?}");
+        let response = client.call("GET", "/", &many, b"").unwrap();
+        assert_eq!(response.head.status, 431, "{protocol:?}");
         assert!(stand.upstream.is_untouched(), "{protocol:?}");
     }
 }
@@ -37,8 +41,8 @@ fn bodies_are_bounded() {
         for (size, status) in [(1000, 200), (1001, 413), (100_000, 413)] {
             let (body, length) = (vec![b'x'; size], size.to_string());
             for fields in [&[("content-length", length.as_str())][..], &[]] {
-                let told = client.call("POST", "/", fields, &body).unwrap();
-                assert_eq!(told.head.status, status, "{protocol:?} {size} {fields:?}");
+                let response = client.call("POST", "/", fields, &body).unwrap();
+                assert_eq!(response.head.status, status, "{protocol:?} {size} {fields:?}");
             }
         }
         assert_eq!(seen.lock().unwrap().len(), 2, "{protocol:?}");
@@ -121,7 +125,7 @@ fn an_upstream_that_does_not_answer_is_not_waited_for() {
     for protocol in ALL {
         let stand = Stand::with(&changes, |_| ());
         let client = stand.client(protocol);
-        let told = client.call("POST", "/", &[], b"x").unwrap();
-        assert_eq!(told.head.status, 504, "{protocol:?}");
+        let response = client.call("POST", "/", &[], b"x").unwrap();
+        assert_eq!(response.head.status, 504, "{protocol:?}");
     }
 }

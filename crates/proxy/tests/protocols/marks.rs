@@ -166,7 +166,7 @@ fn routes_may_leave_their_marks_out() {
         let stand = Stand::with(&changes, |_| ());
         let client = stand.client(protocol);
         let seen = stand.upstream.serve(|_| answer("ok"));
-        let told = client.call("GET", "/", &[("x-real-ip", "9.9.9.9")], b"").unwrap();
+        let response = client.call("GET", "/", &[("x-real-ip", "9.9.9.9")], b"").unwrap();
         let request = seen.lock().unwrap().pop().unwrap();
         for name in [
             "Via",
@@ -182,7 +182,7 @@ fn routes_may_leave_their_marks_out() {
             Some("9.9.9.9"),
             "{protocol:?}"
         );
-        assert_eq!(told.get("via"), None, "{protocol:?}");
+        assert_eq!(response.get("via"), None, "{protocol:?}");
     }
 }
 
@@ -226,10 +226,10 @@ fn answers_are_marked_too() {
             stand.upstream.serve(move |_| {
                 format!("HTTP/1.1 299 Odd\r\nServer: own\r\nDate: x\r\n{given}\r\n").into_bytes()
             });
-            let told = client.get("/");
-            assert_eq!(told.head.status, 299, "{protocol:?}");
+            let response = client.get("/");
+            assert_eq!(response.head.status, 299, "{protocol:?}");
             for (name, value) in [("via", wanted), ("server", "own"), ("date", "x")] {
-                assert_eq!(told.get(name).as_deref(), Some(value), "{protocol:?} {name}");
+                assert_eq!(response.get(name).as_deref(), Some(value), "{protocol:?} {name}");
             }
         }
     }

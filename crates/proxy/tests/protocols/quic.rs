@@ -223,6 +223,6 @@ fn a_port_that_is_taken_is_done_without() {
     });
     assert!(gateway.gateway().bound().http3.is_empty());
     let client = Client::new(Protocol::Http2Tls, address(&gateway, Protocol::Http2Tls));
-    let told = client.get("/");
-    assert_eq!((told.head.status, told.get("alt-svc")), (200, None));
+    let response = client.get("/");
+    assert_eq!((response.head.status, response.get("alt-svc")), (200, None));
 }

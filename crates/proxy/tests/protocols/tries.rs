@@ -38,8 +38,11 @@ fn tries_are_bounded_and_only_made_where_safe() {
                     let mut wire = stand.upstream.accept();
                     wire.request().unwrap();
                 }
-                let told = calling.join().unwrap().unwrap();
-                assert_eq!(told.head.status, 502, "{protocol:?} {method} {size} {retries}");
+                let response = calling.join().unwrap().unwrap();
+                assert_eq!(
+                    response.head.status, 502,
+                    "{protocol:?} {method} {size} {retries}"
+                );
             });
             assert!(
                 stand.upstream.is_untouched(),
@@ -57,9 +60,9 @@ fn an_answer_is_never_tried_again() {
         let seen = stand
             .upstream
             .serve(|_| b"HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy".to_vec());
-        let told = client.get("/");
+        let response = client.get("/");
         assert_eq!(
-            (told.head.status, told.text().as_str()),
+            (response.head.status, response.text().as_str()),
             (503, "busy"),
             "{protocol:?}"
         );
@@ -148,9 +151,9 @@ fn a_stale_connection_is_replaced_once_where_that_is_safe() {
                     assert_eq!(again.body, body.as_bytes(), "{what}");
                     wire.send(answer("second"));
                 }
-                let told = second.join().unwrap().unwrap();
+                let response = second.join().unwrap().unwrap();
                 let wanted = if is_tried_again { 200 } else { 502 };
-                assert_eq!(told.head.status, wanted, "{what}");
+                assert_eq!(response.head.status, wanted, "{what}");
             });
             assert!(stand.upstream.is_untouched(), "{what}: it was sent twice");
         }
@@ -211,9 +214,9 @@ fn failures_are_distinguished() {
             let client = stand.client(protocol);
             // The client's connection is not to blame.
             for body in [&b""[..], b"abc"] {
-                let told = client.call("POST", "/", &[], body).unwrap();
+                let response = client.call("POST", "/", &[], body).unwrap();
                 assert_eq!(
-                    (told.head.status, told.text().as_str()),
+                    (response.head.status, response.text().as_str()),
                     (status, says),
                     "{protocol:?} {what}"
                 );
@@ -283,13 +286,17 @@ fn an_upstream_that_does_not_read_is_given_up_in_time() {
         let changes = json!({"services": {"retries": 0, "timeouts": {"write_ms": 100, "read_ms": 100}}});
         let stand = Stand::with(&changes, |_| ());
         let client = stand.client(protocol);
-        let told = client.call(
+        let response = client.call(
             "POST",
             "/",
             &[("content-length", "50000000")],
             &vec![b'x'; 50_000_000],
         );
-        assert_eq!(told.map(|told| told.head.status), Ok(504), "{protocol:?}");
+        assert_eq!(
+            response.map(|response| response.head.status),
+            Ok(504),
+            "{protocol:?}"
+        );
     }
 }
 
@@ -366,10 +373,10 @@ fn calls_are_shared_as_configured() {
         let mut chosen: HashMap<u32, String> = HashMap::new();
         for call in 0..90 {
             let user = (call % 30).to_string();
-            let told = client
+            let response = client
                 .call("GET", "/", &[("x-user", user.as_str())], b"")
                 .unwrap();
-            let target = told.text();
+            let target = response.text();
             assert_eq!(
                 chosen.entry(call % 30).or_insert_with(|| target.clone()),
                 &target,

@@ -297,8 +297,8 @@ fn filters_look_at_messages() {
         // One that is too long, of the client: the upstream sees nothing of it.
         let (mut call, mut wire) = opened(&client, &stand.upstream);
         call.send(b"\x81\x86\0\0\0\0hello.").unwrap();
-        let told = closing(1009, "Payload Too Large");
-        assert_eq!(call.take(told.len()).unwrap(), told, "{protocol:?}");
+        let close = closing(1009, "Payload Too Large");
+        assert_eq!(call.take(close.len()).unwrap(), close, "{protocol:?}");
         let over = wire.read(8).unwrap();
         assert_eq!(over[..2], [0x88, 0x82], "{protocol:?}");
         wire.expect_end();
@@ -306,8 +306,8 @@ fn filters_look_at_messages() {
         // One that a filter objects to, of the upstream.
         let (mut call, mut wire) = opened(&client, &stand.upstream);
         wire.send(b"\x81\x02a!");
-        let told = closing(1001, "");
-        assert_eq!(call.take(told.len()).unwrap(), told, "{protocol:?}");
+        let close = closing(1001, "");
+        assert_eq!(call.take(close.len()).unwrap(), close, "{protocol:?}");
         let over = wire.read(9).unwrap();
         let code: Vec<u8> = over[6..8]
             .iter()

@@ -79,8 +79,13 @@ fn trusted_balancers_name_the_client() {
         (V1, "10.0.0.0/8", None),
         (V2, "10.0.0.0/8", None),
     ] {
-        let told = forwarded_for(header, network);
-        assert_eq!(told.as_deref(), wanted, "{} {network}", header.escape_ascii());
+        let header_text = forwarded_for(header, network);
+        assert_eq!(
+            header_text.as_deref(),
+            wanted,
+            "{} {network}",
+            header.escape_ascii()
+        );
     }
 }
 
@@ -96,7 +101,7 @@ fn routes_and_targets_of_streams_see_the_client() {
         client.write_all(header).unwrap();
         client.write_all(b"payload").unwrap();
         end(&client);
-        let told = read_all(accept(&listener));
+        let received = read_all(accept(&listener));
         let port = crate::ends::address(&gateway).port();
         let line = format!("PROXY TCP4 192.0.2.7 127.0.0.1 5678 {port}\r\npayload").into_bytes();
         let [high, low] = port.to_be_bytes();
@@ -106,7 +111,10 @@ fn routes_and_targets_of_streams_see_the_client() {
             b"payload",
         ];
         let wanted = if version == "v1" { line } else { binary.concat() };
-        assert_eq!(told.escape_ascii().to_string(), wanted.escape_ascii().to_string());
+        assert_eq!(
+            received.escape_ascii().to_string(),
+            wanted.escape_ascii().to_string()
+        );
     }
 }
 
@@ -126,8 +134,10 @@ fn the_header_stands_before_the_handshake() {
     client.write_all(b"inside").unwrap();
     client.conn.send_close_notify();
     client.flush().unwrap();
-    let told = read_all(accept(&listener));
-    assert!(told.starts_with(b"PROXY TCP4 192.0.2.7 127.0.0.1 5678 ") && told.ends_with(b"\r\ninside"));
+    let received = read_all(accept(&listener));
+    assert!(
+        received.starts_with(b"PROXY TCP4 192.0.2.7 127.0.0.1 5678 ") && received.ends_with(b"\r\ninside")
+    );
 }
 
 #[test]

@@ -131,8 +131,8 @@ impl BodyFilter for Settle {
 
     fn head(&mut self, status: &mut u16, headers: &mut Headers) {
         headers.append(b"X-Settled", b"1");
-        let told = std::str::from_utf8(&self.0).ok();
-        *status = told.and_then(|told| told.parse().ok()).unwrap_or(*status);
+        let text = std::str::from_utf8(&self.0).ok();
+        *status = text.and_then(|text| text.parse().ok()).unwrap_or(*status);
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
@@ -226,8 +226,8 @@ impl PuppetFilter {
         match delivery.is_taken() {
             None => Outcome::Suspend(Suspend::event(delivery.known(), super::TIMEOUT)),
             Some(is_taken) => {
-                let told = if is_taken { "taken" } else { "lost" };
-                Outcome::Reply(Box::new(Reply::new(200, "text/plain", told)))
+                let outcome = if is_taken { "taken" } else { "lost" };
+                Outcome::Reply(Box::new(Reply::new(200, "text/plain", outcome)))
             }
         }
     }
@@ -325,7 +325,7 @@ impl Filter for PuppetFilter {
         };
         let has_waited = exchange.filter_state.take::<_, Waited>(self).is_some();
         exchange.filter_state.put(self, Waited);
-        let told = match (what.as_str(), has_waited) {
+        let text = match (what.as_str(), has_waited) {
             ("time", false) => return Outcome::Suspend(Suspend::time(Duration::from_millis(1))),
             ("delay", false) => return Outcome::Delay(Duration::from_millis(1)),
             ("ask", false) => return Outcome::Subrequest(Box::new(subrequest(*port, None))),
@@ -351,7 +351,7 @@ impl Filter for PuppetFilter {
             ("body", _) => exchange.response.replaced_body.clone().unwrap_or_default(),
             _ => b"waited".to_vec(),
         };
-        exchange.response.headers.append(b"X-Waited", &told);
+        exchange.response.headers.append(b"X-Waited", &text);
         Outcome::Continue
     }
 
@@ -390,7 +390,7 @@ impl Filter for PuppetFilter {
         if let Some(source) = &self.read_kafka {
             return match exchange.filter_state.take_answer::<KafkaAnswer>().flatten() {
                 None => super::kafka::read(source, self.events),
-                Some(answer) => Outcome::Reply(Box::new(super::kafka::told(&answer))),
+                Some(answer) => Outcome::Reply(Box::new(super::kafka::to_reply(&answer))),
             };
         }
         if let Some(port) = self.ask {
@@ -398,8 +398,8 @@ impl Filter for PuppetFilter {
                 None => return Outcome::Subrequest(Box::new(subrequest(port, self.connector.as_ref()))),
                 Some(None) => exchange.request.headers.append(b"X-Answer", b"none"),
                 Some(Some(answer)) => {
-                    let told = [answer.status.to_string().as_bytes(), b" ", &answer.body].concat();
-                    exchange.request.headers.append(b"X-Answer", &told);
+                    let summary = [answer.status.to_string().as_bytes(), b" ", &answer.body].concat();
+                    exchange.request.headers.append(b"X-Answer", &summary);
                 }
             }
         }

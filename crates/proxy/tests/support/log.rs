@@ -130,7 +130,7 @@ impl LogAuthorizer for Token {
     }
 
     fn take(&self, _: u16, body: &[u8], _: u64) {
-        let told = String::from_utf8_lossy(body).into_owned();
-        *self.token.lock().unwrap() = (told != "no").then_some(told);
+        let text = String::from_utf8_lossy(body).into_owned();
+        *self.token.lock().unwrap() = (text != "no").then_some(text);
     }
 }

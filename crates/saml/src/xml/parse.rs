@@ -70,14 +70,17 @@ impl<'t> Parser<'t> {
         if !rest.starts_with(is_space) {
             return Ok(());
         }
-        let (told, rest) = rest.split_once("?>").ok_or(NOT_WELL_FORMED)?;
-        if let Some((_, encoding)) = told.split_once("encoding") {
+        let (declaration, rest) = rest.split_once("?>").ok_or(NOT_WELL_FORMED)?;
+        if let Some((_, encoding)) = declaration.split_once("encoding") {
             let encoding = encoding.trim_start_matches(is_space).strip_prefix('=');
             let encoding = encoding.ok_or(NOT_WELL_FORMED)?.trim_start_matches(is_space);
             let name: String = encoding.chars().skip(1).take(5).collect();
             ensure(name.eq_ignore_ascii_case("utf-8"), "the XML is not UTF-8")?;
         }
-        ensure(told.contains("1.0"), "the XML has another version than 1.0")?;
+        ensure(
+            declaration.contains("1.0"),
+            "the XML has another version than 1.0",
+        )?;
         self.rest = rest;
         Ok(())
     }

@@ -227,9 +227,9 @@ impl<'m> Chains<'m> {
         }
         self.diagnostics.append(credential_findings);
         // What is used in several dialects has been built, and complained of, once for each.
-        let mut told = HashSet::new();
+        let mut reported = HashSet::new();
         self.diagnostics
-            .retain(|it| told.insert((it.path.clone(), it.message.clone())));
+            .retain(|it| reported.insert((it.path.clone(), it.message.clone())));
         let instances = self.shared.into_iter();
         let known = SharedParts {
             instances: instances.filter_map(|(place, it)| Some((place, it?))).collect(),

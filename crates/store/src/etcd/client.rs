@@ -82,12 +82,12 @@ impl ClientError {
 
 /// Whether another login may help.
 fn is_logged_out(status: &Status) -> bool {
-    let told = [
+    let messages = [
         "invalid auth token",
         "user name is empty",
         "revision of auth store is old",
     ];
-    told.iter().any(|text| status.message().contains(text))
+    messages.iter().any(|text| status.message().contains(text))
 }
 
 impl Client {

@@ -72,9 +72,9 @@ impl EtcdWatch {
 
     /// Waits for events.
     async fn receive(&mut self) -> Result<(), WatchError> {
-        let told = self.stream.message().await;
+        let message = self.stream.message().await;
         let lost = |status: &Status| WatchError::from(self.shared.client.watch_lost(status));
-        let response = match told {
+        let response = match message {
             Ok(Some(response)) => response,
             Ok(None) => return Err(lost(&Status::unavailable("the watch ended"))),
             Err(status) => return Err(lost(&status)),

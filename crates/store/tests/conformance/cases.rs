@@ -110,8 +110,8 @@ pub async fn nothing_to_do_is_no_commit(it: Fixture) {
         1
     );
     let mut watch = it.watch("", revision).await;
-    let told = next(&mut watch).await;
-    assert_eq!((told.revision, told.documents.len()), (after, 0));
+    let event = next(&mut watch).await;
+    assert_eq!((event.revision, event.documents.len()), (after, 0));
 }
 
 pub async fn what_is_no_transaction_is_refused(it: Fixture) {
@@ -158,9 +158,9 @@ pub async fn documents_end(it: Fixture) {
     let mut watch = it.watch("", revision).await;
     let mut gone = Vec::new();
     while gone.len() < 2 {
-        let told = next(&mut watch).await;
-        assert!(told.revision > revision);
-        for (key, document) in told.documents {
+        let event = next(&mut watch).await;
+        assert!(event.revision > revision);
+        for (key, document) in event.documents {
             assert_eq!(document, None);
             gone.push(key.as_str().to_owned());
         }

@@ -32,10 +32,11 @@ pub async fn many_documents_are_one_commit(it: Fixture) {
     let start = it.commit(vec![put("few/1", "0")]).await;
     let mut watch = it.watch("many/", start).await;
     let first = it.commit(all("first")).await;
-    let told = next(&mut watch).await;
-    assert_eq!((told.revision, told.documents.len()), (first, MANY));
+    let event = next(&mut watch).await;
+    assert_eq!((event.revision, event.documents.len()), (first, MANY));
     assert!(
-        told.documents
+        event
+            .documents
             .iter()
             .all(|(_, it)| it.as_ref().is_some_and(|it| it.created == first))
     );
@@ -53,18 +54,19 @@ pub async fn many_documents_are_one_commit(it: Fixture) {
     let second = second.expect("it is on top of what it has seen");
     assert_all(&it.store, "second", first, second).await;
     assert_eq!(next(&mut watch).await.revision, small);
-    let told = next(&mut watch).await;
-    assert_eq!((told.revision, told.documents.len()), (second, MANY));
+    let event = next(&mut watch).await;
+    assert_eq!((event.revision, event.documents.len()), (second, MANY));
     assert!(
-        told.documents
+        event
+            .documents
             .iter()
             .all(|(_, it)| it.as_ref().is_some_and(|it| it.created == first))
     );
     // The steps by which it was done are not reported.
     let third = it.commit(vec![put("many/00000", "third")]).await;
-    let told = next(&mut watch).await;
-    assert_eq!((told.revision, told.documents.len()), (third, 1));
-    assert_eq!(told.documents[0].1.as_ref().map(|it| it.created), Some(first));
+    let event = next(&mut watch).await;
+    assert_eq!((event.revision, event.documents.len()), (third, 1));
+    assert_eq!(event.documents[0].1.as_ref().map(|it| it.created), Some(first));
 
     let history = it
         .store
@@ -84,8 +86,8 @@ pub async fn many_documents_are_one_commit(it: Fixture) {
         .await
         .expect("it is watched");
     for (revision, count) in [(first, 1), (small, 0), (second, 1), (third, 0)] {
-        let told = next(&mut again).await;
-        assert_eq!((told.revision, told.documents.len()), (revision, count));
+        let event = next(&mut again).await;
+        assert_eq!((event.revision, event.documents.len()), (revision, count));
     }
 }
 
@@ -96,9 +98,9 @@ pub async fn many_documents_go_at_once(it: Fixture) {
     let gone = commit(&*it.another(), changes).await;
     assert_eq!(it.texts("").await, crate::fixture::texts(&[("other", "1")]));
     let mut watch = it.watch("many/", start).await;
-    let told = next(&mut watch).await;
-    assert_eq!((told.revision, told.documents.len()), (gone, MANY));
-    assert!(told.documents.iter().all(|(_, document)| document.is_none()));
+    let event = next(&mut watch).await;
+    assert_eq!((event.revision, event.documents.len()), (gone, MANY));
+    assert!(event.documents.iter().all(|(_, document)| document.is_none()));
     it.store
         .compact(std::time::SystemTime::now())
         .await
@@ -157,9 +159,9 @@ pub async fn a_commit_that_is_given_up_is_whole(it: Fixture) {
     let end = it.commit(vec![put("end", "")]).await;
     let mut watch = it.watch("some/", start).await;
     loop {
-        let told = next(&mut watch).await;
-        assert!([0, SOME].contains(&told.documents.len()));
-        if told.revision == end {
+        let event = next(&mut watch).await;
+        assert!([0, SOME].contains(&event.documents.len()));
+        if event.revision == end {
             break;
         }
     }

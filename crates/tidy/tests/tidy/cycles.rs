@@ -272,9 +272,9 @@ fn files_of_a_crate_form_no_new_circles() {
                 is_met[at] = true;
             }
             if size < circle.len() {
-                let told = tell(&modules, &circle);
+                let message = tell(&modules, &circle);
                 breaches.push(format!(
-                    "{folder}: {} files, {size} are listed{told}",
+                    "{folder}: {} files, {size} are listed{message}",
                     circle.len()
                 ));
             }

@@ -22,8 +22,8 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
 /// What of `wanted` a document does not have between backticks.
 fn missing<'w>(path: &str, wanted: impl IntoIterator<Item = &'w str>) -> Vec<String> {
     let text = read(path);
-    let told: BTreeSet<&str> = quoted(&text).collect();
-    let wanted = wanted.into_iter().filter(|word| !told.contains(word));
+    let named: BTreeSet<&str> = quoted(&text).collect();
+    let wanted = wanted.into_iter().filter(|word| !named.contains(word));
     wanted
         .map(|word| format!("{path} does not tell of `{word}`"))
         .collect()
@@ -129,9 +129,10 @@ fn every_metric_is_documented() {
         };
         Metric::ALL.iter().any(|metric| is_family(metric.name()))
     };
-    let told = names_with("weir_", &text);
+    let named = names_with("weir_", &text);
     breaches.extend(
-        told.iter()
+        named
+            .iter()
             .filter(|name| !known(name))
             .map(|name| format!("{OPERATIONS}: {name} is not a metric")),
     );
@@ -146,19 +147,19 @@ fn every_environment_variable_is_documented() {
     let (mut of_weir, mut of_anything) = (BTreeSet::new(), BTreeSet::new());
     for source in sources() {
         // As a text of its own; help texts and comments only mention them.
-        let told: BTreeSet<String> = names_with("WEIR_", &source.text)
+        let named: BTreeSet<String> = names_with("WEIR_", &source.text)
             .into_iter()
             .filter(|name| source.text.contains(&format!("\"{name}\"")))
             .collect();
         if source.path.starts_with("crates/weir/src/") {
-            of_weir.extend(told.iter().cloned());
+            of_weir.extend(named.iter().cloned());
         }
-        of_anything.extend(told);
+        of_anything.extend(named);
     }
     let mut breaches = missing(OPERATIONS, of_weir.iter().map(String::as_str));
     for (path, text) in documents() {
-        let told = names_with("WEIR_", &text);
-        let unknown = told.iter().filter(|name| !of_anything.contains(*name));
+        let described = names_with("WEIR_", &text);
+        let unknown = described.iter().filter(|name| !of_anything.contains(*name));
         breaches.extend(unknown.map(|name| format!("{path}: nothing reads {name}")));
     }
     assert_none(

@@ -308,11 +308,12 @@ fn plugin_names_are_found_as_they_are_built() {
             _ => format!("{APISIX}names.rs"),
         };
         for row in rows {
-            let (told, is) = (row.support.word(), built(original, row.name));
+            let (stated, is) = (row.support.word(), built(original, row.name));
             // APISIX's own that are refused for good have schemas too: they are checked before.
-            let is_true = told.starts_with(is) || (told, is, original) == ("refused", "checked", "APISIX");
+            let is_true =
+                stated.starts_with(is) || (stated, is, original) == ("refused", "checked", "APISIX");
             if !is_true {
-                breaches.push(format!("{file}: `{}` is {is}, its row says {told}", row.name));
+                breaches.push(format!("{file}: `{}` is {is}, its row says {stated}", row.name));
             }
         }
         let known = |name: &str| rows.iter().any(|row| row.name == name);

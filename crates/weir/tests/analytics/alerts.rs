@@ -74,10 +74,10 @@ fn an_alert_fires_once_and_ends() {
         "{problem}"
     );
     repeat(&weir.proxy(), "/broken", "", 10, 502);
-    let told = bodies
+    let webhook = bodies
         .recv_timeout(std::time::Duration::from_secs(60))
         .expect("a webhook");
-    let alert = &told["alerts"][0];
+    let alert = &webhook["alerts"][0];
     assert_eq!(
         (
             &alert["kind"],
@@ -86,16 +86,16 @@ fn an_alert_fires_once_and_ends() {
             &alert["severity"]
         ),
         (&json!("started"), &json!("own"), &json!(1.0), &json!("critical")),
-        "{told}"
+        "{webhook}"
     );
     let states = rules("GET", "").make().expect(200).json();
     assert_eq!(states["items"][0]["alerts"][0]["state"], "ongoing", "{states}");
     repeat(&weir.proxy(), "/ok", "", 100, 200);
-    let told = bodies
+    let webhook = bodies
         .recv_timeout(std::time::Duration::from_secs(60))
         .expect("a webhook");
-    assert_eq!(told["alerts"][0]["kind"], "ended", "{told}");
-    assert_eq!(told["alerts"].as_array().expect("alerts").len(), 1);
+    assert_eq!(webhook["alerts"][0]["kind"], "ended", "{webhook}");
+    assert_eq!(webhook["alerts"].as_array().expect("alerts").len(), 1);
     // Rules outlive the process.
     weir.kill();
     let weir = Weir::start(folder.path(), &FLAGS);

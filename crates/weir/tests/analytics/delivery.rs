@@ -54,8 +54,8 @@ fn a_kill_loses_little_and_is_reported() {
         ),
         "{answer}"
     );
-    let told = gap["from"].as_u64().expect("seconds")..gap["to"].as_u64().expect("seconds");
-    assert!(told.contains(&killed), "{killed} {answer}");
+    let gap_range = gap["from"].as_u64().expect("seconds")..gap["to"].as_u64().expect("seconds");
+    assert!(gap_range.contains(&killed), "{killed} {answer}");
     // One that ends as it should leaves no gap and loses nothing.
     repeat(&weir.proxy(), "/ok", "", 50, 200);
     weir.signal(rustix::process::Signal::TERM);
@@ -187,8 +187,8 @@ fn gateways_deliver_and_wait_while_the_control_plane_is_away() {
             .iter()
             .any(|call| call["gateway"] == "edge" && call["status"] == 200)
     });
-    let told = |control: &Weir| super::totals(control, "calls", "route", &json!({ "route": "ok" }))["ok"];
-    let first = told(&control);
+    let count_of = |control: &Weir| super::totals(control, "calls", "route", &json!({ "route": "ok" }))["ok"];
+    let first = count_of(&control);
     control.kill();
     repeat(&gateway.proxy(), "/ok", "", 300, 200);
     let waiting =
@@ -199,10 +199,10 @@ fn gateways_deliver_and_wait_while_the_control_plane_is_away() {
     let control = Weir::start(folder.path(), &control_flags);
     let gateway = Weir::start(folder.path(), &flags);
     until("what waited is delivered", || {
-        told(&control) == first + 300.0 && waiting() == 0
+        count_of(&control) == first + 300.0 && waiting() == 0
     });
     repeat(&gateway.proxy(), "/ok", "", 10, 200);
-    until("and what came after", || told(&control) == first + 310.0);
+    until("and what came after", || count_of(&control) == first + 310.0);
 }
 
 /// What a gateway delivers of its request log is bounded, is in its name, and is of now.

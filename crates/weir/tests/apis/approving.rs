@@ -289,13 +289,13 @@ fn a_test_reveals_nothing_of_routes_of_others() {
         names.sort();
         names
     };
-    let told = run(&owner);
-    assert_eq!(passed(&told.json()), ["not-mine"], "{told:?}");
-    assert!(!told.body.contains("secret-route"), "{told:?}");
+    let output = run(&owner);
+    assert_eq!(passed(&output.json()), ["not-mine"], "{output:?}");
+    assert!(!output.body.contains("secret-route"), "{output:?}");
     assert_eq!(
-        told.body.matches("10.9.8.7").count(),
+        output.body.matches("10.9.8.7").count(),
         1,
-        "only what the test itself expects: {told:?}"
+        "only what the test itself expects: {output:?}"
     );
     assert_eq!(passed(&run(&root).json()), ["forwarded", "guess", "not-mine"]);
 }

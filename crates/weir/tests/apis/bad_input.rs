@@ -69,7 +69,7 @@ fn parameters_that_a_call_does_not_know_are_refused_by_name() {
             let parameters = operation["parameters"].as_array().into_iter().flatten();
             let known = parameters.filter(|it| it["in"] == "query");
             let known = known.filter_map(|it| it["name"].as_str()).min();
-            let (name, told) = match known {
+            let (name, hint) = match known {
                 Some(known) => (format!("{known}z"), format!("did you mean '{known}'?")),
                 None => ("limit".to_owned(), "this call has none".to_owned()),
             };
@@ -84,7 +84,7 @@ fn parameters_that_a_call_does_not_know_are_refused_by_name() {
                 "{method} {path}: {}",
                 refused.body
             );
-            assert!(refused.body.contains(&told), "{method} {path}: {}", refused.body);
+            assert!(refused.body.contains(&hint), "{method} {path}: {}", refused.body);
         }
     }
     plane.get("/api/v1/audit?limit=5").expect(200);
@@ -93,7 +93,7 @@ fn parameters_that_a_call_does_not_know_are_refused_by_name() {
 #[test]
 fn fields_that_are_there_twice_are_refused_with_their_line() {
     let plane = Plane::start();
-    for (path, body, told) in [
+    for (path, body, message) in [
         (
             "/api/v1/environments/other",
             "{\"kind\": \"production\",\n \"kind\": \"non-production\"}",
@@ -108,7 +108,7 @@ fn fields_that_are_there_twice_are_refused_with_their_line() {
     ] {
         let call = Call::new("PUT", &plane.weir.console(), path);
         let answer = call.body(body).make().expect(400);
-        assert!(answer.body.contains(told), "{path}: {}", answer.body);
+        assert!(answer.body.contains(message), "{path}: {}", answer.body);
         plane.get(path).expect(404);
     }
 }
@@ -173,7 +173,7 @@ fn what_would_have_no_effect_or_a_bad_one_is_refused() {
     let plane = Plane::start();
     plane.version(&petstore());
     plane.publish("test", upstream("pets"));
-    for (step, body, told) in [
+    for (step, body, message) in [
         (
             "deprecation",
             json!({"since": 1, "link": "javascript:alert(1)"}),
@@ -200,7 +200,7 @@ fn what_would_have_no_effect_or_a_bad_one_is_refused() {
             .put(&format!("{PUBLICATION}/{step}"), body.clone())
             .expect(422);
         assert!(
-            refused.body.contains(&format!("read: {told}")),
+            refused.body.contains(&format!("read: {message}")),
             "{body}: {}",
             refused.body
         );
@@ -433,7 +433,7 @@ fn rights_in_parts_that_there_are_not_are_refused_at_their_place() {
         assert!(taken.header("warning").is_none());
     }
     // A right in an API may be there before the API, for the user who makes it, and a workspace is known by what lies in it.
-    for (right, told) in [
+    for (right, message) in [
         (
             json!({"role": "api-owner", "api": "pest"}),
             "the API 'pest' does not exist yet",
@@ -445,6 +445,6 @@ fn rights_in_parts_that_there_are_not_are_refused_at_their_place() {
     ] {
         let taken = tried("POST", "/api/v1/users/ann", user(right)).expect(201);
         let warning = taken.header("warning").expect("a warning");
-        assert!(warning.contains(told), "{warning}");
+        assert!(warning.contains(message), "{warning}");
     }
 }

@@ -38,7 +38,7 @@ fn deprecation_reaches_every_answer_and_the_end_is_410() {
     assert_eq!(plane.status("/v1/pets", None), Some(401));
     assert_eq!(header("sunset").as_deref(), Some("Tue, 02 Oct 2096 07:06:40 GMT"));
     // So do unknown paths and wrong methods below the base path, and nothing beside it.
-    let told = |method: &str, path: &str| {
+    let headers_of = |method: &str, path: &str| {
         let answer = Call::new(method, &plane.weir.proxy(), path).make();
         (answer.status, answer.header("deprecation").is_some())
     };
@@ -49,7 +49,7 @@ fn deprecation_reaches_every_answer_and_the_end_is_410() {
         ("GET", "/v10", (404, false)),
         ("GET", "/cats", (404, false)),
     ] {
-        assert_eq!(told(method, path), expected, "{method} {path}");
+        assert_eq!(headers_of(method, path), expected, "{method} {path}");
         // Tools get the same word as where nothing is deprecated.
         let refused = Call::new(method, &plane.weir.proxy(), path).make().json();
         assert_eq!(refused["type"], "urn:weir:problem:no-route", "{method} {path}");
@@ -59,9 +59,9 @@ fn deprecation_reaches_every_answer_and_the_end_is_410() {
         json!({"url": format!("http://{}", upstream("rest")), "routes": [{"name": "rest", "paths": ["/*"]}]});
     plane.put("/api/v1/resources/services/rest", own).expect(201);
     until("it takes the rest", || {
-        told("GET", "/v1/cats") == (200, false) && told("GET", "/cats") == (200, false)
+        headers_of("GET", "/v1/cats") == (200, false) && headers_of("GET", "/cats") == (200, false)
     });
-    assert_eq!(told("GET", "/v1/pets"), (401, true));
+    assert_eq!(headers_of("GET", "/v1/pets"), (401, true));
     plane
         .call("DELETE", "/api/v1/resources/services/rest", &Value::Null)
         .make()
@@ -434,7 +434,7 @@ fn a_canary_of_a_backend_takes_its_share_of_the_same_revision() {
     let canary = |body: &Value| plane.put(&format!("{PUBLICATION}/canary"), body.clone());
     let next = json!({"main": {"url": format!("http://{}", upstream("next"))}});
     let by = json!({"cookie": "sid"});
-    for (body, status, told) in [
+    for (body, status, message) in [
         (json!({"share": 1000, "by": by}), 422, "revision"),
         (
             json!({"backends": {"other": {"url": "http://a"}}, "share": 1000, "by": by}),
@@ -448,7 +448,7 @@ fn a_canary_of_a_backend_takes_its_share_of_the_same_revision() {
         ),
     ] {
         let answer = canary(&body).expect(status);
-        assert!(answer.body.contains(told), "{answer:?}");
+        assert!(answer.body.contains(message), "{answer:?}");
     }
     until("it is served", || plane.status("/v1/pets", None) == Some(200));
     let is_next = |number: u32| {

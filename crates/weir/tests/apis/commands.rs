@@ -253,12 +253,12 @@ fn a_postman_collection_is_linted_and_imported() {
         ],
     });
     let file = plane.file("pm.json", &collection);
-    let (code, said, told) = plane.api(&["lint", path(&file)]);
+    let (code, said, errors) = plane.api(&["lint", path(&file)]);
     assert!(
         code == Some(0) && said.contains("weir-postman") && said.contains("'Once more'"),
-        "{code:?} {said} {told}"
+        "{code:?} {said} {errors}"
     );
-    assert!(told.contains("a Postman collection"), "{told}");
+    assert!(errors.contains("a Postman collection"), "{errors}");
     let (code, said, complaint) = plane.api(&["new", "shop", path(&file), "--output", "json"]);
     assert_eq!(code, Some(0), "{complaint}");
     let made: Value = serde_json::from_str(&said).expect("JSON");

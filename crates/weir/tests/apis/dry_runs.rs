@@ -66,27 +66,27 @@ fn a_dry_run_that_is_refused_tells_everything_that_refuses_it_and_what_would_cha
         answer.header("content-type").as_deref(),
         Some("application/problem+json")
     );
-    let told = answer.expect(409).json();
-    assert_eq!(told["type"], "urn:weir:problem:breaking");
-    assert_eq!(refused(&told), ["breaking", "conflicts"]);
+    let problem = answer.expect(409).json();
+    assert_eq!(problem["type"], "urn:weir:problem:breaking");
+    assert_eq!(refused(&problem), ["breaking", "conflicts"]);
     assert_eq!(
-        (&told["refused"][0]["detail"], &told["refused"][0]["status"]),
-        (&told["detail"], &json!(409))
+        (&problem["refused"][0]["detail"], &problem["refused"][0]["status"]),
+        (&problem["detail"], &json!(409))
     );
-    let text = told["text"].as_str().expect("a text");
+    let text = problem["text"].as_str().expect("a text");
     assert!(
         text.starts_with("pets/1.0.0/test r2\n") && text.contains("/pets") && text.contains("! "),
         "{text}"
     );
-    assert_eq!(told["diff"]["operations"][0]["method"], "POST");
+    assert_eq!(problem["diff"]["operations"][0]["method"], "POST");
     assert!(
-        told["diff"]["documents"]
+        problem["diff"]["documents"]
             .as_array()
             .is_some_and(|it| !it.is_empty()),
-        "{told}"
+        "{problem}"
     );
     assert_eq!(
-        (&told["commit"], &told["forced"], &told["breaking"]),
+        (&problem["commit"], &problem["forced"], &problem["breaking"]),
         (&Value::Null, &json!([]), &json!(true))
     );
     // The command line shows the same, and fails.
@@ -101,12 +101,12 @@ fn a_dry_run_that_is_refused_tells_everything_that_refuses_it_and_what_would_cha
         .try_publish("pets/1.0.0/test", &json!({"force": true}))
         .expect(200)
         .json();
-    assert_eq!((&forced["text"], forced.get("refused")), (&told["text"], None));
+    assert_eq!((&forced["text"], forced.get("refused")), (&problem["text"], None));
     // One that is no dry run is refused by the first, and tells no more.
     let plain = plane.post(PUBLICATION, json!({})).expect(409).json();
     assert_eq!(
         (plain.get("refused"), plain.get("diff"), &plain["type"]),
-        (None, None, &told["type"])
+        (None, None, &problem["type"])
     );
     assert_eq!(plane.commits(), before);
 }
@@ -119,16 +119,16 @@ fn a_dry_run_that_cannot_be_rendered_tells_its_operations() {
     plane
         .put("/api/v1/environments/test", json!({"lint_blocks": "hint"}))
         .expect(200);
-    let told = plane
+    let problem = plane
         .try_publish("pets/1.0.0/test", &json!({}))
         .expect(422)
         .json();
-    let errors = told["refused"][0]["errors"].as_array().expect("a list");
+    let errors = problem["refused"][0]["errors"].as_array().expect("a list");
     assert!(
-        !errors.is_empty() && told["errors"] == told["refused"][0]["errors"],
-        "{told}"
+        !errors.is_empty() && problem["errors"] == problem["refused"][0]["errors"],
+        "{problem}"
     );
-    let details: Vec<&str> = told["refused"]
+    let details: Vec<&str> = problem["refused"]
         .as_array()
         .expect("a list")
         .iter()
@@ -138,8 +138,8 @@ fn a_dry_run_that_cannot_be_rendered_tells_its_operations() {
         details.len() == 2 && details[0].starts_with("lint: ") && details[1].starts_with("render: "),
         "{details:?}"
     );
-    assert_eq!(told["diff"]["documents"], json!([]));
-    assert_eq!(told["diff"]["operations"].as_array().map(Vec::len), Some(3));
+    assert_eq!(problem["diff"]["documents"], json!([]));
+    assert_eq!(problem["diff"]["operations"].as_array().map(Vec::len), Some(3));
     // Who asks for what is not there is told only that.
     let missing = plane
         .try_publish("pets/1.0.0/nowhere", &json!({}))

@@ -107,11 +107,11 @@ fn a_developer_is_erased_with_all_that_is_ones_own() {
         (out.status.code(), text(out.stdout), text(out.stderr))
     };
     let before = all_that_may_change(&plane, &id);
-    let (code, told, complaint) = weir(&["--dry-run"]);
+    let (code, output, complaint) = weir(&["--dry-run"]);
     assert_eq!((code, complaint.as_str()), (Some(0), ""));
     assert!(
-        told.contains("would be erased: the account\napplications: anns-shop\nsubscriptions: 1\nkeys: 1\n"),
-        "{told}"
+        output.contains("would be erased: the account\napplications: anns-shop\nsubscriptions: 1\nkeys: 1\n"),
+        "{output}"
     );
     assert_eq!(
         all_that_may_change(&plane, &id),
@@ -120,11 +120,11 @@ fn a_developer_is_erased_with_all_that_is_ones_own() {
     );
     assert_eq!(plane.status("/v1/pets", Some(&key)), Some(200));
 
-    let (code, told, complaint) = weir(&[]);
+    let (code, output, complaint) = weir(&[]);
     assert_eq!((code, complaint.as_str()), (Some(0), ""));
     assert!(
-        told.contains("erased: the account") && told.contains("names in analytics: 2\n"),
-        "{told}"
+        output.contains("erased: the account") && output.contains("names in analytics: 2\n"),
+        "{output}"
     );
     plane.get(&format!("{ALL}/{id}")).expect(404);
     plane.get("/api/v1/applications/anns-shop").expect(404);
@@ -185,8 +185,8 @@ fn messages_of_another_portal_stay() {
     };
     assert_eq!(portals(), ["default", "other"]);
     let erase = format!("{}/{}/erase", developers("default"), ids[0]);
-    let told = plane.post(&erase, json!({})).expect(200).json();
-    assert_eq!(told["messages"], 1, "{told:#}");
+    let report = plane.post(&erase, json!({})).expect(200).json();
+    assert_eq!(report["messages"], 1, "{report:#}");
     assert_eq!(portals(), ["other"]);
     plane
         .get(&format!("{}/{}", developers("other"), ids[1]))

@@ -112,14 +112,14 @@ fn a_page_that_comes_back_reads_on_where_it_was() {
     let (mut first, _) = Follower::start(&plane, None, "");
     publish(&plane, None, "cats");
     let seen = first.until(|it| is_publication(it, "cats/1/test"));
-    let told = &seen.last().expect("an event").data;
+    let data = &seen.last().expect("an event").data;
     assert_eq!(
         (
-            &told["api"],
-            &told["version"],
-            &told["environment"],
-            &told["revision"],
-            &told["state"]
+            &data["api"],
+            &data["version"],
+            &data["environment"],
+            &data["revision"],
+            &data["state"]
         ),
         (
             &json!("cats"),
@@ -150,9 +150,9 @@ fn a_page_that_comes_back_reads_on_where_it_was() {
         .skip_while(|it| it.id != *id)
         .filter(|it| it.id != *id)
         .collect();
-    let told: Vec<&Event> = again.iter().take(before.len()).collect();
+    let repeated: Vec<&Event> = again.iter().take(before.len()).collect();
     assert_eq!(
-        told, before,
+        repeated, before,
         "what it had seen after that event comes again, in the same order"
     );
     let of_dogs = again.iter().filter(|it| it.data.to_string().contains("dogs"));
@@ -206,12 +206,12 @@ fn people_receive_what_they_may_read() {
         "{seen:?}"
     );
     let seen = of_ann.until(|it| is_publication(it, "cats/1/test"));
-    let told = format!("{seen:?}");
+    let text = format!("{seen:?}");
     assert!(
-        told.contains("apis/apis/cats") && told.contains("apis/publications/cats/1/test"),
-        "{told}"
+        text.contains("apis/apis/cats") && text.contains("apis/publications/cats/1/test"),
+        "{text}"
     );
-    assert!(!told.contains("dogs") && !told.contains("env/test"), "{told}");
+    assert!(!text.contains("dogs") && !text.contains("env/test"), "{text}");
     // Users who may read nothing receive nothing, not even with an id to resume from.
     let from = format!("Last-Event-ID: {}\r\n", seen[0].id);
     let (mut of_eve, _) = Follower::start(&plane, Some(&eve), &from);

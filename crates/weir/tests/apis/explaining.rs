@@ -286,9 +286,9 @@ fn environments_that_are_not_served_are_named() {
         code == Some(0) && said.contains("Route prod.pets.1.0.0.main.listpets"),
         "{code:?} {said} {complaint}"
     );
-    let (code, _, told) = ask(&[]);
+    let (code, _, errors) = ask(&[]);
     assert!(
-        code == Some(0) && told.contains("--environment: prod, test"),
-        "{code:?} {told}"
+        code == Some(0) && errors.contains("--environment: prod, test"),
+        "{code:?} {errors}"
     );
 }

@@ -87,9 +87,9 @@ fn routes_of_kong_and_apisix_are_conflicts_with_a_call_that_both_take() {
         "/routes/all",
         json!({"uri": "/v1/*", "methods": ["POST"], "upstream": {"nodes": {(there.as_str()): 1}}}),
     );
-    let (status, _, told) = conflicts(&plane, false);
-    assert_eq!(status, 409, "{told}");
-    assert!(!told.contains("blue"), "a value of a header: {told}");
+    let (status, _, texts) = conflicts(&plane, false);
+    assert_eq!(status, 409, "{texts}");
+    assert!(!texts.contains("blue"), "a value of a header: {texts}");
     for part in [
         "conflicts",
         "by-pattern",
@@ -98,7 +98,7 @@ fn routes_of_kong_and_apisix_are_conflicts_with_a_call_that_both_take() {
         "a.test/v1/pets with x-tenant",
         "POST /v1/pets",
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(texts.contains(part), "{part}: {texts}");
     }
     let (_, found, text) = conflicts(&plane, true);
     let names: Vec<(&str, &str)> = found.iter().map(|it| (it[0].as_str(), it[2].as_str())).collect();
@@ -141,10 +141,10 @@ fn routes_in_a_file_are_conflicts_too() {
     std::fs::write(&file, text).expect("written");
     let plane = Plane::with(&["--environment", "test", "-c", file.to_str().expect("a text")]);
     plane.version(&petstore());
-    let (status, _, told) = conflicts(&plane, false);
+    let (status, _, texts) = conflicts(&plane, false);
     assert!(
-        status == 409 && told.contains("of-a-file") && told.contains("GET /v1/pets"),
-        "{status} {told}"
+        status == 409 && texts.contains("of-a-file") && texts.contains("GET /v1/pets"),
+        "{status} {texts}"
     );
 }
 
@@ -163,12 +163,12 @@ fn of_many_conflicts_the_first_are_told_with_how_many_more_there_are() {
     std::fs::write(&file, text).expect("written");
     let plane = Plane::with(&["--environment", "test", "-c", file.to_str().expect("a text")]);
     plane.version(&petstore());
-    let (status, _, told) = conflicts(&plane, false);
+    let (status, _, texts) = conflicts(&plane, false);
     assert!(
-        status == 409 && told.contains("r099") && !told.contains("r100"),
-        "{status} {told}"
+        status == 409 && texts.contains("r099") && !texts.contains("r100"),
+        "{status} {texts}"
     );
-    assert!(told.contains("and 50 more routes"), "{told}");
+    assert!(texts.contains("and 50 more routes"), "{texts}");
     let (_, found, text) = conflicts(&plane, true);
     assert_eq!(found.len(), 100);
     assert!(text.contains("! and 50 more routes"), "{text}");
@@ -208,25 +208,27 @@ fn a_version_that_ends_takes_no_calls_of_other_routes_below_its_base_path() {
     put_apisix(&plane, "/routes/1", apisix);
     let deprecation = format!("{}/deprecation", "/api/v1/publications/pets/1.0.0/test");
     plane.put(&deprecation, json!({})).expect(200);
-    let told = |path: &str| {
+    let headers_of = |path: &str| {
         let answer = plane.through(path, None).expect("an answer");
         (answer.status, answer.header("deprecation").is_some())
     };
-    until("it says that it ends", || told("/v1/unknown") == (404, true));
+    until("it says that it ends", || {
+        headers_of("/v1/unknown") == (404, true)
+    });
     for (path, expected) in [
         ("/v1/pets", (200, true)),
         ("/v1/old", (200, false)),
         ("/v1/older", (200, false)),
         ("/v1/cats/pets", (200, false)),
     ] {
-        until(path, || told(path) == expected);
+        until(path, || headers_of(path) == expected);
     }
     // One for all paths goes before it, too.
     let all =
         json!({"url": format!("http://{}", upstream("all")), "routes": [{"name": "all", "paths": ["*"]}]});
     plane.put("/api/v1/resources/services/all", all).expect(201);
-    until("it takes the rest", || told("/v1/unknown") == (200, false));
-    assert_eq!(told("/v1/pets"), (200, true));
+    until("it takes the rest", || headers_of("/v1/unknown") == (200, false));
+    assert_eq!(headers_of("/v1/pets"), (200, true));
 }
 
 /// A writer of one workspace takes nothing of what is published, whichever process serves it: this one serves `test` only.

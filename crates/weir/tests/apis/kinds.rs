@@ -72,10 +72,10 @@ fn signature(key: &str, secret: &str, path: &str) -> [(&'static str, String); 2]
         signed.as_bytes(),
     );
     let tag = STANDARD.encode(tag.as_ref());
-    let told = format!(
+    let authorization = format!(
         "hmac username=\"{key}\", algorithm=\"hmac-sha256\", headers=\"date @request-target\", signature=\"{tag}\""
     );
-    [("Date", date), ("Authorization", told)]
+    [("Date", date), ("Authorization", authorization)]
 }
 
 fn signed(plane: &Plane, key: &str, secret: &str) -> Answer {

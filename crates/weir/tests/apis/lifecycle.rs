@@ -39,7 +39,7 @@ fn bad_documents_and_calls_are_answered_with_problems() {
     let plane = Plane::start();
     let versions = "/api/v1/apis/pets/versions";
     let form = "application/x-www-form-urlencoded";
-    for (path, body, status, told) in [
+    for (path, body, status, message) in [
         (
             versions,
             "{\"hello\": 1}",
@@ -59,7 +59,7 @@ fn bad_documents_and_calls_are_answered_with_problems() {
     ] {
         let call = Call::new("POST", &plane.weir.console(), path).header("Content-Type", form);
         let answer = call.body(body).make().expect(status);
-        assert!(answer.body.contains(told), "{path}: {}", answer.body);
+        assert!(answer.body.contains(message), "{path}: {}", answer.body);
         let is_problem = answer
             .header("content-type")
             .is_some_and(|it| it == "application/problem+json");
@@ -113,18 +113,18 @@ fn gateways_serve_their_environment_and_receive_no_other() {
     let mut stream = std::net::TcpStream::connect(&console).expect("connected");
     let head = format!("GET /api/v1/sync?environment=test HTTP/1.1\r\nHost: {console}\r\n\r\n");
     stream.write_all(head.as_bytes()).expect("sent");
-    let mut told = String::new();
+    let mut log = String::new();
     let mut buffer = [0; 65536];
-    while !told.contains("\"revision\"") {
+    while !log.contains("\"revision\"") {
         let length = stream.read(&mut buffer).expect("a stream");
-        told.push_str(&String::from_utf8_lossy(&buffer[..length]));
+        log.push_str(&String::from_utf8_lossy(&buffer[..length]));
     }
     assert!(
-        told.contains("env/test/native/services/") && !told.contains("env/prod"),
-        "{told}"
+        log.contains("env/test/native/services/") && !log.contains("env/prod"),
+        "{log}"
     );
     for secret in of_prod {
-        assert!(!told.contains(&secret), "{secret}: {told}");
+        assert!(!log.contains(&secret), "{secret}: {log}");
     }
 }
 

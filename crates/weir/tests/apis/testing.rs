@@ -18,7 +18,7 @@ fn run(plane: &Plane, body: Value) -> Value {
 /// The tests that fail, by name, with what differs.
 fn failures(report: &Value) -> Vec<(String, Vec<String>)> {
     let results = report["results"].as_array().expect("a list").iter();
-    let told = |it: &Value| {
+    let fields_of = |it: &Value| {
         let differences = it["differences"].as_array().expect("a list").iter();
         let fields = differences.map(|it| it["field"].as_str().unwrap_or_default().to_owned());
         (
@@ -26,7 +26,10 @@ fn failures(report: &Value) -> Vec<(String, Vec<String>)> {
             fields.collect(),
         )
     };
-    results.filter(|it| it["passed"] == false).map(told).collect()
+    results
+        .filter(|it| it["passed"] == false)
+        .map(fields_of)
+        .collect()
 }
 
 /// Pets with a plan and a subscriber, not yet published.

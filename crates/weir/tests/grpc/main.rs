@@ -311,13 +311,13 @@ fn definitions_are_checked_when_they_are_loaded() {
             .current_dir(folder.path())
             .output()
             .expect("the binary runs");
-        let told = [output.stdout, output.stderr].concat();
+        let printed = [output.stdout, output.stderr].concat();
         (
             output.status.success(),
-            String::from_utf8_lossy(&told).into_owned(),
+            String::from_utf8_lossy(&printed).into_owned(),
         )
     };
-    for (file, is_good, told) in [
+    for (file, is_good, message) in [
         ("hello.proto", true, ""),
         (
             "none.proto",
@@ -333,7 +333,7 @@ fn definitions_are_checked_when_they_are_loaded() {
     ] {
         let (good, found) = config(file, "grpc");
         assert_eq!(good, is_good, "{found}");
-        assert!(found.contains(told), "{found}");
+        assert!(found.contains(message), "{found}");
     }
 }
 
@@ -352,12 +352,12 @@ fn explain_shows_grpc() {
             .current_dir(folder.path())
             .output()
             .expect("the binary runs");
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
         let line = "The gateway answers 415 in the native dialect: the route takes gRPC only";
         assert_eq!(
-            told.contains(line),
+            stdout.contains(line),
             expected,
-            "{told}{}",
+            "{stdout}{}",
             String::from_utf8_lossy(&output.stderr)
         );
     }

@@ -21,14 +21,14 @@ const USER: &str = "Basic dXNlcjpzZWNyZXQ=";
 fn proxy(upstream: SocketAddr) -> (SocketAddr, Receiver<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
     let address = listener.local_addr().expect("bound");
-    let (tell, told) = channel();
+    let (tell, heads) = channel();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let tell = tell.clone();
             std::thread::spawn(move || serve(stream.expect("a connection"), upstream, &tell));
         }
     });
-    (address, told)
+    (address, heads)
 }
 
 /// Serves one request, and then what is in its tunnel. `None`: the connection has ended.

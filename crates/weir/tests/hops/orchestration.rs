@@ -72,9 +72,9 @@ fn serve(stream: &TcpStream, calls: &AtomicUsize) {
             "/xml" => ("200 OK", "text/xml", "<r><n k=\"1\">2</n><n/></r>".to_owned()),
             "/broken" => ("503 Service Unavailable", "text/plain", "no".to_owned()),
             _ => {
-                let told =
+                let fields =
                     json!({"plan": field(&head, "X-Plan"), "body": body, "target": target, "secret": "s"});
-                ("200 OK", "application/json", told.to_string())
+                ("200 OK", "application/json", fields.to_string())
             }
         };
         let answer = format!(
@@ -260,8 +260,8 @@ fn graphs_do_the_same_in_both_forms() {
             assert_eq!(status, case.status, "{target}: {body}");
             match (case.status, dialect) {
                 (500, "k") => {
-                    let told: Value = serde_json::from_str(&body).expect("JSON");
-                    assert_eq!(told["message"], "An unexpected error occurred", "{target}");
+                    let answer: Value = serde_json::from_str(&body).expect("JSON");
+                    assert_eq!(answer["message"], "An unexpected error occurred", "{target}");
                 }
                 (500, _) => assert_eq!(
                     field(&head, "content-type"),

@@ -161,7 +161,7 @@ fn a_detector_says_which_calls_are_attacks() {
         ],
     );
     let (yes, pass, reject) = ("x-apisix-chaitin-waf: yes", "-action: pass", "-action: reject");
-    for (path, fields, status, told, is_asked) in [
+    for (path, fields, status, message, is_asked) in [
         (
             "/block/a",
             "",
@@ -207,7 +207,7 @@ fn a_detector_says_which_calls_are_attacks() {
             answer.starts_with(&format!("http/1.1 {status} ")),
             "{path}: {answer}"
         );
-        for part in told {
+        for part in message {
             assert!(answer.contains(part), "{path}: {part} in {answer}");
         }
         if is_asked {

@@ -117,9 +117,9 @@ fn browsers_log_in_at_a_real_provider_and_every_gateway_with_the_secret_knows_th
     let call = browser.get(&weir.proxy(), HOST, "/a?x=1");
     assert_eq!(call.status, 200, "{}", call.text);
     assert!(!call.text.contains("forged"), "{}", call.text);
-    let told = userinfo(&call.text);
-    assert_eq!(told.len(), 1, "{}", call.text);
-    assert_eq!(told[0]["sub"], json!("ada"));
+    let claims = userinfo(&call.text);
+    assert_eq!(claims.len(), 1, "{}", call.text);
+    assert_eq!(claims[0]["sub"], json!("ada"));
     for (secret, status) in [("0123456789abcdef", 200), ("fedcba9876543210", 302)] {
         let other = gateway(&folder.path().join(secret), &provider, upstream, secret);
         let answer = browser.clone().get(&other.proxy(), HOST, "/a");
@@ -222,8 +222,13 @@ fn apisix_renews_a_token_once_for_twenty_calls() {
     let call = browser.get(&weir.proxy(), HOST, "/a?x=1");
     assert_eq!(call.status, 200, "{}", call.text);
     assert!(!call.text.contains("forged"), "{}", call.text);
-    let told = userinfo(&call.text);
-    assert_eq!((told.len(), &told[0]["sub"]), (1, &json!("ada")), "{}", call.text);
+    let claims = userinfo(&call.text);
+    assert_eq!(
+        (claims.len(), &claims[0]["sub"]),
+        (1, &json!("ada")),
+        "{}",
+        call.text
+    );
     assert_eq!(refreshes(&provider), (0, 0));
     until("the token has expired", || {
         start.elapsed() > Duration::from_secs(5)

@@ -163,10 +163,10 @@ fn browsers_log_in_at_a_real_provider() {
         assert_eq!(back.location, "/a?x=1", "{of_provider}");
         let call = browser.get(&weir.proxy(), HOST, "/a?x=1");
         assert_eq!(call.status, 200, "{}", call.text);
-        let told = call.text.to_lowercase();
-        assert!(told.contains("x-user: ada\r\n"), "{}", call.text);
-        assert!(told.contains("x-groups: admins,developers\r\n"), "{}", call.text);
-        assert!(!told.contains("mallory"), "{}", call.text);
+        let head = call.text.to_lowercase();
+        assert!(head.contains("x-user: ada\r\n"), "{}", call.text);
+        assert!(head.contains("x-groups: admins,developers\r\n"), "{}", call.text);
+        assert!(!head.contains("mallory"), "{}", call.text);
     }
 }
 
@@ -233,7 +233,7 @@ fn logouts_go_both_ways() {
     assert_eq!(asked.status, 302, "{}", asked.text);
     let ended = browser.get(&weir.proxy(), HOST, target(&asked.location, HOST));
     assert_eq!(ended.status, 302, "{}", ended.text);
-    let told = provider.visit(&ended);
-    assert_eq!(told.status, 200, "{}", told.text);
+    let page = provider.visit(&ended);
+    assert_eq!(page.status, 200, "{}", page.text);
     assert_eq!(copy.clone().get(&weir.proxy(), HOST, "/a").status, 302);
 }

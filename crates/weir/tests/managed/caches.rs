@@ -40,14 +40,14 @@ fn responses_are_listed_and_purged() {
     let plugin = "/proxy-cache/7c19e4f5-1b1c-4a6e-9a44-3a9b8f6e6b4d/caches";
     let other = "/proxy-cache/00000000-1b1c-4a6e-9a44-3a9b8f6e6b4d/caches";
     for path in [format!("/proxy-cache/{key}"), format!("{plugin}/{key}")] {
-        let told = Call::get(&kong, &path).make().expect(200).json();
-        assert_eq!(told["status"], 200, "{path}");
+        let entry = Call::get(&kong, &path).make().expect(200).json();
+        assert_eq!(entry["status"], 200, "{path}");
         assert_eq!(
-            (&told["body"], &told["body_len"], &told["ttl"]),
+            (&entry["body"], &entry["body_len"], &entry["ttl"]),
             (&json!("kept"), &json!(4), &json!(300)),
             "{path}"
         );
-        assert_eq!(told["headers"]["X-Cache-Key"], *key, "{path}");
+        assert_eq!(entry["headers"]["X-Cache-Key"], *key, "{path}");
     }
     for (method, path, status) in [
         ("GET", format!("/proxy-cache/{}", "0".repeat(64)), 404),
@@ -153,10 +153,13 @@ fn a_workspace_reaches_no_other_ones_responses_and_numbers() {
         let answer = Call::get(&proxy, path).make();
         assert!(is(&answer, word), "{path}: {answer:?}");
     }
-    let told = Call::get(&kong, "/a/metrics").make().expect(200).body;
-    let samples: Vec<&str> = told.lines().filter(|line| !line.starts_with('#')).collect();
-    assert!(!samples.is_empty(), "{told}");
-    assert!(samples.iter().all(|it| it.contains("workspace=\"a\"")), "{told}");
+    let exposition = Call::get(&kong, "/a/metrics").make().expect(200).body;
+    let samples: Vec<&str> = exposition.lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(!samples.is_empty(), "{exposition}");
+    assert!(
+        samples.iter().all(|it| it.contains("workspace=\"a\"")),
+        "{exposition}"
+    );
 }
 
 #[test]

@@ -29,8 +29,8 @@ fn check(name: &str, document: &Value) -> (Option<i32>, String) {
         .env_clear()
         .output()
         .expect("the binary runs");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output.status.code(), told)
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), stderr)
 }
 
 #[test]
@@ -76,13 +76,13 @@ fn certificates_that_cannot_be_used_are_refused_in_every_dialect() {
         assert_eq!(answer.status < 300, is_good, "Weir: {answer:?}");
         assert!(answer.body.contains(word), "Weir: {answer:?}");
         let native = json!({"weir": 1, "certificates": [shown]});
-        let (status, told) = check("weir.yaml", &native);
-        assert_eq!(status == Some(0), is_good, "{told}");
+        let (status, stderr) = check("weir.yaml", &native);
+        assert_eq!(status == Some(0), is_good, "{stderr}");
         assert!(
-            told.contains(word) && (is_good || told.contains("key_pairs[0]")),
-            "{told}"
+            stderr.contains(word) && (is_good || stderr.contains("key_pairs[0]")),
+            "{stderr}"
         );
-        assert!(!told.contains("PRIVATE KEY-----"), "{told}");
+        assert!(!stderr.contains("PRIVATE KEY-----"), "{stderr}");
     }
 }
 
@@ -91,11 +91,11 @@ fn a_certificate_past_its_end_is_shown_and_reported() {
     let [certificate, key] = self_signed_pem("old.test", 2020);
     let document = json!({"weir": 1, "certificates": [
         {"names": ["old.test"], "key_pairs": [{"certificate": certificate, "key": key}]}]});
-    let (status, told) = check("weir.yaml", &document);
-    assert_eq!(status, Some(0), "{told}");
+    let (status, stderr) = check("weir.yaml", &document);
+    assert_eq!(status, Some(0), "{stderr}");
     assert!(
-        told.contains("certificates[0].key_pairs[0].certificate") && told.contains("'old.test' ended"),
-        "{told}"
+        stderr.contains("certificates[0].key_pairs[0].certificate") && stderr.contains("'old.test' ended"),
+        "{stderr}"
     );
 
     let folder = tempfile::tempdir().expect("a folder");

@@ -226,7 +226,7 @@ fn what_is_served_from_files_is_explained() {
     let file = folder.path().join("kong.yml");
     let (file, data) = (file.to_str().expect("text"), folder.path().join("data"));
     let data = data.to_str().expect("text");
-    for (flags, code, said, told) in [
+    for (flags, code, said, stderr_part) in [
         (&["--control", url.as_str()][..], 0, "Route r (kong)", ""),
         (&["--control", &url, "--json"], 0, "\"name\": \"r\"", ""),
         (
@@ -256,7 +256,7 @@ fn what_is_served_from_files_is_explained() {
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(code), "{flags:?}: {stdout}{stderr}");
         assert!(
-            stdout.contains(said) && stderr.contains(told),
+            stdout.contains(said) && stderr.contains(stderr_part),
             "{flags:?}: {stdout}{stderr}"
         );
     }

@@ -138,9 +138,9 @@ fn a_second_import_is_a_difference() {
     };
     write("{/pets: {get: {operationId: list}}, '/pets/{id}': {get: {operationId: one}}}");
     let file = document.to_str().expect("text");
-    let told = says(&weir, &["import", file]);
+    let output = says(&weir, &["import", file]);
     assert_eq!(
-        told,
+        output,
         "service pets created\n+ route pets.list\n+ route pets.one\n"
     );
     until("operations are served", || {

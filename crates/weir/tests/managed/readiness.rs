@@ -89,8 +89,8 @@ fn a_store_that_is_away_at_the_start_is_named() {
     let begun = Instant::now();
     let log = started.0.stderr.take().expect("piped");
     let named = format!("the store etcd://127.0.0.1:{away}/w");
-    let mut told = std::io::BufRead::lines(std::io::BufReader::new(log)).map(|line| line.expect("readable"));
-    let line = told.find(|line| line.contains("waiting for")).expect("a line");
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(log)).map(|line| line.expect("readable"));
+    let line = lines.find(|line| line.contains("waiting for")).expect("a line");
     assert!(line.contains(&named) && !line.contains("secret"), "{line}");
     // Within a second on a machine that has time.
     assert!(begun.elapsed() < Duration::from_secs(10), "{line}");
@@ -99,7 +99,7 @@ fn a_store_that_is_away_at_the_start_is_named() {
         (&answer["ready"], &answer["reason"], &answer["waits_for"]),
         (&false.into(), &"starting".into(), &named.as_str().into())
     );
-    let line = told
+    let line = lines
         .find(|line| line.contains("still waiting for"))
         .expect("a line");
     assert!(line.contains(&named) && !line.contains("secret"), "{line}");

@@ -34,7 +34,7 @@ fn a_publish_that_etcd_does_not_take_is_refused_by_its_dry_run_too() {
     let backends = json!({"main": {"url": "http://127.0.0.1:9"}});
     let runtime = json!({"runtime": {"base_path": "/v1", "backends": backends}});
     let publish = || call("POST", "/api/v1/publications/pets/1.0.0/test", runtime.clone());
-    let told = |answer: &Answer| {
+    let names_parts = |answer: &Answer| {
         let said = &answer.body;
         let parts = ["services/test.pets.1.0.0.main", " bytes", "another component"];
         parts.iter().all(|part| said.contains(part))
@@ -42,9 +42,9 @@ fn a_publish_that_etcd_does_not_take_is_refused_by_its_dry_run_too() {
     let tried = publish().header("Weir-Dry-Run", "true").make().expect(422);
     let refused = &tried.json()["refused"][0];
     assert_eq!(refused["status"], 422, "{refused}");
-    assert!(told(&tried), "{refused}");
+    assert!(names_parts(&tried), "{refused}");
     let refused = publish().make().expect(422);
-    assert!(told(&refused), "{refused:?}");
+    assert!(names_parts(&refused), "{refused:?}");
     // It is served when it is small enough.
     call("PUT", "/api/v1/environments/test", json!({}))
         .make()

@@ -159,7 +159,7 @@ fn the_admin_api_lists_and_removes(group: &Group) {
     until("the control plane knows it", || {
         Call::get(&kong, &path).make().status == 200
     });
-    let told = Call::get(&kong, &path).make().expect(200).json();
+    let listed = Call::get(&kong, &path).make().expect(200).json();
     for (field, expected) in [
         ("authenticated_userid", json!("ada")),
         ("scope", json!("email")),
@@ -168,9 +168,9 @@ fn the_admin_api_lists_and_removes(group: &Group) {
         ("access_token", Value::Null),
         ("refresh_token", Value::Null),
     ] {
-        assert_eq!(told[field], expected, "{field}: {told}");
+        assert_eq!(listed[field], expected, "{field}: {listed}");
     }
-    let id = told["id"].as_str().expect("an id");
+    let id = listed["id"].as_str().expect("an id");
     assert!(group.tokens().iter().any(|it| it["id"] == id));
     // Page by page, each is listed once.
     let (mut address, mut ids) = ("/oauth2_tokens?size=1".to_owned(), Vec::new());

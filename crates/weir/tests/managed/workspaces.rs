@@ -118,8 +118,11 @@ fn credentials_and_plugins_are_those_of_their_workspace() {
                 let allowed = answer.header("access-control-allow-origin");
                 assert_eq!(allowed, Some(format!("http://{own}.test")), "{own} {way}");
                 if expected == 200 {
-                    let told = format!("x-consumer-id: {ID}");
-                    assert!(answer.body.lines().any(|line| line == told), "{answer:?}");
+                    let consumer_header = format!("x-consumer-id: {ID}");
+                    assert!(
+                        answer.body.lines().any(|line| line == consumer_header),
+                        "{answer:?}"
+                    );
                 }
             }
         }

@@ -99,17 +99,17 @@ fn the_status_of_a_node_is_public_where_it_is_made_so() {
         let answer = weir.get(path, &[]);
         assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
         let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
-        let told: Value = serde_json::from_str(body).expect("JSON");
-        assert!(told["id"].as_str().is_some_and(|id| !id.is_empty()), "{told}");
+        let record: Value = serde_json::from_str(body).expect("JSON");
+        assert!(record["id"].as_str().is_some_and(|id| !id.is_empty()), "{record}");
         let number = |name: &str| -> u64 {
-            let text = told["status"][name].as_str().expect("a text");
+            let text = record["status"][name].as_str().expect("a text");
             text.parse().expect("a number")
         };
         assert!(
             number("accepted") >= 1 && number("handled") == number("accepted"),
-            "{told}"
+            "{record}"
         );
-        assert!(number("active") <= number("accepted"), "{told}");
+        assert!(number("active") <= number("accepted"), "{record}");
         totals.push(number("total"));
     }
     assert!(totals[0] <= totals[1], "{totals:?}");
@@ -176,8 +176,8 @@ fn opentelemetry_sends_spans_to_the_collector_of_its_metadata() {
     // Its parent decides: nothing is sampled without one.
     assert!(weir.get("/x/none", &[]).starts_with("HTTP/1.1 200"));
     calls.recv_timeout(TIMEOUT).unwrap();
-    let told = format!("00-{TRACE}-{PARENT}-01");
-    weir.get("/x/y?q=blue", &[("traceparent", &told)]);
+    let traceparent = format!("00-{TRACE}-{PARENT}-01");
+    weir.get("/x/y?q=blue", &[("traceparent", &traceparent)]);
     let taken = one_span(&taken, &calls);
     assert_eq!(taken.header("authorization"), "let me in");
     for text in [
@@ -229,8 +229,8 @@ fn attributes_of_plugins_count_where_a_config_yaml_gives_them() {
         .extend(more.as_array().unwrap().clone());
     let flags = ["--apisix-config", config.to_str().unwrap()];
     let weir = Gateway::with("apisix.yaml", &document, &flags);
-    let told = format!("00-{TRACE}-{PARENT}-01");
-    let answer = weir.get("/x/y", &[("x-team", "blue"), ("traceparent", &told)]);
+    let traceparent = format!("00-{TRACE}-{PARENT}-01");
+    let answer = weir.get("/x/y", &[("x-team", "blue"), ("traceparent", &traceparent)]);
     assert!(answer.contains("X-APISIX-Upstream-Status: 200"), "{answer}");
     let call = calls.recv_timeout(TIMEOUT).unwrap();
     // Always on: the caller's trace counts nothing.
@@ -276,11 +276,11 @@ fn a_config_yaml_that_is_wrong_stops_the_start() {
         ])
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&ended.stderr);
+    let stderr = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(2));
     assert!(
-        told.contains("config.yaml:2: error: apisix.router.http: expected one of"),
-        "{told}"
+        stderr.contains("config.yaml:2: error: apisix.router.http: expected one of"),
+        "{stderr}"
     );
 }
 
@@ -370,8 +370,9 @@ fn what_a_rewrite_says_of_the_client_counts() {
     for headers in sent {
         weir.get("/x/y", headers);
         let call = calls.recv_timeout(TIMEOUT).unwrap();
-        let told = ["host", "port", "proto"].map(|it| call.header(&format!("x-forwarded-{it}")).to_owned());
-        assert_eq!(told, ["shop.test", "", "http"], "{headers:?}");
+        let forwarded =
+            ["host", "port", "proto"].map(|it| call.header(&format!("x-forwarded-{it}")).to_owned());
+        assert_eq!(forwarded, ["shop.test", "", "http"], "{headers:?}");
     }
 }
 

@@ -10,11 +10,11 @@ fn until_counted(weir: &Gateway, expected: &[&str]) {
     let began = Instant::now();
     loop {
         let text = weir.scrape("/apisix/prometheus/metrics");
-        let told = lines(&text, "apisix_batch_process_entries{");
-        if told == expected {
+        let samples = lines(&text, "apisix_batch_process_entries{");
+        if samples == expected {
             return;
         }
-        assert!(began.elapsed() < TIMEOUT, "{told:?}, expected {expected:?}");
+        assert!(began.elapsed() < TIMEOUT, "{samples:?}, expected {expected:?}");
     }
 }
 

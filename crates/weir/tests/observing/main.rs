@@ -96,8 +96,8 @@ fn kongs_plugins_trace_and_count() {
             "plugins": plugins,
         }),
     );
-    let told = format!("00-{TRACE}-{PARENT}-01");
-    let answer = weir.get("/x/y", &[("traceparent", &told)]);
+    let traceparent = format!("00-{TRACE}-{PARENT}-01");
+    let answer = weir.get("/x/y", &[("traceparent", &traceparent)]);
     assert!(
         answer.to_lowercase().contains(&format!("x-trace: {TRACE}")),
         "{answer}"

@@ -27,7 +27,7 @@ struct Case {
     is_revoked: bool,
     skip_verify: bool,
     /// The answer to the client.
-    told: &'static str,
+    printed: &'static str,
 }
 
 const NOTHING: &str = "OCSP response: no response sent";
@@ -225,7 +225,7 @@ fn responders_that_are_not_public_are_only_asked_where_the_operator_allows_it() 
         signer: "ca",
         is_revoked: false,
         skip_verify: false,
-        told: NOTHING,
+        printed: NOTHING,
     };
     let shown = authority.certificate_entry(case, listener.local_addr().unwrap());
     let document = json!({"weir": 1, "certificates": [shown]});
@@ -237,8 +237,8 @@ fn responders_that_are_not_public_are_only_asked_where_the_operator_allows_it() 
     }
     listener.set_nonblocking(true).unwrap();
     assert!(listener.accept().is_err(), "the responder was not called");
-    let told = handshake(&authority, &weir, case.name);
-    assert!(told.contains(case.told), "{told}");
+    let response = handshake(&authority, &weir, case.name);
+    assert!(response.contains(case.printed), "{response}");
 }
 
 #[test]
@@ -251,20 +251,20 @@ fn handshakes_do_not_wait_and_then_have_the_answer() {
         signer: "ca",
         is_revoked: false,
         skip_verify: false,
-        told: "Cert Status: good",
+        printed: "Cert Status: good",
     };
     responder.know(case);
     let weir = gateway(&[authority.certificate_entry(case, responder.address)]);
-    let told = handshake(&authority, &weir, case.name);
-    assert!(told.contains(NOTHING), "{told}");
+    let response = handshake(&authority, &weir, case.name);
+    assert!(response.contains(NOTHING), "{response}");
     responder.let_go.send(()).unwrap();
     let began = Instant::now();
     loop {
-        let told = handshake(&authority, &weir, case.name);
-        if told.contains(case.told) {
+        let response = handshake(&authority, &weir, case.name);
+        if response.contains(case.printed) {
             break;
         }
-        assert!(began.elapsed() < TIMEOUT, "{told}");
+        assert!(began.elapsed() < TIMEOUT, "{response}");
     }
 }
 
@@ -273,12 +273,12 @@ fn only_good_answers_of_the_right_responder_are_passed_on() {
     let Some(openssl) = program("openssl") else { return };
     let authority = Arc::new(Authority::new(openssl));
     let responder = Responder::start(Arc::clone(&authority));
-    let case = |name, signer, is_revoked, skip_verify, told| Case {
+    let case = |name, signer, is_revoked, skip_verify, expected| Case {
         name,
         signer,
         is_revoked,
         skip_verify,
-        told,
+        printed: expected,
     };
     let cases = [
         case("own.test", "ca", false, false, "Cert Status: good"),
@@ -307,7 +307,7 @@ fn only_good_answers_of_the_right_responder_are_passed_on() {
         assert!(began.elapsed() < TIMEOUT, "{}", weir.scrape("/metrics"));
     }
     for case in cases {
-        let told = handshake(&authority, &weir, case.name);
-        assert!(told.contains(case.told), "{}: {told}", case.name);
+        let response = handshake(&authority, &weir, case.name);
+        assert!(response.contains(case.printed), "{}: {response}", case.name);
     }
 }

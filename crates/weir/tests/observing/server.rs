@@ -32,14 +32,14 @@ pub fn server() -> (SocketAddr, Receiver<Taken>) {
 pub fn server_with(body: &'static str) -> (SocketAddr, Receiver<Taken>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let (tell, told) = channel();
+    let (tell, requests) = channel();
     std::thread::spawn(move || {
         while let Ok((stream, _)) = listener.accept() {
             let tell = tell.clone();
             std::thread::spawn(move || answer(stream, &tell, body));
         }
     });
-    (address, told)
+    (address, requests)
 }
 
 /// Answers until the connection ends.

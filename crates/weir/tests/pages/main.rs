@@ -66,13 +66,13 @@ fn examples(page: &str) -> Vec<Example> {
 fn calls(block: &str) -> Vec<Call> {
     let (mut calls, mut prepared) = (Vec::new(), String::new());
     for line in block.replace("\\\n", " ").lines() {
-        let told = line
+        let comment = line
             .rsplit_once(" # ")
-            .map(|(command, told)| (command, told.trim()));
-        let told = told.filter(|(_, told)| told.starts_with(|it: char| it.is_ascii_digit()));
-        match told {
-            Some((command, told)) => {
-                let (status, holds) = told.split_once(", ").unwrap_or((told, ""));
+            .map(|(command, comment)| (command, comment.trim()));
+        let comment = comment.filter(|(_, comment)| comment.starts_with(|it: char| it.is_ascii_digit()));
+        match comment {
+            Some((command, comment)) => {
+                let (status, holds) = comment.split_once(", ").unwrap_or((comment, ""));
                 calls.push(Call {
                     script: format!("{prepared}{command}"),
                     status: status.to_owned(),
@@ -117,8 +117,8 @@ fn findings(page: &str, example: &Example, upstream: SocketAddr, grpc: SocketAdd
             .find_map(|line| line.strip_prefix("HTTP/1.1 "));
         let status = status.map_or("none", |line| line.get(..3).unwrap_or(line));
         let is_good = status == call.status && answer.contains(&call.holds);
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        (!is_good).then(|| format!("{page}: {call:?}\n{answer}\n{told}"))
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        (!is_good).then(|| format!("{page}: {call:?}\n{answer}\n{stderr}"))
     });
     answered.flatten().collect()
 }

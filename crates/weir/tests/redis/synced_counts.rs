@@ -11,8 +11,8 @@ fn limit(port: u16, count: usize) -> String {
 /// The sum of all counters there.
 fn counted(redis: &Redis) -> usize {
     let script = "EVAL \"local n=0 for _,k in ipairs(redis.call('KEYS','*')) do n=n+redis.call('GET',k) end return n\" 0";
-    let told = redis.ask(script);
-    told.trim().trim_start_matches(':').parse().unwrap_or(0)
+    let answer = redis.ask(script);
+    answer.trim().trim_start_matches(':').parse().unwrap_or(0)
 }
 
 #[test]

@@ -181,20 +181,20 @@ fn clusters_have_each_key_somewhere() {
     );
     let document = native(&upstream, &plugin);
     let gateways = [Gateway::start(&document), Gateway::start(&document)];
-    let mut told = String::new();
-    let call_all = |told: &mut String| {
+    let mut log = String::new();
+    let call_all = |log: &mut String| {
         for who in 0..30 {
             for call in 0..4 {
                 let (status, _) = gateways[call % 2].get("/", &format!("X-Who: {who}\r\n"));
                 let expected = if call < 2 { 200 } else { 429 };
                 if status != expected {
-                    let _is_written = writeln!(told, "{who}, call {call}: {status}");
+                    let _is_written = writeln!(log, "{who}, call {call}: {status}");
                 }
             }
         }
     };
-    call_all(&mut told);
-    assert!(told.is_empty(), "{told}{}", gateways[0].log());
+    call_all(&mut log);
+    assert!(log.is_empty(), "{log}{}", gateways[0].log());
     for node in &nodes {
         assert!(!node.ask("DBSIZE").starts_with(":0"), "every node has some keys");
         node.ask("FLUSHALL");
@@ -238,13 +238,13 @@ fn clusters_have_each_key_somewhere() {
     }
     until("all nodes agree", || {
         let agrees = |node: &Redis| {
-            let told = node.ask("CLUSTER NODES");
-            let mut lines = told.lines();
+            let table = node.ask("CLUSTER NODES");
+            let mut lines = table.lines();
             lines.any(|line| line.contains(&third) && line.contains(" 0-5460"))
         };
         nodes.iter().all(agrees)
     });
-    call_all(&mut told);
-    assert!(told.is_empty(), "{told}{}", gateways[0].log());
+    call_all(&mut table);
+    assert!(table.is_empty(), "{table}{}", gateways[0].log());
     assert!(nodes[0].ask("DBSIZE").starts_with(":0"));
 }

@@ -102,8 +102,8 @@ async fn a_writer_takes_nothing_of_another_workspace() {
         let (found, _, answer) = plane.call("mallory", method, path, &body).await;
         assert_eq!(found, status, "{method} {path} {body}: {answer}");
         if status == 409 {
-            let told: Value = serde_json::from_str(&answer).expect("JSON");
-            assert_eq!(told["name"], "unique constraint violation", "{answer}");
+            let document: Value = serde_json::from_str(&answer).expect("JSON");
+            assert_eq!(document["name"], "unique constraint violation", "{answer}");
             assert!(
                 !answer.contains("default") && !answer.contains("team-b"),
                 "{answer}"

@@ -231,7 +231,7 @@ fn filters_take_numbers_and_lists_of_them() {
 
 #[test]
 fn values_that_no_call_can_have_are_refused() {
-    for (dimension, value, told) in [
+    for (dimension, value, message) in [
         (
             "status",
             "4xx",
@@ -251,7 +251,7 @@ fn values_that_no_call_can_have_are_refused() {
             .insert(dimension.to_owned(), OneOrMany::Many(vec![value.to_owned()]));
         let error = QueryPlan::of(&query, &Retention::default(), NOW).expect_err(value);
         assert_eq!(error.field, format!("filter.{dimension}"));
-        assert!(error.message.contains(told), "{error}");
+        assert!(error.message.contains(message), "{error}");
     }
 }
 

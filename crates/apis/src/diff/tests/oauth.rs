@@ -33,14 +33,14 @@ fn flows_of_oauth_are_compared() {
     ] {
         let found = diff(&of(base.clone()), &of(new.clone()));
         let changes = found.operations.iter().flat_map(|it| &it.changes);
-        let told: Vec<_> = changes
+        let messages: Vec<_> = changes
             .map(|it| (it.breaking, it.place.as_str(), it.message.as_str()))
             .collect();
         let expected: Vec<_> = expected
             .into_iter()
             .map(|(breaking, message)| (breaking, AT, message))
             .collect();
-        assert_eq!(told, expected, "{new}");
+        assert_eq!(messages, expected, "{new}");
         let back = diff(&of(new.clone()), &of(base.clone()));
         assert_eq!(
             back.is_breaking(),

@@ -155,11 +155,11 @@ fn all(is_stream: bool) -> Map<String, Value> {
     names
         .into_iter()
         .map(|name| {
-            let told = match is_stream {
+            let description = match is_stream {
                 true => about_stream(name),
                 false => about(name),
             };
-            (name.to_owned(), Value::Object(told))
+            (name.to_owned(), Value::Object(description))
         })
         .collect()
 }

@@ -49,11 +49,11 @@ const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 fn in_file(name: &str, context: &PluginContext<'_>, notes: &mut Warnings) -> Option<Account> {
     let text = context.settings.files.text(name);
     let read = text.and_then(|text| serde_json::from_str(&text).map_err(|error| error.to_string()));
-    let told = read.map_err(|reason| {
+    let account = read.map_err(|reason| {
         let message = format!("{name} cannot be used: {reason}: entries are not sent");
         notes.error("auth_file", message);
     });
-    told.ok()
+    account.ok()
 }
 
 impl PluginAdapter for GoogleCloudLogging {

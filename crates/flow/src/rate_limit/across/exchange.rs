@@ -278,8 +278,8 @@ impl ExchangeState {
         let Some(gateway) = self.gateways.get_mut(&number) else {
             return;
         };
-        let told: Vec<WindowName> = gateway.news.iter().take(MAX_SENT_WINDOWS).copied().collect();
-        for window in told {
+        let names: Vec<WindowName> = gateway.news.iter().take(MAX_SENT_WINDOWS).copied().collect();
+        for window in names {
             gateway.news.remove(&window);
             if let Some(shared) = self.windows.get(&window) {
                 let own = shared.parts.iter().find(|it| it.gateway == number);

@@ -182,10 +182,10 @@ fn judge(cases: Vec<(&str, &Value, Option<String>, &str)>) {
     for (what, config, token, expected) in cases {
         let value = token.map(|token| format!("Bearer {token}"));
         let headers: Vec<(&str, &str)> = value.iter().map(|it| ("Authorization", it.as_str())).collect();
-        let (found, told) = call(&Servers::new(), config, &headers);
+        let (found, headers_sent) = call(&Servers::new(), config, &headers);
         assert_eq!(found, expected, "{what}");
         if headers.is_empty() && found == "continue" {
-            assert!(told.is_empty(), "{what}: {told:?}");
+            assert!(headers_sent.is_empty(), "{what}: {headers_sent:?}");
         }
     }
 }

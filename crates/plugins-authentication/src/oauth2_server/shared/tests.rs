@@ -145,7 +145,7 @@ fn what_one_gateway_gives_another_one_knows() {
     assert_eq!(looked.take(), Some(Ok(())));
     assert!(two.0.find(&hash("a"), 9).is_some());
     assert!(two.0.fetch(&hash("a"), CLIENT, 9).is_none(), "known");
-    let told = store.deliver(&two, 0);
+    let delivered = store.deliver(&two, 0);
     assert!(two.0.find_refresh(&hash("refresh a"), 9).is_some());
     // If two gateways take the same record, only one gets it.
     let take = |gateway: &SharedTokens, text: &str| Change {
@@ -157,7 +157,7 @@ fn what_one_gateway_gives_another_one_knows() {
     let (first, second) = (take(&one, "b"), take(&two, "c"));
     assert_eq!(commit(&one, first), Some(Ok(true)));
     assert_eq!(commit(&two, second), Some(Ok(false)));
-    store.deliver(&two, told);
+    store.deliver(&two, delivered);
     assert!(two.0.find(&hash("a"), 9).is_none() && two.0.find(&hash("b"), 9).is_some());
     // One that starts knows all.
     let three = gateway(&store, Bounds::default());
@@ -293,9 +293,9 @@ fn lists_name_the_place_of_a_client() {
         token.owner.area = "kong my team".into();
     }
     assert_eq!(commit(&one, change), Some(Ok(true)));
-    let told = &one.list(9)[0].1;
+    let listed = &one.list(9)[0].1;
     assert_eq!(
-        (&told["dialect"], &told["workspace"]),
+        (&listed["dialect"], &listed["workspace"]),
         (&json!("kong"), &json!("my team"))
     );
 }

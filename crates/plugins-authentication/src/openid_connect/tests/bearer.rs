@@ -538,8 +538,8 @@ fn consumers_are_found_by_a_claim() {
         let mut bearer = call("GET /", &headers);
         assert_eq!(word(&provider.run(&filter, &mut bearer)), expected, "{claims}");
         if expected == "continue" {
-            let told = bearer.request.headers.get(b"x-consumer-username");
-            assert!(told.is_none_or(|told| told != b"forged"), "{claims}");
+            let username = bearer.request.headers.get(b"x-consumer-username");
+            assert!(username.is_none_or(|username| username != b"forged"), "{claims}");
         }
         if expected == "continue" && !optional {
             assert_eq!(
@@ -681,9 +681,9 @@ fn groups_of_a_claim_are_noted_and_forwarded() {
         assert_eq!(word(&provider.run(&filter, &mut call)), "continue", "{claims}");
         let groups = crate::authenticated_groups::of(&mut call).expect("groups");
         assert_eq!(groups.to_vec(), expected, "{claims}");
-        let told = Some(expected.join(", ")).filter(|told| !told.is_empty());
+        let joined = Some(expected.join(", ")).filter(|joined| !joined.is_empty());
         let found = call.request.headers.get(b"x-authenticated-groups");
-        assert_eq!(found, told.as_deref().map(str::as_bytes), "{claims}");
+        assert_eq!(found, joined.as_deref().map(str::as_bytes), "{claims}");
         for name in ["x_authenticated-groups", "x-consumer-username"] {
             assert!(!call.request.headers.contains(name.as_bytes()), "{claims} {name}");
         }

@@ -144,10 +144,10 @@ fn users_log_in_ask_who_they_are_and_change_their_passwords() {
         let (found, asked) = call(&filter, line, &headers, body, Some((200, user)));
         assert_eq!(found, expected, "{line}");
         let asked = asked.expect("the server is asked");
-        let (head, told) = asked.split_once("\r\n\r\n").expect("a message");
+        let (head, sent_body) = asked.split_once("\r\n\r\n").expect("a message");
         assert!(head.starts_with(sent.0), "{line}: {head}");
         let json = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
-        assert_eq!(json(told), json(sent.1), "{line}");
+        assert_eq!(json(sent_body), json(sent.1), "{line}");
         assert_eq!(
             head.contains("\r\nx-rbac-token: t0"),
             headers.contains(&HELD),

@@ -61,13 +61,13 @@ fn the_server_decides_and_its_user_is_forwarded() {
     );
     assert!(asked[0].contains("\r\nx-rbac-token: t\r\n"));
     let headers = lines(&call.request.headers);
-    for told in [
+    for line in [
         "X-UserId: 7",
         "X-Username: ada",
         "X-Nickname: %C3%84",
         "X-Consumer-Username: ALICE",
     ] {
-        assert!(headers.iter().any(|it| it == told), "{headers:?}");
+        assert!(headers.iter().any(|it| it == line), "{headers:?}");
     }
     assert!(!headers.iter().any(|it| it.contains("root")), "{headers:?}");
     assert_eq!(call.response_headers.get(b"x-userid"), Some(&b"7"[..]));

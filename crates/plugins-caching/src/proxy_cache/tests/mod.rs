@@ -350,14 +350,14 @@ fn zones_in_a_redis_have_plain_names() {
         if redis {
             config["redis"] = json!({"host": "127.0.0.1"});
         }
-        let told = build(&ProxyCache::default(), &config).err()?;
-        told.first().map(|fault| fault.message.clone())
+        let error = build(&ProxyCache::default(), &config).err()?;
+        error.first().map(|fault| fault.message.clone())
     };
     let long = "z".repeat(65);
     for zone in ["{a}", "a}", "a b", "é", &long] {
-        let told = fault(zone, true);
+        let message = fault(zone, true);
         let wanted = "expected at most 64 visible characters without braces";
-        assert_eq!(told.as_deref(), Some(wanted), "{zone}");
+        assert_eq!(message.as_deref(), Some(wanted), "{zone}");
         assert_eq!(fault(zone, false), None, "{zone}");
     }
     assert_eq!(fault("a/b:c", true), None);

@@ -331,8 +331,8 @@ mod tests {
     fn run(producer: &mut Producer, answers: &[Option<(i64, &str)>]) -> Vec<String> {
         producer.begin(b"m", 1_000, [7; 16]);
         let mut steps = vec![step(producer)];
-        for told in answers {
-            match told {
+        for reply in answers {
+            match reply {
                 Some((code, body)) => {
                     let stale = answer(producer.number - 1, 0, "");
                     assert!(!producer.take(&stale), "an answer to something else");

@@ -207,11 +207,11 @@ fn what_clients_send_is_read() {
         let filter =
             filter(&json!({"extract": [format], "spans": {"attempts": null}, "sampling": {"ratio": 0}}));
         let mut exchange = exchange();
-        let told: Vec<(&str, &str)> = headers
+        let lines: Vec<(&str, &str)> = headers
             .iter()
             .map(|(name, value)| (*name, value.as_str()))
             .collect();
-        prepare(&mut exchange, "GET /", &told);
+        prepare(&mut exchange, "GET /", &lines);
         filter.on_request(&mut exchange);
         let (found, parent, _) = ids(&exchange);
         if trace.is_empty() {
@@ -271,8 +271,8 @@ fn upstreams_get_each_format() {
     for (format, expected) in table {
         let filter = filter(&json!({"extract": ["w3c"], "inject": [format]}));
         let mut exchange = exchange();
-        let told = format!("00-{T}-{S}-01");
-        prepare(&mut exchange, "GET /", &[("traceparent", &told)]);
+        let traceparent = format!("00-{T}-{S}-01");
+        prepare(&mut exchange, "GET /", &[("traceparent", &traceparent)]);
         filter.on_request(&mut exchange);
         let trace = exchange.trace.expect("a place");
         assert_ne!(trace.upstream_id, trace.span_id);
@@ -303,8 +303,8 @@ fn a_client_that_debugs_has_the_decision_forwarded_too() {
         let mut exchange = exchange();
         prepare(&mut exchange, "GET /", &sent);
         filter.on_request(&mut exchange);
-        let told = ["x-b3-flags", "x-b3-sampled"].map(|name| header(&exchange, name));
-        assert_eq!(told, expected, "{sent:?}");
+        let values = ["x-b3-flags", "x-b3-sampled"].map(|name| header(&exchange, name));
+        assert_eq!(values, expected, "{sent:?}");
     }
 }
 

@@ -31,9 +31,9 @@ fn parents_and_ratios_decide() {
         prepare(&mut exchange, "GET /", &headers);
         let entries = run(&*filter, &mut exchange, &record());
         assert_eq!(entries.len(), usize::from(expected), "{sampling} {parent:?}");
-        let told = if expected { "-01" } else { "-00" };
+        let suffix = if expected { "-01" } else { "-00" };
         assert!(
-            header(&exchange, "traceparent").ends_with(told),
+            header(&exchange, "traceparent").ends_with(suffix),
             "{sampling} {parent:?}"
         );
         assert_eq!(exchange.trace.expect("a place").is_sampled, expected);
@@ -44,12 +44,12 @@ fn parents_and_ratios_decide() {
 fn a_share_of_the_traces_is_exported() {
     let filter = filter(&config(json!({"ratio": 0.1})));
     let mut exchange = exchange();
-    let mut told = 0;
+    let mut sampled = 0;
     for _ in 0..10_000 {
         prepare(&mut exchange, "GET /", &[]);
-        told += run(&*filter, &mut exchange, &record()).len();
+        sampled += run(&*filter, &mut exchange, &record()).len();
     }
-    assert!((850..1150).contains(&told), "{told}");
+    assert!((850..1150).contains(&sampled), "{sampled}");
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn all_gateways_decide_alike() {
         parent: Parent::Follow,
     }
     .sampler();
-    let told = propagation::Extracted::default();
+    let extracted = propagation::Extracted::default();
     for (trace, expected) in [
         (1, true),
         ((1 << 62) - 1, true),
@@ -68,7 +68,7 @@ fn all_gateways_decide_alike() {
         (7_u128 << 64 | 1, true),
         (1 << 63 | 1, true),
     ] {
-        assert_eq!(sampler.samples(&told, trace), expected, "{trace:x}");
+        assert_eq!(sampler.samples(&extracted, trace), expected, "{trace:x}");
     }
 }
 

@@ -145,9 +145,9 @@ fn to_collector() -> Value {
 
 #[test]
 fn a_call_is_exported_in_otlp() {
-    let told = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let mut exchange = call(&[
-        ("traceparent", told),
+        ("traceparent", traceparent),
         ("User-Agent", "curl/8"),
         ("X-Team", "blue"),
     ]);
@@ -222,8 +222,8 @@ fn what_stands_around_the_spans_makes_them_a_request() {
     assert_eq!((scope.key, resource.key), (0x12, 0x0a));
     let scope = proto::ScopeSpans::decode(scope.before.as_slice()).expect("a scope");
     assert_eq!(scope.scope.map(|it| it.name).as_deref(), Some("weir"));
-    let told = proto::ResourceSpans::decode(resource.before.as_slice()).expect("a resource");
-    let mut lines = attributes(&told.resource.expect("a resource").attributes);
+    let decoded = proto::ResourceSpans::decode(resource.before.as_slice()).expect("a resource");
+    let mut lines = attributes(&decoded.resource.expect("a resource").attributes);
     let known = ["service.instance.id=", "service.version="];
     lines.retain(|line| !known.iter().any(|it| line.starts_with(it)));
     assert_eq!(
@@ -276,8 +276,8 @@ fn tries_and_failures_are_exported() {
         let attempts = &spans[1..];
         assert_eq!(attempts.len(), names.len());
         for (span, (number, end, code)) in attempts.iter().zip(names) {
-            let told = attributes(&span.attributes);
-            assert!(told.contains(&format!("http.request.resend_count={number} (int)")));
+            let attributes_of_span = attributes(&span.attributes);
+            assert!(attributes_of_span.contains(&format!("http.request.resend_count={number} (int)")));
             assert_eq!(span.end, (NOW_MS * 1000 + end) * 1000);
             assert_eq!(span.status.as_ref().map_or(0, |it| it.code), code);
         }
@@ -359,9 +359,9 @@ fn the_trace_is_echoed_to_the_client_if_configured() {
     let mut exchange = call(&[]);
     let config = json!({"echo_header": "X-Trace-Id"});
     run(&*filter(&config), &mut exchange, &record());
-    let told = exchange.response.headers.get(b"x-trace-id").map(<[u8]>::to_vec);
+    let trace_id = exchange.response.headers.get(b"x-trace-id").map(<[u8]>::to_vec);
     assert_eq!(
-        told.as_deref(),
+        trace_id.as_deref(),
         Some(&exchange.trace.expect("a place").trace_digits()[..])
     );
 }
@@ -378,9 +378,9 @@ fn a_client_that_went_is_exported() {
     };
     let entries = account(&*filter, &mut exchange, &gone);
     let scope = proto::ScopeSpans::decode(entries[0].bytes.as_slice()).expect("Protocol Buffers");
-    let told = attributes(&scope.spans[0].attributes);
+    let found = attributes(&scope.spans[0].attributes);
     assert!(
-        told.contains(&"http.response.status_code=499 (int)".to_owned()),
-        "{told:?}"
+        found.contains(&"http.response.status_code=499 (int)".to_owned()),
+        "{found:?}"
     );
 }

@@ -22,7 +22,7 @@ fn queries_count_as_what_they_cost() {
         "graphql": {"header": "Cost", "max": 7, "factor": 1.5},
     });
     let filter = build(&RateLimit::default(), &config).expect("valid");
-    for (text, expected, told) in [
+    for (text, expected, headers) in [
         ("{ a { b } }", "continue", vec!["Cost: 5", "Left: 4"]),
         ("{ a { b } }", "rate_limited 429", vec!["Cost: 5", "Left: 4"]),
         // What is too dear for the rest does not pass, and takes nothing of it.
@@ -37,7 +37,7 @@ fn queries_count_as_what_they_cost() {
     ] {
         let mut exchange = query(text);
         assert_eq!(word(&filter.on_request(&mut exchange)), expected, "{text}");
-        assert_eq!(lines(&exchange.response_headers), told, "{text}");
+        assert_eq!(lines(&exchange.response_headers), headers, "{text}");
     }
 }
 
@@ -120,8 +120,8 @@ fn weights_need_the_schema_of_the_service() {
         assert_eq!(word(&filter.on_request(&mut second)), expected);
         if expected == "continue" {
             for exchange in [first, second] {
-                let told = lines(&exchange.response_headers);
-                assert!(told.contains(&"Cost: 9".to_owned()), "{told:?}");
+                let headers = lines(&exchange.response_headers);
+                assert!(headers.contains(&"Cost: 9".to_owned()), "{headers:?}");
             }
         }
     }

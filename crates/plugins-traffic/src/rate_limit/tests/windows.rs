@@ -46,19 +46,19 @@ fn windows_of_the_clock_have_any_length_and_retries_are_spread() {
     prepare(&mut exchange, "GET /", &[]);
     let left_ms = 7_000 - exchange.unix_ms() % 7_000;
     assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
-    let told = |exchange: &Exchange, name: &[u8]| -> u64 {
+    let header = |exchange: &Exchange, name: &[u8]| -> u64 {
         let value = exchange.response_headers.get(name).expect("the header");
         std::str::from_utf8(value)
             .expect("text")
             .parse()
             .expect("a number")
     };
-    assert_eq!(told(&exchange, b"ratelimit-reset"), left_ms.div_ceil(1_000));
+    assert_eq!(header(&exchange, b"ratelimit-reset"), left_ms.div_ceil(1_000));
     let mut waits: Vec<u64> = (0..20)
         .map(|_| {
             exchange.response_headers.clear();
             assert_eq!(word(&filter.on_request(&mut exchange)), "rate_limited 429");
-            told(&exchange, b"retry-after")
+            header(&exchange, b"retry-after")
         })
         .collect();
     waits.sort_unstable();

@@ -118,7 +118,7 @@ fn details() -> String {
 #[test]
 fn errors_become_statuses() {
     let encoded = details();
-    let told = [
+    let headers = [
         ("grpc-status", "5"),
         ("grpc-message", "gone%21"),
         ("grpc-status-details-bin", encoded.as_str()),
@@ -128,7 +128,7 @@ fn errors_become_statuses() {
         (
             json!({}),
             "GET /v1/books/7",
-            &told[..],
+            &headers[..],
             &[][..],
             404,
             r#"{"code":5,"message":"gone!","details":[{"@type":"example.com/shop.Author","name":"a"}]}"#,
@@ -137,14 +137,14 @@ fn errors_become_statuses() {
             json!({}),
             "GET /v1/books/7",
             &[],
-            &told[..2],
+            &headers[..2],
             404,
             r#"{"code":5,"message":"gone!","details":[]}"#,
         ),
         (
             json!({"errors": {"body": "none"}}),
             "GET /v1/books/7",
-            &told,
+            &headers,
             &[],
             404,
             "",
@@ -152,7 +152,7 @@ fn errors_become_statuses() {
         (
             json!({}),
             "GET /v1/watch",
-            &told[..2],
+            &headers[..2],
             &[],
             404,
             r#"{"code":5,"message":"gone!","details":[]}"#,
@@ -161,14 +161,14 @@ fn errors_become_statuses() {
             json!({}),
             "GET /v1/watch",
             &[],
-            &told[..1],
+            &headers[..1],
             200,
             r#"{"code":5,"message":"","details":[]}"#,
         ),
         (
             details_only(None),
             "GET /v1/books/7",
-            &told,
+            &headers,
             &[],
             404,
             "{\"error\":{\"code\":5,\"message\":\"gone\",\"details\":[{\"type_url\":\"example.com/shop.Author\",\"value\":\"\\n\\u0001a\"}]}}",
@@ -176,7 +176,7 @@ fn errors_become_statuses() {
         (
             details_only(Some("shop.Author")),
             "GET /v1/books/7",
-            &told,
+            &headers,
             &[],
             404,
             r#"{"error":{"code":5,"message":"gone","details":[{"name":"a"}]}}"#,

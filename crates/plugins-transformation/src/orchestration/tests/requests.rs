@@ -34,10 +34,10 @@ fn servers_are_called_in_the_order_of_the_connections_and_change_the_request() {
              Content-Length: 40\r\n\r\n{\"user\":\"u&1\",\"body\":{\"a\":1},\"kind\":\"k\"}",
         ]
     );
-    let mut told = lines(&exchange.request.headers);
-    told.sort();
+    let mut headers = lines(&exchange.request.headers);
+    headers.sort();
     assert_eq!(
-        told,
+        headers,
         ["Content-Type: application/json", "X-Plan: gold", "X-User: alice"]
     );
     assert_eq!(

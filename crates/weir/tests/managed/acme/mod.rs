@@ -297,6 +297,6 @@ fn there_must_be_a_place_for_certificates() {
         .stderr(std::process::Stdio::piped())
         .output()
         .expect("it ends");
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && told.contains("--data"), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && stderr.contains("--data"), "{stderr}");
 }

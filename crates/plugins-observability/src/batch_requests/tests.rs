@@ -60,7 +60,7 @@ fn calls_are_made_one_after_the_other() {
         {"method": "POST", "path": "/two", "body": "hello"}
     ]}"#;
     let filter = filter(&json!({}));
-    let (asked, status, body_text) = play(
+    let (asked, status, results) = play(
         &*filter,
         body,
         vec![Some(answer(200, "ok")), Some(answer(404, ""))],
@@ -104,7 +104,7 @@ fn calls_are_made_one_after_the_other() {
         {"status": 200, "reason": "OK", "headers": headers, "body": "ok"},
         {"status": 404, "reason": "Not Found", "headers": headers},
     ]);
-    assert_eq!(count, wanted);
+    assert_eq!(results, wanted);
 }
 
 #[test]

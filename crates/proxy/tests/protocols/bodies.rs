@@ -59,7 +59,7 @@ fn bodies_without_a_length_pass() {
                 call.send(piece).unwrap();
             }
             call.finish(&[]);
-            let response = response(call.as_mut()).unwrap();
+            let response = read_response(call.as_mut()).unwrap();
             assert!(response.body == body, "{protocol:?} {size}");
         }
     });

@@ -170,7 +170,7 @@ fn a_client_that_waits_gets_100_continue() {
                 assert_eq!(first.status, 100, "{protocol:?}");
                 call.send(b"hello").unwrap();
                 call.finish(&[]);
-                response(call.as_mut()).unwrap()
+                read_response(call.as_mut()).unwrap()
             });
             let mut wire = stand.upstream.accept();
             let head = wire.head().unwrap();

@@ -49,7 +49,7 @@ fn entries(weir: &Weir) -> Value {
 fn signed(weir: &Weir, port: u16, name: &str) -> Vec<u8> {
     let mut found = None;
     until(&format!("a certificate for {name}"), || {
-        found = shown(port, name).filter(|shown| is_signed(shown, name));
+        found = presented_certificate(port, name).filter(|shown| is_signed(shown, name));
         if found.is_none() {
             assert_ne!(entries(weir)[0]["state"], "failing", "{}", entries(weir));
         }
@@ -140,7 +140,8 @@ fn a_certificate_is_renewed_before_its_end() {
     let weir = start(folder.path(), ports, &document(&pebble.entry(&["a.test"])));
     let first = signed(&weir, ports[1], "a.test");
     until("another is served", || {
-        shown(ports[1], "a.test").is_some_and(|shown| is_signed(&shown, "a.test") && shown != first)
+        presented_certificate(ports[1], "a.test")
+            .is_some_and(|shown| is_signed(&shown, "a.test") && shown != first)
     });
 }
 

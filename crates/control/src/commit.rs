@@ -17,7 +17,7 @@ pub async fn compact_periodically(store: Arc<dyn Store>, kept: Duration) {
             continue;
         };
         if let Err(error) = store.compact(before).await {
-            tracing::warn!(%error, "old history is not forgotten; retrying");
+            tracing::warn!(%error, "old history cannot be removed from the store; retrying");
         }
     }
 }

@@ -44,7 +44,7 @@ impl DrainState {
             return;
         }
         if let Err(error) = self.write(name, is_drained) {
-            tracing::error!(%error, is_drained, "it cannot be stored whether this gateway is drained: a restart may not know it");
+            tracing::error!(%error, is_drained, "drain state cannot be stored; it may be lost at a restart");
         }
     }
 
@@ -58,7 +58,7 @@ impl DrainState {
                 Ok(kept) => return kept == name.as_bytes(),
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => {
-                    tracing::error!(%error, file = %path.display(), "it cannot be read whether this gateway is drained");
+                    tracing::error!(%error, file = %path.display(), "stored drain state cannot be read");
                     return false;
                 }
             }
@@ -100,7 +100,7 @@ fn remove(path: &Path) -> io::Result<()> {
 /// # Errors
 /// The store is away, or cannot be read.
 pub(crate) async fn in_store(store: &OpenStore, name: &str) -> Result<bool, String> {
-    let store = store.get().ok_or("the store is away")?;
+    let store = store.get().ok_or("the store is unreachable")?;
     let key = format!("{DRAINS}{name}");
     let (known, _) = store.read(&key).await.map_err(|error| error.to_string())?;
     Ok(known.iter().any(|it| it.key.as_str() == key))

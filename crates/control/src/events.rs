@@ -83,7 +83,7 @@ impl Commits {
     /// Takes over a commit. If too many wait, it becomes no event: clients ask for the history anyway.
     pub fn send(&self, changes: &Changes) {
         if let Err(mpsc::error::TrySendError::Full(_)) = self.0.try_send(changes.clone()) {
-            tracing::debug!(revision = %changes.revision, "a commit is not sent to browsers");
+            tracing::debug!(revision = %changes.revision, "a commit is not sent to browsers: too many events are waiting");
         }
     }
 }

@@ -31,7 +31,10 @@ static TRUST: LazyLock<Arc<ClientConfig>> = LazyLock::new(|| {
     let mut roots = RootCertStore::empty();
     let (_, unusable) = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if unusable > 0 {
-        tracing::debug!(unusable, "authorities of the system that cannot be used");
+        tracing::debug!(
+            unusable,
+            "some certificate authorities of the system cannot be used"
+        );
     }
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();

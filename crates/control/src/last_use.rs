@@ -81,7 +81,7 @@ pub async fn keep(reported: ReportedUses, store: Arc<dyn Store>, operational: Op
         tokio::time::sleep(EVERY).await;
         let batch = reported.take();
         if let Err(error) = turn(&batch, &*store, &operational, SystemTime::now()).await {
-            tracing::warn!(%error, "the last uses of keys are not kept; it is tried again");
+            tracing::warn!(%error, "the last uses of keys cannot be stored; retrying");
             reported.give_back(batch);
         }
     }

@@ -83,7 +83,7 @@ impl LimitCounts {
                 tracing::warn!(
                     plugin = name,
                     error,
-                    "counts of before the restart cannot be read"
+                    "counts from before the restart cannot be read; they start at zero"
                 );
             }
         }
@@ -110,7 +110,7 @@ impl LimitCounts {
             .spawn(writing);
         match spawned {
             Ok(thread) => *lock(&self.writer) = Some((stop, thread)),
-            Err(error) => tracing::warn!(%error, "the counts of limits are not written"),
+            Err(error) => tracing::warn!(%error, "the task that writes the counts of limits has failed"),
         }
     }
 
@@ -130,7 +130,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 fn unreadable(file: &Path, reason: &str) -> Vec<Section> {
-    tracing::warn!(file = %file.display(), reason, "limits begin to count again");
+    tracing::warn!(file = %file.display(), reason, "stored counts of limits cannot be read; they start at zero");
     Vec::new()
 }
 

@@ -95,13 +95,13 @@ pub async fn report(
                     said = Some(report);
                     if answer.drain != is_drained {
                         is_drained = answer.drain;
-                        tracing::info!(is_drained, "this gateway is drained, or no longer");
+                        tracing::info!(is_drained, "drain state changed");
                         drain(is_drained);
                         has_news = true;
                     }
                 }
                 Err(error) => {
-                    tracing::debug!(%error, "this gateway's report is not taken");
+                    tracing::debug!(%error, "the control plane refused this gateway's report");
                     last_use::give_back(
                         report
                             .used
@@ -193,7 +193,7 @@ impl ReportTarget {
                 }
             }
             Self::Store(store) => {
-                let opened: Arc<dyn Store> = store.get().ok_or("the store is away")?;
+                let opened: Arc<dyn Store> = store.get().ok_or("the store is unreachable")?;
                 leave(&*opened, name, report).await?;
                 let drain = drain_state::in_store(store, name).await?;
                 Ok(ReportResponse { drain })

@@ -169,14 +169,14 @@ impl LimitExchange {
             tracing::warn!(
                 gateway,
                 counts = full,
-                "there is no room for all counts of limits over all gateways: what is left out counts for each gateway"
+                "too many shared limit windows: the surplus is limited per gateway"
             );
         }
         if wrong > 0 && !self.0.has_told_not_credible.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 gateway,
                 counts = wrong,
-                "a gateway has reported counts of limits that are not credible: they are left out"
+                "a gateway reported implausible limit counts; they are ignored"
             );
         }
     }
@@ -204,9 +204,7 @@ pub async fn sync_limits(name: String, target: LimitTarget, counts: Vec<Arc<dyn 
         }
         if let LimitTarget::Nowhere = settler.target {
             if !std::mem::replace(&mut has_warned, true) {
-                tracing::warn!(
-                    "limits over all gateways count for this gateway alone: it has no control plane"
-                );
+                tracing::warn!("shared limits count for this gateway alone: it has no control plane");
             }
             continue;
         }
@@ -322,7 +320,10 @@ impl LimitSync {
 
     /// There was no answer: what was reported may not have arrived.
     fn miss(&mut self, error: &str) {
-        tracing::debug!(error, "counts of limits cannot be synchronised");
+        tracing::debug!(
+            error,
+            "counts of shared limits cannot be synchronised with the control plane"
+        );
         self.has_all = false;
         if let Some((since, _, gateways)) = self.heard
             && since.elapsed() >= CUT_OFF

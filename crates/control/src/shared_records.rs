@@ -90,11 +90,13 @@ impl PluginStore {
             then(match done {
                 Ok(Ok(done)) => Ok(done),
                 Ok(Err(error)) => {
-                    tracing::warn!(%error, "what plugins share cannot be read or written");
+                    tracing::warn!(%error, "shared records of plugins cannot be read or written");
                     Err(StoreUnavailable)
                 }
                 Err(_) => {
-                    tracing::warn!("what plugins share cannot be read or written: the store takes too long");
+                    tracing::warn!(
+                        "shared records of plugins cannot be read or written: the store takes too long"
+                    );
                     Err(StoreUnavailable)
                 }
             });

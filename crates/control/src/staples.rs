@@ -83,6 +83,6 @@ async fn ask(call: ClientRequest, staple: Arc<Staple>, permits: Arc<Semaphore>, 
         responder = staple.url,
         reason,
         has_answer = staple.is_stapled(),
-        "the OCSP responder of a certificate has given no answer that can be stapled; it is asked again"
+        "the OCSP responder of a certificate gave no answer that can be stapled; retrying"
     );
 }

@@ -201,7 +201,7 @@ impl Portals {
             Arc::clone(&cache.catalogue)
         });
         build.await.unwrap_or_else(|error| {
-            tracing::error!(%error, "the portal's catalogue cannot be made; the former one stays");
+            tracing::error!(%error, "the portal's catalogue cannot be built; the previous one is still shown");
             Arc::clone(&self.lock_catalogue().catalogue)
         })
     }

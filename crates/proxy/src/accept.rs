@@ -104,7 +104,7 @@ async fn serve_proxy_protocol(
         Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return,
         Err(error) => {
             worker.metrics.protocol_error(ProtocolError::ProxyProtocol);
-            tracing::debug!(%error, peer = %addresses.peer, "a connection is closed");
+            tracing::debug!(%error, peer = %addresses.peer, "a new connection cannot be used and is closed");
             return;
         }
         Ok(ProxyHeader::Nothing) => {}

@@ -23,7 +23,10 @@ impl RequestContext<'_> {
             let under_way = Rc::clone(&self.worker.background_requests);
             // The worker holds one count itself.
             if Rc::strong_count(&under_way) > MAX_UNDER_WAY + 1 {
-                tracing::debug!(host = request.host, "too many background requests are under way");
+                tracing::debug!(
+                    host = request.host,
+                    "a background request is dropped: too many are in progress"
+                );
                 continue;
             }
             let worker = Rc::clone(self.worker);

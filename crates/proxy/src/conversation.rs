@@ -45,7 +45,7 @@ impl RequestContext<'_> {
         if !is_done {
             tracing::debug!(
                 host = conversation.host,
-                "a filter's conversation came to nothing"
+                "connection of a plugin to its server failed"
             );
         }
         Ok(is_done.then(|| conversation.dialogue.finish()))

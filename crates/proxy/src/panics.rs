@@ -19,10 +19,7 @@ pub struct AbortOnPanic(
 impl Drop for AbortOnPanic {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            tracing::error!(
-                task = self.0,
-                "the process ends: a task that it depends on has panicked"
-            );
+            tracing::error!(task = self.0, "an essential task has panicked; the process ends");
             std::process::abort();
         }
     }
@@ -41,7 +38,7 @@ pub fn supervise<F>(
         while let Err(error) = tokio::task::spawn_local(start()).await
             && error.is_panic()
         {
-            tracing::error!(task, "a task has panicked and is started again");
+            tracing::error!(task, "a task has panicked and is restarted");
             recover();
             tokio::time::sleep(pause).await;
         }

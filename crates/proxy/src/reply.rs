@@ -164,7 +164,7 @@ impl RequestContext<'_> {
         }
         let body = if is_bodyless || self.is_head { &[] } else { body };
         if let Err(error) = self.finish_head(after == ConnectionFate::KeepAlive, body.is_empty(), &mut out) {
-            tracing::debug!(%error, "an answer cannot be given");
+            tracing::debug!(%error, "a response cannot be written to the client");
             return ConnectionFate::Close;
         }
         let written = match body.len() <= MAX_COPIED {

@@ -153,7 +153,7 @@ fn prepared(serving: &WorkerSnapshot, connector: &Connector) -> io::Result<Arc<C
                 tracing::warn!(
                     field = %fault.path,
                     reason = fault.message,
-                    "the TLS settings of a plugin cannot be used, so its server is not asked"
+                    "the TLS settings of a plugin are invalid; its server is not called"
                 );
                 io::ErrorKind::InvalidInput
             })?;

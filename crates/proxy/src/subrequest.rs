@@ -36,7 +36,7 @@ impl RequestContext<'_> {
         std::future::poll_fn(|context| match answer.as_mut().poll(context) {
             Poll::Ready(Ok(Ok(answer))) => Poll::Ready(Ok(Some(answer))),
             Poll::Ready(_) => {
-                tracing::debug!(host = subrequest.host, "a filter's subrequest was not answered");
+                tracing::debug!(host = subrequest.host, "a plugin's subrequest was not answered");
                 Poll::Ready(Ok(None))
             }
             Poll::Pending => client

@@ -298,7 +298,7 @@ impl Worker {
             tracing::warn!(
                 max_connections = self.shared.limits.max_connections,
                 refused = self.metrics.connections_refused.get(),
-                "a client connection is refused: a worker has as many as it may"
+                "client connection refused: worker is at --max-connections"
             );
         }
         false

@@ -93,7 +93,7 @@ mod system {
             match poll(&mut ready, None) {
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(error) => {
-                    tracing::debug!(%error, "changes of files are not reported any more");
+                    tracing::debug!(%error, "watching files for changes has failed");
                     return;
                 }
                 Ok(_) if !ready[1].revents().is_empty() => return,

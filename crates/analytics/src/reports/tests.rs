@@ -347,7 +347,7 @@ fn a_mail_has_text_html_pictures_and_files() {
         },
         Section {
             panel: &report.panels[0],
-            answer: Err("the store is away".to_owned()),
+            answer: Err("the store is unreachable".to_owned()),
         },
     ];
     let mail = render(
@@ -360,7 +360,7 @@ fn a_mail_has_text_html_pictures_and_files() {
     for part in [
         "<script>: calls 1,500 +50.0 %;",
         "=shop: calls 10 -50.0 %;",
-        "the store is away",
+        "the store is unreachable",
         "boards?a=1&b=2",
     ] {
         assert!(mail.text.contains(part), "{part}: {}", mail.text);

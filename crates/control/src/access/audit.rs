@@ -192,7 +192,7 @@ async fn prune(store: Arc<dyn Store>, kept: Duration) {
             continue;
         };
         if let Err(error) = super::audit_log::prune(&*store, PREFIX, before).await {
-            tracing::warn!(%error, "old entries of the audit log are not removed; retrying");
+            tracing::warn!(%error, "old entries of the audit log cannot be removed; retrying");
         }
     }
 }

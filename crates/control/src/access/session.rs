@@ -285,7 +285,7 @@ impl<T: IssuedRecord> IssuedStore<T> {
                 known.and_then(|it| it.value.used(it.ends, now))
             });
         if let Err(error) = touched.await {
-            tracing::debug!(%error, key = %entry.key, "the use of a session or token is not written down");
+            tracing::debug!(%error, key = %entry.key, "the last use of a session or token cannot be stored");
         }
     }
 

@@ -161,7 +161,7 @@ impl Users {
             Some(value) => {
                 let user: Option<User> = serde_json::from_slice(value).ok();
                 if user.is_none() {
-                    tracing::error!(%key, "a user cannot be read and has no rights");
+                    tracing::error!(%key, "a stored user cannot be parsed; the user has no rights");
                 }
                 known.users.insert(key.clone(), user.map(Arc::new));
             }

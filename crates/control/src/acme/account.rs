@@ -54,7 +54,7 @@ pub async fn forget_unknown(entry: &Acme, error: &AcmeError, lease: &Lease<'_>) 
         && let Ok(key) = account_key(entry)
         && let Err(error) = lease.commit("account", &[Change::Delete { key }]).await
     {
-        tracing::debug!(%error, "an account that its authority does not know is kept");
+        tracing::debug!(%error, "an account that is unknown to its certificate authority cannot be removed");
     }
 }
 

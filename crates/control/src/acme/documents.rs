@@ -179,6 +179,6 @@ fn insert<T: DeserializeOwned>(map: &mut BTreeMap<String, T>, entry: &str, value
         Ok(read) => {
             map.insert(entry.to_owned(), read);
         }
-        Err(error) => tracing::warn!(entry, %error, "a document of ACME cannot be read"),
+        Err(error) => tracing::warn!(entry, %error, "a stored ACME document cannot be parsed and is ignored"),
     }
 }

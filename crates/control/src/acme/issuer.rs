@@ -62,7 +62,7 @@ impl Issuer {
             let rest = match self.round(&*store, &holder).await {
                 Ok(rest) => rest,
                 Err(error) => {
-                    tracing::warn!(%error, "certificates are not looked after; retrying");
+                    tracing::warn!(%error, "certificate renewal failed; retrying");
                     SHORT_REST
                 }
             };
@@ -136,11 +136,11 @@ impl Issuer {
             lease.commit(note, &changes).await?;
             match issued {
                 Ok(issued) => {
-                    tracing::info!(entry = %entry.name, hosts = ?entry.hosts, expires = issued.until, "a certificate was signed");
+                    tracing::info!(entry = %entry.name, hosts = ?entry.hosts, expires = issued.until, "a certificate was issued");
                 }
                 Err(AcmeError::Lost) => return Err(AcmeError::Lost),
                 Err(error) => {
-                    tracing::error!(entry = %entry.name, hosts = ?entry.hosts, %error, "no certificate was signed; retrying");
+                    tracing::error!(entry = %entry.name, hosts = ?entry.hosts, %error, "no certificate was issued; retrying");
                     account::forget_unknown(entry, &error, lease).await;
                 }
             }
@@ -240,7 +240,7 @@ impl GatewayCheck<'_> {
             sleep(LOOK).await;
         }
         tracing::warn!(
-            "not all gateways answer an authority's challenges yet; it is asked to look all the same"
+            "not all gateways answer the ACME challenge yet; asking the authority to validate it anyway"
         );
     }
 }

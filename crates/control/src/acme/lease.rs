@@ -64,7 +64,7 @@ impl<'s> Lease<'s> {
             .write(|held| held == Some(self.holder.as_str()), "lease", vec![gone])
             .await;
         if let Err(error) = released {
-            tracing::debug!(%error, "the lease for certificates is not given back");
+            tracing::debug!(%error, "the lease for certificate renewal cannot be released");
         }
     }
 

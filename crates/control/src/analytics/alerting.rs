@@ -20,7 +20,7 @@ pub fn known_states(documents: &SqliteAnalytics) -> Result<States, StoreError> {
     let known = documents.documents(STATES)?.into_iter().next();
     Ok(known.map_or_else(States::default, |(_, text)| {
         serde_json::from_str(&text).unwrap_or_else(|error| {
-            tracing::warn!(%error, "how alert rules stood is not understood: they begin again");
+            tracing::warn!(%error, "stored alert state cannot be read; starting with an empty state");
             States::default()
         })
     }))
@@ -36,7 +36,9 @@ impl AnalyticsStorage {
         for (id, text) in self.documents.documents(RULES)? {
             match serde_json::from_str::<Rule>(&text) {
                 Ok(rule) => rules.push(Rule { id, ..rule }),
-                Err(error) => tracing::warn!(id, %error, "an alert rule is not understood"),
+                Err(error) => {
+                    tracing::warn!(id, %error, "a stored alert rule cannot be parsed and is ignored")
+                }
             }
         }
         Ok(rules)
@@ -112,10 +114,10 @@ impl Analytics {
                     .await;
                     // Only then: a process that ends before tells it again, and does not forget it.
                     if let Err(error) = self.with(AnalyticsStorage::keep_states).await {
-                        tracing::warn!(%error, "how alert rules stand is not kept");
+                        tracing::warn!(%error, "alert state cannot be stored");
                     }
                 }
-                Err(error) => tracing::warn!(%error, "alert rules are not evaluated"),
+                Err(error) => tracing::warn!(%error, "alert rules cannot be evaluated"),
             }
         }
     }
@@ -147,14 +149,17 @@ async fn notify(notifications: Vec<(Event, Vec<Channel>)>, link: Option<&str>, o
         .map(|(to, events)| Message::Mail(mail(to, &events, link)));
     for message in webhooks.chain(mails) {
         let Some(outbox) = outbox else {
-            tracing::warn!(to = message.receiver(), "an alert is not sent: nothing sends yet");
+            tracing::warn!(
+                to = message.receiver(),
+                "an alert is not sent: the outbox is not open yet"
+            );
             continue;
         };
         if let Err(error) = outbox
             .send((Origin::Provider, "alert", message), SystemTime::now())
             .await
         {
-            tracing::warn!(%error, "an alert is not sent");
+            tracing::warn!(%error, "an alert cannot be put into the outbox");
         }
     }
 }
@@ -213,6 +218,6 @@ fn log(event: &Event) {
         metric = event.metric,
         value = event.value,
         threshold = event.threshold,
-        "an alert"
+        "alert"
     );
 }

@@ -73,7 +73,7 @@ impl Backlog {
                     path: Some(path),
                 }),
                 Err(error) => {
-                    tracing::warn!(path = %path.display(), %error, "a batch of counts is thrown away");
+                    tracing::warn!(path = %path.display(), %error, "batch of counts dropped: file cannot be read");
                     fs::remove_file(&path)?;
                 }
             }
@@ -100,7 +100,9 @@ impl Backlog {
         };
         match self.write(waiting.id, &bytes) {
             Ok(path) => waiting.path = path,
-            Err(error) => tracing::warn!(%error, "a batch of counts waits in memory only"),
+            Err(error) => {
+                tracing::warn!(%error, "a batch of counts cannot be written to its file and is kept in memory only")
+            }
         }
         if waiting.path.is_none() {
             waiting.bytes = Some(bytes.into());
@@ -220,7 +222,7 @@ impl QueuedBatch {
             && let Err(error) = fs::remove_file(path)
         {
             // It would come again after a start, and count once all the same.
-            tracing::debug!(path = %path.display(), %error, "a batch is not removed");
+            tracing::debug!(path = %path.display(), %error, "the file of a delivered batch cannot be removed");
         }
     }
 }

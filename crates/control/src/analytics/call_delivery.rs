@@ -74,8 +74,14 @@ impl CallDelivery {
             while let Err(error) = self.deliver().await {
                 // Once for each time that it is away.
                 match pause == PAUSES[0] {
-                    true => tracing::warn!(error, "lines of the request log are not delivered; retrying"),
-                    false => tracing::debug!(error, "lines of the request log are not delivered"),
+                    true => tracing::warn!(
+                        error,
+                        "lines of the request log cannot be delivered to the control plane; retrying"
+                    ),
+                    false => tracing::debug!(
+                        error,
+                        "lines of the request log cannot be delivered to the control plane"
+                    ),
                 }
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(PAUSES[1]);
@@ -100,7 +106,10 @@ impl CallDelivery {
             match post(&self.url, self.token.as_deref(), ("application/json", body)).await {
                 Ok(DeliveryResult::Over) => {}
                 Ok(DeliveryResult::Refused(detail)) => {
-                    tracing::warn!(detail, "lines of the request log are not taken");
+                    tracing::warn!(
+                        detail,
+                        "the control plane refused lines of the request log; they are dropped"
+                    );
                 }
                 Err(error) => {
                     let mut waiting = self.waiting();

@@ -176,7 +176,7 @@ impl Delivery {
                 here.thread.thread().unpark();
                 let joined = tokio::task::spawn_blocking(move || here.thread.join());
                 if tokio::time::timeout(timeout, joined).await.is_err() {
-                    tracing::warn!("the last counts are not stored in time");
+                    tracing::warn!("the last counts of calls were not stored before the shutdown timeout");
                 }
             }
             Self::Remote(remote) => {
@@ -194,7 +194,7 @@ fn store(put: impl Fn(&Batch) -> Result<(), StoreError>, batches: &Receiver<Batc
             let Err(error) = put(&batch) else {
                 shared.stats.delivered.fetch_add(1, Relaxed);
                 if attempt > 1 {
-                    tracing::info!("counts of calls are stored again");
+                    tracing::info!("counts of calls can be stored again");
                 }
                 break;
             };
@@ -206,7 +206,7 @@ fn store(put: impl Fn(&Batch) -> Result<(), StoreError>, batches: &Receiver<Batc
             }
             // Once for each time that the store fails.
             if attempt == 1 {
-                tracing::warn!(%error, "counts of calls cannot be stored: they wait, for two hours at most");
+                tracing::warn!(%error, "counts of calls cannot be stored; retrying for two hours at most");
             }
             std::thread::park_timeout(pause);
             pause = (pause * 2).min(PAUSES[1]);
@@ -228,8 +228,13 @@ impl Remote {
                     self.stats.failed.fetch_add(1, Relaxed);
                     // Once for each time that it is away.
                     match pause == PAUSES[0] {
-                        true => tracing::warn!(error, "counts of calls are not delivered; retrying"),
-                        false => tracing::debug!(error, "counts of calls are not delivered"),
+                        true => tracing::warn!(
+                            error,
+                            "counts of calls cannot be delivered to the control plane; retrying"
+                        ),
+                        false => {
+                            tracing::debug!(error, "counts of calls cannot be delivered to the control plane")
+                        }
                     }
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(PAUSES[1]);
@@ -247,7 +252,10 @@ impl Remote {
                     self.backlog.done(id);
                 }
                 DeliveryResult::Refused(detail) => {
-                    tracing::warn!(detail, "a batch of counts is not taken");
+                    tracing::warn!(
+                        detail,
+                        "the control plane refused a batch of counts; it is dropped"
+                    );
                     self.backlog.give_up(id);
                 }
             }

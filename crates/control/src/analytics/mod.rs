@@ -191,7 +191,7 @@ impl Analytics {
             tick.tick().await;
             let done = self.with(move |kept| kept.run_maintenance(round)).await;
             if let Err(error) = done {
-                tracing::warn!(%error, "analytics are not looked after");
+                tracing::warn!(%error, "analytics maintenance failed; retrying");
             }
         }
     }

@@ -64,7 +64,7 @@ impl AnalyticsStorage {
         for (id, text) in self.documents.documents(REPORTS)? {
             match serde_json::from_str::<ScheduledReport>(&text) {
                 Ok(report) => reports.push(ScheduledReport { id, ..report }),
-                Err(error) => tracing::warn!(id, %error, "a report is not understood"),
+                Err(error) => tracing::warn!(id, %error, "a stored report cannot be parsed and is ignored"),
             }
         }
         Ok(reports)
@@ -136,7 +136,7 @@ impl Analytics {
                 continue;
             };
             if let Err(error) = self.send_due(outbox, SystemTime::now()).await {
-                tracing::warn!(%error, "reports are not sent; retrying");
+                tracing::warn!(%error, "scheduled reports cannot be sent; retrying");
             }
         }
     }
@@ -159,7 +159,7 @@ impl Analytics {
             match self.send_if_due(outbox, &report, now).await {
                 Ok(was_due) => sent += usize::from(was_due),
                 Err(error) => {
-                    tracing::warn!(report = report.id, %error, "a report is not sent; retrying")
+                    tracing::warn!(report = report.id, %error, "a scheduled report cannot be sent; retrying")
                 }
             }
         }
@@ -228,7 +228,7 @@ impl Analytics {
             return;
         };
         if let Err(error) = outbox.store().remove([key], now).await {
-            tracing::debug!(id, %error, "it is still noted when a report was sent");
+            tracing::debug!(id, %error, "the send time of a removed report cannot be removed");
         }
     }
 }

@@ -84,7 +84,7 @@ impl AnalyticsStorage {
         for (id, text) in self.documents.documents(KIND.stored)? {
             match serde_json::from_str::<BoardRecord>(&text) {
                 Ok(stored) => saved.push(stored.into()),
-                Err(error) => tracing::warn!(id, %error, "a board is not understood"),
+                Err(error) => tracing::warn!(id, %error, "a stored board cannot be parsed and is ignored"),
             }
         }
         Ok(saved)

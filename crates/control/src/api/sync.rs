@@ -108,8 +108,12 @@ pub async fn sync(
     tokio::spawn(async move {
         // An error is the gateway's being gone, or the store's: it asks again.
         match writer.write(from.after.map(Revision)).await {
-            Err(StreamEnd::Store(error)) => tracing::debug!(%error, "a gateway's stream ends"),
-            Err(StreamEnd::Refused) => tracing::info!("a gateway's stream ends: it may not follow any more"),
+            Err(StreamEnd::Store(error)) => {
+                tracing::debug!(%error, "a gateway's stream was closed: the store failed")
+            }
+            Err(StreamEnd::Refused) => tracing::info!(
+                "a gateway's stream was closed: its user may no longer follow the configuration"
+            ),
             Err(StreamEnd::Gone) | Ok(()) => {}
         }
     });

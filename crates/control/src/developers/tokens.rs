@@ -113,7 +113,7 @@ impl DeveloperStore {
                 Some((used, known.ends))
             };
             if let Err(error) = self.store.update(&key, now, used).await {
-                tracing::warn!(%error, "the use of a personal token is not written down");
+                tracing::warn!(%error, "the last use of a personal token cannot be stored");
             }
         }
         Ok(Some((developer, known.value.name)))

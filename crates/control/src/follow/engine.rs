@@ -248,7 +248,7 @@ impl Work {
         if state.contact != Contact::Following {
             if let Contact::Unreachable { since, .. } = &state.contact {
                 let seconds = since.elapsed().unwrap_or_default().as_secs();
-                tracing::info!(seconds, "the store is back");
+                tracing::info!(seconds, "the store is reachable again");
             }
             self.engine
                 .followed
@@ -329,7 +329,7 @@ impl Work {
         });
         let compiled = compile::compile(&model, hash, registry, persistent, &mut self.cache);
         followed.note_server_names(&self.set, self.dialects.server_names());
-        tracing::debug!(revision = %self.revision, ?translated, compiled = ?begun.elapsed(), "a configuration is compiled");
+        tracing::debug!(revision = %self.revision, ?translated, compiled = ?begun.elapsed(), "configuration compiled");
         match compiled {
             Ok((snapshot, more)) => {
                 skipped.extend(more.into_iter().map(|it| SkippedDocument {
@@ -350,7 +350,7 @@ impl Work {
             || "too much is wrong with it".to_owned(),
             |first| format!("{}: {}", first.path, first.message),
         );
-        tracing::error!(%reason, revision = %self.revision, "the store's configuration is refused; the last good one goes on serving");
+        tracing::error!(%reason, revision = %self.revision, "the store's configuration is invalid; Weir keeps serving the previous configuration");
         self.engine.followed.update(|state| state.refusal = Some(reason));
         if self.engine.followed.state().served_at.is_none() {
             self.serve_kept();
@@ -397,7 +397,7 @@ impl Work {
     fn serve(&mut self, snapshot: Snapshot, skipped: Vec<SkippedDocument>) {
         let known = self.engine.followed.state();
         for broken in skipped.iter().filter(|it| !known.skipped.contains(it)) {
-            tracing::error!(document = %broken.document, reason = %broken.reason, "a document is left out");
+            tracing::error!(document = %broken.document, reason = %broken.reason, "a document is invalid and not served");
         }
         (self.engine.serve)(snapshot);
         self.engine.followed.update(|state| {

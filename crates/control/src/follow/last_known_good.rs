@@ -123,7 +123,7 @@ fn write(
 ) -> Duration {
     match file.write(documents, revision) {
         Ok(()) => {
-            tracing::debug!(%revision, "the configuration is kept as the last known good one");
+            tracing::debug!(%revision, "the last known good configuration is written");
             on_written(revision);
             PAUSE
         }

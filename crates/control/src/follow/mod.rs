@@ -95,12 +95,14 @@ pub async fn follow(mut source: Box<dyn Source>, inputs: Inputs, last_known_good
         match tokio::task::spawn_blocking(move || file.load()).await {
             Ok(Ok(Some((mut documents, revision)))) => {
                 ends.observe_all(&mut documents, SystemTime::now());
-                tracing::warn!(%revision, documents = documents.len(), "the store is away: the last known good configuration is served");
+                tracing::warn!(%revision, documents = documents.len(), "the store is unreachable; serving the last known good configuration");
                 inputs.send(EngineEvent::LastKnownGood(documents, revision)).await;
             }
             Ok(Ok(None)) => {}
             Ok(Err(error)) => tracing::error!(%error, "the last known good configuration cannot be read"),
-            Err(error) => tracing::error!(%error, "reading has failed"),
+            Err(error) => {
+                tracing::error!(%error, "the task that reads the last known good configuration has failed")
+            }
         }
     }
     let mut next = match first {
@@ -110,7 +112,7 @@ pub async fn follow(mut source: Box<dyn Source>, inputs: Inputs, last_known_good
     loop {
         ends.observe(&mut next, SystemTime::now());
         if let SourceEvent::Unreachable(reason) = &next {
-            tracing::warn!(%reason, "the store is away");
+            tracing::warn!(%reason, "the store is unreachable");
         }
         if inputs.sender.send(EngineEvent::Source(next)).await.is_err() {
             return;

@@ -254,7 +254,7 @@ impl ControlSource {
                 // What came whole would come so again.
                 tracing::debug!(
                     revision = served.revision,
-                    "the control plane serves something else"
+                    "the control plane serves other documents than this gateway received"
                 );
                 Ok(())
             }

@@ -139,7 +139,7 @@ pub async fn serve(
                 });
             }
             Err(error) => {
-                tracing::warn!(%error, "a connection to a listener of management cannot be accepted");
+                tracing::warn!(%error, "a connection to a management listener cannot be accepted");
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -166,11 +166,11 @@ async fn shake_hands(
     match tokio::time::timeout(timeout, tls.acceptor().accept(stream)).await {
         Ok(Ok(stream)) => Some(stream),
         Ok(Err(error)) => {
-            tracing::debug!(%error, %peer, "a TLS handshake with a listener of management has failed");
+            tracing::debug!(%error, %peer, "a TLS handshake at a management listener has failed");
             None
         }
         Err(_) => {
-            tracing::debug!(%peer, "a TLS handshake with a listener of management takes too long");
+            tracing::debug!(%peer, "a TLS handshake at a management listener has timed out");
             None
         }
     }
@@ -221,6 +221,6 @@ async fn serve_one(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%error, %peer, "a connection to a listener of management has ended");
+        tracing::debug!(%error, %peer, "a connection to a management listener has failed");
     }
 }

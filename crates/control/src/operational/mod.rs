@@ -487,7 +487,7 @@ pub fn decode<T: DeserializeOwned>(document: &Document, now: SystemTime) -> Opti
         return None;
     }
     let written: OperationalRecord<T> = serde_json::from_slice(&document.value)
-        .inspect_err(|error| tracing::error!(key = %document.key, %error, "a document of the operational store is not understood"))
+        .inspect_err(|error| tracing::error!(key = %document.key, %error, "a document of the operational store cannot be parsed and is ignored"))
         .ok()?;
     Some(OperationalEntry {
         key: document.key.clone(),

@@ -75,7 +75,7 @@ impl Outbox {
     /// Notes in whose name messages of earlier versions go, until that is done.
     pub(super) async fn complete(&self) {
         while let Err(error) = self.note_origins(SystemTime::now()).await {
-            tracing::warn!(%error, "the senders of messages of an earlier version are not noted yet; retrying");
+            tracing::warn!(%error, "the senders of messages of an earlier version cannot be stored; retrying");
             tokio::time::sleep(INTERVAL).await;
         }
     }

@@ -46,7 +46,7 @@ pub async fn run(store: Arc<dyn Store>, outbox: Outbox) -> Result<(), StoreError
     let (_, _, mut following) = weir_store::follow::start(Arc::clone(&store), PREFIX).await?;
     loop {
         if let Err(error) = round(&*store, &outbox, SystemTime::now()).await {
-            tracing::warn!(%error, "messages about changes are not written; retrying");
+            tracing::warn!(%error, "messages about changes cannot be written into the outbox; retrying");
         }
         tokio::select! {
             _ = following.next() => {}
@@ -104,7 +104,10 @@ pub async fn read(store: &dyn Store, outbox: &Outbox, now: SystemTime) -> Result
             }
         }
         if dropped > 0 {
-            tracing::warn!(dropped, "webhooks of applications are dropped: too many wait");
+            tracing::warn!(
+                dropped,
+                "webhooks of applications are dropped: too many are waiting"
+            );
         }
         writes.extend(inboxes.writes(outbox, now).await?);
     }

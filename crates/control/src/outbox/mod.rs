@@ -278,7 +278,7 @@ impl Outbox {
                         .min(INTERVAL)
                 }),
                 Err(error) => {
-                    tracing::warn!(%error, "messages are not delivered; retrying");
+                    tracing::warn!(%error, "messages cannot be delivered; retrying");
                     INTERVAL
                 }
             };
@@ -369,7 +369,7 @@ impl Outbox {
                     id = delivery.id,
                     to = delivery.message.receiver(),
                     reason = failure.reason,
-                    "a message is given up"
+                    "delivery of a message is given up after its last attempt"
                 );
                 DeliveryState::Failed
             }

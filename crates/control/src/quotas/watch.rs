@@ -177,7 +177,7 @@ impl QuotaWatcher {
             tokio::time::sleep(pause).await;
             let began = Instant::now();
             if let Err(error) = self.round(SystemTime::now()).await {
-                tracing::warn!(%error, "developers are not notified about quotas; retrying");
+                tracing::warn!(%error, "developers cannot be notified about quotas; retrying");
             }
             pause = EVERY.max(began.elapsed() * REST);
         }

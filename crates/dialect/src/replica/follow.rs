@@ -60,7 +60,7 @@ pub async fn follow<S: ReplicaState>(replica: Weak<Replica<S>>, mut following: S
         };
         if must_read {
             while let Err(error) = replica.read_again().await {
-                tracing::warn!(%error, "the store is back and cannot be read");
+                tracing::warn!(%error, "the store is reachable again but cannot be read; retrying");
                 tokio::time::sleep(PAUSE).await;
             }
             continue;

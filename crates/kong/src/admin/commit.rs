@@ -42,7 +42,7 @@ impl Admin {
             Ok(WriteOutcome::Unchanged((answer, _)) | WriteOutcome::Stored((answer, false), _)) => Ok(answer),
             Err(WriteError::Refused(failure)) => Err(failure),
             Err(WriteError::Failed(error)) => {
-                tracing::error!(%error, "a change was not stored");
+                tracing::error!(%error, "a change cannot be stored");
                 Err(Failure(ApiResponse::unexpected()))
             }
         }

@@ -109,7 +109,7 @@ async fn create(admin: &Admin, call: &ApiCall, vault: &str, consumer: &str) -> R
             return Err(is_taken());
         }
         client.expect(status)?;
-        tracing::info!(vault, consumer, "a pair of tokens is written into the vault");
+        tracing::info!(vault, consumer, "a pair of tokens was written into the vault");
     }
     Ok(ApiResponse::json(
         StatusCode::CREATED,
@@ -131,7 +131,7 @@ async fn remove(admin: &Admin, call: &ApiCall, vault: &str, access: &str) -> Res
     if !call.dry_run {
         let (status, _) = client.ask(Method::DELETE, &whole, None).await?;
         client.expect(status)?;
-        tracing::info!(vault, "a pair of tokens is taken out of the vault");
+        tracing::info!(vault, "a pair of tokens was removed from the vault");
     }
     Ok(ApiResponse::no_content())
 }
@@ -243,7 +243,7 @@ impl<'a> Client<'a> {
 
 /// The answer is always the same: who may write a vault's address must not learn what listens where. The log says more.
 fn away(reason: &str) -> Failure {
-    tracing::warn!(reason, "a vault of vault-auth cannot be asked");
+    tracing::warn!(reason, "the vault of vault-auth cannot be used");
     Failure::message(
         StatusCode::BAD_GATEWAY,
         "the vault cannot be asked: the gateway's log says why",

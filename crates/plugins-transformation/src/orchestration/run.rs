@@ -447,7 +447,7 @@ impl OrchestrationFilter {
         let task = &self.tasks[failure.node];
         let (name, kind, message) = (&task.name, task.work.name(), &failure.message);
         if self.graph.of_secrets[failure.node] {
-            tracing::warn!(plugin = NAME, node = %name, kind, "a node has failed that gets secrets");
+            tracing::warn!(plugin = NAME, node = %name, kind, "a node that gets secrets has failed; its message is not logged");
         } else {
             tracing::warn!(plugin = NAME, node = %name, kind, "a node has failed: {message}");
         }
@@ -523,7 +523,10 @@ impl OrchestrationFilter {
         progress.held = None;
         let bytes = progress.shrink(&self.graph);
         let Some(held) = self.held.hold(bytes) else {
-            tracing::warn!(plugin = NAME, "calls that wait hold too many bytes of values");
+            tracing::warn!(
+                plugin = NAME,
+                "a call is refused: waiting calls hold too many bytes of values"
+            );
             let refusal = Refusal::with_status(RefusalKind::Overloaded, 503);
             return Err(Outcome::Refuse(Box::new(refusal)));
         };

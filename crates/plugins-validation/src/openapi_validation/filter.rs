@@ -159,7 +159,10 @@ impl Filter for ValidationFilter {
                 ApiLookup::Api(api) => api,
                 ApiLookup::Wait(outcome) => return outcome,
                 ApiLookup::Nothing(reason) => {
-                    tracing::error!(plugin = PLUGIN, "there is no document: {reason}");
+                    tracing::error!(
+                        plugin = PLUGIN,
+                        "a call is refused: the OpenAPI document is not available: {reason}"
+                    );
                     let kind = RefusalKind::Unacceptable { plugin: PLUGIN };
                     let mut refusal = Refusal::with_status(kind, 500);
                     refusal.message = Some(self.config.no_document_message.clone());

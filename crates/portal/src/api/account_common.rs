@@ -127,7 +127,7 @@ pub async fn notify_of_change(portals: &Portals, visit: &PortalContext, develope
         .send(Mail::new(to, "A change of your account", text))
         .await
     {
-        tracing::warn!(?problem, "a mail about a change of an account is not sent");
+        tracing::warn!(?problem, "a mail about a change of an account cannot be sent");
     }
 }
 

@@ -169,7 +169,7 @@ fn refused(visit: &PortalContext, provider: &str, refusal: &Refusal) -> Result<R
         Refusal::Login(error) => error.to_string(),
         other => other.code().to_owned(),
     };
-    tracing::warn!(provider, reason, address = %visit.address, "a login of a developer has failed");
+    tracing::warn!(provider, reason, address = %visit.address, "login of a developer failed");
     let location = format!("/login?error={}", refusal.code());
     send_to(&location, &[cookie::clear_login(visit.is_secure())])
 }

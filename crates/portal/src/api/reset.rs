@@ -56,7 +56,7 @@ async fn ask_reset(
         // The answer does not wait: how long it takes would show whether there is an account.
         tokio::spawn(async move {
             if let Err(problem) = send_reset(&portals, of, &mail, now).await {
-                tracing::warn!(?problem, "a mail with a link for a new password is not sent");
+                tracing::warn!(?problem, "a mail with a link for a new password cannot be sent");
             }
         });
     }

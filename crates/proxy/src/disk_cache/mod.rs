@@ -110,7 +110,7 @@ impl WorkerDiskCache {
         let thread = std::thread::Builder::new().name("weir-disk-cache".to_owned());
         // Without its thread the queue has no other end, and nothing is kept.
         if let Err(error) = thread.spawn(move || keeper.run(&jobs)) {
-            tracing::warn!(folder, %error, "nothing is kept on disk: no thread can be started");
+            tracing::warn!(folder, %error, "the disk cache is off: its thread cannot be started");
         }
         Self { queue, shared }
     }
@@ -293,7 +293,7 @@ impl WriterThread {
             .is_none_or(|at| at.elapsed() > FAILURE_LOG_INTERVAL)
         {
             self.failure_logged_at = Some(Instant::now());
-            tracing::warn!(folder = %self.files.folder().display(), %error, "nothing is kept on disk");
+            tracing::warn!(folder = %self.files.folder().display(), %error, "the disk cache cannot store a response");
         }
     }
 }

@@ -111,7 +111,7 @@ impl System {
         read.unwrap_or_else(|error| {
             tracing::warn!(
                 error,
-                "the name service's configuration cannot be read; a name server on this machine is asked"
+                "resolv.conf cannot be read; using a name server on this machine"
             );
             (config_of(&[THIS_MACHINE]), ResolverOpts::default())
         })
@@ -120,7 +120,7 @@ impl System {
     fn load(&self, changes: Changes, now: Instant) -> Option<Loaded> {
         let (config, options) = self.read();
         let servers: Vec<IpAddr> = config.name_servers().iter().map(|server| server.ip).collect();
-        tracing::debug!(?servers, "names are resolved by these servers");
+        tracing::debug!(?servers, "name servers changed");
         let mut builder =
             TokioResolver::builder_with_config(config, TokioRuntimeProvider::default()).with_options(options);
         let options = builder.options_mut();

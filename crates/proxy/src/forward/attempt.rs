@@ -395,7 +395,7 @@ impl RequestContext<'_> {
                         self.worker
                             .metrics
                             .protocol_error(ProtocolError::UpstreamMalformed);
-                        tracing::debug!(%error, "an upstream answered what is not HTTP/1.1");
+                        tracing::debug!(%error, "an upstream's answer is not valid HTTP/1.1");
                         return AttemptHead::Failed(Failure::NoResponse);
                     }
                 }

@@ -112,7 +112,7 @@ impl RequestContext<'_> {
                 self.worker
                     .metrics
                     .protocol_error(ProtocolError::UpstreamMalformed);
-                tracing::debug!(%error, "an upstream answered what is not a response");
+                tracing::debug!(%error, "an upstream's HTTP/2 answer is not a valid response");
                 AttemptHead::Failed(Failure::NoResponse)
             }
         }

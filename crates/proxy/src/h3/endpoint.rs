@@ -121,7 +121,7 @@ fn accept_connection(worker: &Rc<Worker>, incoming: Incoming, local: SocketAddr)
         }
         Err(error) => {
             worker.metrics.protocol_error(ProtocolError::QuicHandshake);
-            tracing::debug!(%error, client = %peer, "a QUIC connection cannot be taken");
+            tracing::debug!(%error, client = %peer, "a QUIC connection cannot be accepted");
         }
     }
 }

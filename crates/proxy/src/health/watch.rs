@@ -28,7 +28,7 @@ pub(crate) fn start(shared: Arc<Shared>, seed: u64) -> io::Result<JoinHandle<()>
                 .build_local(tokio::runtime::LocalOptions::default());
             match runtime {
                 Ok(runtime) => runtime.block_on(run(shared, seed)),
-                Err(error) => tracing::error!(%error, "health checks cannot be run"),
+                Err(error) => tracing::error!(%error, "health checks cannot be started"),
             }
         })
 }

@@ -190,7 +190,7 @@ async fn serve(sink_context: Rc<SinkContext>, sink_queue: Rc<SinkQueue>) {
                     if reported_at.is_none_or(|at| at.elapsed() > FAILURE_LOG_INTERVAL) {
                         reported_at = Some(Instant::now());
                         let target = sender.name();
-                        tracing::warn!(target, %error, "log entries are dropped: the target does not take them");
+                        tracing::warn!(target, %error, "log entries are dropped: the target does not accept them");
                     }
                 }
             }

@@ -58,7 +58,9 @@ fn run(shared: &Arc<Shared>, entries: Receiver<LogEntry>, seed: u64) {
             // A file may be a pipe without a reader; its thread is not waited for.
             runtime.shutdown_background();
         }
-        Err(error) => tracing::error!(%error, "log entries cannot be sent"),
+        Err(error) => {
+            tracing::error!(%error, "log entries of plugins cannot be sent: the sender cannot be started")
+        }
     }
 }
 

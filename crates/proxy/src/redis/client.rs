@@ -165,7 +165,7 @@ impl Client {
                     tracing::debug!(
                         server = sent.node.stats.name(),
                         error = words,
-                        "a script has failed"
+                        "a Redis script has failed"
                     );
                     RedisServerStats::add(&sent.node.stats.failed);
                     return None;

@@ -165,7 +165,7 @@ impl Node {
     fn enter_up(&self) {
         RedisServerStats::add(&self.stats.connections);
         if self.stats.set_up(true) {
-            tracing::info!(server = self.stats.name(), "a Redis can be used");
+            tracing::info!(server = self.stats.name(), "Redis connected");
         }
         let mut state = self.state.borrow_mut();
         state.phase = Phase::Up;
@@ -177,9 +177,9 @@ impl Node {
 
     fn enter_down(&self, error: &io::Error) {
         if self.stats.set_up(false) {
-            tracing::warn!(server = self.stats.name(), %error, "a Redis cannot be used");
+            tracing::warn!(server = self.stats.name(), %error, "Redis cannot be used");
         } else {
-            tracing::debug!(server = self.stats.name(), %error, "a Redis cannot be used by a worker");
+            tracing::debug!(server = self.stats.name(), %error, "Redis cannot be used by a worker");
         }
         let mut state = self.state.borrow_mut();
         if state.phase != Phase::Closed {

@@ -69,7 +69,7 @@ pub async fn run(
         }
         match (upward, downward) {
             (Poll::Ready(Err(error)), _) | (_, Poll::Ready(Err(error))) => {
-                tracing::debug!(%error, client = %report.client, "a stream is broken");
+                tracing::debug!(%error, client = %report.client, "a stream has failed");
                 Poll::Ready(StreamResult::Broken)
             }
             (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => Poll::Ready(StreamResult::Done),

@@ -76,7 +76,7 @@ impl Session<'_> {
             let read = tokio::time::timeout(timeout, mqtt::read(&mut client.read, expected)).await;
             let read = read.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
             let read = read.map_err(|error| {
-                tracing::debug!(%error, client = %self.addresses.peer, "a session is not of MQTT as expected");
+                tracing::debug!(%error, client = %self.addresses.peer, "a session does not speak MQTT");
                 StreamResult::Refused
             })?;
             (first, mqtt_client_id) = (read.said, read.id);

@@ -191,7 +191,7 @@ impl Shared {
                 };
                 if let Err(fault) = self.write_record(&pending, record).await {
                     let error = fault.into_error();
-                    tracing::warn!(%error, "a commit is made, but its documents are yet to be written");
+                    tracing::warn!(%error, "a commit is made, but its documents could not be written yet");
                 }
             }
             Err(CommitError::Unknown(_)) => {}
@@ -207,7 +207,7 @@ impl Shared {
             ..TxnRequest::default()
         };
         if let Err(fault) = self.client.txn(delete).await {
-            tracing::debug!(error = %fault.into_error(), "chunks of a commit that was not made are left");
+            tracing::debug!(error = %fault.into_error(), "chunks of a failed commit cannot be removed");
         }
     }
 
@@ -353,7 +353,7 @@ impl Leases {
             let revoked: Result<super::wire::EmptyResponse, ClientError> =
                 shared.client.call(path, LeaseRevokeRequest { id }).await;
             if let Err(fault) = revoked {
-                tracing::debug!(error = %fault.into_error(), "a lease ends later than it could");
+                tracing::debug!(error = %fault.into_error(), "an unused lease cannot be revoked; it expires by itself");
             }
         }
     }

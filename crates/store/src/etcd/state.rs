@@ -120,7 +120,7 @@ impl Shared {
                 match self.layout.document_key(&kv.key) {
                     Some(key) => _ = documents.insert(key.clone(), large_commits.document(key, kv)),
                     None => {
-                        tracing::debug!(key = %String::from_utf8_lossy(&kv.key), "a key of etcd that names no document");
+                        tracing::debug!(key = %String::from_utf8_lossy(&kv.key), "an etcd key is not the name of a document and is ignored");
                     }
                 }
             }

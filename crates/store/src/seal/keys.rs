@@ -109,7 +109,7 @@ impl SealingKeys {
         let mut fresh = match read {
             Ok(fresh) => fresh,
             Err(error) => {
-                tracing::warn!(%error, file = %file.display(), "the keys of the store cannot be read again");
+                tracing::warn!(%error, file = %file.display(), "the file of the store's keys cannot be reloaded; the known keys stay in use");
                 return;
             }
         };
@@ -197,7 +197,7 @@ impl SealingKeys {
             open_sealed(&self.keys(), key, sealed)
         });
         opened.unwrap_or_else(|| {
-            tracing::warn!(%key, "a sealed document that none of the keys opens");
+            tracing::warn!(%key, "an encrypted document cannot be decrypted with any known key");
             value.clone()
         })
     }

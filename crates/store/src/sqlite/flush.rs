@@ -21,7 +21,7 @@ impl Flusher {
                 while made.recv().is_ok() {
                     // SQLite flushes it by itself as well, and reports what is wrong with the disk.
                     if let Err(error) = File::open(&log).and_then(|log| log.sync_data()) {
-                        tracing::debug!(%error, "commits are not on the disk yet");
+                        tracing::debug!(%error, "commits cannot be flushed to disk yet");
                     }
                 }
             })

@@ -73,7 +73,9 @@ impl SqliteThread {
         let (jobs, waiting) = channel();
         let jobs = Arc::new(jobs);
         let watch = watch(log, &jobs)
-            .inspect_err(|error| tracing::debug!(%error, "the store's file is looked at often"))
+            .inspect_err(
+                |error| tracing::debug!(%error, "the store's file cannot be watched; polling it instead"),
+            )
             .ok();
         if watch.is_none() {
             worker.longest_look = BLIND_PAUSE;
@@ -134,7 +136,7 @@ impl Worker {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             if let Err(error) = self.poll() {
-                tracing::warn!(%error, "cannot look after the store");
+                tracing::warn!(%error, "the store's file cannot be read for changes or expired documents; retrying");
                 self.next_end = self.next_end.map(|_| SystemTime::now() + RETRY);
             }
             if let Ok(job) = job {
@@ -200,7 +202,7 @@ impl Worker {
         if self.feed.newest() == expected && self.feed.is_watched() {
             self.feed.push(changes);
         } else if let Err(error) = self.catch_up() {
-            tracing::warn!(%error, "cannot notify the watches of a commit");
+            tracing::warn!(%error, "watchers cannot be notified of a commit yet");
         }
         if is_to_end {
             self.next_end = self.tables.next_end().unwrap_or(self.next_end);

@@ -21,7 +21,7 @@ pub struct WorkerMetrics {
     pub connections_accepted: Counter,
     /// Client connections closed at once, as there was no room for them.
     pub connections_refused: Counter,
-    /// Connections and calls that a panic has ended.
+    /// Connections and calls that were ended by a panic.
     pub panics: Counter,
     /// Those of them that speak HTTP/3.
     pub http3_connections: Counter,
@@ -135,7 +135,7 @@ pub struct Totals {
     pub connections_accepted: u64,
     /// Client connections closed at once, as there was no room for them.
     pub connections_refused: u64,
-    /// Connections and calls that a panic has ended.
+    /// Connections and calls that were ended by a panic.
     pub panics: u64,
     /// Those of them that speak HTTP/3.
     pub http3_connections: u64,

@@ -148,7 +148,7 @@ pub async fn open_beside_files(
         Ok(listeners) => listeners,
         Err(error) => {
             tracing::warn!(
-                "there is no Admin API for the kong.yml: {error:#}; --kong-admin names another address"
+                "the Admin API for the kong.yml cannot be opened: {error:#}; set another address with --kong-admin"
             );
             return Ok(Vec::new());
         }

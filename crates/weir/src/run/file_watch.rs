@@ -24,7 +24,7 @@ impl FileWatch {
     pub fn new(files: &[PathBuf]) -> Self {
         let reported = Arc::new(Notify::new());
         let folders = start(files, Arc::clone(&reported))
-            .inspect_err(|error| tracing::debug!(%error, "the system reports no changes of files"))
+            .inspect_err(|error| tracing::debug!(%error, "the system cannot report file changes"))
             .ok();
         Self {
             files: files.to_vec(),
@@ -45,7 +45,7 @@ impl FileWatch {
         if let Some(folders) = &self.folders
             && let Err(error) = watch_all(folders, &self.files)
         {
-            tracing::debug!(%error, "a folder of the configuration cannot be watched");
+            tracing::debug!(%error, "a configuration folder cannot be watched");
         }
     }
 }

@@ -295,5 +295,5 @@ pub fn log_refused(report: &str) {
     for line in report.lines() {
         tracing::error!("{line}");
     }
-    tracing::error!("the changed configuration is refused; the last good one goes on serving");
+    tracing::error!("the changed configuration is invalid; Weir keeps serving the previous configuration");
 }

@@ -20,7 +20,10 @@ pub fn folder(args: &RunArgs) -> anyhow::Result<LogFolder> {
         Ok(()) => {}
         // Calls are served from a disk that can only be read; no plugin may need the folder.
         Err(error) if args.log_dir.is_none() => {
-            tracing::warn!(error = format!("{error:#}"), "plugins can write no log files");
+            tracing::warn!(
+                error = format!("{error:#}"),
+                "plugins cannot write log files: the folder cannot be created"
+            );
         }
         Err(error) => return Err(error),
     }

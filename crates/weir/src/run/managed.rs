@@ -171,7 +171,7 @@ async fn drain_and_release(control: &mut Control, outbox: &Outbox) -> anyhow::Re
     let end = control.drain().await;
     let released = tokio::time::timeout(RELEASE_TIMEOUT, outbox.release(SystemTime::now())).await;
     if !matches!(released, Ok(Ok(()))) {
-        tracing::warn!("what is due by time waits for some seconds: the store did not take the leases back");
+        tracing::warn!("scheduled changes are delayed by some seconds: the lease could not be released");
     }
     end
 }
@@ -289,7 +289,7 @@ fn engine(
         }),
         purge: Box::new(move |document| match serde_json::from_slice::<Purge>(document) {
             Ok(purge) => drop(caches.forget(&purge)),
-            Err(error) => tracing::warn!(%error, "what caches are to forget is not understood"),
+            Err(error) => tracing::warn!(%error, "cache purge entry cannot be read"),
         }),
     }
 }

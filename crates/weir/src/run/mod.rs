@@ -313,7 +313,7 @@ async fn from_files(
                 status.set_notes(good.notes);
                 status.served();
                 good.after.done();
-                tracing::info!(generation, "a changed configuration is served");
+                tracing::info!(generation, "serving the changed configuration");
             }
             Err(report) => {
                 files::log_refused(&report);

@@ -23,7 +23,7 @@ pub fn install_hook() {
         if name.starts_with(WORKER_THREADS) {
             tracing::error!(
                 thread = name,
-                "panicked at {place}: {message}; the call or connection ends, others go on; please report this bug"
+                "panicked at {place}: {message}; only this call or connection ends; please report this bug"
             );
         } else {
             tracing::error!(

@@ -16,12 +16,15 @@ pub fn persistent_state(zone: Option<&str>) -> PersistentState {
     }
     let found = rustls_native_certs::load_native_certs();
     for error in &found.errors {
-        tracing::warn!(%error, "an authority of the system cannot be read");
+        tracing::warn!(%error, "a certificate authority of the system cannot be read");
     }
     let mut roots = RootCertStore::empty();
     let (_, unusable) = roots.add_parsable_certificates(found.certs);
     if unusable > 0 {
-        tracing::debug!(unusable, "authorities of the system that cannot be used");
+        tracing::debug!(
+            unusable,
+            "some certificate authorities of the system cannot be used"
+        );
     }
     persistent.trust(roots);
     persistent

@@ -9,7 +9,7 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
 
 /// What is said of a configuration that is refused, last.
-const REFUSED: &str = "the changed configuration is refused";
+const REFUSED: &str = "the changed configuration is invalid";
 
 fn apisix(metadata: Value) -> Value {
     let mut metadata = metadata;

@@ -157,7 +157,7 @@ impl Providers {
     pub fn apply(&self, key: &Key, value: Option<&[u8]>) {
         let provider = value.and_then(|it| {
             serde_json::from_slice::<Provider>(it)
-                .inspect_err(|error| tracing::error!(%key, %error, "an identity provider is not understood"))
+                .inspect_err(|error| tracing::error!(%key, %error, "a stored identity provider cannot be parsed and is ignored"))
                 .ok()
         });
         match provider {

@@ -112,7 +112,7 @@ impl Ticker {
                 Ok(Some(next)) => Duration::from_secs(next.saturating_sub(now())).min(INTERVAL),
                 Ok(None) => INTERVAL,
                 Err(problem) => {
-                    tracing::warn!(%problem, "what is due cannot be done; retrying");
+                    tracing::warn!(%problem, "scheduled changes cannot be made; retrying");
                     PAUSE
                 }
             };
@@ -245,7 +245,7 @@ impl Ticker {
             })
             .await?;
         if written.answer {
-            tracing::warn!(publication = id, reason, "a canary is taken back by its guard");
+            tracing::warn!(publication = id, reason, "a canary was rolled back by its guard");
         }
         Ok(())
     }

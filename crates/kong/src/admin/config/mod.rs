@@ -125,7 +125,7 @@ pub async fn read_text(admin: &Admin, text: String, writer: &Writer) -> Result<(
         .await
         .inspect_err(|Failure(answer)| {
             let reason = String::from_utf8_lossy(&answer.body);
-            tracing::error!(%reason, "the configuration that is served cannot be read for the Admin API");
+            tracing::error!(%reason, "the configuration is served, but the Admin API cannot read it");
         })?;
     let plan = |state: &AdminState| {
         let view = WorkspaceView::new(state, DEFAULT_WORKSPACE, SystemTime::now());

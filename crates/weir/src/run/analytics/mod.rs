@@ -122,7 +122,7 @@ impl Setup {
         let folder: Option<&Path> = self.backlog.as_ref().map(|place| place.backlog.as_path());
         let opened = Backlog::open(folder).inspect_err(|error| {
             let folder = folder.map(Path::display).map(tracing::field::display);
-            tracing::error!(folder, %error, "counts that wait to be delivered are kept in memory only");
+            tracing::error!(folder, %error, "the backlog folder cannot be used; undelivered counts are kept in memory only");
         });
         opened
             .or_else(|_| Backlog::open(None))
@@ -186,7 +186,7 @@ impl Setup {
         if let Some(kept) = &self.kept
             && let Err(error) = kept.with(|kept| kept.flush()).await
         {
-            tracing::warn!(%error, "the last calls are not in the request log");
+            tracing::warn!(%error, "the last calls cannot be written to the request log");
         }
     }
 }
@@ -195,8 +195,7 @@ impl Setup {
 fn warn_of_no_store(error: &weir_analytics::StoreError) {
     tracing::error!(
         %error,
-        "analytics are off: their store cannot be opened; mend that and start Weir again, or give --analytics another \
-         folder, or off"
+        "analytics are off: their store cannot be opened; repair it and restart Weir, or set --analytics to another folder or to off"
     );
 }
 

@@ -57,7 +57,7 @@ async fn until_read<T, R: Future<Output = Result<T, StoreError>>>(
             Ok(done) => return Ok(done),
             Err(error @ StoreError::Damaged(_)) => return Err(error),
             Err(error) => {
-                tracing::warn!(%error, "the Admin APIs cannot be opened; retrying");
+                tracing::warn!(%error, "the store cannot be read, so the Admin APIs cannot be opened yet; retrying");
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }

@@ -19,7 +19,9 @@ pub async fn report_wait(place: String, followed: StateHandle) {
     {
         return;
     }
-    tracing::warn!("waiting for {place}, which has not answered yet: nothing of it is served until it does");
+    tracing::warn!(
+        "waiting for {place}, which has not answered yet: its configuration is not served until then"
+    );
     let mut pause = FIRST_PAUSE;
     while tokio::time::timeout(pause, followed.first_result())
         .await
@@ -33,7 +35,7 @@ pub async fn report_wait(place: String, followed: StateHandle) {
             Contact::Starting => {
                 tracing::warn!("still waiting for {place}, for {seconds} s now: no answer came yet");
             }
-            Contact::Following => tracing::warn!("{place} has answered; what it holds is read"),
+            Contact::Following => tracing::warn!("{place} has answered; reading its configuration"),
         }
         pause = (pause * 2).min(LONGEST_PAUSE);
     }

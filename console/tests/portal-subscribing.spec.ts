@@ -64,7 +64,7 @@ portalTest('a client id is entered in the settings, which no other application c
   await join(page, shop)
   const app = await newApp(page, shop)
   await page.goto(`${shop.portal}/apis/shop/1.0.0/subscribe?plan=partner`)
-  await expect(page.getByText('This plan knows the application by its client id')).toBeVisible()
+  await expect(page.getByText('This plan identifies the application by its client id')).toBeVisible()
   await page.getByRole('main').getByRole('link', { name: 'enter it in the settings' }).click()
   await page.getByText('For plans with access tokens or certificates').click()
   const client = page.getByLabel('Client id')

@@ -58,7 +58,7 @@ test('secrets: each reference with its state and its uses, a failing one named, 
     await expect(row('partners/partner')).toContainText('not renewed', { timeout: 1000 })
   }).toPass()
   await page.getByRole('button', { name: '{vault://partners/partner/key}' }).click()
-  await expect(dialog).toContainText('{vault://partners/partner/key}: its vault does not give it; the log of Weir says why')
+  await expect(dialog).toContainText("{vault://partners/partner/key}: its vault does not return it; see Weir's log")
   await dialog.getByRole('button', { name: 'Close', exact: true }).first().click()
 
   await page.getByRole('button', { name: 'Test a reference' }).click()
@@ -110,10 +110,10 @@ test('a call is sent for real from a route, and its answer stands beside what wa
   await expect(card).toContainText('The gateway sees its own address as the client.')
   await weir.put('routes', 'edge', { name: 'edge', paths: ['/edge'], service: 's', plugins: [{ 'real-ip': { from: 'http_x_from_the_edge', trusted: ['127.0.0.1'] } }] })
   for (const [header, reason] of [
-    ['X-Forwarded-For', 'it says who calls'],
-    ['X-Real-IP', 'it says who calls'],
-    ['X-From-The-Edge', 'it says who calls'],
-    ['X-Request-Id', 'the call gets an id of its own'],
+    ['X-Forwarded-For', "it sets the caller's address"],
+    ['X-Real-IP', "it sets the caller's address"],
+    ['X-From-The-Edge', "it sets the caller's address"],
+    ['X-Request-Id', 'the gateway gives the call its own id'],
   ]) {
     await page.getByRole('textbox', { name: 'curl line, or a URL' }).fill(`curl 'http://api.example.com/keyed' -H '${header}: 10.0.0.1'`)
     await send.click()

@@ -91,7 +91,7 @@ function RouteCard({ explained }: { explained: Explained }) {
         </dl>
       ) : (
         <p>
-          No route takes it{answer ? <>: the gateway answers {answer.status}</> : ''}. {answer?.reason !== 'no route takes it' && answer?.reason}
+          No route takes it{answer ? <>: the gateway answers {answer.status}</> : ''}. {answer?.reason !== 'no route matches it' && answer?.reason}
         </p>
       )}
       {route?.upstream && (

@@ -13,7 +13,7 @@ pub enum StoreError {
     #[error(transparent)]
     Query(#[from] QueryError),
     /// Another batch came under this number.
-    #[error("batch {number} of gateway '{gateway}' came before with other content")]
+    #[error("batch {number} of gateway '{gateway}' was already received with other content")]
     OtherBatch {
         /// Whose.
         gateway: String,

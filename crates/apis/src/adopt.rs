@@ -143,12 +143,12 @@ impl Adoption {
         let name = &route.name;
         if route.path.strip_matched && self.stripped.is_none() {
             self.note(format!(
-                "the route {name} takes its path off before a call is forwarded; a publication forwards the whole path"
+                "the route {name} strips its path before a call is forwarded; a publication forwards the whole path"
             ));
         }
         if !route.plugins.is_empty() {
             self.note(format!(
-                "the route {name} runs {} plugins; add those that are wanted to the version's chain",
+                "the route {name} runs {} plugins; add the ones that you need to the version's chain",
                 route.plugins.len()
             ));
         }
@@ -168,7 +168,7 @@ impl Adoption {
                 (PathPattern::Template(parts), _) => match template(parts) {
                     Some(path) => self.operations(name, &path, &one.methods, None),
                     None => self.note(format!(
-                        "the route {name} takes what is below a parameter: {}",
+                        "the route {name} matches paths below a parameter: {}",
                         one.path
                     )),
                 },

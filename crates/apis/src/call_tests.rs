@@ -160,7 +160,7 @@ pub fn check(test: &CallTest) -> Vec<(String, String)> {
         if CREDENTIALS.iter().any(|it| name.eq_ignore_ascii_case(it)) {
             refuse(
                 &format!("request.headers.{name}"),
-                "expected no credential, for a test is kept as plain text: name who calls in 'request.application' or 'request.consumer'"
+                "expected no credential, because tests are stored as plain text: name the caller in 'request.application' or 'request.consumer'"
                     .to_owned(),
             );
         }
@@ -175,7 +175,7 @@ pub fn check(test: &CallTest) -> Vec<(String, String)> {
     if *expected == Expected::default() {
         refuse(
             "expected",
-            "expected at least one thing that has to come of the call".to_owned(),
+            "expected at least one expectation about the call".to_owned(),
         );
     }
     if let Some(end) = expected.end.as_deref().filter(|it| !ENDS.contains(it)) {
@@ -233,8 +233,8 @@ pub fn differences(expected: &Expected, observed: &Observed) -> Vec<Difference> 
         .filter(|it| *it != observed.operation)
     {
         let is = match (observed.operation.as_str(), observed.route.as_str()) {
-            ("", "") => "no route that takes the call".to_owned(),
-            ("", route) => format!("the route {route}, which is of no operation of this publication"),
+            ("", "") => "no route that matches the call".to_owned(),
+            ("", route) => format!("the route {route}, which belongs to no operation of this publication"),
             (operation, _) => named(operation),
         };
         differ("operation", named(operation), is);
@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(
             texts,
             [
-                "operation: expected 'listPets', found no route that takes the call",
+                "operation: expected 'listPets', found no route that matches the call",
                 "status: expected 200, found none: the call is forwarded"
             ]
         );

@@ -116,7 +116,7 @@ fn evaluate<'i>(input: &Input<'i>, plan: &Plan) -> (PlanVerdict, String, Option<
     let caller = input.caller;
     if plan.security == PlanSecurity::Keyless {
         return match opens(plan, &caller.operation) {
-            true => (Good, "it takes calls without a key".to_owned(), None),
+            true => (Good, "it accepts calls without a key".to_owned(), None),
             false => (NotInPlan, not_in_plan(&caller.operation), None),
         };
     }
@@ -181,9 +181,7 @@ fn of_subscription(input: &Input<'_>, plan: &Plan, subscription: &Subscription) 
 
 fn not_in_plan(operation: &str) -> String {
     match operation {
-        "" => {
-            "the plan contains some operations only, and the call is none that the document names".to_owned()
-        }
+        "" => "the plan contains only some operations, and the document does not have this one".to_owned(),
         _ => format!("the plan does not contain the operation '{operation}'"),
     }
 }

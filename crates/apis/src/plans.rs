@@ -66,7 +66,7 @@ pub fn check(plan: &Plan) -> Vec<(String, String)> {
     if plan.is_of_application() && plan.key_lifetime.is_some() {
         add(
             "key_lifetime",
-            "expected none: the plan's subscribers have no keys of their own",
+            "expected none: the plan's subscribers have no keys",
         );
     }
     let of_operations = plan.operation_limits.iter().map(|(id, limits)| {
@@ -99,7 +99,7 @@ pub fn advice(plan: &Plan) -> Option<(&'static str, &'static str)> {
     plan.oauth2.as_ref().filter(|it| takes_any(it)).map(|_| {
         (
             "oauth2.audiences",
-            "without audiences a client's token for any other API of this authorization server is taken, too: name what tokens for this API say in 'aud'",
+            "without audiences, tokens for any other API of this authorization server are accepted, too: set the values of 'aud' in tokens for this API",
         )
     })
 }
@@ -124,7 +124,7 @@ fn check_oauth(settings: &OauthSettings, add: &mut impl FnMut(&str, &str)) {
     if asks && settings.client_id.is_empty() {
         add(
             "oauth2.client_id",
-            "expected what the gateway is called there: it asks about tokens",
+            "expected the gateway's client id: it is needed for introspection",
         );
     }
     if asks && settings.client_secret.is_empty() {
@@ -273,16 +273,10 @@ pub fn check_answers(plan: &Plan, request: &str, answers: &Map<String, Value>) -
     let refuse = |reason: String| Err(Refusal::Because(reason));
     match plan.comment {
         Comment::None if !request.trim().is_empty() => {
-            return refuse(format!(
-                "the plan '{}' asks for no comment in 'request'",
-                plan.name
-            ));
+            return refuse(format!("the plan '{}' accepts no reason in 'request'", plan.name));
         }
         Comment::Required if request.trim().is_empty() => {
-            return refuse(format!(
-                "the plan '{}' asks what it is wanted for: expected it in 'request'",
-                plan.name
-            ));
+            return refuse(format!("the plan '{}' requires a reason in 'request'", plan.name));
         }
         _ => {}
     }
@@ -293,7 +287,7 @@ pub fn check_answers(plan: &Plan, request: &str, answers: &Map<String, Value>) -
         return match answers.is_empty() {
             true => Ok(()),
             false => refuse(format!(
-                "the plan '{}' asks no questions: expected no 'answers'",
+                "the plan '{}' has no questions: expected no 'answers'",
                 plan.name
             )),
         };

@@ -255,10 +255,10 @@ pub fn approval(
     let next = step("an approval", &APPROVAL, from, to)?;
     match to {
         ApprovalState::Granted if requested_by == by => Err(Refusal::NotYours(
-            "an approval is given by another person than the one who asks for it",
+            "an approval must be given by a person other than the one who requested it",
         )),
         ApprovalState::Withdrawn if requested_by != by => Err(Refusal::NotYours(
-            "only who asked for an approval can withdraw it",
+            "only the person who requested an approval can withdraw it",
         )),
         _ => Ok(next),
     }
@@ -287,7 +287,7 @@ pub fn can_subscribe(
         PlanState::Published => {}
         PlanState::Staging => return refuse(format!("the plan '{}' is not published yet", plan.name)),
         PlanState::Deprecated => {
-            return refuse(format!("the plan '{}' takes no new subscriptions", plan.name));
+            return refuse(format!("the plan '{}' accepts no new subscriptions", plan.name));
         }
         PlanState::Closed => return refuse(format!("the plan '{}' is closed", plan.name)),
     }
@@ -311,7 +311,7 @@ pub fn can_subscribe(
     }
     if !plan.conditions.is_empty() && agreed != plan.conditions_revision {
         return refuse(format!(
-            "the conditions of the plan '{}' are to be accepted in their revision {}",
+            "the conditions of the plan '{}' must be accepted in revision {}",
             plan.name, plan.conditions_revision
         ));
     }
@@ -449,11 +449,11 @@ mod tests {
             ),
             (
                 approval(ApprovalState::Open, ApprovalState::Granted, "ann", "ann").map(|_| ()),
-                "an approval is given by another person than the one who asks for it",
+                "an approval must be given by a person other than the one who requested it",
             ),
             (
                 approval(ApprovalState::Open, ApprovalState::Withdrawn, "ann", "bob").map(|_| ()),
-                "only who asked for an approval can withdraw it",
+                "only the person who requested an approval can withdraw it",
             ),
             (
                 approval(ApprovalState::Refused, ApprovalState::Granted, "ann", "bob").map(|_| ()),

@@ -151,7 +151,7 @@ fn read(file: &Path) -> std::io::Result<Option<([u64; 2], Vec<Section>)>> {
 }
 
 fn decode(bytes: &[u8]) -> std::io::Result<([u64; 2], Vec<Section>)> {
-    let cut = || invalid("it is not whole");
+    let cut = || invalid("it is incomplete");
     let (body, sum) = bytes.split_last_chunk::<8>().ok_or_else(cut)?;
     if u64::from_le_bytes(*sum) != hash_bytes(body) {
         return Err(cut());

@@ -90,8 +90,7 @@ pub struct TryItResponse {
 }
 
 /// Why a part that says who calls cannot be sent.
-const SAYS_WHO: &str = "it says who calls, and this call comes from the gateway's own address. Leave it out, or send the call \
-                        with a client of your own";
+const SAYS_WHO: &str = "it sets the caller's address, and this call comes from the gateway itself. Remove it, or send the call with your own client";
 
 /// The parts of a call that a user tries.
 pub struct CallParts<'c> {
@@ -116,7 +115,7 @@ fn refusal(name: &str, sources: &IdentitySources) -> Option<&'static str> {
         return Some("it belongs to the connection");
     }
     if name == "x-request-id" {
-        return Some("the call gets an id of its own");
+        return Some("the gateway gives the call its own id");
     }
     if OF_CALLER.contains(&name) || name.starts_with("x-forwarded-") || sources.has_header(name) {
         return Some(SAYS_WHO);
@@ -208,7 +207,7 @@ pub async fn send(request: ClientRequest) -> Result<TryItResponse, Problem> {
     let late = |_| {
         Problem::new(
             StatusCode::GATEWAY_TIMEOUT,
-            "there was no whole answer within 30 seconds",
+            "no complete answer within 30 seconds",
         )
     };
     tokio::time::timeout(LONGEST, answer_of(request))

@@ -50,9 +50,9 @@ impl AccessError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::FromElsewhere => Some(
-                "there are no users yet, so only calls from this machine are let in: `weir user add NAME --role admin` makes one",
+                "there are no users yet, so only calls from this machine are accepted: create a user with `weir user add NAME --role admin`",
             ),
-            Self::CrossSite => Some("a request that another site made a browser send is not let in"),
+            Self::CrossSite => Some("requests sent from another site are refused"),
             Self::NoToken | Self::WrongToken | Self::Forbidden { .. } => None,
         }
     }

@@ -112,7 +112,7 @@ fn title(refusal: &Refusal) -> &'static str {
 fn detail(refusal: &Refusal) -> Cow<'static, str> {
     if is_servers_fault(refusal) {
         return Cow::Borrowed(
-            "A service that this request needs does not answer as it should; try again later.",
+            "A service that this request needs gave an unexpected answer; try again later.",
         );
     }
     Cow::Borrowed(match &refusal.kind {
@@ -132,7 +132,7 @@ fn detail(refusal: &Refusal) -> Cow<'static, str> {
         RefusalKind::HttpsRequired => "This request must be made over HTTPS.",
         RefusalKind::NoTarget => "No server of this API can take the request at the moment.",
         RefusalKind::NameResolution => "The name of the API's server cannot be resolved.",
-        RefusalKind::ConnectFailed => "No connection to the API's server could be made.",
+        RefusalKind::ConnectFailed => "The gateway could not connect to the API's server.",
         RefusalKind::UpstreamFailed => "The API's server did not give a valid response.",
         RefusalKind::UpstreamTimeout => "The API's server did not answer in time.",
         RefusalKind::Overloaded => {
@@ -145,8 +145,8 @@ fn detail(refusal: &Refusal) -> Cow<'static, str> {
         RefusalKind::RateLimited => "The limit of calls is reached; try again later.",
         RefusalKind::QuotaSpent => "The quota of calls is used up until its next period begins.",
         RefusalKind::Forbidden { .. } | RefusalKind::NotOpen { .. } => "This request is not allowed.",
-        RefusalKind::Unacceptable { .. } => "The request is not one that is taken here.",
-        RefusalKind::WorkLimit => "To judge the request takes more work than one request may ask for.",
+        RefusalKind::Unacceptable { .. } => "This request is not accepted here.",
+        RefusalKind::WorkLimit => "Checking this request takes more work than is allowed for one request.",
         RefusalKind::PluginFailed { .. } => "The configuration does not fit this request.",
         _ => "The request was refused.",
     })
@@ -158,7 +158,7 @@ fn authentication_detail(failure: &AuthFailure) -> Cow<'static, str> {
         AuthFailure::Duplicate => "The request carries more than one credential.",
         AuthFailure::Token(fault) => return token_detail(fault),
         AuthFailure::Malformed => "The credential cannot be read.",
-        AuthFailure::Stale => "The request does not say when it was made, or its time is too far from now.",
+        AuthFailure::Stale => "The request has no time, or its time is too far from the current time.",
         // Whether a credential is unknown or lacks its consumer is no one's business outside.
         _ => "The credential is not valid.",
     })

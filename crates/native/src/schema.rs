@@ -146,7 +146,7 @@ fn add_route_words(types: &mut Map<String, Value>, words: Map<String, Value>) {
         .collect();
     route["anyOf"] = Value::Array(matches);
     let mut nested = route.clone();
-    nested["description"] = json!("A route of the service in which it stands.");
+    nested["description"] = json!("A route of the service that contains it.");
     if let Some(Value::Object(properties)) = nested.get_mut("properties") {
         properties.retain(|name, _| FIELDS.nested_route.contains(name));
     }

@@ -459,7 +459,7 @@ impl BuildContext<'_> {
         let names = [&other.consumer, &credential.identity.consumer];
         let [other, own] = names.map(|consumer| consumer.username.as_ref().unwrap_or(&consumer.id));
         let message = format!(
-            "expected a key of its own: '{own}' and '{other}' have {plugin} credentials with the same key"
+            "expected a unique key: '{own}' and '{other}' have {plugin} credentials with the same key"
         );
         let place = credential.place.clone();
         match self.keys_may_repeat {

@@ -97,7 +97,7 @@ async fn recognise(
     if let Some(token) = token {
         let known = portals.people.find_by_token(portal, &token, now).await?;
         let (developer, name) = known.ok_or_else(|| {
-            let detail = "this personal token is wrong, has ended or was revoked";
+            let detail = "this personal token is wrong, expired or revoked";
             Problem::new(StatusCode::UNAUTHORIZED, detail).of_type("wrong-token")
         })?;
         (visit.viewer, visit.token) = (viewer(developer), Some(name));

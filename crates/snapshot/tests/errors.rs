@@ -121,12 +121,12 @@ fn errors_in_texts_of_a_head_lead_to_their_place() {
     refused([
         (
             json!({"services": [{"name": "s", "url": "http://x/a b"}]}),
-            "services[0].url: expected a path as it stands in a request, found the character ' '",
+            "services[0].url: expected a path as in a request, found the character ' '",
         ),
         (
             json!({"upstreams": [{"name": "u", "targets": []}],
                 "services": [{"name": "s", "upstream": "u", "path": "/a\r\nb: c"}]}),
-            r"services[0].path: expected a path as it stands in a request, found the character '\r'",
+            r"services[0].path: expected a path as in a request, found the character '\r'",
         ),
         (
             json!({"upstreams": [{"name": "u", "targets": [{"host": "a\r\nb", "port": 80}]}]}),
@@ -134,7 +134,7 @@ fn errors_in_texts_of_a_head_lead_to_their_place() {
         ),
         (
             route(json!({"path": {"base": "/a?b"}})),
-            "routes[0].path.base: expected a path as it stands in a request, found the character '?'",
+            "routes[0].path.base: expected a path as in a request, found the character '?'",
         ),
         (
             route(json!({"upstream_host": {"fixed": "a\r\nb: c"}})),
@@ -215,7 +215,7 @@ fn credentials_with_the_same_key_are_distinguished() {
                 "plugins": [{"use": {"name": "phased", "config": {"indexes": true}}}]}],
         })
     };
-    let wanted = "consumers[2].credentials[0]: expected a key of its own: 'c' and 'a' have phased credentials with \
+    let wanted = "consumers[2].credentials[0]: expected a unique key: 'c' and 'a' have phased credentials with \
                   the same key";
     for dialect in ["native", "kong"] {
         assert_eq!(errors(text(dialect)), [wanted], "{dialect}");

@@ -47,7 +47,7 @@ fn balancing_that_cannot_be_served_is_refused_with_its_place() {
         (
             json!({"slow_start": {}, "algorithm": "consistent-hashing", "hash_on": ["ip"]}),
             "slow_start",
-            "leave one of them out",
+            "remove one of them",
         ),
         (
             json!({"zones": {}, "targets": no_zones}),
@@ -85,7 +85,7 @@ fn limits_that_cannot_be_served_are_refused_with_their_place() {
         (
             json!({"hedge": {}, "sticky": {}}),
             "hedge",
-            "does not go with 'sticky'",
+            "cannot be combined with 'sticky'",
         ),
         (
             json!({"hedge": {"percentile": 20}}),

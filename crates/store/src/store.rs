@@ -129,7 +129,7 @@ pub enum StoreError {
     #[error("the store is full: {0}")]
     Full(String),
     /// A document is larger than it takes.
-    #[error("{document} has {bytes} bytes, and the store takes {most} at most")]
+    #[error("{document} has {bytes} bytes; the store accepts at most {most}")]
     TooLarge {
         /// The document's key.
         document: String,
@@ -161,13 +161,13 @@ pub enum WatchError {
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
     /// Another writer was faster.
-    #[error("the store is at revision {current} by now")]
+    #[error("the store is already at revision {current}")]
     Conflict {
         /// The store's newest revision.
         current: Revision,
     },
     /// The store went away in the middle.
-    #[error("it is not known whether the changes were made: {0}")]
+    #[error("the result of the commit is unknown: {0}")]
     Unknown(StoreError),
     /// The store refused; nothing was changed.
     #[error(transparent)]

@@ -151,7 +151,7 @@ function Told({ subscription: { request, answers } }: { subscription: Subscripti
   )
 }
 
-/** What a plan knows the application by, which stands in its settings. */
+/** How a plan identifies the application; it is in its settings. */
 function KnownBy({ app, subscription: { security, known_by } }: { app: string; subscription: Subscription }) {
   const words = wordsOf(security)
   return (

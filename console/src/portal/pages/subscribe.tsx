@@ -133,7 +133,7 @@ export default function Subscribe({ api, version: number }: { api: string; versi
                 )}
                 {isOfApplication(plan.security) && (
                   <p className="muted">
-                    This plan knows the application by its {wordsOf(plan.security).title.toLowerCase()}: <Link href={`/apps/${encodeURIComponent(chosen)}/settings`}>enter it in the settings</Link>.
+                    This plan identifies the application by its {wordsOf(plan.security).title.toLowerCase()}: <Link href={`/apps/${encodeURIComponent(chosen)}/settings`}>enter it in the settings</Link>.
                   </p>
                 )}
                 <Said error={subscribe.error} />

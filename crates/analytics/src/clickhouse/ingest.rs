@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 const DAY: u32 = 1_440;
 
 /// Why rows of a batch are not stored.
-const TOO_LATE: &str = "counts came after the minutes of their day were deleted";
+const TOO_LATE: &str = "counts arrived after the minutes of their day were deleted";
 
 /// The id of a batch: as a token for the server, and as a number in its rows.
 struct Id {

@@ -78,7 +78,7 @@ impl QueryPlan {
             None => now,
         };
         if from >= to {
-            return Err(QueryError::new("from", "it is not before `to`"));
+            return Err(QueryError::new("from", "must be before `to`"));
         }
         let compare = match &query.compare {
             Some(length) => Some(time::length("compare", length)?),
@@ -276,8 +276,7 @@ fn sketches(metrics: &[Metric]) -> [bool; 3] {
 fn choose(needs: &Needs, metrics: &[Metric]) -> Result<Source, QueryError> {
     if needs.has_uniques {
         if metrics.len() > 1 {
-            let message =
-                "unique_callers is kept apart from all other metrics; ask for it in a query of its own";
+            let message = "unique_callers is stored separately; query it in a separate query";
             return Err(QueryError::new("metrics", message));
         }
         return match needs.dimensions.iter().find(|it| !UNIQUE_DIMENSIONS.contains(it)) {
@@ -314,7 +313,7 @@ fn unsupported_combination(needs: &Needs, fitting: &[Cube]) -> QueryError {
     if fitting.is_empty() {
         let kept: Vec<String> = Cube::ALL.iter().map(|cube| names(cube.dimensions())).collect();
         let message = format!(
-            "calls are not counted by {} together; they are by: {}. Single calls are in the request log",
+            "calls are not counted by {} together; possible combinations: {}. Single calls are in the request log",
             names(&needs.dimensions),
             kept.join("; ")
         );
@@ -414,7 +413,7 @@ fn step(
             _ => "five minutes",
         };
         notes.push(format!(
-            "what is asked for is kept in steps of {kept}, so these are the steps"
+            "this range is stored in steps of {kept}, so the answer has these steps"
         ));
     }
     let step = wanted.max(resolution).div_ceil(resolution) * resolution;

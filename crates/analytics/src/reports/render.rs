@@ -83,14 +83,8 @@ pub fn render(
         let answer = match &section.answer {
             Ok(answer) => answer,
             Err(reason) => {
-                add(
-                    &mut html,
-                    format_args!("<p>There are no numbers: {}</p>", escaped(reason)),
-                );
-                add(
-                    &mut rendered.text,
-                    format_args!("  there are no numbers: {reason}\n"),
-                );
+                add(&mut html, format_args!("<p>No data: {}</p>", escaped(reason)));
+                add(&mut rendered.text, format_args!("  no data: {reason}\n"));
                 continue;
             }
         };

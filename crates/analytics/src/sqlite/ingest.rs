@@ -196,7 +196,7 @@ pub fn note_gateway(connection: &Connection, batch: &Batch) -> Result<(), StoreE
         gap(
             first,
             last,
-            "the control plane was away for longer than counts are kept for it",
+            "the control plane was unreachable for longer than counts are kept",
         )?;
     }
     if batch.dropped > 0 {

@@ -125,7 +125,7 @@ impl SqliteAnalytics {
         let form: i64 = writer.query_row("PRAGMA user_version", [], |row| row.get(0))?;
         if form > FORM {
             let reason = format!(
-                "{} was written by a later version of Weir (form {form})",
+                "{} was written by a later version of Weir (format {form})",
                 path.display()
             );
             return Err(StoreError::Engine(reason));

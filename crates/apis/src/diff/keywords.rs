@@ -62,7 +62,7 @@ impl Condition {
         };
         let word = self.words[0];
         let reason = if breaking {
-            ": it cannot be told whom this breaks, so it counts as breaking"
+            ": it is unclear which callers this breaks, so it counts as breaking"
         } else {
             ""
         };

@@ -413,7 +413,7 @@ fn texts(old: &Value, new: &Value, notes: &mut ChangeCollector) {
         }
     }
     if notes.changes.is_empty() && old != new {
-        notes.add(false, "", "differs in what callers do not notice");
+        notes.add(false, "", "differs in details that callers do not notice");
     }
 }
 

@@ -134,7 +134,7 @@ fn other_ways_to_write_a_parameter_break() {
     const AT: [&str; 6] = [
         "parameters.query.limit: is written as 'pipeDelimited', was as 'form' with 'explode'",
         "parameters.query.limit: is written as 'form', was as 'form' with 'explode'",
-        ": differs in what callers do not notice",
+        ": differs in details that callers do not notice",
         "parameters.query.limit: is string, was string or integer",
         "parameters.query.limit: is string or integer, was string",
         "parameters.query.limit: is described by 'content', was by 'schema'",
@@ -464,7 +464,7 @@ fn conditions_that_are_not_worked_out_count_as_breaking() {
         ("contains", json!({"type": "string"}), json!({"type": "number"})),
         ("unevaluatedItems", json!(false), json!({"type": "number"})),
     ];
-    const WHY: &str = "it cannot be told whom this breaks, so it counts as breaking";
+    const WHY: &str = "it is unclear which callers this breaks, so it counts as breaking";
     for (word, one, other) in conditions {
         let with = |value: &Value| json!({ word: value });
         let expect = |old: Value, new: Value, breaking: bool, what: &str| {
@@ -537,7 +537,7 @@ fn schemas_that_mean_the_same_do_not_break() {
         ),
         (json!({"not": a}), json!({"not": texts})),
     ];
-    const UNNOTICED: &str = ": differs in what callers do not notice";
+    const UNNOTICED: &str = ": differs in details that callers do not notice";
     for (one, other) in rows {
         for wrap in [with_body, with_response] {
             let both_ways = [(&one, &other), (&other, &one)];
@@ -718,7 +718,7 @@ fn values_of_a_path_are_compared_by_their_places() {
             of("id", text.clone()),
             of("order", text),
             false,
-            ": differs in what callers do not notice",
+            ": differs in details that callers do not notice",
         ),
     ] {
         let found = diff(&old, &new);

@@ -84,11 +84,11 @@ pub fn mail_to_application(event: &Event) -> Option<(String, String)> {
         ),
         "subscription.resumed" => (
             format!("Subscription to {api} resumed"),
-            format!("Calls are possible again: {what}."),
+            format!("Calls are accepted again: {what}."),
         ),
         "subscription.closed" => (
             format!("Subscription to {api} closed"),
-            format!("Closed: {what}. Its keys are no longer good."),
+            format!("Closed: {what}. Its keys are no longer valid."),
         ),
         "subscription.moved" => (
             format!("Another plan for {api}"),

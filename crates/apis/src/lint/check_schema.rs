@@ -145,7 +145,7 @@ impl<'s> SchemaChecker<'s> {
         }
         let holds = |schema: &&Value| self.value(schema, value, place, depth + 1).is_ok();
         if list("anyOf").is_some_and(|all| !all.iter().any(|it| holds(&it))) {
-            return Err(format!("{} keeps to none of 'anyOf'", quoted_place(place)));
+            return Err(format!("{} matches none of 'anyOf'", quoted_place(place)));
         }
         if list("oneOf").is_some_and(|all| all.iter().filter(holds).count() != 1) {
             return Err(format!(
@@ -154,7 +154,7 @@ impl<'s> SchemaChecker<'s> {
             ));
         }
         if map.get("not").is_some_and(|schema| holds(&schema)) {
-            return Err(format!("{} is what 'not' excludes", quoted_place(place)));
+            return Err(format!("{} is excluded by 'not'", quoted_place(place)));
         }
         Ok(())
     }

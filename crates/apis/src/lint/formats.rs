@@ -292,7 +292,7 @@ fn link_expressions(context: &mut Context<'_>) {
                             .field(name.as_str())
                             .field("parameters")
                             .field(parameter.as_str());
-                        context.add(place, format!("'{text}' is no runtime expression."));
+                        context.add(place, format!("'{text}' is not a runtime expression."));
                     }
                 }
             }

@@ -134,10 +134,7 @@ fn unused_scheme(context: &mut Context<'_>) {
                 _ => DocPath::root().field("components").field("securitySchemes"),
             };
             let place = place.field(name.as_str());
-            context.add(
-                place,
-                format!("No operation asks for the security scheme '{name}'."),
-            );
+            context.add(place, format!("No operation uses the security scheme '{name}'."));
         }
     }
 }

@@ -171,7 +171,7 @@ fn repeated_keys(text: &str, level: Level) -> impl Iterator<Item = Finding> {
         rule: crate::openapi::REPEATED_KEY.to_owned(),
         level,
         message: format!(
-            "This name stands in its map a second time: what line {} gives it does not count.",
+            "This name is in its map twice: its value in line {} is ignored.",
             it.before
         ),
         path: it.path,

@@ -526,7 +526,7 @@ fn rules_as_people_have_them_are_read() {
     let found = run(text, &description, &ruleset, Options::default());
     assert_eq!(found[0].message, "names: \"list_pets\"");
     let wrong = Ruleset::parse(&quoted.replace("#Operation.", "#Loop.")).expect_err("refused");
-    assert!(wrong[0].message.contains("no alias is named 'Loop'"), "{wrong:?}");
+    assert!(wrong[0].message.contains("there is no alias 'Loop'"), "{wrong:?}");
 }
 
 #[test]

@@ -109,16 +109,10 @@ fn answers_are_what_the_form_and_the_comment_ask_for() {
     for (comment, form, request, answers, expected) in [
         ("asked", None, "", json!({}), None),
         ("none", None, " ", json!({}), None),
-        ("none", None, "hello", json!({}), Some("asks for no comment")),
-        (
-            "required",
-            None,
-            " ",
-            json!({}),
-            Some("asks what it is wanted for"),
-        ),
+        ("none", None, "hello", json!({}), Some("accepts no reason")),
+        ("required", None, " ", json!({}), Some("requires a reason")),
         ("required", None, "hello", json!({}), None),
-        ("asked", None, "", json!({"team": "x"}), Some("asks no questions")),
+        ("asked", None, "", json!({"team": "x"}), Some("has no questions")),
         (
             "asked",
             Some(&form),

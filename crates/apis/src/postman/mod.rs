@@ -46,8 +46,7 @@ pub fn is_collection(value: &Value) -> bool {
 pub fn convert(collection: &Value) -> Result<Converted, String> {
     if !is_collection(collection) {
         return Err(
-            "expected a Postman collection of the format 2.0 or 2.1: 'info.schema' says no such thing"
-                .to_owned(),
+            "expected a Postman collection in format 2.0 or 2.1: 'info.schema' has neither".to_owned(),
         );
     }
     let mut reader = Reader {
@@ -205,7 +204,7 @@ impl Reader {
         let known = self.paths.get(&path).and_then(|it| it.get(&method));
         // Of several requests to one operation (examples of it), the first describes it.
         if let Some(first) = known.and_then(|it| it.get("summary")).and_then(Value::as_str) {
-            let note = format!("The request '{name}' is the same operation as '{first}': it is left out.");
+            let note = format!("The request '{name}' is the same operation as '{first}' and is ignored.");
             self.report_skipped(place, note);
             return;
         }
@@ -229,8 +228,7 @@ impl Reader {
         let security = self.schemes.of(request).or_else(|| above.security.clone());
         if let Some(Requirement::Unknown(kind)) = &security {
             let message = format!(
-                "The auth '{kind}' of '{name}' is left out: OpenAPI has no words for it, its addresses are missing, or \
-                 the collection has too many others."
+                "The auth '{kind}' of '{name}' is ignored: OpenAPI cannot describe it, its addresses are missing, or the collection has too many others."
             );
             self.report_skipped(place, message);
         }

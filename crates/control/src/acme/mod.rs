@@ -46,7 +46,7 @@ pub enum AcmeError {
     #[error("{0}")]
     Refused(String),
     /// The authority took too long.
-    #[error("the authority has not signed in time")]
+    #[error("the authority did not issue the certificate in time")]
     Late,
     /// A key or a request cannot be made, or what the authority signed cannot be used.
     #[error("{0}")]
@@ -55,7 +55,7 @@ pub enum AcmeError {
     #[error("the store: {0}")]
     Store(String),
     /// Another process gets certificates by now.
-    #[error("another process gets certificates by now")]
+    #[error("another process now requests the certificates")]
     Lost,
 }
 

@@ -47,8 +47,7 @@ impl Api {
     /// The analytics of this process.
     pub(super) fn analytics(&self) -> Result<&Analytics, Problem> {
         self.options.analytics.as_ref().ok_or_else(|| {
-            let detail = "analytics are off: start Weir with --data DIR, or with --analytics FOLDER; if it was, its log says \
-                          why their store cannot be opened";
+            let detail = "analytics are off: start Weir with --data DIR or --analytics FOLDER; if it was, see its log for why their store cannot be opened";
             Problem::new(StatusCode::NOT_FOUND, detail).of_type("analytics-off")
         })
     }
@@ -375,7 +374,7 @@ pub async fn deliver_calls(
     let kept = api.analytics()?.kept();
     let log = &kept.log;
     if log.waiting() > MAX_UNWRITTEN {
-        let detail = "more lines come than are written; try again later";
+        let detail = "more lines arrive than can be written; try again later";
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail));
     }
     let now_ms = now() * 1_000;

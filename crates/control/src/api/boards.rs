@@ -172,7 +172,7 @@ fn is_given(id: &str) -> bool {
 }
 
 fn unchangeable(id: &str) -> Problem {
-    let detail = format!("the board '{id}' comes with Weir and cannot be changed; save it under another id");
+    let detail = format!("the board '{id}' is built in and cannot be changed; save it under another id");
     Problem::new(StatusCode::CONFLICT, detail)
 }
 
@@ -222,7 +222,7 @@ pub async fn remove(
     });
     if let Some(report) = shown.await.map_err(failed)? {
         let detail = format!(
-            "the board '{id}' is what the report '{}' shows: remove that first",
+            "the report '{}' shows this board: remove the report first",
             report.id
         );
         return Err(Problem::new(StatusCode::CONFLICT, detail));

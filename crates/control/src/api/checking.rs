@@ -259,7 +259,7 @@ impl Checker {
                     let place = DocPath::root().field("consumers").index(number);
                     found.push(Diagnostic::error(
                         place.field("credentials").index(position),
-                        format!("expected a key of its own: '{own}' and '{other}' have {plugin} credentials with the same key"),
+                        format!("expected a unique key: '{own}' and '{other}' have {plugin} credentials with the same key"),
                     ));
                 }
             }

@@ -160,7 +160,7 @@ fn stored_user(api: &Api, caller: &Caller) -> Result<Arc<User>, Problem> {
     let user = match caller {
         Caller::User(user) | Caller::Session(user, _) => api.options.users.by_name(&user.name),
         Caller::PersonalToken(..) => {
-            let detail = "a personal token cannot do this: log in, or show the user's own token";
+            let detail = "a personal token cannot do this: log in, or use the user's own token";
             return Err(Problem::forbidden(detail));
         }
         Caller::LocalAnonymous | Caller::Key(_) => None,
@@ -274,7 +274,7 @@ pub async fn make_token(
         return Err(refused(Problem::bad(detail)));
     }
     if wanted.name.trim().is_empty() {
-        return Err(refused(Problem::bad("name: say what the token is for")));
+        return Err(refused(Problem::bad("name: expected the purpose of the token")));
     }
     match (own_session(&caller), &user.password_hash, wanted.password) {
         // A user's own token is proof enough.

@@ -31,7 +31,7 @@ pub async fn remove(
     people.remove_second_factor(&portal, &id, now).await?;
     let notices = portal_context.notices();
     let text = format!(
-        "{}\n\nan administrator has turned off the two-factor login of your account of {}. You sign in with your password alone now.\n\nIf you did not ask for it, tell the administrators.\n",
+        "{}\n\nan administrator has turned off the two-factor login of your account of {}. You sign in with your password alone now.\n\nIf you did not request this, inform the administrators.\n",
         greeting(&developer.name),
         notices.title()
     );

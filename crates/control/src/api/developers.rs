@@ -587,7 +587,7 @@ async fn decide(
     let portal_context = PortalContext::of(&api, &portal).await?;
     let reason = reason.trim().to_owned();
     if reason.is_empty() && decision.needs_reason() {
-        return Err(wrong("reason", "say why: the developer reads it"));
+        return Err(wrong("reason", "expected a reason: the developer will see it"));
     }
     if reason.chars().count() > MAX_REASON {
         return Err(wrong(

@@ -36,7 +36,7 @@ pub async fn undrain(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     if !api.options.gateways.is_drained(&name) {
-        let what = format_args!("the gateway '{name}' among those that are taken out");
+        let what = format_args!("the drained gateway '{name}'");
         return Err(Problem::not_found(what));
     }
     set(&api, &caller, (&name, false), &headers).await

@@ -68,7 +68,7 @@ pub async fn forget(
     let silence = silence.ok_or_else(|| Problem::not_found(format_args!("the gateway '{name}'")))?;
     if silence <= OFFLINE_AFTER {
         let detail = format!(
-            "the gateway '{name}' reported {} s ago: stop it first, and wait until it is away",
+            "the gateway '{name}' reported {} s ago: stop it first, and wait until it is offline",
             silence.as_secs()
         );
         return Err(Problem::new(StatusCode::CONFLICT, detail));

@@ -83,7 +83,7 @@ async fn difference_within(
         Ok(_) => {}
         Err(WatchError::Compacted) => {
             let detail = format!(
-                "the store no longer knows what came after revision {from}, or there is no such revision yet"
+                "the store no longer has the changes after revision {from}, or that revision does not exist yet"
             );
             return Err(Problem::new(StatusCode::GONE, detail));
         }

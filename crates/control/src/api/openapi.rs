@@ -29,7 +29,7 @@ pub fn service(document: &Value, name: Option<&str>, url: Option<&str>) -> Resul
         (None, None) => return Err("expected a title in 'info'".to_owned()),
     };
     if name.is_empty() {
-        return Err("the title holds nothing to name a service after: give a name".to_owned());
+        return Err("no name can be made from the title: set a name".to_owned());
     }
     let url = match url {
         Some(url) => url.to_owned(),

@@ -370,7 +370,7 @@ impl IdentityState {
         match is_nothing_left || has_admin {
             true => Ok(()),
             false => {
-                let detail = "no one would be left who may manage users: map a group to admin everywhere, or add such a user first";
+                let detail = "no user could manage users any more: map a group to admin everywhere, or add such a user first";
                 Err(Problem::new(StatusCode::CONFLICT, detail))
             }
         }

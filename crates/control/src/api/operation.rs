@@ -389,7 +389,7 @@ impl KnownQuery {
         let mut names = given.iter().map(|(name, _)| name.as_str());
         let unknown = names.find(|it| !known.contains(it))?;
         let detail = match known.as_slice() {
-            [] => format!("unknown query parameter '{unknown}': this call has none"),
+            [] => format!("unknown query parameter '{unknown}': this call takes none"),
             known => weir_native::unknown_name("query parameter", unknown, known),
         };
         Some(Problem::bad(detail).of_type("unknown-parameter"))

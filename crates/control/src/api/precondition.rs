@@ -81,11 +81,11 @@ impl Precondition {
     /// The refusal of a change of another version, of a document without a history.
     pub fn refusal_of(&self, what: &str, is_there: bool) -> Problem {
         let detail = match (is_there, &self.matches) {
-            (true, None) => format!("{what} exists, and If-None-Match asks that it does not"),
+            (true, None) => format!("{what} already exists, and If-None-Match requires that it does not"),
             (true, Some(_)) => {
                 format!("{what} was changed: its ETag is not the one in If-Match; read it again")
             }
-            (false, _) => format!("{what} is not there, and If-Match asks for a version of it"),
+            (false, _) => format!("{what} does not exist, and If-Match requires a version of it"),
         };
         Problem::precondition(detail, None)
     }
@@ -102,7 +102,7 @@ impl Precondition {
             format!(" by {} in revision {}", it.author, it.revision)
         });
         Problem::precondition(
-            format!("{what} was changed{by} at the same time: look at it, and try again"),
+            format!("{what} was changed{by} at the same time: read it and try again"),
             changed,
         )
     }
@@ -118,11 +118,11 @@ impl Precondition {
             format!(" by {} in revision {}", it.author, it.revision)
         });
         let detail = match (is_matched, version) {
-            (true, _) => format!("{what} exists, and If-None-Match asks that it does not"),
+            (true, _) => format!("{what} already exists, and If-None-Match requires that it does not"),
             (false, Some(_)) => {
                 format!("{what} was changed{by}: its ETag is not the one in If-Match; read it again")
             }
-            (false, None) => format!("{what} is not there, and If-Match asks for a version of it"),
+            (false, None) => format!("{what} does not exist, and If-Match requires a version of it"),
         };
         Problem::precondition(detail, changed)
     }

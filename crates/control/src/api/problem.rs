@@ -229,8 +229,7 @@ impl Problem {
     pub fn read_only() -> Self {
         Self::new(
             StatusCode::CONFLICT,
-            "this Weir serves files and has no store, so a change would be gone with the process: change the files, or \
-             start it with --data DIR or --store URL",
+            "this Weir serves files and has no store, so changes would be lost when it stops: change the files, or start it with --data DIR or --store URL",
         )
         .of_type("read-only")
     }

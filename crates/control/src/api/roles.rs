@@ -121,7 +121,7 @@ fn verdict(name: &str, rights: &[Right], action: Action, scope: &Scope) -> Verdi
         }
         (_, None, elsewhere) => {
             let rights: Vec<String> = elsewhere.iter().map(describe).collect();
-            format!("it is allowed in other places only: {}", rights.join(", "))
+            format!("only allowed in these scopes: {}", rights.join(", "))
         }
     };
     let may = if allowed { "may" } else { "may not" };
@@ -194,7 +194,7 @@ mod tests {
                 false,
                 vec![],
                 vec![&owner],
-                "ada may not define APIs, change drafts, plans and pages in api:pets: it is allowed in other places only: api-owner in api:orders",
+                "ada may not define APIs, change drafts, plans and pages in api:pets: only allowed in these scopes: api-owner in api:orders",
             ),
             (
                 vec![&owner, &reader],

@@ -53,7 +53,7 @@ pub async fn rollback(
             broken.map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
         if let Some(broken) = broken.first() {
             let detail = format!(
-                "what was at revision {target} would not be served whole: {}: {}",
+                "the configuration of revision {target} would not be served completely: {}: {}",
                 broken.document, broken.reason
             );
             return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));

@@ -49,7 +49,7 @@ pub async fn check_scopes(
             Scope::Everything => continue,
             Scope::Workspace(name) => {
                 if !workspaces.contains(name) {
-                    empty.insert(format!("nothing lies in the workspace '{name}' yet"));
+                    empty.insert(format!("the workspace '{name}' is empty"));
                 }
                 continue;
             }

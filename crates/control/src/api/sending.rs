@@ -92,8 +92,7 @@ pub async fn send(
     }
     let listener = api.options.listener.as_ref().and_then(|it| it());
     let listener = listener.ok_or_else(|| {
-        let detail =
-            "no gateway in this process takes calls over cleartext: send the call to a gateway itself";
+        let detail = "no gateway in this process accepts cleartext calls: send the call to a gateway itself";
         Problem::new(StatusCode::CONFLICT, detail)
     })?;
     let host = request.host.unwrap_or_else(|| listener.to_string());
@@ -136,7 +135,7 @@ fn prepared(call: &TryCallRequest, sources: &IdentitySources) -> Result<ValidCal
         return Err(Problem::bad(format!("headers: expected at most {MAX_PARTS}")));
     }
     if call.body.len() > MAX_BODY {
-        let detail = "body: it is longer than 1 MiB";
+        let detail = "body: longer than 1 MiB";
         return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
     }
     // A line of curl may name the host in a header; it means the same as in the address.

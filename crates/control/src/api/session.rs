@@ -80,7 +80,7 @@ pub async fn log_in(
         .into_iter()
         .any(|it| parts.headers.contains_key(it));
     if says_from_where && !cookie::is_of_own_page(&parts.headers) {
-        let detail = "a login that another site made a browser send is not let in";
+        let detail = "logins sent from another site are refused";
         return Err(refused(Problem::forbidden(detail)));
     }
     let (user, method) = match request {
@@ -242,7 +242,7 @@ pub async fn log_out(
     parts: Parts,
 ) -> Result<Response, Problem> {
     let Caller::Session(_, session) = &caller else {
-        let detail = "this call shows no session; a token is made invalid by another one (`weir user add`)";
+        let detail = "this call has no session; to invalidate a token, replace it (`weir user add`)";
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     };
     let sessions = api.options.users.sessions();

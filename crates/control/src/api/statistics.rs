@@ -131,7 +131,7 @@ pub fn permit(caller: &Caller, action: Action, filter: &BTreeMap<String, OneOrMa
         _ if caller.scopes(action).is_empty() => format!("{who} may not {verb} analytics"),
         Some(what) => format!("{who} may not {verb} {what}"),
         None => format!(
-            "{who} may {verb} the numbers of some parts only: name one of them in 'filter.workspace', 'filter.api' or \
+            "{who} may {verb} only some of the numbers: filter by one of these scopes in 'filter.workspace', 'filter.api' or \
              'filter.environment'"
         ),
     }))
@@ -268,7 +268,7 @@ mod tests {
                 Role::Write,
                 Action::AnalyticsExport,
                 json!({}),
-                "ann may export the numbers of some parts only: name one of them in 'filter.workspace', 'filter.api' or \
+                "ann may export only some of the numbers: filter by one of these scopes in 'filter.workspace', 'filter.api' or \
                  'filter.environment'",
             ),
         ] {

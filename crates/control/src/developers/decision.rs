@@ -83,7 +83,7 @@ impl Decision {
             Self::Refuse => ("Your account is not approved", "is not approved."),
             Self::Suspend => (
                 "Your account is suspended",
-                "is suspended. Your sessions are ended; keys of your applications go on working.",
+                "is suspended. Your sessions have ended; the keys of your applications still work.",
             ),
             Self::Resume => (
                 "Your account is active again",

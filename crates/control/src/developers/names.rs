@@ -49,7 +49,7 @@ pub fn checked_name(name: &str) -> Result<String, String> {
     match (1..=MAX_NAME).contains(&name.chars().count()) && is_text && !has_link(name) {
         true => Ok(name.to_owned()),
         false => Err(format!(
-            "expected 1 to {MAX_NAME} characters, without what mail programs make links of, such as example.com, and without @ / \\ < >"
+            "expected 1 to {MAX_NAME} characters, without text that mail programs turn into links, such as example.com, and without @ / \\ < >"
         )),
     }
 }

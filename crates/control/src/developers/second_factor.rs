@@ -74,7 +74,7 @@ fn recovery_codes() -> Result<(Vec<String>, Vec<TokenHash>), Problem> {
 
 /// A code does not count: it is wrong, too old, or was used before.
 pub fn wrong_code(field: &str) -> Problem {
-    let message = "this code is not right, or was used already: wait for the next one";
+    let message = "this code is wrong or was already used: wait for the next one";
     Problem::step("check", vec![(field.to_owned(), message.to_owned())])
 }
 

@@ -152,7 +152,7 @@ impl DeveloperStore {
         });
         if let Some(last) = last {
             let detail = format!(
-                "{} is the only owner of the team '{}': make somebody else an owner first",
+                "{} is the only owner of the team '{}': make another member an owner first",
                 developer.name, last.team.name
             );
             return Err(Problem::new(StatusCode::CONFLICT, detail));

@@ -134,7 +134,7 @@ fn expect_method(method: &str) -> Result<(), String> {
         ));
     }
     if matches!(method, "CONNECT" | "TRACE") {
-        return Err(format!("the gateway answers 405: it takes no {method}"));
+        return Err(format!("the gateway answers 405: it does not accept {method}"));
     }
     Ok(())
 }

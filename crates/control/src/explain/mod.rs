@@ -155,12 +155,12 @@ impl Explainer<'_> {
             (Some(status), _) if !call.is_tls => Some(GatewayResponse {
                 status,
                 dialect: route.dialect,
-                reason: "the route takes calls over TLS only".to_owned(),
+                reason: "the route accepts only calls over TLS".to_owned(),
             }),
             _ if route.grpc_only_status.is_some() && !call.is_grpc() => Some(GatewayResponse {
                 status: route.grpc_only_status.unwrap_or_default(),
                 dialect: route.dialect,
-                reason: "the route takes gRPC only".to_owned(),
+                reason: "the route accepts only gRPC".to_owned(),
             }),
             (_, RouteTarget::Respond(respond)) if respond.before_plugins => Some(GatewayResponse {
                 status: respond.status,
@@ -190,7 +190,7 @@ impl Explainer<'_> {
         explanation.answer = Some(GatewayResponse {
             status: 404,
             dialect: self.snapshot.dialect,
-            reason: "no route takes it".to_owned(),
+            reason: "no route matches it".to_owned(),
         });
         let place = DocPath::root().field("unmatched");
         let chain = &self.snapshot.unmatched;
@@ -262,7 +262,7 @@ impl Explainer<'_> {
     fn lower(&self, explained: &MatchExplanation, winner: Option<&MatchExplanation>) -> String {
         let route = &self.model.routes[explained.route as usize];
         let Some(winner) = winner else {
-            return "it holds too, but comes later".to_owned();
+            return "it also matches, but comes later".to_owned();
         };
         let first = &self.model.routes[winner.route as usize];
         if first.dialect != route.dialect {
@@ -272,11 +272,11 @@ impl Explainer<'_> {
             );
         }
         if winner.route == explained.route {
-            return "another match of the same route goes first".to_owned();
+            return "another match of the same route comes first".to_owned();
         }
         let (higher, lower) = (Precedence::of(first, winner), Precedence::of(route, explained));
         if higher.value == lower.value {
-            "it holds too, but comes later in the document".to_owned()
+            "it also matches, but comes later in the document".to_owned()
         } else if higher.is_given && lower.is_given {
             format!(
                 "it holds too, but its precedence is {} against {}",

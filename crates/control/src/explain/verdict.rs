@@ -178,8 +178,8 @@ impl Work<'_> {
                 Outcome::Refuse(refusal) => self.refused(instance, &refusal),
                 Outcome::Reply(reply) => answered(&reply),
                 Outcome::NeedBody { .. } | Outcome::NeedBodyStart { .. } => continue,
-                Outcome::Subrequest(_) => unknown("it asks another server"),
-                Outcome::Redis(_) => unknown("it asks a Redis"),
+                Outcome::Subrequest(_) => unknown("it calls another server"),
+                Outcome::Redis(_) => unknown("it uses a Redis"),
                 Outcome::Publish(_) => unknown("it hands the call over to a message broker"),
                 Outcome::Kafka(_) => unknown("it reads from a message broker"),
                 Outcome::Converse(_) => unknown("it speaks with another server"),
@@ -193,7 +193,7 @@ impl Work<'_> {
     fn reservation(&self, instance: &Instance) -> &'static str {
         let counts = self.registry.get(instance.plugin).and_then(|it| it.evictions());
         match counts.is_some() {
-            true => "unless gateways have counted as many calls as it allows: counters are not looked at",
+            true => "unless its limit is reached: counters are not checked",
             false => "",
         }
     }
@@ -222,7 +222,7 @@ impl Work<'_> {
                     format!("the consumer has no {name} credential"),
                 )
             },
-            false => unknown("it recognises who calls by other things than credentials of consumers"),
+            false => unknown("it does not identify callers by credentials of consumers"),
         })
     }
 
@@ -233,7 +233,7 @@ impl Work<'_> {
                 return verdict;
             }
             if let Some(consumer) = self.consumer.take() {
-                let reason = format!("the call is taken for one of the consumer {}", consumer.id);
+                let reason = format!("the call is treated as one of the consumer {}", consumer.id);
                 self.exchange.identity = Some(Identity {
                     consumer,
                     credential_id: None,
@@ -261,7 +261,7 @@ fn answered(reply: &Reply) -> StepVerdict {
     StepVerdict {
         status: Some(reply.status),
         body: body_text(body),
-        ..StepVerdict::of(VerdictKind::Answers, "it answers by itself")
+        ..StepVerdict::of(VerdictKind::Answers, "it answers itself")
     }
 }
 

@@ -203,7 +203,7 @@ impl LastKnownGoodFile {
         let form = number("weir")?;
         if form != FORM {
             return Err(refused(format!(
-                "it is of form {form}, and this Weir reads form {FORM}: it is written again once the store is reached"
+                "it has format {form}, and this Weir reads format {FORM}: it will be rewritten when the store is reachable"
             )));
         }
         let mut documents = Documents::default();

@@ -171,7 +171,7 @@ impl ControlSource {
                 return Err("there is no stream".to_owned());
             };
             let frame = tokio::time::timeout(SILENCE, stream.frame()).await;
-            let frame = frame.map_err(|_| "it is silent".to_owned())?;
+            let frame = frame.map_err(|_| "it no longer answers".to_owned())?;
             let frame = frame
                 .ok_or("it has ended the stream")?
                 .map_err(|error| error.to_string())?;
@@ -185,7 +185,7 @@ impl ControlSource {
         if self.rest.len() + data.len() > MAX_LINE {
             // It would come again. A whole comes in short lines.
             self.revision = None;
-            return Err("a line is too long: everything is asked for again".to_owned());
+            return Err("a line is too long: requesting all documents again".to_owned());
         }
         self.rest.extend_from_slice(data);
         Ok(())
@@ -248,7 +248,7 @@ impl ControlSource {
             (false, _) => Ok(()),
             (true, true) => {
                 self.revision = None;
-                Err("it has other documents by now: everything is asked for again".to_owned())
+                Err("its documents differ now: requesting all documents again".to_owned())
             }
             (true, false) => {
                 // What came whole would come so again.

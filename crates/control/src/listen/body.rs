@@ -15,7 +15,7 @@ pub enum BodyError {
     #[error(transparent)]
     Connection(#[from] hyper::Error),
     /// It takes too long.
-    #[error("the body did not come in time")]
+    #[error("the body did not arrive in time")]
     Late,
     /// It is too long.
     #[error("the body is too large")]

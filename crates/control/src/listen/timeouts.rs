@@ -156,7 +156,7 @@ impl<S> TimeoutStream<S> {
 }
 
 fn late() -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, "the client takes too long")
+    io::Error::new(io::ErrorKind::TimedOut, "the client is too slow")
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {

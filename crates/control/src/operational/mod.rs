@@ -78,7 +78,7 @@ pub enum OperationalError {
     #[error("{0} exists already")]
     Exists(Key),
     /// There are as many as may be.
-    #[error("there are {0} of them already, which is the most there may be")]
+    #[error("there are already {0} of them, the maximum")]
     Full(usize),
     /// A text is no name of a document.
     #[error("not a name: {0}")]

@@ -33,10 +33,9 @@ const MAX_ANSWER: usize = 1 << 20;
 pub(super) const NO_FIELD: &str = "the secret holds no such field";
 /// Why a vault does not give a value, for those who may read documents. What came from the network is for the log alone: it
 /// would reveal what is at an address.
-const NOT_GIVEN: &str = "its vault does not give it; the log of Weir says why";
+const NOT_GIVEN: &str = "its vault does not return it; see Weir's log";
 /// The same of a value that nothing served refers to.
-const NOT_GIVEN_TO_TESTS: &str = "its vault does not give it; the log of Weir says why. As long as nothing that is served \
-     refers to it, it is asked for only at public addresses and those of --webhook-allow";
+const NOT_GIVEN_TO_TESTS: &str = "its vault does not return it; see Weir's log. Until the served configuration refers to it, Weir requests it only from public addresses and those of --webhook-allow";
 /// Most secrets whose faults are logged one by one when they are new; the others are counted.
 const MAX_LOGGED_FAULTS: usize = 8;
 
@@ -203,7 +202,7 @@ impl Cache {
             while asking.len() < MAX_ASKED {
                 let Some(place) = waiting.next() else { break };
                 match host(&place).filter(|host| silent.contains(host)) {
-                    Some(host) => self.failed(&place, &format!("{host}: it is silent"), &mut round),
+                    Some(host) => self.failed(&place, &format!("{host}: no answer"), &mut round),
                     None => drop(asking.spawn(async move {
                         let value = fetch(&place, None).await;
                         (place, value)

@@ -58,8 +58,7 @@ impl Format {
             (Some(version), _) | (None, Some(version)) => version,
             (None, None) => {
                 return Err(
-                    "expected an OpenAPI document: there is no text in 'openapi', nor in 'swagger'"
-                        .to_owned(),
+                    "expected an OpenAPI document: neither 'openapi' nor 'swagger' is a text".to_owned(),
                 );
             }
         };

@@ -17,13 +17,13 @@ pub const MAX_CHAIN: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceError {
     /// It leads out of the document.
-    #[error("leads out of the document; expected '#/…': files are not read")]
+    #[error("refers to another document; expected '#/…': files are not read")]
     Outside,
     /// There is nothing at its end.
-    #[error("leads to nothing")]
+    #[error("refers to nothing")]
     Missing,
     /// It leads back to itself.
-    #[error("leads in a circle, or over more than {MAX_CHAIN} other references")]
+    #[error("is circular, or follows more than {MAX_CHAIN} other references")]
     Cycle,
 }
 

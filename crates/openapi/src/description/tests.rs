@@ -130,7 +130,7 @@ fn bad_texts_are_refused_at_their_place() {
             2,
             16,
         ),
-        ("title: x", "there is no text in 'openapi'", 1, 1),
+        ("title: x", "neither 'openapi'", 1, 1),
         ("openapi: 3.9.0\npaths: {}", "OpenAPI 3.9.0 is not known", 1, 1),
         ("openapi: 3.0.0\ninfo: {}", "expected a map of paths", 1, 1),
         ("openapi: 3.0.0\npaths:\n  pets: {}\n", "begins with '/'", 3, 3),
@@ -166,8 +166,8 @@ fn references_that_lead_nowhere_are_reported_and_do_not_stop_the_rest() {
     assert_eq!(
         faults,
         [
-            "6:11: error: '#/no' leads to nothing (invalid-ref) at paths./a.get.parameters[0].$ref",
-            "7:11: error: 'other.yaml' leads out of the document; expected '#/…': files are not read (invalid-ref) at paths./a.get.parameters[1].$ref",
+            "6:11: error: '#/no' refers to nothing (invalid-ref) at paths./a.get.parameters[0].$ref",
+            "7:11: error: 'other.yaml' refers to another document; expected '#/…': files are not read (invalid-ref) at paths./a.get.parameters[1].$ref",
         ]
     );
 }

@@ -28,7 +28,7 @@ pub fn wrong(field: &str, message: impl Into<String>) -> Problem {
 pub fn gone() -> Problem {
     Problem::new(
         StatusCode::GONE,
-        "this link was used already, or is too old: ask for another one",
+        "this link was already used or has expired: request another one",
     )
 }
 
@@ -36,7 +36,7 @@ pub fn gone() -> Problem {
 pub fn again() -> Problem {
     Problem::new(
         StatusCode::CONFLICT,
-        "something else was changed at the same moment: try again",
+        "something else changed at the same time: try again",
     )
 }
 
@@ -118,7 +118,7 @@ pub async fn notify_of_change(portals: &Portals, visit: &PortalContext, develope
         return;
     }
     let text = format!(
-        "{}\n\nyour account of {} was changed: {what}.\n\nIf it was not you, set a new password, revoke the personal tokens that you do not know, and tell the administrators of this portal.\n",
+        "{}\n\nyour account of {} was changed: {what}.\n\nIf it was not you, set a new password, revoke the personal tokens that you do not know, and inform the administrators of this portal.\n",
         greeting(&developer.name),
         title_of(&visit.portal)
     );

@@ -149,7 +149,7 @@ fn checked(wanted: &NewApp) -> Result<(), Problem> {
     let fault = match (is_good, wanted.description.len() > 2_000) {
         (false, _) => (
             "title",
-            "expected 1 to 80 characters, none of which turns texts around",
+            "expected 1 to 80 characters without bidirectional control characters",
         ),
         (_, true) => ("description", "expected at most 2000 bytes"),
         _ => return Ok(()),
@@ -217,7 +217,7 @@ async fn create(
     checked(&wanted)?;
     let owner = authenticated.owner(wanted.team.as_ref().and_then(|it| it.as_deref()))?;
     if owned_by(&portals, &owner) >= MAX_APPS {
-        let detail = format!("there are {MAX_APPS} applications, which is the most there may be");
+        let detail = format!("there are already {MAX_APPS} applications, the maximum");
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     }
     let begin: String = slug(&wanted.title).chars().take(40).collect();
@@ -315,7 +315,7 @@ async fn change(
             done => return done,
         }
     }
-    let detail = "somebody has changed this application since it was read: look at it, and try again";
+    let detail = "this application was changed after you read it: reload it and try again";
     Err(Problem::precondition(detail, None))
 }
 
@@ -338,7 +338,7 @@ async fn changed(
     };
     if owner != known.owner && authenticated.role(&known) != Some(TeamRole::Owner) {
         return Err(Problem::forbidden(
-            "only owners of the team may give its applications away",
+            "only owners of the team can transfer its applications",
         ));
     }
     let application = Application {

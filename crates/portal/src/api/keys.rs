@@ -202,8 +202,7 @@ async fn subscribe(
         return Err(Problem::forbidden(reason));
     }
     if subscriptions(&portals, &name).len() >= MAX_SUBSCRIPTIONS {
-        let detail =
-            format!("the application has {MAX_SUBSCRIPTIONS} subscriptions, which is the most there may be");
+        let detail = format!("the application has {MAX_SUBSCRIPTIONS} subscriptions, the maximum");
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     }
     let body = json!({
@@ -277,8 +276,7 @@ async fn add_key(
         .filter(is_good)
         .count();
     if good >= MAX_KEYS {
-        let detail =
-            format!("there are {MAX_KEYS} good keys, which is the most there may be: revoke one first");
+        let detail = format!("there are already {MAX_KEYS} valid keys, the maximum: revoke one first");
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     }
     let body = json!({ "replaces": wanted.replaces, "overlap": wanted.overlap, "jwt": wanted.jwt });

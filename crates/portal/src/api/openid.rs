@@ -182,7 +182,7 @@ async fn start(
 ) -> Result<Response, Problem> {
     let (provider, _) = provider_of(&portals, &visit, &name)?;
     if !is_private(&visit.url) {
-        let detail = "this portal is reached without TLS: what a login needs would be open to all";
+        let detail = "this portal is reached without TLS: login data would not be protected";
         return Err(Problem::forbidden(detail));
     }
     let metadata = match portals.openid.metadata(&provider).await {

@@ -85,7 +85,7 @@ async fn send_reset(
         _ => greeting(&developer.name),
     };
     let text = format!(
-        "{hello}\n\nopen this link to set a new password. It is good once, for an hour.\n\n{url}/reset#{}\n\nIf you did not ask for it, ignore this mail.\n",
+        "{hello}\n\nopen this link to set a new password. It is good once, for an hour.\n\n{url}/reset#{}\n\nIf you did not request it, ignore this mail.\n",
         link.token
     );
     let mail = Mail::new((&portal, mail), "Set a new password", text);

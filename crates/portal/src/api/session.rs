@@ -76,9 +76,7 @@ fn may_sign_in(developer: &Developer) -> Result<(), Problem> {
         DeveloperState::Registered => Err(Problem::forbidden(
             "confirm your mail address first: the link is in the mail",
         )),
-        DeveloperState::Confirmed => Err(Problem::forbidden(
-            "your account waits for somebody to approve it",
-        )),
+        DeveloperState::Confirmed => Err(Problem::forbidden("your account is waiting for approval")),
         DeveloperState::Suspended => Err(refused("your account is suspended", developer)),
         DeveloperState::Refused => Err(refused("your account was not approved", developer)),
     }
@@ -102,7 +100,7 @@ async fn second_factor(
         return Ok(Some(slow_down("codes", wait)));
     }
     if !people.take_code(portal, &developer.id, code, now).await? {
-        let detail = "this code is not right, or was used already: wait for the next one";
+        let detail = "this code is wrong or was already used: wait for the next one";
         return refused("wrong-code", detail);
     }
     people.attempts.succeeded(&name, visit.address, now);

@@ -151,7 +151,7 @@ pub fn may_join(rules: &SignUp, mail: &str, is_invited: bool) -> Result<(), Stri
         SignUpMode::Closed => {
             Err("signing up is closed here; ask the administrators of this portal".to_owned())
         }
-        SignUpMode::Invited if !is_invited => Err("only those who are invited can sign up here".to_owned()),
+        SignUpMode::Invited if !is_invited => Err("signing up here needs an invitation".to_owned()),
         _ if !is_welcome && !is_invited => Err(format!(
             "only addresses of {} can sign up here",
             rules.domains.join(", ")

@@ -180,7 +180,7 @@ async fn create(
     // It stands in the mails of invitations.
     let name = checked_name(&wanted.name)?;
     if portals.people.memberships(portal, &me.id, now).await?.len() >= MAX_TEAMS {
-        let detail = format!("you are in {MAX_TEAMS} teams, which is the most there may be");
+        let detail = format!("you are in {MAX_TEAMS} teams, the maximum");
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     }
     let team = Team {
@@ -272,7 +272,7 @@ async fn accept(
     let gone = || {
         Problem::new(
             StatusCode::GONE,
-            "this invitation was used already, or is too old: ask for another one",
+            "this invitation was already used or has expired: ask for another one",
         )
     };
     let Some(Purpose::Invitation { team, role, mail }) =
@@ -359,7 +359,7 @@ async fn remove(
     match left {
         Some(team) if team.members.contains_key(&member) => Err(Problem::new(
             StatusCode::CONFLICT,
-            "a team keeps at least one owner: make somebody else an owner first",
+            "a team keeps at least one owner: make another member an owner first",
         )),
         _ => Ok(StatusCode::NO_CONTENT),
     }

@@ -128,8 +128,7 @@ async fn prove(
     {
         true => Ok(()),
         false => {
-            let detail = "sign in again through your identity provider, which asks you who you are: within ten \
-                          minutes after that you can make a token";
+            let detail = "sign in again through your identity provider: you can create a token within ten minutes after that";
             Err(Problem::forbidden(detail).of_type("fresh-sign-in-needed"))
         }
     }

@@ -135,7 +135,8 @@ async fn make(
     let now = seconds(SystemTime::now());
     let turn = format!("trial keys of {}", authenticated.developer.id);
     if let Err(wait) = portals.tries.take(&turn, MOST, now) {
-        let detail = format!("{MOST} trial keys a minute can be made; try again in {wait} seconds");
+        let detail =
+            format!("at most {MOST} trial keys can be created per minute; try again in {wait} seconds");
         return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, detail));
     }
     let path = format!("/api/v1/subscriptions/{id}/credentials");

@@ -117,7 +117,7 @@ fn headers(
     if let Some((name, _)) = (call.headers.iter()).find(|(name, _)| name.eq_ignore_ascii_case("content-type"))
     {
         return Err(Problem::bad(format!(
-            "the header '{name}' cannot be set: 'media' says it"
+            "the header '{name}' cannot be set: use 'media'"
         )));
     }
     let parts = CallParts {
@@ -231,7 +231,7 @@ async fn try_it(
     }
     let base = place.base_url(&portals.gateway);
     let base = base.ok_or_else(|| {
-        let detail = "the address of this API is not known here: ask its provider to give the environment an address (base_urls)";
+        let detail = "the address of this API is unknown: ask its provider to set an address of the environment (base_urls)";
         Problem::new(StatusCode::CONFLICT, detail)
     })?;
     let query: Vec<String> = call.query.iter().map(|(name, value)| pair(name, value)).collect();

@@ -267,7 +267,7 @@ fn take_turn(
 ) -> Result<(), Problem> {
     let who = format!("{what} {}", authenticated.developer.id);
     portals.tries.take(&who, most, seconds(now)).map_err(|wait| {
-        let detail = format!("{most} of these a minute can be made; try again in {wait} seconds");
+        let detail = format!("at most {most} of these calls per minute; try again in {wait} seconds");
         Problem::new(StatusCode::TOO_MANY_REQUESTS, detail)
     })
 }

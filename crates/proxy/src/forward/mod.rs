@@ -356,7 +356,7 @@ impl RequestContext<'_> {
     async fn try_target(&mut self, plan: &ForwardPlan<'_>, index: usize) -> AttemptResult {
         if let Some(proxy) = &plan.proxy {
             if let Some(spoken) = &self.exchange.upstream_dialogue {
-                let reason = "nothing but HTTP goes through a proxy";
+                let reason = "only HTTP can go through a proxy";
                 return AttemptResult::Stopped(dialogue::no_answer(spoken.plugin, reason));
             }
             return Box::pin(self.try_through(plan, index, proxy)).await;

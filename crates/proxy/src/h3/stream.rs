@@ -224,7 +224,7 @@ impl StreamHalves {
         self.fault = Some(Code::H3_MESSAGE_ERROR);
         io::Error::new(
             io::ErrorKind::InvalidData,
-            "the body is not as long as was stated",
+            "the body does not have the stated length",
         )
     }
 

@@ -110,7 +110,7 @@ impl BrokerConnection {
     pub async fn answer(&mut self, correlation: i32, most: usize) -> io::Result<Vec<u8>> {
         let length = usize::try_from(self.read.read_i32().await?).unwrap_or(0);
         if !(4..=most).contains(&length) {
-            return Err(wire::broken("an answer has no good length"));
+            return Err(wire::broken("an answer has an invalid length"));
         }
         let mut answer = vec![0; length];
         self.read.read_exact(&mut answer).await?;

@@ -91,9 +91,7 @@ impl<'b> Batch<'b> {
         let mut reader = Reader(bytes);
         reader.i32()?;
         if reader.i8()? != 2 {
-            return Err(unsupported(
-                "records stand in a form older than that of Kafka 0.11",
-            ));
+            return Err(unsupported("records have a format older than that of Kafka 0.11"));
         }
         let sum = reader.i32()? as u32;
         if crc32c(&bytes[BEFORE_SUM..]) != sum {

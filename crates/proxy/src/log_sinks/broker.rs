@@ -127,7 +127,7 @@ impl Connection {
         if !(1..=MAX_ANSWER).contains(&length) {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "an answer has no good length",
+                "an answer has an invalid length",
             ));
         }
         let mut answer = vec![0; length];

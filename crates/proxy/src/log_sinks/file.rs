@@ -136,7 +136,7 @@ fn check(root: &OwnedFd, file: &OwnedFd, name: &str) -> io::Result<()> {
     }
     match found.st_size == 0 || list(root)?.lines().any(|line| line == name) {
         true => Ok(()),
-        false => Err(refused("it is there already, and Weir has not made it")),
+        false => Err(refused("it already exists, and Weir did not create it")),
     }
 }
 

@@ -305,7 +305,7 @@ impl Node {
         match self.state.borrow_mut().waiting.pop_front() {
             // Who has gone meanwhile misses nothing.
             Some(waiter) => drop(waiter.answer.send(value)),
-            None => return Err(io::Error::other("a reply to nothing")),
+            None => return Err(io::Error::other("a reply without a request")),
         }
         Ok(())
     }

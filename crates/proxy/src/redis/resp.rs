@@ -193,7 +193,7 @@ impl<'b> Parser<'b> {
         match after {
             [b'\r', b'\n', ..] => {}
             [] | [b'\r'] => return Err(ParseError::Partial),
-            _ => return fault("a text is longer than it says"),
+            _ => return fault("a text is longer than its stated length"),
         }
         self.at += size + 2;
         Ok(Some(text))

@@ -181,7 +181,7 @@ pub(super) fn check_sharing(upstreams: &[Arc<model::Upstream>]) -> Vec<Diagnosti
         if !upstreams.iter().any(|other| is_owner(other)) {
             let place = DocPath::root().field("upstreams").index(index).field("checks");
             let message = format!(
-                "expected an upstream with checks of its own, found '{}'",
+                "expected an upstream with its own health checks, found '{}'",
                 owner.escape_debug()
             );
             found.push(Diagnostic::error(place.field("shared_with"), message));

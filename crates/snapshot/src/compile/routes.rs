@@ -155,7 +155,7 @@ impl<'c, 'm> RouteCompiler<'c, 'm> {
         };
         if compiled.scheme.is_stream() {
             let word = compiled.scheme.as_str();
-            let message = format!("expected a service that takes calls, found one of {word}");
+            let message = format!("expected a service for HTTP calls, found one of {word}");
             self.diagnostics
                 .push(Diagnostic::error(place().field("service"), message));
         }

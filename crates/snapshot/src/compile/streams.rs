@@ -92,12 +92,12 @@ impl<'m> Compiler<'_, 'm> {
         let refusal = if !scheme.is_stream() {
             let word = scheme.as_str();
             Some(format!(
-                "expected a service of tcp, tls or udp, found one of {word}, which takes calls"
+                "expected a service of tcp, tls or udp, found one of {word}, which is for HTTP calls"
             ))
         } else if scheme == Scheme::Tls && has(StreamProtocol::TlsPassthrough) {
-            Some("expected a service of tcp: what is passed through is under TLS already".to_owned())
+            Some("expected a service of tcp: a passed-through stream already uses TLS".to_owned())
         } else if scheme == Scheme::Tls && has(StreamProtocol::Udp) {
-            Some("expected a service of udp, found one of tls, which takes no datagrams".to_owned())
+            Some("expected a service of udp, found one of tls, which accepts no datagrams".to_owned())
         } else {
             None
         };

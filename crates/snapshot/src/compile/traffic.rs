@@ -30,7 +30,8 @@ pub(super) fn check(upstream: &Upstream, place: &DocPath, diagnostics: &mut Vec<
         check_sticky(sticky, &mut fault);
     }
     if upstream.sticky.is_some() && upstream.hedge.is_some() {
-        let message = "does not go with 'sticky', as a copy goes to another target; leave one of them out";
+        let message =
+            "cannot be combined with 'sticky', because a copy goes to another target; remove one of them";
         fault(&["hedge"], message.to_owned());
     }
     if let Some(hedge) = &upstream.hedge {
@@ -63,7 +64,7 @@ fn check_slow_start(
 ) {
     if algorithm == BalancingAlgorithm::ConsistentHashing {
         let message =
-            "does not go with consistent-hashing, where each key has its target; leave one of them out";
+            "cannot be combined with consistent-hashing, where each key has its target; remove one of them";
         fault(&["slow_start"], message.to_owned());
     }
     if !(1..=100).contains(&slow_start.min_percent) {

@@ -49,7 +49,10 @@ pub(super) fn parse_url(text: &str) -> Result<ServiceUrl<'_>, String> {
     check_host(host)?;
     path.map_or(Ok(()), check_path)?;
     if scheme.is_stream() && port.is_none() {
-        return Err(format!("expected a port: {} has no usual one", scheme.as_str()));
+        return Err(format!(
+            "expected a port: {} has no default port",
+            scheme.as_str()
+        ));
     }
     if scheme.is_stream() && path.is_some_and(|path| path != "/") {
         return Err(format!("expected no path: {} has none", scheme.as_str()));
@@ -97,7 +100,7 @@ pub(super) fn check_path(path: &str) -> Result<(), String> {
     }
     match path.bytes().find(|byte| !fit(*byte)) {
         Some(byte) => Err(format!(
-            "expected a path as it stands in a request, found the character '{}', which must be percent-encoded",
+            "expected a path as in a request, found the character '{}', which must be percent-encoded",
             byte.escape_ascii()
         )),
         None => Ok(()),

@@ -191,7 +191,7 @@ impl PatternCompiler {
                     names.push(name);
                 }
                 TemplatePart::Rest(name) => {
-                    return Err(format!("expected '{{{name}*}}' behind whole segments"));
+                    return Err(format!("expected '{{{name}*}}' after whole segments"));
                 }
             }
         }

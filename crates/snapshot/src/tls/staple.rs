@@ -47,10 +47,10 @@ pub enum UnusableAnswer {
     #[error("the responder does not know the certificate")]
     Unknown,
     /// It is not good yet, or no more.
-    #[error("it is of another time: check the clocks")]
+    #[error("it is not valid at this time: check the clocks")]
     Untimely,
     /// Its signature is not one of the certificate's issuer or of a responder of that.
-    #[error("its signature is not the issuer's")]
+    #[error("its signature is not from the issuer")]
     Unsigned,
 }
 
@@ -58,10 +58,10 @@ pub enum UnusableAnswer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StapleError {
     /// It names no responder.
-    #[error("the certificate names no OCSP responder, so nothing is stapled to it")]
+    #[error("the certificate names no OCSP responder, so no OCSP response is stapled")]
     Responder,
     /// Its issuer is not known.
-    #[error("the certificate's issuer does not follow it in the chain, so nothing is stapled to it")]
+    #[error("the certificate's issuer does not follow it in the chain, so no OCSP response is stapled")]
     Issuer,
 }
 

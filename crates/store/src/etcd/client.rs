@@ -55,7 +55,7 @@ impl ClientError {
     /// As an error of the store, for a call without a certain revision.
     pub fn into_error(self) -> StoreError {
         match self {
-            Self::Compacted => StoreError::Failed("etcd has forgotten the revision that is read".into()),
+            Self::Compacted => StoreError::Failed("etcd no longer has the revision that is read".into()),
             Self::Lost(error) | Self::Refused(error) => error,
         }
     }

@@ -120,14 +120,14 @@ fn parse_tls(is_tls: bool, query: &str) -> Result<Option<Tls>, StoreError> {
     tls.identity = match (certificate, key) {
         (Some(certificate), Some(key)) => Some((certificate, key)),
         (None, None) => None,
-        _ => return Err(wrong("cert and key come together")),
+        _ => return Err(wrong("cert and key must be given together")),
     };
     match (is_tls, tls == Tls::default()) {
         (false, true) => Ok(None),
         (false, false) => Err(wrong("only etcds:// has options")),
-        (true, _) if tls.authority.as_os_str().is_empty() => {
-            Err(wrong("etcds:// needs ca=FILE, whose signature its members have"))
-        }
+        (true, _) if tls.authority.as_os_str().is_empty() => Err(wrong(
+            "etcds:// needs ca=FILE, the authority of its members' certificates",
+        )),
         (true, _) => Ok(Some(tls)),
     }
 }

@@ -60,10 +60,10 @@ pub enum KeyError {
     #[error("line {0} is not a valid key: 32 bytes in base64, one key a line, the newest last")]
     NoKey(usize),
     /// It holds no key.
-    #[error("there is no key in it")]
+    #[error("it contains no key")]
     Empty,
     /// The system gives no random numbers.
-    #[error("the system has no random numbers")]
+    #[error("the system cannot provide random numbers")]
     NoRandom,
 }
 

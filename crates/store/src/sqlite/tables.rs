@@ -386,7 +386,7 @@ fn prepare(connection: &mut Connection) -> Result<(), StoreError> {
         }
         (APPLICATION, VERSION) => Ok(()),
         (APPLICATION, newer) => Err(StoreError::Damaged(format!(
-            "it is of version {newer}, which this version of Weir does not know"
+            "it has version {newer}, which this version of Weir does not know"
         ))),
         _ => Err(StoreError::Damaged("it is a file of another program".into())),
     }

@@ -78,7 +78,7 @@ impl<'a> ConfigSource<'a> {
         skipped.extend(dialects.warnings());
         let finding = |it: SkippedDocument| Finding {
             severity: Severity::Dropped,
-            text: format!("not served as it is written: {}: {}", it.document, it.reason),
+            text: format!("not served as written: {}: {}", it.document, it.reason),
         };
         Ok(Loaded::of_store(
             set,

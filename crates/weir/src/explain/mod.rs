@@ -42,8 +42,7 @@ pub fn explain(args: &ExplainArgs) -> CommandOutput {
 const BOTH: &str = "a store is explained without files: leave out -c and WEIR_CONFIG, or ask the Weir that serves \
                     both with --control";
 /// What is missing if a running Weir cannot be asked itself.
-const WITHOUT_FILES: &str = "note: files that the running Weir serves were not looked at: that takes a user who may \
-                             read the configuration, and one --environment at most\n";
+const WITHOUT_FILES: &str = "note: files that the running Weir serves were not checked: use a user who may read the configuration, and at most one --environment\n";
 
 /// By files.
 fn explain_files(args: &ExplainArgs, call: &ExplainedCall) -> CommandOutput {
@@ -70,7 +69,7 @@ fn explain_stored(
     let mut notes = String::new();
     if let ConfigSource::Control(url, stored) = source {
         if !args.config.is_empty() {
-            notes.push_str("note: the files of the running Weir count, not those of -c or WEIR_CONFIG\n");
+            notes.push_str("note: the files of the running Weir are used, not those of -c or WEIR_CONFIG\n");
         }
         let asked = match args.environment.as_slice() {
             [] => running::ask((url, stored.token.as_deref()), call, None)?,
@@ -81,7 +80,7 @@ fn explain_stored(
             let mut output = render_explanation(&answer.explanation, args.json);
             output.stderr = answer.report() + &notes;
             if answer.has_note() {
-                let served = "nothing is published in an environment that it serves";
+                let served = "nothing is published in the environments that it serves";
                 output.stderr.push_str(&other_environments(source, served));
             }
             return Ok(output);
@@ -92,7 +91,7 @@ fn explain_stored(
     let (mut output, has_route) = explain_loaded(&loaded, call, args.json);
     output.stderr.push_str(&notes);
     if !has_route && args.environment.is_empty() {
-        let looked_at = format!("only what is published in '{DEFAULT_ENVIRONMENT}' was looked at");
+        let looked_at = format!("only publications in '{DEFAULT_ENVIRONMENT}' were checked");
         output.stderr.push_str(&other_environments(source, &looked_at));
     }
     Ok(output)

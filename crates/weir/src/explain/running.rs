@@ -26,12 +26,11 @@ struct SkippedPart {
 impl RemoteExplanation {
     /// What is not served as it is written, one a line.
     pub fn report(&self) -> String {
-        let line =
-            |it: &SkippedPart| format!("not served as it is written: {}: {}\n", it.document, it.reason);
+        let line = |it: &SkippedPart| format!("not served as written: {}: {}\n", it.document, it.reason);
         self.skipped.iter().map(line).collect()
     }
 
-    /// Whether nothing is published in an environment that it serves.
+    /// Whether nothing is published in the environments that it serves.
     pub fn has_note(&self) -> bool {
         self.note.is_some()
     }

@@ -105,7 +105,7 @@ fn write_step(number: usize, step: &PluginStep, out: &mut String) -> std::fmt::R
         }
         (VerdictKind::Answers, Some(status)) => writeln!(out, "       answers this call with {status}")?,
         (VerdictKind::DoesNotApply, _) => writeln!(out, "       not for this call: {reason}")?,
-        (VerdictKind::Unknown, _) => writeln!(out, "       cannot be said without a call: {reason}")?,
+        (VerdictKind::Unknown, _) => writeln!(out, "       depends on the call: {reason}")?,
         _ => {}
     }
     for exception in &step.exceptions {

@@ -68,9 +68,7 @@ pub fn plugins(args: &PluginsArgs) -> CommandOutput {
     {
         return CommandOutput::failed(
             1,
-            format!(
-                "weir plugins: there is no plugin '{name}', under no spelling; `weir plugins` lists all\n"
-            ),
+            format!("weir plugins: there is no plugin '{name}' in any spelling; `weir plugins` lists all\n"),
         );
     }
     if !args.names.is_empty() {

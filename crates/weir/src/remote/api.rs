@@ -238,7 +238,7 @@ fn new(api: &str, file: &Path, version: Option<&str>, on: &OnServer) -> CommandR
             Ok(_) => refused,
             Err(_) => CommandOutput {
                 stderr: format!(
-                    "{}weir api: the API '{api}' was made and has no version\n",
+                    "{}weir api: the API '{api}' was created without a version\n",
                     refused.stderr
                 ),
                 ..refused

@@ -91,7 +91,7 @@ fn may_export(folder: &Path) -> CommandResult<()> {
         Some(file) => Err(wrong(
             folder,
             format!(
-                "there is '{file}' but no {PORTAL}, so this is not a portal's folder and nothing was written: name an empty folder, or move the file away"
+                "there is '{file}' but no {PORTAL}, so this is not a portal's folder and nothing was written: use an empty folder, or move the file"
             ),
         )),
     }
@@ -198,7 +198,7 @@ fn read(folder: &Path) -> CommandResult<Value> {
         return Err(wrong(
             folder,
             format!(
-                "there is no folder {PAGES}/, and without it all pages would be removed: make an empty one if that is meant"
+                "there is no folder {PAGES}/, and without it all pages would be removed: create an empty one to remove them"
             ),
         ));
     }

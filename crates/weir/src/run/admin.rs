@@ -206,7 +206,7 @@ fn admin_tls(management: &Management) -> anyhow::Result<Tls> {
 }
 
 /// What is answered until the store is open.
-const NOT_OPEN: &str = "the store is not open yet, or away; /status says more";
+const NOT_OPEN: &str = "the store is not open yet or unreachable; see /status";
 
 /// Weir's own API, and the portal.
 pub async fn pass_on(State(router): State<LazyRouter>, request: Request) -> Response {

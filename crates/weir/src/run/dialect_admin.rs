@@ -65,7 +65,7 @@ async fn pass_on(State(late): State<Arc<LazyAdminApi>>, request: Request) -> Res
     match late.router.get_or_try_init(|| late.open()).await {
         Ok(router) => router.clone().oneshot(request).await.into_response(),
         Err(error) => {
-            let body = serde_json::json!({ "message": format!("the store is away: {error}") });
+            let body = serde_json::json!({ "message": format!("the store is unreachable: {error}") });
             (StatusCode::SERVICE_UNAVAILABLE, weir_control::api::Json(body)).into_response()
         }
     }

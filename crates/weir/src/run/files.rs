@@ -121,7 +121,10 @@ impl Loader {
             && !model.acme.is_empty()
             && !self.has_store
         {
-            return Err("error: acme: there is no place to keep accounts and certificates: give --data DIR or --store URL\n".to_owned());
+            return Err(
+                "error: acme: accounts and certificates cannot be stored: set --data DIR or --store URL\n"
+                    .to_owned(),
+            );
         }
         let report = loaded.report();
         let vaults = loaded.vaults();

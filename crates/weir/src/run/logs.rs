@@ -16,7 +16,7 @@ pub fn folder(args: &RunArgs) -> anyhow::Result<LogFolder> {
         return Ok(LogFolder::default());
     };
     let made = DirBuilder::new().recursive(true).mode(0o750).create(&folder);
-    match made.with_context(|| format!("cannot make the folder {} (--log-dir)", folder.display())) {
+    match made.with_context(|| format!("cannot create the folder {} (--log-dir)", folder.display())) {
         Ok(()) => {}
         // Calls are served from a disk that can only be read; no plugin may need the folder.
         Err(error) if args.log_dir.is_none() => {

@@ -134,11 +134,11 @@ impl RunMode {
         match flags.role {
             RoleArg::Gateway if has_admin => {
                 return refused(
-                    "a gateway (--role gateway) has no Admin APIs: leave out --kong-admin, --apisix-admin and --console",
+                    "a gateway (--role gateway) has no Admin APIs: remove --kong-admin, --apisix-admin and --console",
                 );
             }
             RoleArg::Gateway if !flags.portal.is_empty() => {
-                return refused("a gateway (--role gateway) has no developer portal: leave out --portal");
+                return refused("a gateway (--role gateway) has no developer portal: remove --portal");
             }
             RoleArg::Control if !args.config.is_empty() => {
                 return refused("a control plane (--role control) serves no calls: leave out -c");
@@ -157,7 +157,7 @@ impl RunMode {
         if !has_store && !has_admin && flags.portal.is_empty() && flags.control.is_none() {
             if args.config.is_empty() {
                 return refused(
-                    "there is nothing to serve: give files (-c FILE), or a place for a configuration (--data DIR)",
+                    "there is nothing to serve: set configuration files (-c FILE) or a data folder (--data DIR)",
                 );
             }
             return Ok(Self::Files);

@@ -32,12 +32,14 @@ pub fn persistent_state(zone: Option<&str>) -> PersistentState {
 
 /// A certificate that Weir has signed itself, with its key.
 pub fn own_certificate() -> anyhow::Result<(rcgen::Certificate, KeyPair)> {
-    let key = KeyPair::generate().context("a key cannot be made")?;
+    let key = KeyPair::generate().context("a key cannot be generated")?;
     let mut params = CertificateParams::new(vec!["localhost".to_owned()])?;
     params
         .distinguished_name
         .push(DnType::CommonName, "weir self-signed");
-    let certificate = params.self_signed(&key).context("a certificate cannot be made")?;
+    let certificate = params
+        .self_signed(&key)
+        .context("a certificate cannot be generated")?;
     Ok((certificate, key))
 }
 

@@ -183,7 +183,10 @@ fn taking_over_needs_the_right_to_write_the_configuration() {
     };
     publish(&root, "prod", "force").expect(200);
     let refused = publish(&owner, "test", "take_over").expect(403);
-    assert!(refused.body.contains("may write all of it"), "{refused:?}");
+    assert!(
+        refused.body.contains("the right to write all of it"),
+        "{refused:?}"
+    );
     ask(&owner, "GET", "/api/v1/resources/services/files", Value::Null).expect(200);
     publish(&root, "test", "take_over").expect(200);
 }

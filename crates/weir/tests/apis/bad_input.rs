@@ -71,7 +71,7 @@ fn parameters_that_a_call_does_not_know_are_refused_by_name() {
             let known = known.filter_map(|it| it["name"].as_str()).min();
             let (name, hint) = match known {
                 Some(known) => (format!("{known}z"), format!("did you mean '{known}'?")),
-                None => ("limit".to_owned(), "this call has none".to_owned()),
+                None => ("limit".to_owned(), "this call takes none".to_owned()),
             };
             let path = format!("{}?{name}=prod", filled(path));
             let call = Call::new(&method.to_uppercase(), &plane.weir.console(), &path);
@@ -440,7 +440,7 @@ fn rights_in_parts_that_there_are_not_are_refused_at_their_place() {
         ),
         (
             json!({"role": "write", "workspace": "team-a"}),
-            "nothing lies in the workspace 'team-a' yet",
+            "the workspace 'team-a' is empty",
         ),
     ] {
         let taken = tried("POST", "/api/v1/users/ann", user(right)).expect(201);

@@ -221,7 +221,7 @@ fn a_refused_document_makes_no_api() {
     );
     let good = plane.file("pets.json", &petstore());
     for (arguments, part) in [
-        (&["new", "half", path(&cyclic)][..], "leads in a circle"),
+        (&["new", "half", path(&cyclic)][..], "is circular"),
         // Only the server knows.
         (
             &["new", "half", path(&good), "--api-version", "a b"],

@@ -47,7 +47,7 @@ fn a_plan_asks_its_questions_and_the_approver_reads_the_answers() {
         plane.post("/api/v1/subscriptions", wanted)
     };
     for (plan, request, answers, expected) in [
-        ("gold", "", json!({"team": "blue"}), "expected it in 'request'"),
+        ("gold", "", json!({"team": "blue"}), "reason in 'request'"),
         ("gold", "for the shop", json!({}), "team"),
         (
             "gold",
@@ -61,8 +61,8 @@ fn a_plan_asks_its_questions_and_the_approver_reads_the_answers() {
             json!({"team": "blue", "size": 3}),
             "answers.size",
         ),
-        ("quiet", "hello", json!({}), "asks for no comment"),
-        ("quiet", "", json!({"team": "blue"}), "asks no questions"),
+        ("quiet", "hello", json!({}), "accepts no reason"),
+        ("quiet", "", json!({"team": "blue"}), "has no questions"),
     ] {
         let refused = ask(plan, request, answers).expect(409);
         assert!(refused.body.contains(expected), "{expected}: {refused:?}");

@@ -50,7 +50,7 @@ GET http://localhost/secure from 127.0.0.1
 
 Route secure (native), shop.yaml:24
   takes it by path /secure
-  The gateway answers 426 in the native dialect: the route takes calls over TLS only
+  The gateway answers 426 in the native dialect: the route accepts only calls over TLS
 
 Not these
   all (path /), shop.yaml:18

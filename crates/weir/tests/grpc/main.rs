@@ -353,7 +353,7 @@ fn explain_shows_grpc() {
             .output()
             .expect("the binary runs");
         let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-        let line = "The gateway answers 415 in the native dialect: the route takes gRPC only";
+        let line = "The gateway answers 415 in the native dialect: the route accepts only gRPC";
         assert_eq!(
             stdout.contains(line),
             expected,

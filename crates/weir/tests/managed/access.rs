@@ -68,10 +68,7 @@ fn users_may_what_their_roles_say() {
         &["add", "team", "--role", "write", "--workspace", "team"],
     );
     let warned = String::from_utf8_lossy(&team.stderr).into_owned();
-    assert_eq!(
-        warned,
-        "weir: warning: nothing lies in the workspace 'team' yet\n"
-    );
+    assert_eq!(warned, "weir: warning: the workspace 'team' is empty\n");
     let team = token_of(&team);
     let gateway = add(&["add", "edge", "--role", "gateway"]);
     let names = String::from_utf8_lossy(&user(&weir, as_admin, &["list"]).stdout).into_owned();

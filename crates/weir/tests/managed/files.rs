@@ -233,7 +233,7 @@ fn what_is_served_from_files_is_explained() {
             &["--control", &url, "-c", file],
             0,
             "Route r (kong)",
-            "the files of the running Weir count",
+            "the files of the running Weir are used",
         ),
         (
             &["--control", &url, "--environment", "a,b"],

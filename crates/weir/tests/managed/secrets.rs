@@ -365,7 +365,7 @@ fn a_sealed_store_does_not_start_without_its_key() {
     let (key, elsewhere) = (folder.path().join("key.txt"), folder.path().join("elsewhere.txt"));
     std::fs::rename(&key, &elsewhere).expect("moved");
     for (flags, expected) in [
-        (&sealed[..], "--store-key: there is no file key.txt"),
+        (&sealed[..], "--store-key: the file key.txt is missing"),
         (&sealed[..4], "give the file with their key (--store-key FILE)"),
     ] {
         let mut command = Weir::command(folder.path(), flags);

@@ -170,7 +170,7 @@ fn what_is_not_kept_is_said() {
             &[],
             None,
             "metrics",
-            "a query of its own",
+            "a separate query",
         ),
         (&["calls"], &[], Some("90s"), "step", "whole number of minutes"),
         (&["calls"], &[], Some("x"), "step", "not a valid length of time"),

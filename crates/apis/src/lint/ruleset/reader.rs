@@ -106,12 +106,12 @@ impl Reader {
         let end = named.find(|it: char| !(it.is_alphanumeric() || it == '_' || it == '-'));
         let (name, rest) = named.split_at(end.unwrap_or(named.len()));
         let known = self.aliases.get(name).filter(|_| depth < MAX_DEPTH);
-        let known = known.ok_or_else(|| format!("no alias is named '{name}', or it stands for itself"))?;
+        let known = known.ok_or_else(|| format!("there is no alias '{name}', or it refers to itself"))?;
         let mut all = Vec::new();
         for path in known {
             all.extend(self.unaliased(&format!("{path}{rest}"), depth + 1)?);
             if all.len() > MAX_PLACES {
-                return Err(format!("its aliases stand for more than {MAX_PLACES} places"));
+                return Err(format!("its aliases expand to more than {MAX_PLACES} places"));
             }
         }
         Ok(all)

@@ -50,19 +50,19 @@ pub struct Metadata {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoginError {
     /// The provider cannot be asked, or gives no good answer.
-    #[error("the identity provider does not answer as it should: {0}")]
+    #[error("the identity provider gave an unexpected answer: {0}")]
     Provider(String),
     /// The provider has refused the login.
     #[error("the identity provider has refused the login: {0}")]
     Refused(String),
     /// The callback does not belong to a login that this browser has begun.
-    #[error("this browser has begun no such login, or too long ago")]
+    #[error("this browser did not start this login, or started it too long ago")]
     State,
     /// The token is not accepted.
     #[error("the identity provider's token is not accepted: {0}")]
     Token(#[from] TokenError),
     /// The person may do nothing here.
-    #[error("{0} is in no group that may do something here")]
+    #[error("{0} is in no group that has rights here")]
     NoRights(String),
 }
 

@@ -50,7 +50,7 @@ pub async fn adopt(
     // It shows what others have written.
     if !caller.can(Action::ConfigurationRead, &Scope::Everything) {
         return Err(Problem::forbidden(
-            "to adopt routes is to read the whole configuration",
+            "adopting routes requires the right to read the whole configuration",
         ));
     }
     if !naming::is_version(&wanted.version) {
@@ -166,7 +166,7 @@ pub fn remove_adopted(
 ) -> Result<(), Problem> {
     let refuse = |detail: String| Err(Problem::new(StatusCode::CONFLICT, format!("take_over: {detail}")));
     let Some(source) = version.source.as_mut().filter(|it| it.taken_over.is_none()) else {
-        return refuse("the version was not adopted, or its routes were taken over already".to_owned());
+        return refuse("the version was not adopted, or its routes were already taken over".to_owned());
     };
     if !source.files.is_empty() {
         let files = source.files.join(", ");
@@ -175,7 +175,7 @@ pub fn remove_adopted(
     if !source.hash.is_empty() && source.hash != hash_of(snapshot, &source.documents) {
         let documents = source.documents.join(", ");
         return refuse(format!(
-            "the routes have changed since they were adopted, and what was changed would be lost ({documents}): adopt them again as another version"
+            "the routes have changed since they were adopted, and the changes would be lost ({documents}): adopt them again as another version"
         ));
     }
     // The routes serve gateways of all environments.

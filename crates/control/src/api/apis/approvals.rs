@@ -200,7 +200,7 @@ fn not_by_its_author(snapshot: &EntitySnapshot, approval: &Approval, by: &str) -
     let is_own = |it: &Revision| it.hash == approval.hash && (it.author == by || it.authors.contains(by));
     match approval.authors.contains(by) || revisions.iter().any(is_own) {
         true => Err(Problem::forbidden(format!(
-            "{by} has made a part of what is to be approved: another person has to agree to it"
+            "{by} has edited a part of this content: another person has to approve it"
         ))),
         false => Ok(()),
     }

@@ -70,8 +70,7 @@ pub async fn put(
             wrong.extend(keys_in(snapshot, &entity.request)?);
             for (place, environment) in entity.environments.iter().enumerate() {
                 if snapshot.environment(environment).is_err() {
-                    let message =
-                        format!("there is no environment '{environment}': the test would never run");
+                    let message = format!("unknown environment '{environment}': the test would never run");
                     wrong.push((format!("environments.{place}"), message));
                 }
             }

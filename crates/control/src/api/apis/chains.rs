@@ -164,7 +164,7 @@ pub fn permit_backends(
     )
 }
 
-const SECRET: &str = "to refer to a secret takes a right to write the whole configuration";
+const SECRET: &str = "referring to a secret requires the right to write the whole configuration";
 
 fn forbid(refused: Vec<RejectReason>) -> Result<(), Problem> {
     let Some((place, message)) = refused.first() else {
@@ -235,26 +235,28 @@ impl ChainRights<'_> {
             let mut texts = texts.iter().filter_map(Value::as_str);
             if let Some(made) = texts.clone().find(|it| self.is_made(it)) {
                 return Some(format!(
-                    "'{made}' is a name that publications and subscriptions have"
+                    "'{made}' is a name that Weir generates for publications and subscriptions"
                 ));
             }
             let is_shared = matches!(name, "use" | "overrides") && texts.next().is_some();
             if is_shared && !self.reads_all {
-                let message = "to use shared plugins takes a right to read the whole configuration";
+                let message = "using shared plugins requires the right to read the whole configuration";
                 return Some(message.to_owned());
             }
         }
         if (is_destination || is_upstream_property) && !self.writes_all {
-            let message = "to name a service or an upstream takes a right to write the whole configuration";
+            let message =
+                "naming a service or an upstream requires the right to write the whole configuration";
             return Some(message.to_owned());
         }
         if finds_consumers(plugin, name, value) && !self.writes_all {
-            let message = "to say which consumer a caller is takes a right to write the whole configuration";
+            let message =
+                "setting the consumer of a caller requires the right to write the whole configuration";
             return Some(message.to_owned());
         }
         if uses_machine(name, value) && !self.writes_all {
             let message =
-                "to use files and sockets of gateways takes a right to write the whole configuration";
+                "using files and sockets of gateways requires the right to write the whole configuration";
             return Some(message.to_owned());
         }
         let tells_of_all = plugin.is_empty() && OF_ALL_CALLS.contains(&name);
@@ -448,7 +450,7 @@ mod tests {
     #[test]
     fn steps_are_held_to_the_rights_of_their_author() {
         let (shared, file) = ("read the whole configuration", "files and sockets of gateways");
-        let made = "subscriptions have";
+        let made = "that Weir generates";
         check_rights(vec![
             (json!({"cors": {}}), ["", "", ""]),
             (
@@ -603,8 +605,8 @@ mod tests {
     /// The defect: an owner of one API reached backends of others, and callers were subscribers of others.
     #[test]
     fn services_and_consumers_are_for_who_may_write_all() {
-        let made = "subscriptions have";
-        let (to, who) = ("a service or an upstream", "which consumer a caller is");
+        let made = "that Weir generates";
+        let (to, who) = ("a service or an upstream", "the consumer of a caller");
         check_rights(vec![
             (
                 json!({"traffic-split": {"rules": [{"choices": [{"service": "test.b.1.main"}]}]}}),

@@ -309,8 +309,7 @@ fn too_large(key: &Key, bytes: usize, most: usize) -> String {
         false => "make it smaller",
     };
     format!(
-        "the document has {bytes} bytes, and the store takes {most} at most: {remedy}, or use a store in SQLite, which \
-         takes larger ones"
+        "the document has {bytes} bytes; the store accepts at most {most}: {remedy}, or use a SQLite store, which accepts larger ones"
     )
 }
 

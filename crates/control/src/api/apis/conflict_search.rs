@@ -38,7 +38,7 @@ impl ConflictsFound {
     fn of_unchecked(&self) -> Option<String> {
         (self.unchecked > 0).then(|| {
             format!(
-                "and {} more routes of other dialects on these paths, which were not looked at",
+                "and {} more routes of other dialects on these paths, which were not checked",
                 self.unchecked
             )
         })
@@ -69,7 +69,7 @@ impl ConflictsFound {
         match refused.chain(unchecked).find(|it| conflicts.contains(it)) {
             None => Ok(()),
             Some(text) => Err(Problem::forbidden(format!(
-                "conflicts: {text}: to force this takes a right to write that, too"
+                "conflicts: {text}: forcing this also requires the right to write those routes"
             ))),
         }
     }

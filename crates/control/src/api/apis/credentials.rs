@@ -68,7 +68,7 @@ pub fn new_credential(
     credential.prefix = key.chars().take(SHOWN).collect();
     match plan.security {
         PlanSecurity::Hmac if !is_sealed => {
-            let detail = "signatures are checked with secrets, which this store would keep in plain text: start Weir with --store-key";
+            let detail = "signatures need secrets, which this store would keep in plain text: start Weir with --store-key";
             return Err(Problem::new(StatusCode::CONFLICT, detail));
         }
         PlanSecurity::Hmac => {
@@ -172,7 +172,7 @@ fn made_for(
             _ => "'client_id'",
         };
         let detail = format!(
-            "the plan '{}' knows the application by its {what}: there are no credentials beside that",
+            "the plan '{}' identifies the application by its {what}: it has no other credentials",
             plan.name
         );
         return Err(Problem::new(StatusCode::CONFLICT, detail));
@@ -186,7 +186,7 @@ fn made_for(
         };
     };
     if plan.security != PlanSecurity::Jwt {
-        return refuse("the plan does not ask for tokens that the subscriber signs");
+        return refuse("the plan does not use tokens that the subscriber signs");
     }
     of_tokens(snapshot, subscription, plan, jwt).map(|it| (None, it))
 }
@@ -236,7 +236,7 @@ pub async fn add(
 ) -> Result<Response, Problem> {
     let wanted: NewCredential = parse(&body_of(&body)?)?;
     if wanted.trial && (wanted.replaces.is_some() || wanted.jwt.is_some()) {
-        let message = "a trial key replaces none, and is no public key";
+        let message = "a trial key cannot replace another key or be a public key";
         return Err(Problem::step(
             "read",
             vec![("trial".to_owned(), message.to_owned())],

@@ -29,7 +29,7 @@ pub fn parse<T: DeserializeOwned>(body: &Value) -> Result<T, Problem> {
     // What has such a name for people could not be told from others, nor be clicked.
     let is_blank = |it: &str| !it.is_empty() && it.trim().is_empty();
     if body["display_name"].as_str().is_some_and(is_blank) {
-        let message = "it has nothing but spaces: write a name for people, or leave it out".to_owned();
+        let message = "it has only spaces: write a name for people, or leave it out".to_owned();
         return Err(Problem::step("read", vec![("display_name".to_owned(), message)]));
     }
     entities::parse(body).map_err(|(place, message)| Problem::step("read", vec![(place, message)]))
@@ -263,7 +263,8 @@ fn applications_of(snapshot: &EntitySnapshot, entity: &Application) -> Result<BT
     let mut wrong = Vec::new();
     let mut add = |place: &str, message: &str| wrong.push((place.to_owned(), message.to_owned()));
     if entity.key_mode == KeyMode::Shared {
-        let message = "an application has a key for each subscription; one key for several APIs is what a product gives";
+        let message =
+            "an application has one key for each subscription; use a product to get one key for several APIs";
         add("key_mode", message);
     }
     if entity.client_id.len() > 256 || entity.client_id.contains(char::is_control) {
@@ -278,7 +279,7 @@ fn applications_of(snapshot: &EntitySnapshot, entity: &Application) -> Result<BT
     let all: Vec<Application> = snapshot.list(&entity_snapshot::application_key(""))?;
     let others = || all.iter().filter(|it| it.name != entity.name);
     if !entity.client_id.is_empty() && others().any(|it| it.client_id == entity.client_id) {
-        add("client_id", "another application has it: expected one of its own");
+        add("client_id", "another application has it: expected a unique one");
     }
     let mut known: BTreeSet<String> = others()
         .flat_map(|it| &it.certificates)
@@ -290,7 +291,7 @@ fn applications_of(snapshot: &EntitySnapshot, entity: &Application) -> Result<BT
         let print = print.filter(|_| pem.len() <= MAX_CERTIFICATE && !pem.contains("PRIVATE KEY"));
         match print.map(|it| known.insert(it)) {
             None => add(&place, "expected one certificate in PEM, and no private key"),
-            Some(false) => add(&place, "it is there already, here or in another application"),
+            Some(false) => add(&place, "it is already in use, here or in another application"),
             Some(true) => {}
         }
     }

@@ -77,7 +77,7 @@ pub fn diagnose_plans(
         found.push(PlanDiagnosis {
             plan: String::new(),
             verdict: PlanVerdict::NoSubscription,
-            reason: "needs a plan: the publication has had one, and has none now that takes calls".to_owned(),
+            reason: "needs a plan: the publication no longer has a plan that accepts calls".to_owned(),
             subscription: None,
             application: None,
         });
@@ -106,7 +106,7 @@ mod tests {
     fn a_publication_that_needs_a_plan_says_so() {
         for (needs_plan, state, expected) in [
             (true, PlanState::Closed, Some("needs a plan")),
-            (true, PlanState::Published, Some("it takes calls without a key")),
+            (true, PlanState::Published, Some("it accepts calls without a key")),
             (false, PlanState::Staging, None),
         ] {
             let publication = Publication {

@@ -72,6 +72,6 @@ pub async fn fetch(
         return Err(away(&format!("the server answers {status}")));
     }
     let text = String::from_utf8(body.to_vec());
-    let text = text.map_err(|_| away(&"what is there is no text"))?;
+    let text = text.map_err(|_| away(&"the response is not text"))?;
     Ok(Json(FetchDocumentResponse { text }))
 }

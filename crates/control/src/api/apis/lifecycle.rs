@@ -264,7 +264,7 @@ fn check_subscribers(snapshot: &EntitySnapshot, id: &str) -> Result<(), Problem>
         count => format!("{count} subscriptions depend"),
     };
     let detail = format!(
-        "{what} on {id}: calls with their keys would get 404; 'force' removes it all the same, and their applications are notified"
+        "{what} on {id}: calls with their keys would get 404; 'force' removes it anyway and notifies their applications"
     );
     Err(Problem::new(StatusCode::CONFLICT, detail).of_type("subscribers"))
 }

@@ -89,8 +89,7 @@ impl<'c> ProtectedServing<'c> {
         for name in environments {
             if Self::is_refused(self.caller, &snapshot.environment(&name)?) {
                 return Err(Problem::forbidden(format!(
-                    "{name} is protected: this changes who may call what is served there, which asks for '{}' there; \
-                     a plan in the state 'staging' changes nothing",
+                    "{name} is protected: this changes who may call its publications and requires '{}' there; a plan in the state 'staging' is not affected",
                     right.as_str()
                 )));
             }
@@ -194,7 +193,8 @@ pub fn ready(
         wrong.retain(|it| !known.contains(it));
     }
     if plan.security == PlanSecurity::Hmac && !is_sealed {
-        let message = "signatures are checked with secrets, which this store would keep in plain text: start Weir with --store-key";
+        let message =
+            "signatures need secrets, which this store would keep in plain text: start Weir with --store-key";
         wrong.push(("security".to_owned(), message.to_owned()));
     }
     if !wrong.is_empty() {
@@ -204,7 +204,7 @@ pub fn ready(
         let known = open(snapshot, before)?;
         if !known.is_empty() {
             let detail = format!(
-                "the plan '{}' has {} subscriptions whose credentials are of another kind: make a plan of its own for the new one",
+                "the plan '{}' has {} subscriptions with credentials of another kind: create a separate plan for the new kind",
                 plan.name,
                 known.len()
             );
@@ -322,7 +322,7 @@ pub async fn put(
                 && entity.state == PlanState::Closed
             {
                 return Err(Problem::bad(
-                    "to close a plan, say what becomes of its subscriptions: POST …/state",
+                    "to close a plan, use POST …/state and set there what happens to its subscriptions",
                 ));
             }
             chains::permit_plan(&api, &caller, before.as_ref(), &entity)?;
@@ -493,7 +493,10 @@ fn plan_close(snapshot: &EntitySnapshot, plan: &mut Plan, at: u64, to: Option<&s
         return Err(Problem::step("read", vec![("at".to_owned(), message)]));
     }
     if plan.state == PlanState::Staging {
-        let detail = format!("the plan '{}' was never published: close it at once", plan.name);
+        let detail = format!(
+            "the plan '{}' was never published: close it without a date",
+            plan.name
+        );
         return Err(Problem::new(StatusCode::CONFLICT, detail));
     }
     if let Some(to) = to {

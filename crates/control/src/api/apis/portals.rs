@@ -140,7 +140,7 @@ pub fn check(
     // Without any document the portal is called `default`. Who signed up there would be gone under another name.
     if others.is_empty() && portal.name != Portal::DEFAULT && has_first_developers {
         let detail = format!(
-            "developers have signed up at the portal '{0}', which there is until one is made: make '{0}' first, then others beside it",
+            "developers have signed up at the default portal '{0}': create '{0}' before other portals",
             Portal::DEFAULT
         );
         return Err(Problem::new(StatusCode::CONFLICT, detail));

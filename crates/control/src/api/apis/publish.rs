@@ -183,7 +183,7 @@ pub async fn rollback(step: Step) -> Result<Response, Problem> {
         let missing = || {
             Problem::new(
                 StatusCode::CONFLICT,
-                "there is no revision before this one: name one in 'revision'",
+                "there is no earlier revision: set 'revision'",
             )
         };
         request.revision = Some(known.revision_before().ok_or_else(missing)?);
@@ -396,10 +396,10 @@ fn text_of(
         diff::plans_in_lines(plans)
     );
     if publication.state == PublicationState::Disabled {
-        text.push_str("! it is disabled: nothing of it is served until it is enabled\n");
+        text.push_str("! it is disabled and not served until it is enabled\n");
     }
     if is_unchanged {
-        text.push_str("nothing changes: this is what is published\n");
+        text.push_str("nothing changes: this is already published\n");
     }
     for it in found.messages() {
         text.push_str(&format!("! {it}\n"));
@@ -493,7 +493,7 @@ fn steps(
         // The routes may be those of another team, which has no say in this API.
         if !caller.can(Action::ConfigurationWrite, &Scope::Everything) {
             let problem = Problem::forbidden(
-                "to take over routes is to remove them from the configuration: ask somebody who may write all of it",
+                "taking over routes removes them from the configuration: this requires the right to write all of it",
             );
             wanted.pass(&mut answer.refused, Err::<(), Problem>(problem))?;
         }
@@ -625,10 +625,7 @@ fn broken_by(diff: &Diff) -> Vec<String> {
 /// What speaks against a step, and can be overridden.
 pub(super) fn unforced(kind: &'static str, what: &str, messages: &[String]) -> Problem {
     let errors = messages.iter().map(|it| (String::new(), it.clone())).collect();
-    let detail = format!(
-        "{kind}: {what}: {}; 'force' does it all the same",
-        messages.join("; ")
-    );
+    let detail = format!("{kind}: {what}: {}; use 'force' to do it anyway", messages.join("; "));
     Problem::listing(StatusCode::CONFLICT, detail, errors).of_type(kind)
 }
 

@@ -15,9 +15,9 @@ fn other_runtime(
     runtime: &Runtime,
 ) -> Option<&'static str> {
     match (&approval.runtime, known) {
-        (Some(approved), _) if approved != runtime => Some("it is for another runtime"),
+        (Some(approved), _) if approved != runtime => Some("it was given for another runtime"),
         (None, Some(known)) if known.runtime != *runtime => {
-            Some("it is for the runtime as it was; ask with 'runtime' in it")
+            Some("the runtime has changed since; request one with 'runtime'")
         }
         _ => None,
     }
@@ -54,7 +54,7 @@ pub fn approved(
         let is_there = known == Some(publication) && !takes_over;
         if approval.used.is_some() && !is_there {
             return Err(outdated(format!(
-                "approval: {name} is used: it is for one publish; ask for another one"
+                "approval: {name} is already used: an approval is good for one publish; request another one"
             )));
         }
         return match approval.state {
@@ -70,7 +70,7 @@ pub fn approved(
     ) {
         true => Ok(None),
         false => Err(Problem::forbidden(format!(
-            "approval: {} is protected: ask for an approval of {hash} (POST /api/v1/approvals), and publish with it",
+            "approval: {} is protected: request an approval of {hash} (POST /api/v1/approvals), and publish with it",
             environment.name
         ))),
     }

@@ -70,7 +70,7 @@ pub async fn ask(
         &api,
         (&caller, &headers),
         (&name, &version),
-        "ask for a review",
+        "request a review",
         |_, entity| {
             let draft = &mut entity.draft;
             draft.state = states::draft(draft.state, DraftState::InReview)?;
@@ -101,7 +101,7 @@ pub async fn decide(
         return Err(Problem::step("read", vec![("state".to_owned(), message)]));
     }
     if to == DraftState::ChangesAsked && decision.reason.trim().is_empty() {
-        let message = "expected what is to be changed".to_owned();
+        let message = "expected the changes that you request".to_owned();
         return Err(Problem::step("read", vec![("reason".to_owned(), message)]));
     }
     let what = format!("review: {}", decision.state);
@@ -111,13 +111,13 @@ pub async fn decide(
         let next = states::draft(draft.state, to)?;
         let (hash, by) = (draft.hash(), caller.name());
         if decision.hash.as_ref().is_some_and(|seen| *seen != hash) {
-            let detail = format!("the draft is {hash} by now: look at it again");
+            let detail = format!("the draft has changed to {hash}: review it again");
             return Err(Problem::new(StatusCode::CONFLICT, detail).of_type("approval-outdated"));
         }
         let review = draft.review.get_or_insert_with(Review::default);
         if to == DraftState::Approved && (review.requested_by == by || authors.contains(&by)) {
             return Err(Problem::forbidden(format!(
-                "{by} has made a part of the draft, or asks for its review: another person has to approve it"
+                "{by} edited a part of the draft or requested its review: another person has to approve it"
             )));
         }
         review.decided_by = by;
@@ -143,7 +143,7 @@ pub async fn withdraw(
             && !entity.draft.review.as_ref().is_some_and(is_asked_by)
         {
             return Err(Problem::forbidden(
-                "only who asked for a review can take that back",
+                "only the person who requested a review can withdraw the request",
             ));
         }
         let to = match last_revision(snapshot, &entity)? {

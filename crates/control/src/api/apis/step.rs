@@ -109,7 +109,7 @@ impl Step {
         match is_open || self.caller.can(Action::ApisPublishProtected, &scope) {
             true => Ok(()),
             false => Err(Problem::forbidden(format!(
-                "{} is protected: '{action}' asks for '{}' there; an approval is for publishing",
+                "{} is protected: '{action}' requires '{}' there; approvals are only for publishing",
                 self.environment,
                 Action::ApisPublishProtected.as_str()
             ))),

@@ -306,7 +306,7 @@ pub async fn set_end(
                     );
                 }
                 SubscriptionState::Closed | SubscriptionState::Rejected => {
-                    return refuse("it is over: subscribe again");
+                    return refuse("it has ended: subscribe again");
                 }
                 _ => check_times(subscription.starts, wanted.ends)?,
             }

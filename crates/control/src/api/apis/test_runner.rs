@@ -171,7 +171,7 @@ pub fn call_of(
 
 /// The text about a route that takes a call and that the caller may not read.
 const OF_ANOTHER: &str =
-    "a route that is not of this version takes it; callers who may read the configuration see which one";
+    "a route outside this version matches it; callers who may read the configuration see its name";
 
 /// The difference if a route of others takes the call. Nothing else of it is compared: a test that passes would reveal
 /// it.
@@ -271,8 +271,8 @@ fn targets(explanation: &Explanation) -> Vec<String> {
 /// The outcome of a call, in a sentence.
 fn describe(observed: &Observed) -> String {
     let route = match observed.route.as_str() {
-        "" => "no route takes it".to_owned(),
-        route => format!("the route {route} takes it"),
+        "" => "no route matches it".to_owned(),
+        route => format!("the route {route} matches it"),
     };
     let reason = match observed.reason.as_str() {
         "" => String::new(),

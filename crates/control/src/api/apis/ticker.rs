@@ -307,7 +307,7 @@ fn apply(
                 let mut publication = snapshot.publication(id)?;
                 publication.retired = true;
                 publication.canary = None;
-                note(&mut publication, "sunset", "its sunset has come", now);
+                note(&mut publication, "sunset", "its sunset date has passed", now);
                 snapshot.put(&entity_snapshot::publication_key(id), &publication)?;
                 notes.push(format!("{id} answers 410 from now on"));
             }

@@ -25,7 +25,7 @@ pub fn shorten(
         return conflict("calls of this subscription are refused now, so there is no trial key".to_owned());
     }
     if plan.security != PlanSecurity::Key {
-        return conflict("the plan asks for no key, so there is no trial key".to_owned());
+        return conflict("the plan needs no key, so there is no trial key".to_owned());
     }
     let mut known: Vec<Credential> = snapshot.list(&format!("{PREFIX}credentials/"))?;
     known.retain(|it| it.subscription == subscription.id && it.trial);
@@ -34,7 +34,7 @@ pub fn shorten(
         let next = good.iter().filter_map(|it| it.expires).min().unwrap_or_default();
         let minutes = next.saturating_sub(now()).div_ceil(60);
         return conflict(format!(
-            "there are {MAX_GOOD} trial keys, which is the most there may be: the first ends in {minutes} minutes"
+            "there are already {MAX_GOOD} trial keys, the maximum: the first ends in {minutes} minutes"
         ));
     }
     for it in over {

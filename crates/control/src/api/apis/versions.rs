@@ -132,7 +132,7 @@ pub struct Edit {
     #[serde(default)]
     #[expect(
         dead_code,
-        reason = "`upload` takes it out of the body; it stands here for the API's document"
+        reason = "`upload` takes it from the body; it is listed here for the API's document"
     )]
     spec: Option<Value>,
 }
@@ -181,7 +181,7 @@ pub async fn create(
 ) -> Result<Response, Problem> {
     let upload = Upload::read(&body)?;
     let spec = upload.spec.clone().ok_or_else(|| {
-        let message = "expected an OpenAPI document, or a map with one in 'spec': there is no text in 'openapi', nor in 'swagger'";
+        let message = "expected an OpenAPI document, or a map with one in 'spec': neither 'openapi' nor 'swagger' is a text";
         let found = Finding::error(openapi::UNREADABLE, Default::default(), message);
         specs::unreadable(&[found.at(Position::START)])
     })?;

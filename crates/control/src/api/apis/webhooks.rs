@@ -81,7 +81,7 @@ async fn put(
             let _there: Application = snapshot.get(&format!("{PREFIX}applications/{application}"))?;
             let is_new = snapshot.bytes(&key).is_none();
             if is_new && snapshot.keys(&webhooks_of(&application)).len() >= MOST {
-                let detail = format!("the application has {MOST} webhooks, which is the most there may be");
+                let detail = format!("the application has {MOST} webhooks, the maximum");
                 return Err(Problem::new(StatusCode::CONFLICT, detail));
             }
             let answer = keep(snapshot, &key, &wanted, &secret)?;

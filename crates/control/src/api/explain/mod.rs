@@ -268,8 +268,7 @@ impl ExplainJob<'_> {
             .collect();
         (!others.is_empty()).then(|| {
             format!(
-                "nothing is published in an environment that this process serves, so nothing published was looked at: name \
-                 one in 'environment': {}",
+                "nothing is published in the environments that this process serves, so no publication was checked: set 'environment' to one of: {}",
                 others.join(", ")
             )
         })
@@ -313,7 +312,7 @@ impl ExplainJob<'_> {
             .or_else(|| self.dialects.of_text(text));
         let dialect = dialect.ok_or_else(|| {
             Problem::bad(
-                "'configuration' is of no dialect that Weir knows: it has none of their keys at its top",
+                "'configuration' is not in a dialect that Weir knows: it has none of their top-level keys",
             )
         })?;
         let (model, _) = dialect

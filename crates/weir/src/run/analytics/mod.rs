@@ -237,7 +237,7 @@ pub fn check(args: &RunArgs, plan: &RunMode) -> Result<(), UsageError> {
     };
     if has_store && is_off {
         return Err(UsageError::new(
-            "--analytics-store also needs --data DIR or --analytics FOLDER, for what waits to be stored",
+            "--analytics-store also needs --data DIR or --analytics FOLDER, for counts that are not stored yet",
         ));
     }
     match &args.analytics.analytics {
@@ -245,7 +245,7 @@ pub fn check(args: &RunArgs, plan: &RunMode) -> Result<(), UsageError> {
             if follows_control && path.extension().is_some_and(|it| it == "db") =>
         {
             Err(UsageError::new(
-                "a gateway with --control delivers its counts there: give --analytics a folder for those that wait, not a file",
+                "a gateway with --control delivers its counts there: set --analytics to a folder for undelivered counts, not to a file",
             ))
         }
         _ => Ok(()),

@@ -69,8 +69,7 @@ async fn demand_key(management: &Management) -> anyhow::Result<()> {
     match (sealed, &management.store_key) {
         (0, _) => Ok(()),
         (sealed, Some(path)) => anyhow::bail!(
-            "--store-key: there is no file {}, and {sealed} documents of the store are sealed with its key: bring it back, or \
-             restore a backup (docs/backup.md)",
+            "--store-key: the file {} is missing, and {sealed} documents of the store are encrypted with its key: restore the file, or a backup (docs/backup.md)",
             path.display()
         ),
         (sealed, None) => anyhow::bail!(
@@ -88,7 +87,7 @@ fn last_known_good_file(
         return Ok(None);
     };
     std::fs::create_dir_all(folder)
-        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        .with_context(|| format!("cannot create the folder {}", folder.display()))?;
     let file = LastKnownGoodFile {
         path: folder.join(LAST_KNOWN_GOOD_FILE),
         keys: keys.cloned(),

@@ -33,7 +33,7 @@ pub async fn report_wait(place: String, followed: StateHandle) {
                 tracing::warn!("still waiting for {place}, for {seconds} s now: {reason}");
             }
             Contact::Starting => {
-                tracing::warn!("still waiting for {place}, for {seconds} s now: no answer came yet");
+                tracing::warn!("still waiting for {place}, for {seconds} s now: no answer yet");
             }
             Contact::Following => tracing::warn!("{place} has answered; reading its configuration"),
         }

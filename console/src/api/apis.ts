@@ -200,7 +200,7 @@ function useOne<T>(path: string, isWanted = true) {
   return useQuery({ queryKey: ['configuration', path], queryFn: ({ signal }) => get<T>(path, {}, signal), enabled: isWanted })
 }
 
-export const useApis = () => useItems<ApiEntity>('/api/v1/apis')
+export const useApis = (isWanted = true) => useItems<ApiEntity>('/api/v1/apis', isWanted)
 export const useApi = (api: string) => useOne<ApiEntity>(apiPath(api))
 export const useAllVersions = () => useItems<VersionBrief>('/api/v1/versions')
 export const useVersion = (api: string, version: string) => useOne<VersionDetail>(versionPath(api, version), api !== '')
@@ -208,12 +208,12 @@ export const useRevisions = (api: string, version: string) => useItems<Revision>
 export const useReview = (api: string, version: string) => useOne<ReviewState>(`${versionPath(api, version)}/review`)
 export const useTests = (api: string, version: string) => useItems<components['schemas']['CallTest']>(`${versionPath(api, version)}/tests`)
 export const usePlans = (api: string, version: string) => useItems<Plan>(`${versionPath(api, version)}/plans`, api !== '')
-export const useProducts = () => useItems<Product>('/api/v1/products')
+export const useProducts = (isWanted = true) => useItems<Product>('/api/v1/products', isWanted)
 export const useProduct = (product: string) => useOne<Product>(productPath(product))
 export const useProductPlans = (product: string) => useItems<Plan>(`${productPath(product)}/plans`, product !== '')
 export const usePublications = () => useItems<Publication>('/api/v1/publications')
 export const usePublication = (api: string, version: string, environment: string) => useOne<Publication>(publicationPath(api, version, environment))
-export const useApplications = () => useItems<Application>('/api/v1/applications')
+export const useApplications = (isWanted = true) => useItems<Application>('/api/v1/applications', isWanted)
 export const useApplication = (name: string) => useOne<Application>(`/api/v1/applications/${part(name)}`)
 export const useSubscriptions = () => useItems<Subscription>('/api/v1/subscriptions')
 export const useSubscription = (id: string) => useOne<Subscription>(subscriptionPath(id))

@@ -1,5 +1,5 @@
 // Single fields with their labels: what a page asks for by hand, where no schema describes it.
-import { type ReactNode, useId } from 'react'
+import { type ReactNode, useEffect, useId, useState } from 'react'
 
 interface Common {
   label: string
@@ -46,11 +46,11 @@ interface TextProps extends Common {
   /** Texts that are offered. */
   offered?: string[]
   autoComplete?: string
-  /** What numbers are counted in; `any` takes fractions. */
+  /** What numbers are counted in. Without it, fractions are taken: Enter in a form would be held up by them. */
   step?: string
 }
 
-export function TextField({ value, onChange, placeholder, type = 'text', isMono, autoFocus, offered, autoComplete, step, ...common }: TextProps) {
+export function TextField({ value, onChange, placeholder, type = 'text', isMono, autoFocus, offered, autoComplete, step = type === 'number' ? 'any' : undefined, ...common }: TextProps) {
   const id = useId()
   return (
     <Around id={id} {...common}>
@@ -77,6 +77,62 @@ export function TextField({ value, onChange, placeholder, type = 'text', isMono,
           ))}
         </datalist>
       )}
+    </Around>
+  )
+}
+
+/**
+ * The input of a text that counts once it is left or Enter is pressed, as a filter that stands in the address. If somebody
+ * else changes it, as a link does, that is what it shows.
+ */
+export function LateInput({ id, value, onChange, placeholder }: { id: string; value: string; onChange: (value: string) => void; placeholder?: string }) {
+  const [text, setText] = useState(value)
+  useEffect(() => setText(value), [value])
+  const take = () => text !== value && onChange(text)
+  return <input id={id} className="input" value={text} placeholder={placeholder} onChange={(event) => setText(event.target.value)} onBlur={take} onKeyDown={(event) => event.key === 'Enter' && take()} />
+}
+
+interface NumberProps {
+  value: number | undefined
+  /** `undefined`: the field is empty. */
+  onChange: (value: number | undefined) => void
+  placeholder?: string
+  min?: number
+  /** Shown times this: a share of 0.05 by 100 is 5 percent. */
+  scale?: number
+}
+
+/** Twelve digits: what a factor adds behind them is none of the number's own. */
+const scaled = (value: number, factor: number): number => Number((value * factor).toPrecision(12))
+
+/**
+ * A number. What is typed stays as it is typed until the field is left: `0.0` is on its way to `0.05`, and an empty field
+ * to another number.
+ */
+export function NumberBox({ value, onChange, scale = 1, ...more }: NumberProps & { id?: string; 'aria-label'?: string; 'aria-describedby'?: string | undefined }) {
+  const [typed, setTyped] = useState<string | null>(null)
+  return (
+    <input
+      {...more}
+      className="input"
+      type="number"
+      step="any"
+      value={typed ?? (value === undefined ? '' : String(scaled(value, scale)))}
+      onChange={(event) => {
+        const text = event.target.value
+        setTyped(text)
+        onChange(text === '' || !Number.isFinite(Number(text)) ? undefined : scaled(Number(text), 1 / scale))
+      }}
+      onBlur={() => setTyped(null)}
+    />
+  )
+}
+
+export function NumberField({ value, onChange, placeholder, min, scale, ...common }: NumberProps & Common) {
+  const id = useId()
+  return (
+    <Around id={id} {...common}>
+      <NumberBox id={id} value={value} onChange={onChange} scale={scale ?? 1} {...(placeholder === undefined ? {} : { placeholder })} {...(min === undefined ? {} : { min })} aria-describedby={common.about ? `${id}-about` : undefined} />
     </Around>
   )
 }

@@ -11,7 +11,7 @@ import { EntityEditor } from '../../form/entity-editor'
 import { type SendOptions, nameFault, readVersion, send } from '../../form/send'
 import { Failure, Page } from '../../shell/page'
 import { useIsNew, useSegments } from '../../shell/segments'
-import { AreaField, CheckField, ChoiceField, SelectField, TextField } from '../../ui/field'
+import { AreaField, CheckField, ChoiceField, NumberField, SelectField, TextField } from '../../ui/field'
 import { toast } from '../../ui/toast'
 
 const Chart = lazy(() => import('../../ui/chart'))
@@ -109,7 +109,7 @@ function RuleForm({ value, onChange }: { value: Fields; onChange: (value: Fields
             onChange={(text) => set('group_by', text === '' ? [] : text.split(', '))}
             options={[['', 'nothing: one alert for all'], ...[...new Set([...DIMENSIONS, (rule.group_by ?? []).join(', ')])].filter((it) => it !== '').map((it) => [it, it] as const)]}
           />
-          <TextField label="With calls of at least" type="number" value={String(rule.min_calls ?? 0)} onChange={(text) => set('min_calls', Math.max(0, Math.trunc(Number(text)) || 0))} about="Groups with fewer in that time have no value." />
+          <NumberField label="With calls of at least" min={0} value={rule.min_calls ?? 0} onChange={(count) => set('min_calls', Math.max(0, Math.trunc(count ?? 0)))} about="Groups with fewer in that time have no value." />
           <SelectField label="Without calls" value={rule.no_data ?? 'no_data'} onChange={(next) => set('no_data', next)} options={[['no_data', 'it has no data'], ['keep', 'the state stays'], ['zero', 'the value is 0']]} />
         </div>
         <Preview rule={rule} unit={unit} />
@@ -185,9 +185,7 @@ function ValueFields({ value, onChange, metrics }: { value: Fields; onChange: (v
 }
 
 function Threshold({ label, value, scale, onChange }: { label: string; value: number; scale: number; onChange: (value: number) => void }) {
-  // Twelve digits: what a factor adds behind them is none of the number's own.
-  const text = String(Number((value * scale).toPrecision(12)))
-  return <TextField label={label} type="number" value={text} onChange={(typed) => onChange(Number((Number(typed) / scale).toPrecision(12)) || 0)} />
+  return <NumberField label={label} value={value} scale={scale} onChange={(typed) => onChange(typed ?? 0)} />
 }
 
 /** The last day of the metric, with the threshold. */

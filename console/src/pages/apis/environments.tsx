@@ -10,7 +10,7 @@ import { useVersioned } from '../../form/versioned'
 import { Empty, Failure, Page } from '../../shell/page'
 import { Act } from '../../ui/act'
 import { Button } from '../../ui/button'
-import { AreaField, CheckField, SelectField, TextField, lines } from '../../ui/field'
+import { AreaField, CheckField, NumberField, SelectField, TextField, lines } from '../../ui/field'
 import { Prose } from '../../ui/prose'
 import { countText } from '../../ui/time'
 import { toast } from '../../ui/toast'
@@ -221,7 +221,7 @@ function EditEnvironment({ environment, known, onClose }: { environment: Environ
             ['production', 'customers call it'],
           ]}
         />
-        <TextField label="Place in the promotion path" type="number" value={String(fields.order)} onChange={(value) => set('order', Number(value))} about="Lowest first." />
+        <NumberField label="Place in the promotion path" value={fields.order} onChange={(value) => set('order', Math.trunc(value ?? 0))} about="Lowest first." />
       </div>
       <CheckField label="Protected" value={fields.protected === true} onChange={(value) => set('protected', value)} about="Publishing to it needs the approval of another person." />
       <AreaField label="Addresses that callers use" rows={2} value={(fields.base_urls ?? []).join('\n')} onChange={(value) => set('base_urls', value.split('\n'))} placeholder="https://api.example.com" about="One on each line." isMono />

@@ -6,7 +6,8 @@ import { readVersion } from '../../form/send'
 import { useVersioned } from '../../form/versioned'
 import { Act } from '../../ui/act'
 import { Button, IconButton } from '../../ui/button'
-import { AreaField, ChoiceField, SelectField, TextField } from '../../ui/field'
+import { AreaField, ChoiceField, NumberBox, SelectField, TextField } from '../../ui/field'
+import { countText, duration } from '../../ui/time'
 import { toast } from '../../ui/toast'
 import { PlanQuestions } from './plan-questions'
 
@@ -122,7 +123,7 @@ export function EditPlan({ pathOf, operations, securities, plan, known, onClose 
             <div className="rows">
               {limits.map((it, index) => (
                 <div className="row" key={index}>
-                  <input className="input" type="number" min={0} aria-label={`Calls of limit ${index + 1}`} value={it.count} onChange={(event) => setLimit(index, { count: Number(event.target.value) })} />
+                  <NumberBox min={0} aria-label={`Calls of limit ${index + 1}`} value={it.count} onChange={(count) => setLimit(index, { count: Math.trunc(count ?? 0) })} />
                   <span className="muted">per</span>
                   <select className="select" aria-label={`Window of limit ${index + 1}`} value={it.per} onChange={(event) => setLimit(index, { per: event.target.value })}>
                     {PERIODS.map((period) => (
@@ -157,14 +158,14 @@ export function EditPlan({ pathOf, operations, securities, plan, known, onClose 
               ['0', 'not at all'],
               [String(24 * HOUR), '1 day'],
               [String(7 * 24 * HOUR), '7 days'],
-              ...(fields.overlap && ![0, 24 * HOUR, 7 * 24 * HOUR].includes(fields.overlap) ? [[String(fields.overlap), `${fields.overlap} seconds`] as const] : []),
+              ...(fields.overlap && ![0, 24 * HOUR, 7 * 24 * HOUR].includes(fields.overlap) ? [[String(fields.overlap), duration(fields.overlap * 1000)] as const] : []),
             ]}
           />
           <AreaField label="Conditions" value={fields.conditions ?? ''} onChange={(value) => set('conditions', value)} about="Subscribers accept them. A change asks new subscribers again." />
           {fields.security !== 'keyless' && <PlanQuestions form={fields.form} onChange={(form) => set('form', form)} />}
           {operations.length > 0 && (
             <details>
-              <summary>{opened.size === 0 ? 'Opens all operations' : `Opens ${opened.size} operations`}</summary>
+              <summary>{opened.size === 0 ? 'Opens all operations' : `Opens ${countText(opened.size, 'operation', 'operations')}`}</summary>
               <div className="rows scrolled" role="group" aria-label="Operations that it opens">
                 {operations.map((it) => (
                   <label className="choice" key={it.id}>

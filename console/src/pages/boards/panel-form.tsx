@@ -3,7 +3,7 @@ import { useState } from 'react'
 import type { Definition, Query } from '../../api/analytics'
 import { type Board, type BoardPanel, type PanelKind, queryOf } from '../../api/boards'
 import { IconButton } from '../../ui/button'
-import { SelectField, TextField } from '../../ui/field'
+import { NumberField, SelectField, TextField } from '../../ui/field'
 import { Icon } from '../../ui/icons'
 import { Panel } from '../panel'
 
@@ -83,7 +83,7 @@ export function PanelForm({ index, count, panel, board, definition, onChange, on
                   options={[['', 'nothing'], ...(definition?.dimensions ?? by.map((it) => ({ name: it }))).map((it) => [it.name, it.name] as const)]}
                 />
               ))}
-              <TextField label="Groups at most" type="number" value={query.limit == null ? '' : String(query.limit)} placeholder="all" onChange={(text) => setQuery(withField(query, 'limit', text === '' ? undefined : Number(text)))} />
+              <NumberField label="Groups at most" min={1} value={query.limit ?? undefined} placeholder="all" onChange={(limit) => setQuery(withField(query, 'limit', limit))} />
             </div>
           </div>
           {query.metrics.length > 0 && <Panel title={name} kind={panel.kind} query={queryOf(board, { ...panel, query }, '', false)} />}

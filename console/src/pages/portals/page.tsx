@@ -14,7 +14,7 @@ import { Page } from '../../shell/page'
 import { useIsNew, useSegments } from '../../shell/segments'
 import { Act } from '../../ui/act'
 import { Button } from '../../ui/button'
-import { AreaField, CheckField, SelectField, TextField } from '../../ui/field'
+import { AreaField, CheckField, NumberField, SelectField, TextField } from '../../ui/field'
 import { toast } from '../../ui/toast'
 import { Waiting } from '../apis/shared'
 import { Preview } from './portal'
@@ -120,7 +120,7 @@ function PageForm({ value, isNew, onChange }: { value: Fields; isNew: boolean; o
             ]}
           />
           <SelectField label="Belongs to" value={page.api ?? ''} onChange={(api) => set('api', api === '' ? null : api)} options={[['', 'the portal'], ...names.map((it) => [it, it] as const)]} />
-          <TextField label="Place among pages" type="number" value={String(page.order ?? 0)} onChange={(text) => set('order', Math.max(0, Math.trunc(Number(text)) || 0))} about="The lowest comes first." />
+          <NumberField label="Place among pages" min={0} value={page.order ?? 0} onChange={(order) => set('order', Math.max(0, Math.trunc(order ?? 0)))} about="The lowest comes first." />
         </div>
         <div className="row">
           <CheckField label="It is shown" value={page.published === true} onChange={(isOn) => set('published', isOn)} />

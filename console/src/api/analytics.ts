@@ -1,6 +1,6 @@
 // What pages ask of the analytics.
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { call, get } from './client'
+import { ApiError, call, get } from './client'
 import { every } from './events'
 import { useParts, within } from './parts'
 
@@ -131,10 +131,12 @@ export function useAlerts() {
   })
 }
 
+const LIVE = '/api/v1/analytics/live'
+
 /** Calls as they end, until `signal` aborts. */
 export async function follow(query: Record<string, string>, signal: AbortSignal, onCall: (call: Call) => void): Promise<void> {
-  const response = await fetch(`/api/v1/analytics/live?${new URLSearchParams(query).toString()}`, { signal })
-  if (!response.ok || response.body === null) throw new Error(`GET /api/v1/analytics/live answered ${response.status}`)
+  const response = await fetch(`${LIVE}?${new URLSearchParams(query).toString()}`, { signal })
+  if (!response.ok || response.body === null) throw new ApiError('GET', LIVE, response.status, `Weir answered with status ${response.status}.`, [], response.headers.get('x-request-id'))
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ''
   for (;;) {

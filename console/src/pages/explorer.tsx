@@ -1,12 +1,12 @@
 // The explorer: any metric by up to two dimensions, over any time, drawn or as a table. The question is in the address.
 import { useMemo, useState } from 'react'
 import { useSearchParams } from 'wouter'
-import { type Query, useDefinition, useNumbers } from '../api/analytics'
+import { type Query, metricTitle, useDefinition, useNumbers } from '../api/analytics'
 import { useParts, within } from '../api/parts'
 import { useRight } from '../api/rights'
 import { Failure, Page } from '../shell/page'
 import { Button } from '../ui/button'
-import { SelectField } from '../ui/field'
+import { LateInput, SelectField } from '../ui/field'
 import { SavePanel } from './boards/save-panel'
 import { Drawn, RANGES, save } from './panel'
 import { PartsChoice } from './parts-choice'
@@ -130,7 +130,7 @@ export default function Explorer() {
             <select id="metric" className="select" value={metrics[0] ?? 'calls'} onChange={(event) => set('metrics', event.target.value)}>
               {(definition.data?.metrics ?? [{ name: metrics[0] ?? 'calls', description: '' }]).map((it) => (
                 <option key={it.name} value={it.name}>
-                  {it.name.replaceAll('_', ' ')}
+                  {metricTitle(it.name)}
                 </option>
               ))}
             </select>
@@ -149,7 +149,7 @@ export default function Explorer() {
                 <option value="">nothing</option>
                 {definition.data?.dimensions.map((it) => (
                   <option key={it.name} value={it.name} disabled={!isKept(it.name)}>
-                    {it.name}
+                    {metricTitle(it.name)}
                     {isKept(it.name) ? '' : ' (not kept together)'}
                   </option>
                 ))}
@@ -183,7 +183,7 @@ export default function Explorer() {
           <SelectField label="Compared with" value={compare} onChange={(value) => set('compare', value)} options={COMPARED.some(([it]) => it === compare) ? COMPARED : [...COMPARED, [compare, `${compare} before`] as [string, string]]} />
           <div className="field">
             <label htmlFor="filter">Only</label>
-            <input id="filter" className="input" defaultValue={filter} placeholder="route:orders class:5xx" onBlur={(event) => set('filter', event.target.value)} onKeyDown={(event) => event.key === 'Enter' && set('filter', event.currentTarget.value)} />
+            <LateInput id="filter" value={filter} placeholder="route:orders class:5xx" onChange={(text) => set('filter', text)} />
           </div>
           <fieldset className="field">
             <legend>Shown as</legend>

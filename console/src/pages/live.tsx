@@ -3,10 +3,11 @@ import { useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
 import { type Call, follow, shown } from '../api/analytics'
-import { ApiError, get } from '../api/client'
+import { ApiError, get, login } from '../api/client'
 import { useGatewayAddress } from '../api/hooks'
 import { Empty, Failure, Page } from '../shell/page'
 import { Button } from '../ui/button'
+import { LateInput } from '../ui/field'
 import { type Column, Table } from '../ui/table'
 import { Time } from '../ui/time'
 
@@ -78,14 +79,23 @@ export default function Live() {
     const abort = new AbortController()
     let again: ReturnType<typeof setTimeout> | undefined
     const open = () => {
-      follow(filter, abort.signal, (call) => waiting.current.push(call))
-        .then(() => {
-          // The server has ended it, as it does when it restarts.
-          if (!abort.signal.aborted) again = setTimeout(open, AGAIN_MS)
+      const later = () => (again = setTimeout(open, AGAIN_MS))
+      // Calls without a login would be refused again and again.
+      if (login.isNeeded()) return later()
+      return follow(filter, abort.signal, (call) => {
+        setError(null)
+        waiting.current.push(call)
+      })
+        // The server has ended it, as it does when it restarts.
+        .then(() => !abort.signal.aborted && later())
+        .catch((wrong: unknown) => {
+          if (abort.signal.aborted) return
+          // A server that is away, or that fails, comes back. What it refuses stays refused.
+          if (wrong instanceof ApiError && wrong.status !== 401) setError(wrong)
+          if (!(wrong instanceof ApiError) || wrong.status === 401 || wrong.status >= 500) later()
         })
-        .catch((wrong: unknown) => !abort.signal.aborted && setError(wrong))
     }
-    open()
+    void open()
     const timer = setInterval(() => {
       const [...arrived] = waiting.current
       if (arrived.length === 0) return
@@ -135,14 +145,7 @@ export default function Live() {
             {FILTERS.map(([name, title, hint]) => (
               <div className="field" key={name}>
                 <label htmlFor={`live-${name}`}>{title}</label>
-                <input
-                  id={`live-${name}`}
-                  className="input"
-                  placeholder={hint}
-                  defaultValue={parameters.get(name) ?? ''}
-                  onBlur={(event) => setParameters((old) => (event.target.value === '' ? old.delete(name) : old.set(name, event.target.value), new URLSearchParams(old)), { replace: true })}
-                  onKeyDown={(event) => event.key === 'Enter' && event.currentTarget.blur()}
-                />
+                <LateInput id={`live-${name}`} placeholder={hint} value={parameters.get(name) ?? ''} onChange={(text) => setParameters((old) => (text === '' ? old.delete(name) : old.set(name, text), new URLSearchParams(old)), { replace: true })} />
               </div>
             ))}
           </div>
@@ -154,9 +157,15 @@ export default function Live() {
             isLoading={known.isLoading}
             noun={['call', 'calls']}
             empty={
-              <Empty title="No calls yet" example={`curl -i http://${address}/`}>
-                <p>Make one, and it is here a moment later.</p>
-              </Empty>
+              Object.keys(filter).length > 0 ? (
+                <Empty title="No call fits" actions={<Button onPress={() => setParameters((old) => (FILTERS.forEach(([name]) => old.delete(name)), new URLSearchParams(old)), { replace: true })}>Clear the filters</Button>}>
+                  <p>None of the calls that are kept. New ones appear here as they end.</p>
+                </Empty>
+              ) : (
+                <Empty title="No calls yet" example={`curl -i http://${address}/`}>
+                  <p>Make one, and it is here a moment later.</p>
+                </Empty>
+              )
             }
           />
         </>

@@ -6,7 +6,7 @@ import { call } from '../api/client'
 import { useRight } from '../api/rights'
 import { Failure } from '../shell/page'
 import { Button } from '../ui/button'
-import { duration } from '../ui/time'
+import { countText, duration } from '../ui/time'
 import type { AskedCall } from './curl'
 
 type Answer = components['schemas']['TryItResponse']
@@ -101,7 +101,7 @@ export function SendCall({ asked, explained, isNow }: { asked: AskedCall; explai
             )}
           </dl>
           <details>
-            <summary>{answer.headers.length} headers</summary>
+            <summary>{countText(answer.headers.length, 'header', 'headers')}</summary>
             <pre className="code" tabIndex={0} aria-label="Headers of the answer">
               {answer.headers.map(([name, value]) => `${name}: ${value}`).join('\n')}
             </pre>

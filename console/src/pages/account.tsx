@@ -13,7 +13,7 @@ import { ChoiceField, TextField } from '../ui/field'
 import { browserText } from '../ui/browser-text'
 import { ShownOnce } from '../ui/once'
 import { type Column, Table } from '../ui/table'
-import { Time } from '../ui/time'
+import { Time, isoTime } from '../ui/time'
 import { toast } from '../ui/toast'
 import { RightsField, areWhole, rightText, rightsText } from './rights-field'
 
@@ -146,8 +146,8 @@ function Password({ hasOne }: { hasOne: boolean }) {
 const tokenColumns: Column<TokenState>[] = [
   { id: 'name', title: 'For', text: (it) => it.name },
   { id: 'rights', title: 'May do', text: (it) => (it.rights ? rightsText(it.rights) : 'all that you may'), width: 'minmax(9rem, 2fr)' },
-  { id: 'used', title: 'Last used', text: (it) => String(it.last_used ?? ''), render: (it) => (it.last_used ? <Time at={it.last_used} /> : <span className="muted">never</span>), from: 2 },
-  { id: 'ends', title: 'Ends', text: (it) => String(it.ends), render: (it) => <Time at={it.ends} /> },
+  { id: 'used', title: 'Last used', text: (it) => isoTime(it.last_used), render: (it) => (it.last_used ? <Time at={it.last_used} /> : <span className="muted">never</span>), from: 2 },
+  { id: 'ends', title: 'Ends', text: (it) => isoTime(it.ends), render: (it) => <Time at={it.ends} /> },
 ]
 const keyOf = (it: { id: string }) => it.id
 
@@ -262,8 +262,8 @@ const sessionColumns: Column<SessionState>[] = [
   { id: 'own', title: 'Which', text: (it) => (it.is_own ? 'this one' : ''), render: (it) => (it.is_own ? <span className="badge accent">this one</span> : ''), width: '5.5rem' },
   { id: 'method', title: 'With', text: (it) => methodText(it.method), from: 2 },
   { id: 'address', title: 'From', text: (it) => it.address, from: 2 },
-  { id: 'created', title: 'Since', text: (it) => String(it.created), render: (it) => <Time at={it.created} />, from: 3 },
-  { id: 'last_used', title: 'Last used', text: (it) => String(it.last_used), render: (it) => <Time at={it.last_used} />, from: 2 },
+  { id: 'created', title: 'Since', text: (it) => isoTime(it.created), render: (it) => <Time at={it.created} />, from: 3 },
+  { id: 'last_used', title: 'Last used', text: (it) => isoTime(it.last_used), render: (it) => <Time at={it.last_used} />, from: 2 },
 ]
 
 function Sessions() {

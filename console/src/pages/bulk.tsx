@@ -125,7 +125,7 @@ export default function BulkDialog({ action, kind, rows, onDone, onClose }: Prop
               <DiffTable before={it.before ?? undefined} after={it.after ?? undefined} />
             </details>
           ))}
-          {planned.length > SHOWN && <p className="muted">and {planned.length - SHOWN} more documents</p>}
+          {planned.length > SHOWN && <p className="muted">and {countText(planned.length - SHOWN, 'more document', 'more documents')}</p>}
         </div>
       )}
       {planned !== null && action !== 'label' && movesCalls(kind.path) && <Effects documents={Object.fromEntries(planned.map((it) => [`native/${it.kind}/${it.name}`, it.after]))} />}

@@ -5,7 +5,7 @@ import { useRight } from '../api/rights'
 import type { components } from '../../generated/api'
 import { Empty, Failure, Page } from '../shell/page'
 import { type Column, Table } from '../ui/table'
-import { Time } from '../ui/time'
+import { Time, isoTime } from '../ui/time'
 import { toast } from '../ui/toast'
 
 type Delivery = components['schemas']['DeliveryResponse']
@@ -22,10 +22,10 @@ const columns: Column<Delivery>[] = [
   { id: 'state', title: 'State', text: (it) => it.state, render: (it) => <span className={`badge ${tones[it.state] ?? ''}`}>{it.state}</span>, width: '6.5rem' },
   { id: 'channel', title: 'As', text: (it) => it.channel, from: 2, width: '5.5rem' },
   { id: 'to', title: 'To', text: (it) => it.to, from: 2 },
-  { id: 'created', title: 'Since', text: (it) => String(it.created), order: (it) => it.created, render: (it) => <Time at={it.created} />, from: 2 },
+  { id: 'created', title: 'Since', text: (it) => isoTime(it.created), order: (it) => it.created, render: (it) => <Time at={it.created} />, from: 2 },
   { id: 'attempts', title: 'Attempts', text: (it) => String(it.attempts.length), number: (it) => it.attempts.length, from: 3, width: '6rem' },
   { id: 'answer', title: 'Last answer', text: (it) => last(it)?.outcome ?? 'none yet', from: 3, width: 'minmax(8rem, 2fr)' },
-  { id: 'next', title: 'Next attempt', text: (it) => String(it.next ?? ''), render: (it) => (it.next ? <Time at={it.next} /> : ''), from: 3 },
+  { id: 'next', title: 'Next attempt', text: (it) => isoTime(it.next), render: (it) => (it.next ? <Time at={it.next} /> : ''), from: 3 },
 ]
 
 export default function Deliveries() {

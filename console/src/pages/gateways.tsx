@@ -9,7 +9,7 @@ import type { Gateway } from '../api/types'
 import { Empty, Failure, Page } from '../shell/page'
 import { Act } from '../ui/act'
 import { type Column, Table } from '../ui/table'
-import { Time, duration } from '../ui/time'
+import { Time, countText, duration, isoTime } from '../ui/time'
 import { toast } from '../ui/toast'
 
 const number = (value: unknown): number => (typeof value === 'number' ? value : 0)
@@ -38,7 +38,7 @@ const columnsOf = (head: number | undefined): Column<Gateway>[] => [
   {
     id: 'lag',
     title: 'Behind',
-    text: (it) => (number(it['lag_revisions']) === 0 ? 'in step' : `${number(it['lag_revisions'])} revisions, ${duration(number(it['lag_ms']))}`),
+    text: (it) => (number(it['lag_revisions']) === 0 ? 'in step' : `${countText(number(it['lag_revisions']), 'revision', 'revisions')}, ${duration(number(it['lag_ms']))}`),
     from: 2,
     width: 'minmax(5rem, 0.8fr)',
   },
@@ -47,7 +47,7 @@ const columnsOf = (head: number | undefined): Column<Gateway>[] => [
     title: 'Left out',
     text: (it) => String(it.skipped),
     number: (it) => it.skipped,
-    render: (it) => (it.skipped > 0 ? <span className="badge bad">{it.skipped} documents</span> : 'none'),
+    render: (it) => (it.skipped > 0 ? <span className="badge bad">{countText(it.skipped, 'document', 'documents')}</span> : 'none'),
     from: 2,
     width: '6.5rem',
   },
@@ -65,7 +65,7 @@ const columnsOf = (head: number | undefined): Column<Gateway>[] => [
   { id: 'environment', title: 'Environments', text: (it) => it.environments.join(', ') || 'not told', from: 3, width: 'minmax(6.5rem, 0.8fr)' },
   { id: 'address', title: 'Address', text: (it) => it.address, from: 3, width: 'minmax(8.5rem, 1fr)' },
   { id: 'version', title: 'Version', text: (it) => it.version, from: 3, width: '4.5rem' },
-  { id: 'seen', title: 'Last heard', text: (it) => String(number(it['last_seen'])), render: (it) => <Time at={number(it['last_seen'])} />, from: 2 },
+  { id: 'seen', title: 'Last heard', text: (it) => isoTime(number(it['last_seen'])), render: (it) => <Time at={number(it['last_seen'])} />, from: 2 },
 ]
 
 const key = (it: Gateway) => it.name
@@ -123,6 +123,8 @@ export default function Gateways() {
 function Drain({ gateways, isOut, onClose }: { gateways: Gateway[]; isOut: boolean; onClose: () => void }) {
   const client = useQueryClient()
   const names = gateways.map((it) => it.name).join(', ')
+  const isOne = gateways.length === 1
+  const whose = isOne ? 'Its' : 'The'
   const others = gateways.filter((it) => it.drain === isOut).map((it) => it.name)
   const refused = others.length === 0 ? null : `${others.join(', ')} ${others.length === 1 ? 'is' : 'are'} ${isOut ? 'taken out already' : 'not taken out'}.`
   return (
@@ -137,17 +139,17 @@ function Drain({ gateways, isOut, onClose }: { gateways: Gateway[]; isOut: boole
         } finally {
           await client.invalidateQueries({ queryKey: ['gateways'] })
         }
-        toast(isOut ? `${names} drains` : `${names} is taken back`)
+        toast(isOut ? `${names} ${isOne ? 'drains' : 'drain'}` : `${names} ${isOne ? 'is' : 'are'} taken back`)
         onClose()
       }}
     >
       {isOut ? (
         <p>
-          Its <code>/status/ready</code> answers 503 in 10 seconds at most, so that load balancers send it no more calls. What still comes is answered. It stays so, after a restart too, until you take it back.
+          {whose} <code>/status/ready</code> {isOne ? 'answers' : 'of each answers'} 503 in 10 seconds at most, so that load balancers send it no more calls. What still comes is answered. It stays so, after a restart too, until you take it back.
         </p>
       ) : (
         <p>
-          Its <code>/status/ready</code> answers 200 again in 10 seconds at most.
+          {whose} <code>/status/ready</code> {isOne ? 'answers' : 'of each answers'} 200 again in 10 seconds at most.
         </p>
       )}
     </Act>
@@ -173,11 +175,11 @@ function Forget({ gateways, onClose }: { gateways: Gateway[]; onClose: () => voi
         } finally {
           await client.invalidateQueries({ queryKey: ['gateways'] })
         }
-        toast(`${names} forgotten`)
+        toast(`${names} ${gateways.length === 1 ? 'is' : 'are'} forgotten`)
         onClose()
       }}
     >
-      <p>{refused ?? 'It leaves this list, and publications no longer wait for it. If it runs again, it is back with its first report.'}</p>
+      <p>{refused ?? (gateways.length === 1 ? 'It leaves this list, and publications no longer wait for it. If it runs again, it is back with its first report.' : 'They leave this list, and publications no longer wait for them. One that runs again is back with its first report.')}</p>
     </Act>
   )
 }

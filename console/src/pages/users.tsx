@@ -13,7 +13,7 @@ import { Dialog } from '../ui/dialog'
 import { ChoiceField, TextField } from '../ui/field'
 import { ShownOnce } from '../ui/once'
 import { type Column, Table } from '../ui/table'
-import { Time } from '../ui/time'
+import { Time, isoTime } from '../ui/time'
 import { toast } from '../ui/toast'
 import { RightsField, areWhole, rightsText } from './rights-field'
 
@@ -34,7 +34,7 @@ const columnsOf = (open: (user: User) => void): Column<User>[] => [
   },
   { id: 'rights', title: 'Rights', text: (it) => rightsText(it.rights), width: 'minmax(9rem, 2fr)' },
   { id: 'ways', title: 'Logs in with', text: waysOf, from: 2 },
-  { id: 'created', title: 'Created', text: (it) => String(it.created), render: (it) => <Time at={it.created} />, from: 2 },
+  { id: 'created', title: 'Created', text: (it) => isoTime(it.created), render: (it) => <Time at={it.created} />, from: 2 },
 ]
 
 export default function Users() {

@@ -40,6 +40,9 @@ export function Time({ at }: { at: number }) {
   )
 }
 
+/** A time as tables search, sort and export it; nothing for none. */
+export const isoTime = (seconds: number | null | undefined): string => (seconds ? new Date(seconds * 1000).toISOString().replace('.000Z', 'Z') : '')
+
 export function exactTime(seconds: number): string {
   return exact.format(new Date(seconds * 1000))
 }

@@ -4,7 +4,7 @@ import { Link, useLocation } from 'wouter'
 import { Failure } from '../../shell/page'
 import { decoded } from '../../shell/segments'
 import { Icon } from '../../ui/icons'
-import { exactTime } from '../../ui/time'
+import { countText, exactTime } from '../../ui/time'
 import { type ApiDetail, type OperationLine, type VersionChanges, type VersionDetail, type VersionStatus, useApi, useOperation, useRead, useVersion, versionPath } from '../data'
 import { Broken, Loading, Page } from '../frame'
 import { Logo } from '../cards'
@@ -235,7 +235,7 @@ function Operations({ base, version, chosen }: { base: string; version: VersionD
         <Icon name="chevron" />
       </button>
       <div className="seek">
-        <input className="input" type="search" aria-label="Filter operations" placeholder={`Filter ${version.operations.length} operations`} value={words} onChange={(event) => type(event.target.value)} />
+        <input className="input" type="search" aria-label="Filter operations" placeholder={`Filter ${countText(version.operations.length, 'operation', 'operations')}`} value={words} onChange={(event) => type(event.target.value)} />
       </div>
       <a href={base} className="item" aria-current={chosen === null ? 'page' : undefined}>
         Overview

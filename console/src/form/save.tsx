@@ -59,7 +59,7 @@ export function SaveDialog({ title, before, after, warning, error, isBusy, onClo
       {hasNote && (
         <div className="field">
           <label htmlFor="commit-note">Note</label>
-          <input id="commit-note" className="input" value={note} placeholder="Why, for those who read the history" onChange={(event) => setNote(event.target.value)} />
+          <input id="commit-note" className="input" value={note} placeholder="Why, for those who read the history" onChange={(event) => setNote(event.target.value)} onKeyDown={(event) => event.key === 'Enter' && !event.nativeEvent.isComposing && !isBusy && (event.preventDefault(), onCommit(note))} />
         </div>
       )}
       {error !== null && <Failure error={error} />}

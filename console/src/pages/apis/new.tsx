@@ -56,18 +56,23 @@ export default function NewApi() {
   const refused = useRight('apis:write')
   const set = <K extends keyof ApiEntity>(name: K, value: ApiEntity[K]) => setFields({ ...fields, [name]: value })
   const name = fields.name || nameOf(titleIn(text))
-  const isTaken = known === null && (apis.data ?? []).some((it) => it.name === name)
+  // An API whose document was refused is there already: the next try goes on with it.
+  const [made, setMade] = useState<string | null>(null)
+  const isTaken = known === null && name !== made && (apis.data ?? []).some((it) => it.name === name)
   const cannot = refused ?? (text.trim() === '' ? 'There is no document yet.' : name === '' ? 'It needs a name.' : isTaken ? 'An API of this name exists.' : null)
 
   const create = async () => {
     setBusy(true)
     setError(null)
     try {
-      if (known === null) await call('PUT', apiPath(name), { body: compact({ ...fields, name }) })
-      const made = await call<VersionDetail>('POST', `${apiPath(name)}/versions`, { query: { version }, text: { content: text, mediaType: 'text/plain' } })
+      if (known === null) {
+        await call('PUT', apiPath(name), { body: compact({ ...fields, name }) })
+        setMade(name)
+      }
+      const answer = await call<VersionDetail>('POST', `${apiPath(name)}/versions`, { query: { version }, text: { content: text, mediaType: 'text/plain' } })
       await client.invalidateQueries({ queryKey: ['configuration'] })
-      toast(`${name} ${made.data.version} is there`)
-      go(toVersion(name, made.data.version))
+      toast(`${name} ${answer.data.version} is there`)
+      go(toVersion(name, answer.data.version))
     } catch (wrong) {
       setError(wrong)
     }

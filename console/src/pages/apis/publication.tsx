@@ -2,10 +2,11 @@
 import { Suspense, lazy, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { type Publication, publicationPath, toPublication, toPublish, toVersion, useEnvironments, usePublication, usePublications, useSubscriptions } from '../../api/apis'
+import { metricTitle, shown } from '../../api/analytics'
 import { useRight } from '../../api/rights'
 import { Page } from '../../shell/page'
 import { useSegments } from '../../shell/segments'
-import { ButtonLink } from '../../ui/button'
+import { Button, ButtonLink } from '../../ui/button'
 import { Time, countText, duration, exactTime } from '../../ui/time'
 import type { Step } from './publication-steps'
 import { Hash, Pairs, State, Waiting, notesOf } from './shared'
@@ -154,12 +155,12 @@ function CanaryCard({ publication: it, refused, onStep }: CardProps) {
       <div className="head2">
         <h2>Canary</h2>
         <div className="row">
-          <button type="button" className="button small" disabled={refused !== null} onClick={() => onStep('canary')}>
+          <Button small refused={refused} onPress={() => onStep('canary')}>
             Change the share
-          </button>
-          <button type="button" className="button small" disabled={refused !== null} onClick={() => onStep('abort')}>
+          </Button>
+          <Button small refused={refused} onPress={() => onStep('abort')}>
             Abort
-          </button>
+          </Button>
         </div>
       </div>
       <div className="meter" role="img" aria-label={`${canary.share / 100} % of the callers get r${canary.revision}`}>
@@ -175,7 +176,7 @@ function CanaryCard({ publication: it, refused, onStep }: CardProps) {
       )}
       {(canary.guards ?? []).map((it) => (
         <p className="muted" key={it.metric}>
-          It is taken back if {it.metric.replaceAll('_', ' ')} is above {it.above} for {duration(it.period * 1000)}.
+          It is taken back if its {metricTitle(it.metric)} is above {it.metric.startsWith('share_') ? shown(it.above, 'share') : it.above} for {duration(it.period * 1000)}.
         </p>
       ))}
     </section>
@@ -188,9 +189,9 @@ function DeprecationCard({ publication: it, refused, onStep }: CardProps) {
     <section className="card" aria-label="Deprecation">
       <div className="head2">
         <h2>Deprecation</h2>
-        <button type="button" className="button small" disabled={refused !== null} onClick={() => onStep('undeprecate')}>
+        <Button small refused={refused} onPress={() => onStep('undeprecate')}>
           Take it back
-        </button>
+        </Button>
       </div>
       <Pairs
         pairs={[

@@ -1,5 +1,5 @@
 // What the portal's pages read and write, by name.
-import { MutationCache, QueryCache, QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { MutationCache, QueryCache, QueryClient, keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { ApiError, call, get } from '../api/client'
 import type { components } from '../../generated/portal'
 
@@ -96,6 +96,15 @@ export function useRead<T>(path: string | null, query: Record<string, string> = 
     queryKey: ['portal', path, query],
     queryFn: ({ signal }) => get<T>(`${BASE}${path}`, query, signal),
     enabled: path !== null,
+  })
+}
+
+/** As above. What was shown for the query before stays until the answer is there: nothing jumps meanwhile. */
+export function useSought<T>(path: string, query: Record<string, string>) {
+  return useQuery({
+    queryKey: ['portal', path, query],
+    queryFn: ({ signal }) => get<T>(`${BASE}${path}`, query, signal),
+    placeholderData: keepPreviousData,
   })
 }
 

@@ -3,7 +3,7 @@ import { Suspense, lazy, useState } from 'react'
 import { Button } from '../../ui/button'
 import { Choices } from '../../ui/choices'
 import { Time, duration } from '../../ui/time'
-import { type Calls, type Usage, useRead } from '../data'
+import { type Calls, type Usage, useSought } from '../data'
 import { PartFailure } from '../frame'
 
 const Chart = lazy(() => import('../../ui/chart'))
@@ -11,7 +11,7 @@ const part = encodeURIComponent
 
 export function UsageShown({ app }: { app: string }) {
   const [days, choose] = useState('1')
-  const usage = useRead<Usage>(`/apps/${part(app)}/usage`, { days })
+  const usage = useSought<Usage>(`/apps/${part(app)}/usage`, { days })
   if (usage.error) return <PartFailure error={usage.error} onRetry={() => void usage.refetch()} />
   if (usage.data === undefined) return <div className="loading" aria-busy="true" />
   const figures: [string, string][] = [
@@ -111,7 +111,7 @@ const WHICH = [
 
 export function CallsShown({ app }: { app: string }) {
   const [only, choose] = useState<'' | 'refused'>('')
-  const calls = useRead<Calls>(`/apps/${part(app)}/calls`, { only })
+  const calls = useSought<Calls>(`/apps/${part(app)}/calls`, { only })
   if (calls.error) return <PartFailure error={calls.error} onRetry={() => void calls.refetch()} />
   return (
     <div className="stack">

@@ -41,8 +41,8 @@ export default function AppPage({ name, tab }: { name: string; tab: string }) {
         ))}
       </nav>
       {tab === '' && <Subscriptions app={detail.app} all={detail.subscriptions} />}
-      {tab === 'usage' && <UsageShown app={name} />}
-      {tab === 'calls' && <CallsShown app={name} />}
+      {tab === 'usage' && <UsageShown key={name} app={name} />}
+      {tab === 'calls' && <CallsShown key={name} app={name} />}
       {tab === 'settings' && <Settings detail={detail} tag={tag} />}
     </Page>
   )

@@ -1,10 +1,11 @@
 // The catalogue: all APIs that the visitor may see, filtered by what stands in the address.
 import { useLocation, useSearchParams } from 'wouter'
 import { Button } from '../../ui/button'
+import { useSettled } from '../../ui/settled'
 import { countText } from '../../ui/time'
 import { Cards, securityText } from '../cards'
-import { type Cards as AllCards, useMe, useRead } from '../data'
-import { Loading, Page, SignedIn } from '../frame'
+import { type Cards as AllCards, useMe, useSought } from '../data'
+import { Page, SignedIn } from '../frame'
 
 const FILTERS = ['q', 'category', 'label', 'security', 'mine', 'sort'] as const
 
@@ -14,7 +15,9 @@ export default function Catalogue() {
   const me = useMe()
   // What is not chosen is not sent.
   const query = Object.fromEntries(FILTERS.map((it) => [it, chosen.get(it) ?? '']).filter(([, value]) => value !== ''))
-  const all = useRead<AllCards>('/apis', query)
+  const words = useSettled(query['q'] ?? '')
+  const { q: _, ...others } = query
+  const all = useSought<AllCards>('/apis', words === '' ? others : { ...others, q: words })
   if (all.error) return <SignedIn error={all.error} onRetry={() => void all.refetch()} />
   const set = (name: string, value: string) =>
     choose(
@@ -45,7 +48,7 @@ export default function Catalogue() {
         )}
       </div>
       {all.data === undefined ? (
-        <Loading />
+        <div className="loading" aria-busy="true" />
       ) : all.data.items.length > 0 ? (
         <Cards items={all.data.items} />
       ) : isFiltered ? (

@@ -1,6 +1,7 @@
 // Search over APIs, operations and pages.
 import { Link, useSearchParams } from 'wouter'
-import { type Hit, useRead } from '../data'
+import { useSettled } from '../../ui/settled'
+import { type Hit, useSought } from '../data'
 import { Broken, Page } from '../frame'
 
 const KINDS = { api: 'API', page: 'Page' } as const
@@ -14,9 +15,11 @@ function pathOf(hit: Hit): string {
 export default function Search() {
   const [chosen, choose] = useSearchParams()
   const words = chosen.get('q') ?? ''
-  const found = useRead<{ items: Hit[] }>('/search', { q: words })
+  const asked = useSettled(words)
+  const found = useSought<{ items: Hit[] }>('/search', { q: asked })
+  const isSearching = words !== asked || found.isFetching
   if (found.error) return <Broken error={found.error} onRetry={() => void found.refetch()} />
-  const items = found.data?.items ?? []
+  const items = words === '' ? [] : (found.data?.items ?? [])
   return (
     <Page title="Search">
       <input
@@ -29,7 +32,7 @@ export default function Search() {
         onChange={(event) => choose({ q: event.target.value }, { replace: true })}
       />
       <p role="status" className="muted">
-        {words === '' ? 'Search for what you want to do, a path, or a name.' : found.data === undefined ? 'Searching…' : items.length === 0 ? `Nothing found for “${words}”.` : `${items.length} found`}
+        {words === '' ? 'Search for what you want to do, a path, or a name.' : isSearching && items.length === 0 ? 'Searching…' : items.length === 0 ? `Nothing found for “${words}”.` : `${items.length} found`}
       </p>
       <ul className="hits" aria-label="Found">
         {items.map((it) => (

@@ -227,8 +227,8 @@ export function useReviewsAsked() {
 }
 
 /** Environments, in the order of promotion. */
-export function useEnvironments() {
-  const found = useItems<Environment>('/api/v1/environments')
+export function useEnvironments(isWanted = true) {
+  const found = useItems<Environment>('/api/v1/environments', isWanted)
   const data = found.data && [...found.data].sort((a, b) => a.order - b.order || a.name.localeCompare(b.name))
   return { ...found, data }
 }

@@ -35,13 +35,14 @@ const FIRST: PortalEntity = { name: 'default', display_name: 'Developer portal' 
 export const developersPath = (portal: string) => `/api/v1/portals/${encodeURIComponent(portal)}/developers`
 export const developerPath = (portal: string, id: string) => `${developersPath(portal)}/${encodeURIComponent(id)}`
 
-export function usePortals() {
+export function usePortals(isWanted = true) {
   return useQuery({
     queryKey: ['configuration', 'portals'],
     queryFn: async ({ signal }) => {
       const { items } = await get<{ items: PortalEntity[] }>('/api/v1/portals', {}, signal)
       return items.length === 0 ? [FIRST] : items
     },
+    enabled: isWanted,
   })
 }
 

@@ -5,6 +5,7 @@ import { Link } from 'wouter'
 import { get } from '../api/client'
 import { type ViewList, viewPath } from '../api/hooks'
 import type { ViewPage } from '../api/types'
+import { chipText } from '../ui/search'
 import type { Path } from './path'
 
 const LISTS: Record<string, ViewList> = { service: 'services', upstream: 'upstreams' }
@@ -28,7 +29,7 @@ export function Named({ list, title, text, onChoose }: Props) {
   const word = useDeferredValue(text).replaceAll('"', '').trim()
   const found = useQuery({
     queryKey: ['configuration', 'offered', list, word],
-    queryFn: async ({ signal }) => (await get<ViewPage>(viewPath(list), { q: `dialect:native${word === '' ? '' : ` name:${/\s/.test(word) ? `"${word}"` : word}`}`, limit: 50 }, signal)).items,
+    queryFn: async ({ signal }) => (await get<ViewPage>(viewPath(list), { q: `dialect:native${word === '' ? '' : ` ${chipText('name', word)}`}`, limit: 50 }, signal)).items,
     placeholderData: (before) => before,
   })
   const names = [...new Set((found.data ?? []).map((it) => it.name))]

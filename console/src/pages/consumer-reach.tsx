@@ -5,6 +5,7 @@ import { Link, useSearchParams } from 'wouter'
 import type { components } from '../../generated/api'
 import { get } from '../api/client'
 import { Failure } from '../shell/page'
+import { chipText } from '../ui/search'
 import { Button } from '../ui/button'
 import { Choices } from '../ui/choices'
 import { type Column, Table } from '../ui/table'
@@ -41,7 +42,7 @@ const columns: Column<RouteReach>[] = [
     text: (it) => it.route,
     render: (it) => (
       <>
-        <Link href={`/routes?q=${encodeURIComponent(`name:${/\s/.test(it.route) ? `"${it.route}"` : it.route}`)}`}>{it.route}</Link>
+        <Link href={`/routes?q=${encodeURIComponent(chipText('name', it.route))}`}>{it.route}</Link>
         {it.dialect !== 'native' && <span className="badge">{DIALECTS[it.dialect] ?? it.dialect}</span>}
       </>
     ),

@@ -2,6 +2,7 @@
 import { Link } from 'wouter'
 import { type Call, shown } from '../api/analytics'
 import type { components } from '../../generated/api'
+import { chipText } from '../ui/search'
 import { Time } from '../ui/time'
 import { PublicationLink } from './apis/shared'
 import { DIALECTS } from './dialects'
@@ -64,7 +65,7 @@ function RouteCard({ explained }: { explained: Explained }) {
         <dl className="pairs">
           <dt>Taken by</dt>
           <dd>
-            <Link href={`/routes?q=${encodeURIComponent(`name:${route.name}`)}`}>{route.name}</Link> <span className="badge">{DIALECTS[route.dialect] ?? route.dialect}</span>
+            <Link href={`/routes?q=${encodeURIComponent(chipText('name', route.name))}`}>{route.name}</Link> <span className="badge">{DIALECTS[route.dialect] ?? route.dialect}</span>
           </dd>
           <dt>Because of</dt>
           <dd>
@@ -172,7 +173,7 @@ export function Answer({ explained }: { explained: Explained }) {
             {explained.others.map((it, index) => (
               <li key={`${it.name}${index}`} className="stack tight">
                 <div className="row">
-                  <Link href={`/routes?q=${encodeURIComponent(`name:${it.name}`)}`}>{it.name}</Link> <span className="badge">{DIALECTS[it.dialect] ?? it.dialect}</span> <code className="muted">{it.by}</code>
+                  <Link href={`/routes?q=${encodeURIComponent(chipText('name', it.name))}`}>{it.name}</Link> <span className="badge">{DIALECTS[it.dialect] ?? it.dialect}</span> <code className="muted">{it.by}</code>
                 </div>
                 <ul className="muted">
                   {it.reason.map((text) => (

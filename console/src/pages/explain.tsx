@@ -2,7 +2,7 @@
 // what is served now, by an earlier revision, or by a draft. Nothing is sent until somebody says so.
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useMemo, useRef, useState } from 'react'
-import { useSearchParams } from 'wouter'
+import { Link, useSearchParams } from 'wouter'
 import type { Call } from '../api/analytics'
 import { useAllVersions, useEnvironments } from '../api/apis'
 import { ApiError, call, get } from '../api/client'
@@ -167,7 +167,7 @@ export default function Explain() {
         </>
       )}
       {kept && <KeepDialog asked={asked} explained={kept} client={client} consumer={consumer} draft={draft} onClose={() => setKept(undefined)} />}
-      {asked.url === '' && !logged.data && <p className="muted">Copy a call as curl from your browser’s or your client’s tools, or open one from the live calls.</p>}
+      {asked.url === '' && !logged.data && <p className="muted">Copy a call as curl from your browser’s or your client’s tools, or open one of the <Link href="/live">live calls</Link>.</p>}
     </Page>
   )
 }

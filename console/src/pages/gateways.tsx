@@ -40,7 +40,7 @@ const columnsOf = (head: number | undefined): Column<Gateway>[] => [
     title: 'Behind',
     text: (it) => (number(it['lag_revisions']) === 0 ? 'in step' : `${countText(number(it['lag_revisions']), 'revision', 'revisions')}, ${duration(number(it['lag_ms']))}`),
     from: 2,
-    width: 'minmax(5rem, 0.8fr)',
+    width: 'minmax(8.5rem, 0.9fr)',
   },
   {
     id: 'skipped',

@@ -75,7 +75,8 @@ export function PluginForm({ name, schema }: { name: string; schema: Schema }) {
     >
       <AddTo name={name} value={value} isGood={said === 'good'} />
       <p className="muted"><Prose text={schema.$defs?.[name]?.description ?? ''} /></p>
-      <div className="halves">
+      {/* What is typed into a form is not thrown away by a stray click beside the dialog. */}
+      <form className="halves" onSubmit={(event) => event.preventDefault()}>
         <section className="stack" aria-label={`Form of ${name}`}>
           <Form.Provider value={{ root: schema, findings, isReadOnly: false }}>
             <ObjectFields schema={definition} value={value} path={[]} onChange={(next) => setValue(isMap(next) ? next : {})} />
@@ -88,7 +89,7 @@ export function PluginForm({ name, schema }: { name: string; schema: Schema }) {
             {said instanceof ApiError && [...findings].map(([path, texts]) => <span key={path}>{`${path === '' ? '' : `${path}: `}${texts.join(' ')}`}</span>)}
           </div>
         </section>
-      </div>
+      </form>
     </Dialog>
   )
 }

@@ -1,4 +1,7 @@
 // Rights: rows of a role and where it holds.
+import { useId } from 'react'
+import { useApis, useEnvironments } from '../api/apis'
+import { usePortals } from '../api/developers'
 import type { Right } from '../api/types'
 import { Button, IconButton } from '../ui/button'
 
@@ -60,7 +63,20 @@ interface Props {
   isFixed?: boolean
 }
 
+/** The names that are there, to be chosen; a right may name what comes later. */
+function Offered({ id, kind }: { id: string; kind: Kind }) {
+  const found: Partial<Record<Kind, { name: string }[] | undefined>> = { api: useApis(kind === 'api').data, environment: useEnvironments(kind === 'environment').data, portal: usePortals(kind === 'portal').data }
+  return (
+    <datalist id={id}>
+      {(found[kind] ?? []).map((it) => (
+        <option key={it.name} value={it.name} />
+      ))}
+    </datalist>
+  )
+}
+
 export function RightsField({ label, value, onChange, isFixed = false }: Props) {
+  const id = useId()
   const set = (index: number, right: Right) => onChange(value.map((it, at) => (at === index ? right : it)))
   return (
     <fieldset className="field">
@@ -85,7 +101,10 @@ export function RightsField({ label, value, onChange, isFixed = false }: Props) 
                 ))}
               </select>
               {kind !== 'everything' && (
-                <input className="input" aria-label={`Name of the scope ${index + 1}`} value={name} disabled={isFixed} onChange={(event) => set(index, rightOf(right.role, kind, event.target.value))} />
+                <>
+                  <input className="input" list={`${id}-${index}`} autoComplete="off" aria-label={`Name of the scope ${index + 1}`} placeholder={`name of ${KINDS.find(([it]) => it === kind)?.[1] ?? ''}`} value={name} disabled={isFixed} onChange={(event) => set(index, rightOf(right.role, kind, event.target.value))} />
+                  <Offered id={`${id}-${index}`} kind={kind} />
+                </>
               )}
               {!isFixed && value.length > 1 && <IconButton icon="trash" label={`Remove right ${index + 1}`} onPress={() => onChange(value.filter((_, at) => at !== index))} />}
               <p className="about">{ROLES.find(([it]) => it === right.role)?.[1]}</p>

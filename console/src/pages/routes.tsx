@@ -3,6 +3,7 @@ import { useMemo } from 'react'
 import { Link } from 'wouter'
 import { type Frame, type Query, shown, useNumbers } from '../api/analytics'
 import type { ViewRow } from '../api/types'
+import { chipText } from '../ui/search'
 import { type Column } from '../ui/table'
 import { ListPage, dialectColumn, nameColumn, pluginColumn } from './list'
 
@@ -20,7 +21,7 @@ const columns: Column<ViewRow>[] = [
     title: 'Service',
     text: (row) => row.service ?? row.upstream ?? '',
     sortsAs: 'service',
-    render: (row) => (row.service ? <Link href={`/services?q=${encodeURIComponent(`name:${row.service}`)}`}>{row.service}</Link> : (row.upstream ?? '')),
+    render: (row) => (row.service ? <Link href={`/services?q=${encodeURIComponent(chipText('name', row.service))}`}>{row.service}</Link> : (row.upstream ?? '')),
     from: 2,
   },
   pluginColumn,

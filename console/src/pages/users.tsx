@@ -163,6 +163,7 @@ function OneUser({ user, onClose }: { user: User; onClose: () => void }) {
     }
   }
   const path = pathOf(user.name)
+  const setThePassword = () => void act(`${user.name} has another password`, () => call('PUT', `${path}/password`, { body: { password } }))
   return (
     <Dialog title={user.name} isOpen wide onClose={onClose}>
       <section className="stack" aria-label="Rights">
@@ -173,10 +174,17 @@ function OneUser({ user, onClose }: { user: User; onClose: () => void }) {
           </Button>
         </div>
       </section>
-      <section className="stack" aria-label="Password">
+      <form
+        className="stack"
+        aria-label="Password"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (refused === null && password !== '') setThePassword()
+        }}
+      >
         <TextField label="New password" type="password" value={password} onChange={setPassword} about="The user's sessions end." autoComplete="new-password" />
         <div className="row">
-          <Button refused={refused ?? (password === '' ? 'Type a password.' : null)} onPress={() => void act(`${user.name} has another password`, () => call('PUT', `${path}/password`, { body: { password } }))}>
+          <Button refused={refused ?? (password === '' ? 'Type a password.' : null)} onPress={setThePassword}>
             Set the password
           </Button>
           {user.has_password && (
@@ -188,7 +196,7 @@ function OneUser({ user, onClose }: { user: User; onClose: () => void }) {
             End all sessions
           </Button>
         </div>
-      </section>
+      </form>
       {error !== null && <Failure error={error} />}
     </Dialog>
   )

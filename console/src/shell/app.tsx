@@ -172,6 +172,9 @@ function Allowed({ of, children }: { of: PageEntry | undefined; children: ReactN
 function Navigation({ location }: { location: string }) {
   const isAt = (path: string) => (path === '/' ? location === '/' : location === path || location.startsWith(`${path}/`))
   const can = useCan()
+  const side = useRef<HTMLElement>(null)
+  // There are more pages than fit: the one that is shown is in sight.
+  useEffect(() => side.current?.querySelector('[aria-current=page]')?.scrollIntoView({ block: 'nearest' }), [location])
   const item = ({ path, title, needs, icon }: PageEntry) => {
     const asked = needs === undefined ? [] : (can.data ?? []).filter((it) => it.action === needs)
     const isClosed = asked.length > 0 && asked.every((it) => !it.allowed)
@@ -182,7 +185,7 @@ function Navigation({ location }: { location: string }) {
     )
   }
   return (
-    <nav className="side" aria-label="Pages">
+    <nav className="side" aria-label="Pages" ref={side}>
       <Link href="/" className="brand">
         <img src="/ui/icon.svg" alt="" /> Weir
       </Link>

@@ -22,6 +22,9 @@ export function parseSearch(text: string, columns: string[]): Search {
   return search
 }
 
+/** A search for a text in one column. */
+export const chipText = (column: string, text: string): string => `${column}:${/\s/.test(text) ? `"${text}"` : text}`
+
 /** The search without one of its chips. */
 export function withoutChip(text: string, chip: Chip): string {
   const quoted = `${chip.column}:"${chip.text}"`

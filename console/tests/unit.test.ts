@@ -7,7 +7,8 @@ import { differences, parsePath, pathText, withAt } from '../src/form/path'
 import { blank, fits, shapeOf } from '../src/form/schema'
 import { kindOf } from '../src/kinds'
 import { dashOf, grouped, tokenOf } from '../src/ui/chart-marks'
-import { matcher, parseSearch, withoutChip } from '../src/ui/search'
+import { chipText, matcher, parseSearch, withoutChip } from '../src/ui/search'
+import { ago, duration, isoTime } from '../src/ui/time'
 import { stringify } from '../src/yaml'
 import { canaryOf, conditionText, lengthText, ruleValues } from '../src/api/analytics'
 import { partsOf, partsText, within } from '../src/api/parts'
@@ -94,6 +95,20 @@ test('a search has words and columns', () => {
   expect(found('name:r2')).toEqual(['r2'])
   expect(found('R path:/a*')).toEqual(['r1'])
   expect(found('path:[')).toEqual([])
+})
+
+test('a search for a name with spaces keeps it together', () => {
+  for (const name of ['orders', 'orders of today']) expect(parseSearch(chipText('name', name), ['name']).chips).toEqual([{ column: 'name', text: name }])
+})
+
+test('times are said in the units that fit', () => {
+  const said = [0.2, 12, 999, 59_940, 59_960, 90_000, 3_599_700, 5_400_000, 86_400_000, 691_200_000, 694_800_000].map(duration)
+  expect(said).toEqual(['200 µs', '12 ms', '999 ms', '59.9 s', '1 min', '1 min 30 s', '1 h', '1 h 30 min', '24 h', '8 d', '8 d 1 h'])
+  const at = (seconds: number) => ago(0, seconds * 1000)
+  expect(at(3_569)).toContain('59')
+  expect(at(3_580)).toBe(at(3_600))
+  expect(at(86_000)).not.toContain('24')
+  expect([isoTime(null), isoTime(1)]).toEqual(['', '1970-01-01T00:00:01Z'])
 })
 
 describe('forms', () => {

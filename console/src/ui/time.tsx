@@ -21,7 +21,8 @@ const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
 
 export function ago(seconds: number, now: number): string {
   const passed = seconds - now / 1000
-  const [unit, size] = STEPS.find(([, size]) => Math.abs(passed) >= size) ?? ['second', 1]
+  // What would be rounded to 60 minutes is an hour.
+  const [unit, size] = STEPS.find(([, size], index) => Math.abs(passed) + (STEPS[index + 1]?.[1] ?? 0) / 2 >= size) ?? ['second', 1]
   return relative.format(Math.round(passed / size), unit)
 }
 
@@ -53,12 +54,18 @@ export function Count({ value }: { value: number }) {
 
 export const countText = (value: number, one: string, many: string) => `${whole.format(value)} ${value === 1 ? one : many}`
 
-/** Milliseconds in the unit that people would say. */
+/** A whole number of a unit, in the next larger one and what is left: 90 minutes are 1 h 30 min. */
+function inTwo(count: number, size: number, large: string, small: string): string {
+  const left = count % size
+  return `${Math.floor(count / size)} ${large}${left === 0 ? '' : ` ${left} ${small}`}`
+}
+
+/** Milliseconds in the units that people would say. */
 export function duration(ms: number): string {
   if (ms < 1) return `${(ms * 1000).toFixed(0)} µs`
   if (ms < 1000) return `${ms < 10 ? ms.toFixed(1) : ms.toFixed(0)} ms`
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`
-  if (ms < 3_600_000) return `${(ms / 60_000).toFixed(0)} min`
-  if (ms < 172_800_000) return `${(ms / 3_600_000).toFixed(0)} h`
-  return `${(ms / 86_400_000).toFixed(0)} d`
+  if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`
+  if (ms < 3_599_500) return inTwo(Math.round(ms / 1000), 60, 'min', 's')
+  if (ms < 172_770_000) return inTwo(Math.round(ms / 60_000), 60, 'h', 'min')
+  return inTwo(Math.round(ms / 3_600_000), 24, 'd', 'h')
 }

@@ -116,12 +116,15 @@ function HookForm({ value, isNew, onChange }: { value: Fields; isNew: boolean; o
       <section className="card" aria-label="APIs">
         <h2>Of which APIs</h2>
         <p className="muted">{chosen.length === 0 ? 'Of all APIs. Choose some to be told only of these.' : 'Only of those that are chosen.'}</p>
-        {names.length === 0 && <p className="muted">There are no APIs yet.</p>}
-        <div className="options scrolled">
-          {names.map((api) => (
-            <CheckField key={api} label={api} value={chosen.includes(api)} onChange={(isOn) => set('apis', isOn ? [...chosen, api] : chosen.filter((it) => it !== api))} />
-          ))}
-        </div>
+        {names.length === 0 ? (
+          <p className="muted">There are no APIs yet.</p>
+        ) : (
+          <div className="options scrolled">
+            {names.map((api) => (
+              <CheckField key={api} label={api} value={chosen.includes(api)} onChange={(isOn) => set('apis', isOn ? [...chosen, api] : chosen.filter((it) => it !== api))} />
+            ))}
+          </div>
+        )}
       </section>
     </>
   )

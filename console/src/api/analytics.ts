@@ -169,6 +169,8 @@ export function shown(value: number | null | undefined, unit: string | undefined
     case 'bytes':
       return value < 1024 ? `${value.toFixed(0)} B` : value < 1024 ** 2 ? `${(value / 1024).toFixed(1)} KiB` : value < 1024 ** 3 ? `${(value / 1024 ** 2).toFixed(1)} MiB` : `${(value / 1024 ** 3).toFixed(2)} GiB`
     default:
+      // A call in a minute is not no call in a second.
+      if (value !== 0 && Math.abs(value) < 0.1) return String(Number(value.toPrecision(2)))
       return Number.isInteger(value) && value < 100_000 ? whole.format(value) : compact.format(value)
   }
 }

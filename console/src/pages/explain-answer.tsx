@@ -143,6 +143,9 @@ function Plugins({ steps }: { steps: Step[] }) {
 }
 
 export function Answer({ explained }: { explained: Explained }) {
+  const { route } = explained
+  // Another host of the route that takes the call is no near miss.
+  const others = explained.others.filter((it) => it.name !== route?.name || it.dialect !== route.dialect)
   return (
     <>
       <End explained={explained} />
@@ -166,11 +169,11 @@ export function Answer({ explained }: { explained: Explained }) {
       )}
       <section className="card" aria-label="Near misses">
         <h2>Near misses</h2>
-        {explained.others.length === 0 ? (
+        {others.length === 0 ? (
           <p className="muted">No other route came near.</p>
         ) : (
           <ul className="lines-list">
-            {explained.others.map((it, index) => (
+            {others.map((it, index) => (
               <li key={`${it.name}${index}`} className="stack tight">
                 <div className="row">
                   <Link href={`/routes?q=${encodeURIComponent(chipText('name', it.name))}`}>{it.name}</Link> <span className="badge">{DIALECTS[it.dialect] ?? it.dialect}</span> <code className="muted">{it.by}</code>

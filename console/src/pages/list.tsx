@@ -47,7 +47,7 @@ export function nameColumn(list: ViewList): Column<ViewRow> {
         {row.is_disabled && <span className="badge warn">disabled</span>}
       </>
     ),
-    width: 'minmax(8rem, 2fr)',
+    width: 'minmax(8rem, 2.4fr)',
   }
 }
 

@@ -174,7 +174,10 @@ function Navigation({ location }: { location: string }) {
   const can = useCan()
   const side = useRef<HTMLElement>(null)
   // There are more pages than fit: the one that is shown is in sight.
-  useEffect(() => side.current?.querySelector('[aria-current=page]')?.scrollIntoView({ block: 'nearest' }), [location])
+  useEffect(() => {
+    // It may give a promise, which is no end of an effect.
+    void side.current?.querySelector('[aria-current=page]')?.scrollIntoView({ block: 'nearest' })
+  }, [location])
   const item = ({ path, title, needs, icon }: PageEntry) => {
     const asked = needs === undefined ? [] : (can.data ?? []).filter((it) => it.action === needs)
     const isClosed = asked.length > 0 && asked.every((it) => !it.allowed)

@@ -47,6 +47,19 @@ const dashAt = (lines: Line[], index: number): number[] => (lines[index]?.of ===
 /** The top of an axis without any value: a round number of its unit. */
 const leastOf = (unit: string | undefined): number => (unit === 'microseconds' ? 1000 : unit === 'share' || unit === 'ratio' ? 1 : unit === 'bytes' ? 1024 : 10)
 
+const DAY_S = 86_400
+const clock = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' })
+const seconds = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit', second: '2-digit' })
+const day = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' })
+
+/** Times on the axis, as the reader's language writes them; the day stands below the first time of it. */
+function timeTexts(times: number[], step: number): string[] {
+  const days = times.map((it) => day.format(it * 1000))
+  if (step >= DAY_S) return days
+  const format = step < 60 ? seconds : clock
+  return times.map((it, index) => (days[index] === days[index - 1] ? format.format(it * 1000) : `${format.format(it * 1000)}\n${days[index] ?? ''}`))
+}
+
 /** A text that repeats the one before it says nothing. */
 const distinct = (texts: string[]): (string | null)[] => texts.map((it, index) => (it === texts[index - 1] ? null : it))
 
@@ -85,7 +98,7 @@ export default function Chart({ label, times, lines, unit, marks = NO_MARKS, isA
         // The last label of the time stands half beyond the end.
         padding: [12, 28, 0, 0],
         scales: { y: { range: (_, __, most) => [0, most > 0 ? most * 1.1 : leastOf(unit)] } },
-        axes: [axis, { ...axis, size: (_, texts) => 22 + LETTER * Math.max(2, ...(texts ?? []).map((it) => (it as string | null)?.length ?? 0)), values: (_, ticks) => distinct(ticks.map((it) => tick(it, unit))) }],
+        axes: [{ ...axis, space: 72, values: (_, times, __, ___, step) => timeTexts(times, step) }, { ...axis, size: (_, texts) => 22 + LETTER * Math.max(2, ...(texts ?? []).map((it) => (it as string | null)?.length ?? 0)), values: (_, ticks) => distinct(ticks.map((it) => tick(it, unit))) }],
         series: [
           {},
           ...lines.map((line, index) => ({

@@ -211,12 +211,17 @@ function Lines<Row>({ sorted, shown, sort, onSort, selection, ...props }: LinesP
             <input type="checkbox" aria-label={`Select ${shown[0]?.text(row) ?? key}`} checked={selection.has(key)} onChange={() => selection.toggle(row)} />
           </span>
         )}
-        {shown.map((column, place) => (
-          <span key={column.id} role="cell" className={column.number ? 'td number' : 'td'} title={column.text(row).slice(0, 400)}>
-            {column.render ? column.render(row) : column.text(row)}
-            {place === 0 && versions.has(key) && props.changedBy?.(row) !== undefined && <span className="muted small"> changed by {props.changedBy(row)}</span>}
-          </span>
-        ))}
+        {shown.map((column, place) => {
+          const text = column.text(row)
+          const drawn = column.render ? column.render(row) : text
+          const look = column.number ? 'td number' : typeof drawn === 'string' ? 'td text' : 'td'
+          return (
+            <span key={column.id} role="cell" className={look} title={text.slice(0, 400)}>
+              {drawn}
+              {place === 0 && versions.has(key) && props.changedBy?.(row) !== undefined && <span className="muted small"> changed by {props.changedBy(row)}</span>}
+            </span>
+          )
+        })}
       </div>
     )
   }

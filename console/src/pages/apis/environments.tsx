@@ -109,7 +109,7 @@ function Compare({ environments, publications }: { environments: Environment[]; 
         <p className="muted">Nothing is published in either.</p>
       ) : (
         <div className="wide">
-          <table className="plain">
+          <table className="plain stacked">
             <thead>
               <tr>
                 <th scope="col">Version</th>
@@ -124,11 +124,11 @@ function Compare({ environments, publications }: { environments: Environment[]; 
                 const [api = '', version = ''] = name.split('/')
                 return (
                   <tr key={name}>
-                    <th scope="row">
+                    <th scope="row" className="whole">
                       {api} {version}
                     </th>
                     {[one, other].map((it, index) => (
-                      <td key={index}>
+                      <td key={index} data-head={index === 0 ? left : right}>
                         {it ? (
                           <Link href={toPublication(api, version, it.environment)}>
                             r{it.revision} <Hash value={it.hash} />

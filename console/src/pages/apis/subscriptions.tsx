@@ -1,6 +1,6 @@
 // All subscriptions: which application may call what under which plan. Several are accepted, paused or closed at once.
 import { useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useMemo, useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
 import { type Subscription, type SubscriptionState, partsOf, subscriptionPath, useSubscriptions } from '../../api/apis'
 import { call } from '../../api/client'
@@ -54,7 +54,9 @@ export default function Subscriptions() {
   const refused = useRight('subscriptions:write')
   const subscribing = useRight('subscriptions:write', 'subscribe')
   const [parameters, setParameters] = useSearchParams()
-  const waiting = (subscriptions.data ?? []).filter((it) => it.state === 'pending')
+  // The newest first: those are asked about.
+  const rows = useMemo(() => [...(subscriptions.data ?? [])].sort((a, b) => b.created - a.created), [subscriptions.data])
+  const waiting = rows.filter((it) => it.state === 'pending')
   return (
     <Page
       title="Subscriptions"
@@ -85,7 +87,7 @@ export default function Subscriptions() {
         <Table
           key={parameters.get('q') === 'state:pending' ? 'pending' : 'all'}
           label="Subscriptions"
-          rows={subscriptions.data ?? []}
+          rows={rows}
           columns={columns}
           rowKey={key}
           version={version}

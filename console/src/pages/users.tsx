@@ -174,9 +174,9 @@ function OneUser({ user, onClose }: { user: User; onClose: () => void }) {
           </Button>
         </div>
       </section>
+      <section aria-label="Password">
       <form
         className="stack"
-        aria-label="Password"
         onSubmit={(event) => {
           event.preventDefault()
           if (refused === null && password !== '') setThePassword()
@@ -197,6 +197,7 @@ function OneUser({ user, onClose }: { user: User; onClose: () => void }) {
           </Button>
         </div>
       </form>
+      </section>
       {error !== null && <Failure error={error} />}
     </Dialog>
   )

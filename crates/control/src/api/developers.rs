@@ -11,7 +11,7 @@ use super::{Api, is_dry_run};
 use crate::access::{Action, Caller};
 use crate::api::json_body::{Json, JsonBody};
 use crate::developers::{
-    AdminDecision, Decision, Developer, DeveloperState, Notices, DeveloperStore, Purpose, Team, TeamRole,
+    AdminDecision, Decision, Developer, DeveloperState, DeveloperStore, Notices, Purpose, Team, TeamRole,
     checked_name, greeting, mail_of, owner_name, random_id,
 };
 use axum::Extension;

@@ -26,7 +26,8 @@ pub use notices::{Notices, WAITS, title_of, waits_at};
 pub use owners::Owners;
 pub use second_factor::{SecondFactor, wrong_code};
 pub use store::{
-    AdminDecision, Developer, DeveloperState, DeveloperStore, SESSION, Session, failed, key, mail_of, random_id,
+    AdminDecision, Developer, DeveloperState, DeveloperStore, SESSION, Session, failed, key, mail_of,
+    random_id,
 };
 pub use teams::{Membership, Team, TeamRole};
 pub use tokens::{DeveloperToken, MAX_TOKEN_DAYS};

@@ -625,7 +625,10 @@ fn broken_by(diff: &Diff) -> Vec<String> {
 /// What speaks against a step, and can be overridden.
 pub(super) fn unforced(kind: &'static str, what: &str, messages: &[String]) -> Problem {
     let errors = messages.iter().map(|it| (String::new(), it.clone())).collect();
-    let detail = format!("{kind}: {what}: {}; use 'force' to do it anyway", messages.join("; "));
+    let detail = format!(
+        "{kind}: {what}: {}; use 'force' to do it anyway",
+        messages.join("; ")
+    );
     Problem::listing(StatusCode::CONFLICT, detail, errors).of_type(kind)
 }
 

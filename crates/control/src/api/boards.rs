@@ -133,7 +133,7 @@ pub async fn show(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    let mut boards = boards(&api, &caller).await?.into_iter();
+    let mut boards = visible_boards(&api, &caller).await?.into_iter();
     let found = boards.find(|it| it.board.id == id);
     let found = found.ok_or_else(|| KIND.missing(&id))?;
     let tag = found.etag.clone();

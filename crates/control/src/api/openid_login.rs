@@ -110,7 +110,7 @@ pub async fn callback(
     let from = Origin::of(&parts);
     from.require_tls_or_loopback()?;
     let provider = provider_of(&api, &name)?;
-    let begun = cookie::LOGIN.to_response(&parts.headers, from.is_secure);
+    let begun = cookie::LOGIN.value_in(&parts.headers, from.is_secure);
     let Some(begun) = begun.and_then(PendingLogin::from_cookie) else {
         return failed(&provider, &LoginError::State, &from);
     };

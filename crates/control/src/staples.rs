@@ -21,7 +21,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_QUESTIONS: usize = 16;
 
 /// Asks until the process ends. `served` gives the staples of what is served now. Certificates come from people who may be no
-/// operators, and name their responders: these are only asked where `route_access` permits it.
+/// operators, and name their responders: these are only asked where `reach` permits it.
 pub async fn refresh_staples(
     served: impl Fn() -> Vec<Arc<Staple>>,
     stats: Arc<OcspStats>,

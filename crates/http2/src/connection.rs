@@ -4,9 +4,9 @@
 use crate::field_list::FieldList;
 use crate::frame::{self, Code};
 use crate::hpack::Decoder;
-use crate::idle::IdleFrames;
 use crate::resources::Resources;
 use crate::stream::{Role, StreamError, StreamState, WriteWaitList};
+use crate::useless_frames::UselessFrames;
 use slab::Slab;
 use std::collections::{HashMap, VecDeque};
 use std::task::Waker;
@@ -88,7 +88,7 @@ pub struct ConnectionState<R> {
     /// How many settings have come.
     pub(crate) settings_taken: usize,
     /// Frames that carried nothing.
-    pub(crate) idle: IdleFrames,
+    pub(crate) idle: UselessFrames,
     pub(crate) decoder: Decoder,
     pub(crate) block: Option<Block>,
     pub(crate) streams: Slab<StreamState>,
@@ -131,7 +131,7 @@ impl<R: Resources> ConnectionState<R> {
             failed: None,
             is_greeted: false,
             settings_taken: 0,
-            idle: IdleFrames::since(resources.now()),
+            idle: UselessFrames::since(resources.now()),
             decoder: Decoder::default(),
             block: None,
             streams: Slab::new(),

@@ -15,11 +15,11 @@ pub mod fields;
 pub mod frame;
 pub mod head;
 pub mod hpack;
-mod idle;
 mod receive;
 mod resources;
 mod send;
 mod stream;
+mod useless_frames;
 
 pub use buffers::StreamBuffers;
 pub use connection::{Accepted, ConnectionState, Settings};

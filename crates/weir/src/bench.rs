@@ -1,7 +1,7 @@
 //! `weir bench`: starts `weir-bench`, which is a program of its own.
 
 use crate::args::BenchArgs;
-use crate::outcome::CommandOutput;
+use crate::command_output::CommandOutput;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,8 +1,8 @@
 //! `weir check` and `weir convert`: what a configuration is worth, and the same in `weir.yaml`. Nothing is served.
 
 use crate::args::{CheckArgs, ConvertArgs, ConvertTarget};
+use crate::command_output::CommandOutput;
 use crate::load::{Loaded, UnreadableFile, load};
-use crate::outcome::CommandOutput;
 use weir_control::secrets::Policy;
 use weir_model::Severity;
 use weir_plugins::logger::LogFolder;

@@ -10,12 +10,12 @@ mod bench;
 mod certificates;
 mod check;
 mod clock;
+mod command_output;
 mod dialects;
 mod explain;
 mod guards;
 mod load;
 mod manual;
-mod outcome;
 mod plugins;
 mod remote;
 mod run;
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
             Ok(()) => return ExitCode::SUCCESS,
             Err(error) => {
                 let code = if error.is::<run::UsageError>() { 2 } else { 1 };
-                outcome::CommandOutput::failed(code, format!("weir: {error:#}\n"))
+                command_output::CommandOutput::failed(code, format!("weir: {error:#}\n"))
             }
         },
         Command::Check(args) => check::check(&args),

@@ -2,7 +2,7 @@
 //! place that describes a flag.
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
-use crate::outcome::CommandOutput;
+use crate::command_output::CommandOutput;
 use clap::CommandFactory;
 use std::path::Path;
 

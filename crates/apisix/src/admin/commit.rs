@@ -4,7 +4,7 @@ use super::Admin;
 use super::call::ApiCall;
 use super::response::{ApiResponse, DRY_RUN, Outcome};
 use super::state::{AdminState, PREFIX};
-use super::takeover;
+use super::takeover_rights;
 use super::write::{ChangePlan, etag};
 use axum::http::StatusCode;
 use axum::http::header::ETAG;
@@ -47,7 +47,7 @@ impl Admin {
         let planned = |state: &AdminState| {
             let plan = plan(state)?;
             check_confined(call, &plan)?;
-            takeover::check(call, &plan, state, &self.options)?;
+            takeover_rights::check(call, &plan, state, &self.options)?;
             let is_kept = matches!(plan.changes.first(), Some((_, Some(_))));
             Ok(weir_dialect::WritePlan {
                 changes: changes_of(call, &plan)?,

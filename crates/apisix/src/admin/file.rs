@@ -74,7 +74,7 @@ impl Admin {
             let state = self.state();
             configs::plan(&state, call).and_then(|plan| {
                 super::commit::check_confined(call, &plan)?;
-                super::takeover::check(call, &plan, &state, &self.options)?;
+                super::takeover_rights::check(call, &plan, &state, &self.options)?;
                 Ok(configs::after(&state, &plan.changes))
             })
         };

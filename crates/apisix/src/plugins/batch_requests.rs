@@ -2,13 +2,13 @@
 //! limits.
 
 use super::PluginAdapter;
-use super::idle::idle_parts;
+use super::no_op::no_op_parts;
 
 /// The plugin.
 pub struct BatchRequests;
 
 impl PluginAdapter for BatchRequests {
-    idle_parts!("batch-requests", 4010, metadata);
+    no_op_parts!("batch-requests", 4010, metadata);
 
     fn plugin(&self) -> &'static str {
         ""

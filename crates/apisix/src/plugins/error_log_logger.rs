@@ -1,7 +1,7 @@
 //! `error-log-logger`: `gateway-log` of the catalogue, by the plugin's metadata. On routes it has nothing to do: as in
 //! the original, all that it needs stands in its metadata.
 
-use super::idle::idle_parts;
+use super::no_op::no_op_parts;
 use super::{PluginAdapter, read};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -88,7 +88,7 @@ struct KafkaTls {
 }
 
 impl PluginAdapter for ErrorLogLogger {
-    idle_parts!("error-log-logger", 1091, metadata);
+    no_op_parts!("error-log-logger", 1091, metadata);
 
     fn plugin(&self) -> &'static str {
         "gateway-log"

@@ -9,19 +9,19 @@
 //! **What it is not**: it answers no challenge itself, and asks no DNS.
 
 mod account;
-mod challenge;
-mod challenges;
+mod challenge_response;
 mod documents;
 mod http;
 mod issuer;
 mod lease;
 mod order;
 mod plan;
+mod served_documents;
 mod status;
 
-pub use challenges::Challenges;
 pub use documents::FOLLOWED;
 pub use issuer::{AcmeConfigs, Issuer};
+pub use served_documents::ServedDocuments;
 pub use status::{AcmeEntryStatus, AcmeStatus};
 
 use std::collections::HashSet;

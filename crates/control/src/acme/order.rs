@@ -3,7 +3,7 @@
 use super::documents::{ChallengeResponse, IssuedCertificate, challenge_key};
 use super::issuer::GatewayCheck;
 use super::lease::Lease;
-use super::{AcmeError, account, challenge};
+use super::{AcmeError, account, challenge_response};
 use instant_acme::{
     AuthorizationStatus, ChallengeType, Identifier, NewOrder, Order, OrderStatus, RetryPolicy,
 };
@@ -64,7 +64,7 @@ pub async fn issue(
         }
     }
     let (hosts, kind) = (entry.hosts.clone(), entry.key);
-    let made = tokio::task::spawn_blocking(move || challenge::Request::new(&hosts, kind)).await;
+    let made = tokio::task::spawn_blocking(move || challenge_response::Request::new(&hosts, kind)).await;
     let request = made.map_err(|error| AcmeError::Unusable(error.to_string()))??;
     order.finalize_csr(&request.request).await?;
     let certificate = order.poll_certificate(&POLLING).await?;
@@ -87,10 +87,10 @@ async fn answers(order: &mut Order, kind: AcmeChallenge) -> Result<Vec<Challenge
         };
         let authorized = challenge.key_authorization();
         answers.push(match kind {
-            AcmeChallenge::Http01 => challenge::over_http(&challenge.token, authorized.as_str())?,
+            AcmeChallenge::Http01 => challenge_response::over_http(&challenge.token, authorized.as_str())?,
             AcmeChallenge::TlsAlpn01 => {
                 let host = challenge.identifier().to_string();
-                challenge::over_tls(&host, authorized.digest().as_ref())?
+                challenge_response::over_tls(&host, authorized.digest().as_ref())?
             }
         });
     }

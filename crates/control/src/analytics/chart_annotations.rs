@@ -1,4 +1,4 @@
-//! Marks for charts: the latest commits of the configuration, and which publications they changed.
+//! Annotations for charts: the latest commits of the configuration, and which publications they changed.
 //!
 //! They are read from the store's history once; later calls read what has come since. Only so many are known, so old
 //! ranges may have none.

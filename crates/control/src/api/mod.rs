@@ -24,7 +24,6 @@
 //!
 //! Every call is an [`operation::Operation`] of [`table`].
 
-mod access;
 mod accounts;
 mod alerts;
 mod analytics;
@@ -51,10 +50,10 @@ mod history;
 mod identity;
 mod import;
 mod json_body;
+mod login_operations;
 mod openapi;
 mod openid_login;
 mod operation;
-mod people;
 mod plugins;
 mod precondition;
 mod problem;
@@ -72,6 +71,7 @@ mod statistics;
 mod sync;
 mod table;
 mod unique_fields;
+mod users;
 mod view;
 mod writing;
 

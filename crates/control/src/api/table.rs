@@ -8,7 +8,7 @@ mod users;
 
 use super::operation::Operation;
 use super::shapes::{List, PermittedOperation};
-use super::{Api, apis, current_user, describe, developers, people};
+use super::{Api, apis, current_user, describe, developers, login_operations};
 use crate::access::{Action, Caller};
 use crate::api::json_body::Json;
 use axum::Extension;
@@ -32,7 +32,7 @@ pub fn all() -> Vec<Operation> {
         configuration::of_history(),
         gateways::of_gateways(),
         users::of_access(),
-        people::operations(),
+        login_operations::operations(),
         analytics::of_analytics(),
         analytics::of_deliveries(),
         analytics::of_boards(),

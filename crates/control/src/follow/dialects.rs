@@ -82,7 +82,7 @@ pub struct DialectModels {
     /// The content of files, which takes precedence.
     files: Option<DialectState>,
     /// The certificates that authorities have signed, and the answers to their challenges.
-    acme: acme::Challenges,
+    acme: acme::ServedDocuments,
     dialect: DialectName,
 }
 
@@ -102,7 +102,7 @@ impl DialectModels {
         Self {
             dialects: states.chain(of_environments).collect(),
             files: None,
-            acme: acme::Challenges::default(),
+            acme: acme::ServedDocuments::default(),
             dialect: dialects.unmatched(),
         }
     }

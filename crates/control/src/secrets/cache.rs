@@ -381,7 +381,7 @@ fn path(place: &SecretLocation) -> Option<String> {
     Some(url.path().to_owned())
 }
 
-/// Asks a vault that speaks as HashiCorp's does, with secrets of version 1 or 2, at the addresses of `route_access` (`None`: at
+/// Asks a vault that speaks as HashiCorp's does, with secrets of version 1 or 2, at the addresses of `reach` (`None`: at
 /// all). Returns the secret's fields as JSON.
 async fn fetch(
     place: &SecretLocation,

@@ -63,6 +63,6 @@ pub trait SecretReadings: Send + Sync {
     fn reading(&self, target: &SecretTarget) -> Reading;
 
     /// Asks for one now, and says what came of it. What is served takes it over a moment later; for what nothing served
-    /// refers to, only the addresses of `route_access` are called.
+    /// refers to, only the addresses of `reach` are called.
     async fn read_now(&self, target: &SecretTarget, reach: &Arc<WebhookAddressPolicy>) -> Reading;
 }

@@ -248,6 +248,6 @@ impl Balancer {
 }
 
 #[cfg(test)]
-mod tests;
+mod test_vectors;
 #[cfg(test)]
-mod vectors;
+mod tests;

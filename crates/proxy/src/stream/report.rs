@@ -2,7 +2,7 @@
 
 use super::admission::SessionPlugins;
 use crate::client::Addresses;
-use crate::report::unix_us;
+use crate::emit_records::unix_us;
 use crate::worker::Worker;
 use std::net::SocketAddr;
 use std::rc::Rc;

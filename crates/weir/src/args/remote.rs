@@ -1,7 +1,7 @@
 //! Flags of the commands that talk to a running Weir.
 
 use super::server_url;
-use crate::outcome::CommandOutput;
+use crate::command_output::CommandOutput;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;

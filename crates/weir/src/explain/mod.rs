@@ -7,8 +7,8 @@ mod text;
 
 use crate::args::ExplainArgs;
 use crate::check::unread;
+use crate::command_output::CommandOutput;
 use crate::load::{Loaded, load};
-use crate::outcome::CommandOutput;
 use config_source::ConfigSource;
 use weir_control::explain::{ExplainedCall, Explainer, Explanation};
 use weir_control::secrets::Policy;

@@ -8,7 +8,7 @@ mod originals;
 mod page;
 
 use crate::args::PluginsArgs;
-use crate::outcome::CommandOutput;
+use crate::command_output::CommandOutput;
 use fields::Field;
 use serde::Serialize;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use crate::args::{
     ApiArgs, ApiCommand, LevelArg, LintArgs, LintOutput, OnServer, Output, PublicationArgs, RemoteArgs,
     ReviewArgs, StepArgs, VersionArgs,
 };
-use crate::outcome::CommandOutput;
+use crate::command_output::CommandOutput;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use weir_apis::call_tests::TestReport;

@@ -2,7 +2,7 @@
 
 use super::{address, encoded, make, run_and_print};
 use crate::args::{DeveloperArgs, DeveloperCommand, RemoteArgs};
-use crate::outcome::CommandOutput;
+use crate::command_output::CommandOutput;
 use serde_json::Value;
 use weir_control::http::{ClientRequest, Method};
 

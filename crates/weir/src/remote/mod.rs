@@ -13,7 +13,7 @@ pub use portal::portal;
 pub use users::user;
 
 use crate::args::{DiffArgs, HistoryArgs, ImportArgs, RemoteArgs, RollbackArgs};
-use crate::outcome::CommandOutput;
+use crate::command_output::CommandOutput;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use serde_json::{Value, json};
 use std::time::Duration;

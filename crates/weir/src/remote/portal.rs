@@ -3,7 +3,7 @@
 
 use super::{address, encoded, make};
 use crate::args::{PortalArgs, PortalCommand, RemoteArgs};
-use crate::outcome::CommandOutput;
+use crate::command_output::CommandOutput;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fs;

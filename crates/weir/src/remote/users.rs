@@ -2,7 +2,7 @@
 
 use super::{address, encoded, run_and_print, text};
 use crate::args::{RemoteArgs, UserArgs, UserCommand};
-use crate::outcome::CommandOutput;
+use crate::command_output::CommandOutput;
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;

@@ -4,7 +4,7 @@ use super::DRY_RUN;
 use crate::access::Action;
 use crate::api::operation::Operation;
 use crate::api::shapes::{AuditEntry, List, ListedUser, NewUser};
-use crate::api::{access, accounts, roles};
+use crate::api::{accounts, roles, users};
 use axum::http::StatusCode;
 
 pub(super) fn of_access() -> Vec<Operation> {
@@ -14,17 +14,17 @@ pub(super) fn of_access() -> Vec<Operation> {
         Operation::get("/api/v1/users", "listUsers", manage, accounts::list)
             .about("Access", "Lists users with their rights")
             .answers::<List<ListedUser>>(),
-        Operation::post(USER, "addUser", manage, access::add_user)
+        Operation::post(USER, "addUser", manage, users::add_user)
             .about(
                 "Access",
                 "Makes a user, or gives one another token and other rights",
             )
             .description("The sessions and personal tokens of the one before end.")
             .headers(DRY_RUN)
-            .body::<access::UserRequest>()
+            .body::<users::UserRequest>()
             .status(StatusCode::CREATED)
             .answers::<NewUser>(),
-        Operation::delete(USER, "removeUser", manage, access::remove_user)
+        Operation::delete(USER, "removeUser", manage, users::remove_user)
             .about("Access", "Removes a user, with all sessions and personal tokens")
             .headers(DRY_RUN),
         Operation::put(
@@ -68,9 +68,9 @@ pub(super) fn of_access() -> Vec<Operation> {
             )
             .query::<roles::PermissionQuery>()
             .answers::<roles::Verdict>(),
-        Operation::get("/api/v1/audit", "listAudit", Action::AuditRead, access::audit)
+        Operation::get("/api/v1/audit", "listAudit", Action::AuditRead, users::audit)
             .about("Access", "Reads the audit log, the latest entry first")
-            .query::<access::AuditLogQuery>()
+            .query::<users::AuditLogQuery>()
             .answers::<List<AuditEntry>>()
             .also("/audit"),
     ];

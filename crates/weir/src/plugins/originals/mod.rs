@@ -3,7 +3,7 @@
 //! The rows are the dialects' own. **What it is not**: the catalogue, which has Weir's names.
 
 use crate::args::PluginsArgs;
-use crate::outcome::CommandOutput;
+use crate::command_output::CommandOutput;
 use serde::Serialize;
 use weir_dialect::PluginName;
 

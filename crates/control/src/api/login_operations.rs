@@ -1,4 +1,4 @@
-//! The calls with which people log in and look after themselves, those of identity providers, and events for browsers.
+//! The operations of logins, of a caller's own account, of identity providers, and of events for browsers.
 
 use super::operation::Operation;
 use super::shapes::{

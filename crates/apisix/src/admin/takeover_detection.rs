@@ -1,5 +1,5 @@
-//! The calls and sessions that a write would take from other workspaces. **What it is not**: what a write of this dialect
-//! takes from another route of it is no matter, as all of them are of one workspace.
+//! Computes which calls and sessions a write would take from other workspaces. **What it is not**: what a write of this
+//! dialect takes from another route of it is no matter, as all of them are of one workspace.
 
 use super::state::AdminState;
 use super::write::ChangePlan;

@@ -14,13 +14,13 @@ const BYTES_SENT: usize = 512;
 
 /// The frames of one connection that carried nothing.
 #[derive(Debug)]
-pub struct IdleFrames {
+pub struct UselessFrames {
     /// Below zero: bytes were sent that the peer has not answered with frames yet.
     count: i64,
     since: Instant,
 }
 
-impl IdleFrames {
+impl UselessFrames {
     /// For a connection that begins now.
     pub fn since(now: Instant) -> Self {
         Self { count: 0, since: now }
@@ -73,7 +73,7 @@ mod tests {
             (0, 1, 0, true),
             (0, 0, 1, true),
         ] {
-            let mut idle = IdleFrames::since(start);
+            let mut idle = UselessFrames::since(start);
             for _ in 0..MOST {
                 assert_eq!(idle.note(|| unreachable!("the bound is not reached")), Ok(()));
             }
@@ -87,7 +87,7 @@ mod tests {
     /// A client with large windows accepts a whole body at once, and acknowledges its parts as it reads them.
     #[test]
     fn frames_for_a_body_may_come_after_all_of_it() {
-        let mut idle = IdleFrames::since(Instant::now());
+        let mut idle = UselessFrames::since(Instant::now());
         idle.note_sent(8 << 20);
         for _ in 0..16_000 {
             assert_eq!(idle.note(Instant::now), Ok(()));
@@ -97,7 +97,7 @@ mod tests {
     /// A client that reads a body may acknowledge each small part of it.
     #[test]
     fn a_large_body_pays_for_the_frames_that_it_needs() {
-        let mut idle = IdleFrames::since(Instant::now());
+        let mut idle = UselessFrames::since(Instant::now());
         for _ in 0..10_000 {
             idle.note_sent(16_384);
             for _ in 0..32 {

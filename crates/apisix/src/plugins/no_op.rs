@@ -1,4 +1,4 @@
-//! Plugins that are accepted and have nothing to do: what they are for is always so, or is the work of others.
+//! Plugins without an effect of their own: what they are for is always so, or is the work of others.
 
 use super::PluginAdapter;
 
@@ -19,7 +19,7 @@ pub struct NodeStatus;
 
 /// The parts of an adapter that does nothing on routes. Its name, its schemas' file and its priority are given; with
 /// `metadata`, its metadata have a schema too.
-macro_rules! idle_parts {
+macro_rules! no_op_parts {
     ($name:literal, $priority:literal $(, $metadata:ident)?) => {
         fn name(&self) -> &'static str {
             $name
@@ -34,12 +34,12 @@ macro_rules! idle_parts {
         }
 
         fn shape(&self) -> &'static $crate::schema::Schema {
-            $crate::plugins::idle::printed!($name, "schema")
+            $crate::plugins::no_op::printed!($name, "schema")
         }
 
         $(
             fn metadata_shape(&self) -> Option<&'static $crate::schema::Schema> {
-                Some($crate::plugins::idle::printed!($name, "metadata_schema", $metadata))
+                Some($crate::plugins::no_op::printed!($name, "metadata_schema", $metadata))
             }
         )?
 
@@ -64,12 +64,12 @@ macro_rules! printed {
     }};
 }
 
-pub(super) use {idle_parts, printed};
+pub(super) use {no_op_parts, printed};
 
 macro_rules! idle {
     ($type:ident, $name:literal, $priority:literal) => {
         impl PluginAdapter for $type {
-            idle_parts!($name, $priority);
+            no_op_parts!($name, $priority);
 
             fn plugin(&self) -> &'static str {
                 ""

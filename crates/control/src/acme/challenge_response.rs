@@ -1,4 +1,4 @@
-//! Answers to challenges, and keys and requests for certificates.
+//! Computes the responses to an authority's challenges, and the keys and signing requests of certificates.
 
 use super::AcmeError;
 use super::documents::ChallengeResponse;

@@ -1,11 +1,11 @@
-//! The calls and server names that a write would take from other workspaces. Such a write is refused, unless the caller
-//! may write in all of them.
+//! Refuses a write that would take calls or server names from other workspaces, unless the caller may write in all of
+//! them.
 
 use super::AdminOptions;
 use super::call::ApiCall;
 use super::response::{ApiResponse, Outcome};
 use super::state::AdminState;
-use super::taken_calls::{Reading, takes_calls};
+use super::takeover_detection::{Reading, takes_calls};
 use super::write::ChangePlan;
 use axum::http::StatusCode;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The record of a finished call: for metrics, and for the access log if there is one.
+//! Emits the record of a finished call: to metrics, and to the access log if there is one.
 
 use crate::calls::WorkerCalls;
 use crate::serve::RequestContext;

@@ -1,4 +1,4 @@
-//! Making and removing users, and the audit log, in Weir's own API. Whether a call is let in is decided before it comes
+//! Adds and removes users, and lists the audit log, in Weir's own API. Whether a call is let in is decided before it comes
 //! here.
 
 use super::accounts::{self, UserChange, commit, leaves_an_admin};

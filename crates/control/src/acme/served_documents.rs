@@ -1,4 +1,4 @@
-//! The store's documents that gateways serve: certificates, and the answers to challenges.
+//! The documents that gateways read from the store and serve: issued certificates, and the responses to challenges.
 
 use super::documents::{CERTIFICATES, CHALLENGES, ChallengeResponse, IssuedCertificate};
 use std::borrow::Cow;
@@ -15,12 +15,12 @@ const ROUTE: &str = ".well-known/acme-challenge";
 
 /// The documents, read.
 #[derive(Default)]
-pub struct Challenges {
+pub struct ServedDocuments {
     issued: BTreeMap<String, IssuedCertificate>,
     answers: BTreeMap<String, ChallengeResponse>,
 }
 
-impl Challenges {
+impl ServedDocuments {
     /// Takes over one document; `None`: it is gone. One that cannot be read is as good as none.
     pub fn apply(&mut self, key: &str, value: Option<&[u8]>) {
         if let Some(entry) = key.strip_prefix(CERTIFICATES) {
@@ -152,20 +152,20 @@ mod tests {
         weir_native::translate(&document).expect("a model").0
     }
 
-    fn finished(served: &Challenges) -> Model {
+    fn finished(served: &ServedDocuments) -> Model {
         let model = model();
         let mut model = Cow::Borrowed(&model);
         served.finish(&mut model);
         model.into_owned()
     }
 
-    fn apply(served: &mut Challenges, key: &str, value: &serde_json::Value) {
+    fn apply(served: &mut ServedDocuments, key: &str, value: &serde_json::Value) {
         served.apply(key, Some(value.to_string().as_bytes()));
     }
 
     #[test]
     fn what_was_signed_is_served_for_the_names_that_are_still_asked_for() {
-        let mut served = Challenges::default();
+        let mut served = ServedDocuments::default();
         assert_eq!(finished(&served), model(), "nothing is there");
         let issued = json!({"directory": "https://ca.test", "hosts": ["A.test", "c.test"], "kind": "ecdsa-p256",
             "certificate": "x", "key": "y", "from": 0, "until": 1});
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn answers_come_and_go_with_their_documents() {
-        let mut served = Challenges::default();
+        let mut served = ServedDocuments::default();
         let over_http = |token: &str| json!({"type": "http-01", "token": token, "body": "answer"});
         let over_tls = json!({"type": "tls-alpn-01", "host": "a.test", "certificate": "x", "key": "y"});
         apply(&mut served, "acme/challenges/main/0", &over_http("one"));

@@ -1,4 +1,4 @@
-//! The output of a command that serves nothing.
+//! The output of a command that serves nothing: its texts and its exit status.
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! The facts of a call, noted while it goes on. [`crate::report`] reports them.
+//! The facts of a call, noted while it goes on. [`crate::emit_records`] reports them.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What the ring of consistent hashing answers, beside lua-resty-chash.
+//! Test vectors for the ring of consistent hashing: what lua-resty-chash answers to the same keys.
 
 use super::*;
 use crate::hash_key;

@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A store that another one can take the place of.
 #[derive(Debug, Clone)]
-struct Place {
+struct ReplaceableStore {
     store: Arc<Mutex<MemoryStore>>,
     other: watch::Sender<()>,
     gates: Arc<Gates>,
@@ -46,7 +46,7 @@ async fn until_open(gate: &watch::Sender<bool>) {
     opened.expect("the gate is there");
 }
 
-impl Place {
+impl ReplaceableStore {
     fn new() -> Self {
         Self {
             store: Arc::default(),
@@ -115,7 +115,7 @@ impl Watch for PlaceWatch {
 }
 
 #[async_trait]
-impl Store for Place {
+impl Store for ReplaceableStore {
     async fn read(&self, prefix: &str) -> Result<(Vec<Document>, Revision), StoreError> {
         self.gates.reading.send_modify(|count| *count += 1);
         until_open(&self.gates.reads).await;
@@ -169,7 +169,7 @@ async fn call(router: &Router, method: &str, path: &str) -> u16 {
 }
 
 /// All dialects, with what their resources' paths begin with and what a new one is answered with.
-async fn dialects(place: &Place) -> [(Router, &'static str, u16); 3] {
+async fn dialects(place: &ReplaceableStore) -> [(Router, &'static str, u16); 3] {
     let store = || Arc::new(place.clone()) as Arc<dyn Store>;
     let kong = weir_kong::admin::Admin::open(store(), weir_kong::admin::AdminOptions::default());
     let mut options = weir_apisix::AdminOptions::new(SystemTime::now);
@@ -205,7 +205,7 @@ async fn until(router: &Router, path: &str, status: u16) {
 
 #[tokio::test]
 async fn admin_apis_forget_what_the_store_has_forgotten() {
-    let place = Place::new();
+    let place = ReplaceableStore::new();
     let others = dialects(&place).await;
     for ((router, prefix, new), (other, ..)) in dialects(&place).await.into_iter().zip(others) {
         let of = |name: &str| format!("{prefix}{name}");
@@ -229,7 +229,7 @@ async fn admin_apis_forget_what_the_store_has_forgotten() {
 
 #[tokio::test]
 async fn a_write_right_after_the_store_was_set_back_is_made() {
-    let place = Place::new();
+    let place = ReplaceableStore::new();
     for (router, prefix, new) in dialects(&place).await {
         let of = |name: &str| format!("{prefix}{name}");
         assert_eq!(call(&router, "PUT", &of("1a")).await, new);
@@ -250,7 +250,7 @@ async fn a_write_right_after_the_store_was_set_back_is_made() {
 #[tokio::test]
 async fn changes_of_before_the_store_was_set_back_are_not_taken_over() {
     for which in 0..3 {
-        let place = Place::new();
+        let place = ReplaceableStore::new();
         let mut all = dialects(&place).await.into_iter();
         let (router, prefix, new) = all.nth(which).expect("three");
         drop(all);

@@ -19,7 +19,7 @@ const LONGEST_TRIP_MS: u64 = 60;
 /// The start of a minute.
 const START_MS: u64 = 1_795_188_660_000;
 
-enum Way {
+enum Delivery {
     /// A report arrives.
     There(Vec<Count>),
     /// An answer does.
@@ -32,7 +32,7 @@ struct Gateway {
     name: String,
     gateways: u64,
     /// What is on its way, and when it arrives.
-    under_way: Option<(u64, u64, Way)>,
+    under_way: Option<(u64, u64, Delivery)>,
     next_ms: u64,
     next_call_ms: f64,
     has_to_tell_all: bool,
@@ -76,13 +76,13 @@ impl Gateway {
         }
         match self.under_way.take() {
             Some((at_ms, trip_ms, way)) if at_ms <= now_ms => match way {
-                Way::There(counts) => {
+                Delivery::There(counts) => {
                     let answer = exchange.merge((&self.name, 1), self.has_to_tell_all, &counts, now_ms);
                     self.has_to_tell_all = false;
-                    let back = Way::Back(answer.others, answer.gateways);
+                    let back = Delivery::Back(answer.others, answer.gateways);
                     self.under_way = Some((now_ms + trip_ms, trip_ms, back));
                 }
-                Way::Back(others, gateways) => {
+                Delivery::Back(others, gateways) => {
                     self.gateways = gateways;
                     self.shared.set_contact(None);
                     for (window, count) in others {
@@ -94,7 +94,7 @@ impl Gateway {
             None if self.next_ms <= now_ms => {
                 let trip_ms = 1 + random.below(LONGEST_TRIP_MS as usize / 2) as u64;
                 let counts = self.shared.report(self.has_to_tell_all, now_ms);
-                self.under_way = Some((now_ms + trip_ms, trip_ms, Way::There(counts)));
+                self.under_way = Some((now_ms + trip_ms, trip_ms, Delivery::There(counts)));
             }
             other => self.under_way = other,
         }

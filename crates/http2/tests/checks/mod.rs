@@ -54,7 +54,7 @@ fn again(list: &FieldList) {
 
 /// What a client has room for, at the most.
 #[derive(Default)]
-struct Room {
+struct ClientWindows {
     connection: u64,
     initial: u64,
     streams: HashMap<u32, u64>,
@@ -70,7 +70,7 @@ fn frames(mut bytes: &[u8]) -> impl Iterator<Item = (Head, &[u8])> {
     })
 }
 
-impl Room {
+impl ClientWindows {
     /// That of a client that has said this behind its preface.
     fn of(said: &[u8]) -> Self {
         let usual = u64::from(frame::USUAL_WINDOW);
@@ -125,7 +125,7 @@ impl Room {
 /// # Panics
 /// Where that does not hold.
 pub fn http2_answers(said: &[u8], heard: &[u8]) {
-    let mut room = Room::of(said.strip_prefix(PREFACE).unwrap_or(said));
+    let mut room = ClientWindows::of(said.strip_prefix(PREFACE).unwrap_or(said));
     let mut decoder = Decoder::default();
     // Whether a stream's final head has come, and its end.
     let mut streams: HashMap<u32, (bool, bool)> = HashMap::new();

@@ -23,7 +23,7 @@ use weir_control::access::password::Passwords;
 use weir_control::access::{Audit, Right, Role, Scope};
 use weir_control::analytics::{Analytics, AnalyticsPaths, Options as AnalyticsOptions};
 use weir_control::api::{Api, ApiOptions, Delegate};
-use weir_control::developers::People;
+use weir_control::developers::DeveloperStore;
 use weir_control::operational::OperationalStore;
 use weir_control::outbox::{Failure, Message, Outbox, Transport};
 use weir_control::quotas::{Limited, LocalUsage, WindowUsage};
@@ -37,16 +37,16 @@ struct Portal {
     router: Router,
     provider: Delegate,
     api: Arc<Api>,
-    people: People,
+    people: DeveloperStore,
     outbox: Outbox,
     mails: Arc<Mutex<Vec<Mail>>>,
 }
 
 /// A mail server that takes everything.
-struct Taken;
+struct AcceptingTransport;
 
 #[async_trait]
-impl Transport for Taken {
+impl Transport for AcceptingTransport {
     async fn send(&self, _: &str, _: &Message, _: SystemTime) -> Result<(), Failure> {
         Ok(())
     }
@@ -115,7 +115,7 @@ impl Portal {
     async fn with(analytics: Option<Analytics>, counted: LocalUsage) -> Self {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let operational = OperationalStore::in_memory();
-        let outbox = Outbox::new(operational.clone(), Taken);
+        let outbox = Outbox::new(operational.clone(), AcceptingTransport);
         let of_api = ApiOptions {
             operational: operational.clone(),
             outbox: outbox.clone(),
@@ -145,7 +145,7 @@ impl Portal {
                 Box::pin(async { Ok(()) })
             })),
         };
-        let people = People::new(options.operational.clone(), Passwords::default());
+        let people = DeveloperStore::new(options.operational.clone(), Passwords::default());
         let portals = Portals::open(options).await.expect("portals");
         Self {
             router: weir_portal::router(&portals),

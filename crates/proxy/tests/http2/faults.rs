@@ -67,9 +67,9 @@ fn the_fault_of_a_stream_concerns_it_alone() {
     let broken = |stream| reset(stream, 2);
     let refused = |stream| reset(stream, 7);
     let no_status = |stream| frame(HEADERS, BOTH, stream, b"\x00\x01a\x01b");
-    type Fault<'f> = &'f dyn Fn(u32) -> Vec<u8>;
+    type FrameWriter<'f> = &'f dyn Fn(u32) -> Vec<u8>;
     // `(what, the fault, retries, tries)`; a further try is answered.
-    let cases: [(&str, Fault<'_>, u32, u32); 6] = [
+    let cases: [(&str, FrameWriter<'_>, u32, u32); 6] = [
         ("reset", &broken, 0, 1),
         ("reset", &broken, 1, 2),
         ("no status", &no_status, 0, 1),

@@ -1,6 +1,6 @@
 //! gRPC: its statuses in answers of the gateway itself, its deadlines, and answers of trailers only.
 
-use super::peer::{Answer, Came, Client, Upstream, receive, run};
+use super::peer::{Answer, Client, ReceivedMessage, Upstream, receive, run};
 use super::support::{self, TestGateway, patch, simple_model};
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn model(upstream: SocketAddr) -> Value {
     patch(simple_model(upstream), &changes)
 }
 
-async fn call(gateway: &TestGateway, list: &[(&str, &str)]) -> Came {
+async fn call(gateway: &TestGateway, list: &[(&str, &str)]) -> ReceivedMessage {
     let client = Client::connect(gateway.address).await;
     let request = client.request("POST", "/service/Method", list);
     client.call(request, b"\0\0\0\0\0", &[]).await.unwrap()

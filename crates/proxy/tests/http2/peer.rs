@@ -28,7 +28,7 @@ pub fn run<T>(work: impl Future<Output = T>) -> T {
 
 /// What a message came to.
 #[derive(Debug, Clone, Default)]
-pub struct Came {
+pub struct ReceivedMessage {
     /// Of requests.
     pub uri: String,
     /// Of responses.
@@ -38,7 +38,7 @@ pub struct Came {
     pub trailers: HeaderMap,
 }
 
-impl Came {
+impl ReceivedMessage {
     /// The values of a field, joined.
     pub fn get(&self, name: &str) -> Option<String> {
         joined(&self.fields, name)
@@ -105,7 +105,7 @@ impl Client {
     }
 
     /// Makes a call without a body.
-    pub async fn get(&self, target: &str, list: &[(&str, &str)]) -> Came {
+    pub async fn get(&self, target: &str, list: &[(&str, &str)]) -> ReceivedMessage {
         self.call(self.request("GET", target, list), b"", &[])
             .await
             .unwrap()
@@ -117,7 +117,7 @@ impl Client {
         request: Request<()>,
         body: &[u8],
         trailers: &[(&str, &str)],
-    ) -> Result<Came, h2::Error> {
+    ) -> Result<ReceivedMessage, h2::Error> {
         let is_whole = body.is_empty() && trailers.is_empty();
         let (response, mut stream) = self.begin(request, is_whole).await?;
         if !is_whole {
@@ -141,7 +141,7 @@ impl Client {
         request: Request<()>,
         body: &[u8],
         trailers: HeaderMap,
-    ) -> Result<Came, h2::Error> {
+    ) -> Result<ReceivedMessage, h2::Error> {
         let (response, mut stream) = self.begin(request, false).await?;
         send_all(&mut stream, Bytes::copy_from_slice(body), false).await;
         stream.send_trailers(trailers)?;
@@ -160,17 +160,20 @@ async fn drive(
 }
 
 /// Reads the rest of a response.
-pub async fn receive(parts: http::response::Parts, mut body: RecvStream) -> Result<Came, h2::Error> {
-    let mut came = Came {
+pub async fn receive(
+    parts: http::response::Parts,
+    mut body: RecvStream,
+) -> Result<ReceivedMessage, h2::Error> {
+    let mut came = ReceivedMessage {
         status: parts.status.as_u16(),
         fields: parts.headers,
-        ..Came::default()
+        ..ReceivedMessage::default()
     };
     read_body(&mut body, &mut came).await?;
     Ok(came)
 }
 
-async fn read_body(body: &mut RecvStream, came: &mut Came) -> Result<(), h2::Error> {
+async fn read_body(body: &mut RecvStream, came: &mut ReceivedMessage) -> Result<(), h2::Error> {
     while let Some(data) = body.data().await {
         let data = data?;
         came.body.extend_from_slice(&data);
@@ -225,18 +228,21 @@ impl Answer {
 /// An upstream that speaks HTTP/2, on a thread of its own.
 pub struct Upstream {
     pub address: SocketAddr,
-    pub seen: Arc<Mutex<Vec<Came>>>,
+    pub seen: Arc<Mutex<Vec<ReceivedMessage>>>,
     pub connections: Arc<Mutex<usize>>,
 }
 
 impl Upstream {
     /// Answers every request with what `play` makes of it.
-    pub fn serve(play: impl Fn(&Came) -> Answer + Send + Sync + 'static) -> Self {
+    pub fn serve(play: impl Fn(&ReceivedMessage) -> Answer + Send + Sync + 'static) -> Self {
         Self::serve_up_to(u32::MAX, play)
     }
 
     /// The same with so many streams at once on a connection.
-    pub fn serve_up_to(streams: u32, play: impl Fn(&Came) -> Answer + Send + Sync + 'static) -> Self {
+    pub fn serve_up_to(
+        streams: u32,
+        play: impl Fn(&ReceivedMessage) -> Answer + Send + Sync + 'static,
+    ) -> Self {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let upstream = Self {
@@ -245,7 +251,7 @@ impl Upstream {
             connections: Arc::default(),
         };
         let (seen, connections) = (Arc::clone(&upstream.seen), Arc::clone(&upstream.connections));
-        let play: Arc<dyn Fn(&Came) -> Answer + Send + Sync> = Arc::new(play);
+        let play: Arc<dyn Fn(&ReceivedMessage) -> Answer + Send + Sync> = Arc::new(play);
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.unwrap().block_on(async move {
@@ -259,14 +265,14 @@ impl Upstream {
         upstream
     }
 
-    pub fn last(&self) -> Came {
+    pub fn last(&self) -> ReceivedMessage {
         self.seen.lock().unwrap().last().cloned().expect("a request came")
     }
 }
 
-type Play = Arc<dyn Fn(&Came) -> Answer + Send + Sync>;
+type Play = Arc<dyn Fn(&ReceivedMessage) -> Answer + Send + Sync>;
 
-async fn serve(tcp: TcpStream, streams: u32, seen: Arc<Mutex<Vec<Came>>>, play: Play) {
+async fn serve(tcp: TcpStream, streams: u32, seen: Arc<Mutex<Vec<ReceivedMessage>>>, play: Play) {
     let mut builder = h2::server::Builder::new();
     builder.max_concurrent_streams(streams);
     let Ok(mut connection) = builder.handshake::<_, Bytes>(tcp).await else {
@@ -276,10 +282,10 @@ async fn serve(tcp: TcpStream, streams: u32, seen: Arc<Mutex<Vec<Came>>>, play: 
         let (seen, play) = (Arc::clone(&seen), Arc::clone(&play));
         tokio::spawn(async move {
             let (parts, mut body) = request.into_parts();
-            let mut came = Came {
+            let mut came = ReceivedMessage {
                 uri: parts.uri.to_string(),
                 fields: parts.headers,
-                ..Came::default()
+                ..ReceivedMessage::default()
             };
             if read_body(&mut body, &mut came).await.is_err() {
                 return;
@@ -329,7 +335,7 @@ async fn reply(answer: Answer, respond: &mut h2::server::SendResponse<Bytes>) {
 }
 
 /// Answers for several tries, in order; the last one stays.
-pub fn in_order(answers: Vec<Answer>) -> impl Fn(&Came) -> Answer + Send + Sync {
+pub fn in_order(answers: Vec<Answer>) -> impl Fn(&ReceivedMessage) -> Answer + Send + Sync {
     let answers = Mutex::new(VecDeque::from(answers));
     move |_| {
         let mut answers = answers.lock().unwrap();

@@ -1,13 +1,13 @@
 //! Who is met and shown what: certificates of clients, and of upstreams.
 
-use crate::support::{Made, TestGateway, Upstream, answer, simple_model, text};
+use crate::support::{SignedPair, TestGateway, Upstream, answer, simple_model, text};
 use serde_json::{Value, json};
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n";
 
 /// The status that calls get through a gateway whose upstream shows `shown` (and asks clients for a certificate of
 /// `asked`), and is met by the rules of `tls`.
-fn status(shown: &Made, asked: Option<&Made>, tls: Value) -> u16 {
+fn status(shown: &SignedPair, asked: Option<&SignedPair>, tls: Value) -> u16 {
     let upstream = Upstream::bind();
     let mut model = simple_model(upstream.address);
     upstream.serve(|_| answer("ok"));
@@ -32,9 +32,9 @@ fn status(shown: &Made, asked: Option<&Made>, tls: Value) -> u16 {
 #[test]
 fn upstreams_are_verified_by_default() {
     let (good, other, own) = (
-        Made::signed_for("a.test"),
-        Made::signed_for("a.test"),
-        Made::self_signed_authority("a.test"),
+        SignedPair::signed_for("a.test"),
+        SignedPair::signed_for("a.test"),
+        SignedPair::self_signed_authority("a.test"),
     );
     for (shown, asked, tls, wanted) in [
         (
@@ -97,7 +97,7 @@ fn upstreams_are_verified_by_default() {
 
 #[test]
 fn connections_made_by_other_rules_are_not_shared() {
-    let good = Made::signed_for("a.test");
+    let good = SignedPair::signed_for("a.test");
     let upstream = Upstream::bind();
     let mut model = simple_model(upstream.address);
     upstream.serve(|_| answer("ok"));
@@ -123,7 +123,7 @@ fn connections_made_by_other_rules_are_not_shared() {
 
 #[test]
 fn names_from_calls_hold_for_these_calls_only() {
-    let good = Made::signed_for("a.test");
+    let good = SignedPair::signed_for("a.test");
     let upstream = Upstream::bind();
     let mut model = simple_model(upstream.address);
     upstream.serve(|_| answer("ok"));
@@ -162,7 +162,7 @@ fn names_from_calls_hold_for_these_calls_only() {
 
 #[test]
 fn a_host_that_asks_for_certificates_is_met_by_its_own_name_only() {
-    let good = Made::signed_for("a.test");
+    let good = SignedPair::signed_for("a.test");
     let upstream = Upstream::bind();
     let mut model = simple_model(upstream.address);
     upstream.serve(|_| answer("ok"));
@@ -193,11 +193,11 @@ fn a_host_that_asks_for_certificates_is_met_by_its_own_name_only() {
 
 #[test]
 fn connections_that_were_made_before_a_certificate_was_asked_for_do_not_get_by_without() {
-    let (good, other) = (Made::signed_for("a.test"), Made::signed_for("a.test"));
+    let (good, other) = (SignedPair::signed_for("a.test"), SignedPair::signed_for("a.test"));
     let upstream = Upstream::bind();
     let address = upstream.address;
     upstream.serve(|_| answer("ok"));
-    let model = |asked: Option<&Made>| {
+    let model = |asked: Option<&SignedPair>| {
         let mut model = simple_model(address);
         model["certificates"] = json!([{"names": ["a.test"], "key_pairs": [good.pair()]}]);
         if let Some(asked) = asked {
@@ -229,7 +229,7 @@ fn connections_that_were_made_before_a_certificate_was_asked_for_do_not_get_by_w
 
 #[test]
 fn a_plugin_asks_clients_of_its_own_names_only_and_takes_any_certificate() {
-    let good = Made::signed_for("a.test");
+    let good = SignedPair::signed_for("a.test");
     let upstream = Upstream::bind();
     let mut model = simple_model(upstream.address);
     upstream.serve(|request| answer(request.head.get("x-shown").unwrap_or_else(|| "not asked".into())));
@@ -242,7 +242,7 @@ fn a_plugin_asks_clients_of_its_own_names_only_and_takes_any_certificate() {
     model["routes"].as_array_mut().unwrap().push(closed);
     let behind = TestGateway::start(model);
     // The certificate is of an authority that the gateway does not know.
-    let shown = Made::signed_for("client.test").pair();
+    let shown = SignedPair::signed_for("client.test").pair();
     for (name, host, certificate, wanted) in [
         ("open.test", "open.test", Some(&shown), (200, "not asked")),
         ("open.test", "closed.test", Some(&shown), (421, "")),
@@ -277,7 +277,7 @@ fn a_plugin_asks_clients_of_its_own_names_only_and_takes_any_certificate() {
 
 #[test]
 fn clients_without_a_certificate_get_to_exempt_paths_only() {
-    let (good, other) = (Made::signed_for("a.test"), Made::signed_for("a.test"));
+    let (good, other) = (SignedPair::signed_for("a.test"), SignedPair::signed_for("a.test"));
     let upstream = Upstream::bind();
     let mut model = simple_model(upstream.address);
     upstream.serve(|_| answer("ok"));

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 /// A call as the server has got it.
-struct Taken {
+struct LogRequest {
     path: String,
     headers: HeaderMap,
     message: Vec<u8>,
@@ -17,7 +17,7 @@ struct Taken {
 
 /// A gRPC server that answers with these statuses, one after another, and then with 0. A status of 99 closes the
 /// connection instead.
-fn serve(statuses: &'static [u16]) -> (SocketAddr, Receiver<Taken>) {
+fn serve(statuses: &'static [u16]) -> (SocketAddr, Receiver<LogRequest>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -44,7 +44,7 @@ fn serve(statuses: &'static [u16]) -> (SocketAddr, Receiver<Taken>) {
 async fn answer(
     stream: tokio::net::TcpStream,
     statuses: &mut impl Iterator<Item = u16>,
-    taken: &Sender<Taken>,
+    taken: &Sender<LogRequest>,
 ) -> bool {
     let mut connection = h2::server::handshake(stream).await.unwrap();
     while let Some(Ok((request, mut respond))) = connection.accept().await {
@@ -68,7 +68,7 @@ async fn answer(
         let status = statuses.next().unwrap_or(0);
         let (path, headers) = (head.uri.path().to_owned(), head.headers);
         if taken
-            .send(Taken {
+            .send(LogRequest {
                 path,
                 headers,
                 message,

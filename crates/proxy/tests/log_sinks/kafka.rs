@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// What a broker has seen.
 #[derive(Debug, PartialEq, Eq)]
-enum Seen {
+enum BrokerRequest {
     /// A request for the partitions of a topic.
     Metadata(String),
     /// The message of `PLAIN`.
@@ -21,7 +21,7 @@ enum Seen {
 /// A broker that leads both partitions of every topic; it answers produce requests with these errors, and then with none.
 struct Broker {
     port: u16,
-    seen: Receiver<Seen>,
+    seen: Receiver<BrokerRequest>,
 }
 
 impl Broker {
@@ -42,7 +42,7 @@ impl Broker {
         Self { port, seen }
     }
 
-    fn next(&self) -> Seen {
+    fn next(&self) -> BrokerRequest {
         self.seen
             .recv_timeout(TIMEOUT)
             .expect("the broker has seen something")
@@ -50,7 +50,12 @@ impl Broker {
 }
 
 /// Serves one connection; `None`: it has ended.
-fn serve(mut stream: TcpStream, port: u16, errors: &mut Vec<i16>, tell: &Sender<Seen>) -> Option<()> {
+fn serve(
+    mut stream: TcpStream,
+    port: u16,
+    errors: &mut Vec<i16>,
+    tell: &Sender<BrokerRequest>,
+) -> Option<()> {
     loop {
         let mut length = [0; 4];
         std::io::Read::read_exact(&mut stream, &mut length).ok()?;
@@ -70,7 +75,7 @@ fn serve(mut stream: TcpStream, port: u16, errors: &mut Vec<i16>, tell: &Sender<
             }
             (36, 0) => {
                 let count = read.i32();
-                tell.send(Seen::Plain(read.bytes(count))).ok()?;
+                tell.send(BrokerRequest::Plain(read.bytes(count))).ok()?;
                 // No error, no message of one, no answer.
                 out.extend([0, 0, 0xff, 0xff, 0, 0, 0, 0]);
             }
@@ -81,7 +86,7 @@ fn serve(mut stream: TcpStream, port: u16, errors: &mut Vec<i16>, tell: &Sender<
     }
 }
 
-fn metadata(read: &mut Bytes<'_>, port: u16, out: &mut Vec<u8>, tell: &Sender<Seen>) {
+fn metadata(read: &mut Bytes<'_>, port: u16, out: &mut Vec<u8>, tell: &Sender<BrokerRequest>) {
     assert_eq!(read.i32(), 1);
     let topic = read.text();
     // One broker, number 7, without a rack, which controls the cluster.
@@ -103,10 +108,10 @@ fn metadata(read: &mut Bytes<'_>, port: u16, out: &mut Vec<u8>, tell: &Sender<Se
             out.extend(number.to_be_bytes());
         }
     }
-    let _ = tell.send(Seen::Metadata(topic));
+    let _ = tell.send(BrokerRequest::Metadata(topic));
 }
 
-fn produce(read: &mut Bytes<'_>, errors: &mut Vec<i16>, out: &mut Vec<u8>, tell: &Sender<Seen>) {
+fn produce(read: &mut Bytes<'_>, errors: &mut Vec<i16>, out: &mut Vec<u8>, tell: &Sender<BrokerRequest>) {
     assert_eq!(
         (read.i16(), read.i16()),
         (-1, 1),
@@ -142,7 +147,7 @@ fn produce(read: &mut Bytes<'_>, errors: &mut Vec<i16>, out: &mut Vec<u8>, tell:
     out.extend([0xff; 16]);
     out.extend(0_i32.to_be_bytes());
     if error == 0 {
-        let _ = tell.send(Seen::Records(partition, values));
+        let _ = tell.send(BrokerRequest::Records(partition, values));
     }
 }
 
@@ -154,10 +159,10 @@ fn kafka_gets_records_at_their_leader() {
     let mut client = Wire::connect(gateway.address);
     call(&mut client, "/a");
     for _ in 0..2 {
-        assert_eq!(broker.next(), Seen::Plain(b"\0u\0secret".to_vec()));
-        assert_eq!(broker.next(), Seen::Metadata("calls".to_owned()));
+        assert_eq!(broker.next(), BrokerRequest::Plain(b"\0u\0secret".to_vec()));
+        assert_eq!(broker.next(), BrokerRequest::Metadata("calls".to_owned()));
     }
-    let Seen::Records(_, values) = broker.next() else {
+    let BrokerRequest::Records(_, values) = broker.next() else {
         panic!("the record comes last");
     };
     assert_eq!(values, ["/a 200 true;"]);
@@ -167,7 +172,7 @@ fn kafka_gets_records_at_their_leader() {
     for path in ["/b", "/c"] {
         call(&mut client, path);
         match broker.next() {
-            Seen::Records(partition, values) => {
+            BrokerRequest::Records(partition, values) => {
                 assert_eq!(values, [format!("{path} 200 true;")]);
                 partitions.push(partition);
             }
@@ -187,8 +192,8 @@ fn a_record_that_is_too_large_is_sent_once() {
     call(&mut client, "/large");
     eventually("the loss", || entries(&gateway, "kafka", "dropped") == 1);
     call(&mut client, "/b");
-    assert_eq!(broker.next(), Seen::Metadata("calls".to_owned()));
-    let Seen::Records(_, values) = broker.next() else {
+    assert_eq!(broker.next(), BrokerRequest::Metadata("calls".to_owned()));
+    let BrokerRequest::Records(_, values) = broker.next() else {
         panic!("the record comes next, over the same connection");
     };
     assert_eq!(values, ["/b 200 true;"]);
@@ -225,8 +230,8 @@ fn a_call_waits_until_its_record_is_taken() {
             (200, expected.as_bytes())
         );
     }
-    assert_eq!(taking.next(), Seen::Metadata("calls".to_owned()));
-    let Seen::Records(_, values) = taking.next() else {
+    assert_eq!(taking.next(), BrokerRequest::Metadata("calls".to_owned()));
+    let BrokerRequest::Records(_, values) = taking.next() else {
         panic!("the record comes last");
     };
     assert_eq!(values, ["/a"]);

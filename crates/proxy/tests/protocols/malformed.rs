@@ -10,7 +10,7 @@ use h3::error::Code;
 
 /// What came of a request.
 #[derive(Debug, PartialEq, Eq)]
-enum Came {
+enum RequestOutcome {
     Served,
     /// With a status of its own.
     Refused,
@@ -20,7 +20,7 @@ enum Came {
 
 /// A request: its head, its body, its trailers, as they are sent.
 #[derive(Default)]
-struct Sent<'a> {
+struct RawRequest<'a> {
     head: Vec<(&'a [u8], &'a [u8])>,
     body: &'a [u8],
     trailers: Vec<(&'a [u8], &'a [u8])>,
@@ -143,7 +143,7 @@ fn spelt(lines: &[(&[u8], &[u8])], first: u8, bits: u32) -> Vec<u8> {
     out
 }
 
-fn over_http2(stand: &Stand, sent: &Sent<'_>) -> Came {
+fn over_http2(stand: &Stand, sent: &RawRequest<'_>) -> RequestOutcome {
     let mut wire = Wire::to_listener(address(&stand.gateway, Protocol::Http2), false);
     // A literal that is not kept, with a name of its own: a byte of zero, then the name.
     let coded = |lines: &[(&[u8], &[u8])]| -> Vec<u8> {
@@ -163,23 +163,27 @@ fn over_http2(stand: &Stand, sent: &Sent<'_>) -> Came {
     wire.send(all);
     loop {
         let Ok(head) = wire.read(9) else {
-            return Came::Ended(u64::MAX);
+            return RequestOutcome::Ended(u64::MAX);
         };
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
         let payload = wire.read(length).unwrap();
         let number = |at: usize| u64::from(u32::from_be_bytes(payload[at..at + 4].try_into().unwrap()));
         match head[3] {
             // The eighth entry of the static table is a status of 200.
-            1 if payload[0] == 0x88 => return Came::Served,
-            1 => return Came::Refused,
-            3 => return Came::Ended(number(0)),
-            7 => return Came::Ended(number(4)),
+            1 if payload[0] == 0x88 => return RequestOutcome::Served,
+            1 => return RequestOutcome::Refused,
+            3 => return RequestOutcome::Ended(number(0)),
+            7 => return RequestOutcome::Ended(number(4)),
             _ => {}
         }
     }
 }
 
-fn over_http3(connection: &quinn::Connection, runtime: &tokio::runtime::Runtime, sent: &Sent<'_>) -> Came {
+fn over_http3(
+    connection: &quinn::Connection,
+    runtime: &tokio::runtime::Runtime,
+    sent: &RawRequest<'_>,
+) -> RequestOutcome {
     let section = |lines: &[(&[u8], &[u8])]| {
         let section = [&[0, 0], spelt(lines, 0x20, 3).as_slice()].concat();
         let mut frame = vec![1, 0x40 | (section.len() >> 8) as u8, section.len() as u8];
@@ -201,10 +205,10 @@ fn over_http3(connection: &quinn::Connection, runtime: &tokio::runtime::Runtime,
         let _ended = send.finish();
         match receive.read_to_end(4096).await {
             // Its frame, the section's prefix, and the 25th entry of the static table, which is a status of 200.
-            Ok(came) if came.windows(3).next().is_some() && came.contains(&0xd9) => Came::Served,
-            Ok(_) => Came::Refused,
+            Ok(came) if came.windows(3).next().is_some() && came.contains(&0xd9) => RequestOutcome::Served,
+            Ok(_) => RequestOutcome::Refused,
             Err(quinn::ReadToEndError::Read(quinn::ReadError::Reset(reason))) => {
-                Came::Ended(reason.into_inner())
+                RequestOutcome::Ended(reason.into_inner())
             }
             Err(error) => panic!("{error}"),
         }
@@ -215,7 +219,7 @@ fn over_http3(connection: &quinn::Connection, runtime: &tokio::runtime::Runtime,
 fn what_makes_no_request_is_refused() {
     for (head, body, trailers, is_served) in CASES {
         let stand = Stand::new();
-        let sent = Sent {
+        let sent = RawRequest {
             head: bytes(head),
             body: body.as_bytes(),
             trailers: bytes(trailers),
@@ -231,25 +235,25 @@ fn what_makes_no_request_is_refused() {
             };
             assert_eq!(
                 over_http2(&stand, &sent),
-                Came::Served,
+                RequestOutcome::Served,
                 "HTTP/2 {head:?} {body} {trailers:?}"
             );
             assert_eq!(
                 over_http3(&connection, &runtime, &sent),
-                Came::Served,
+                RequestOutcome::Served,
                 "HTTP/3 {head:?} {body} {trailers:?}"
             );
             continue;
         }
         let came = over_http2(&stand, &sent);
         assert!(
-            matches!(came, Came::Refused | Came::Ended(1)),
+            matches!(came, RequestOutcome::Refused | RequestOutcome::Ended(1)),
             "HTTP/2 {head:?} {body} {trailers:?}: {came:?}"
         );
         let came = over_http3(&connection, &runtime, &sent);
-        let malformed = Came::Ended(Code::H3_MESSAGE_ERROR.value());
+        let malformed = RequestOutcome::Ended(Code::H3_MESSAGE_ERROR.value());
         assert!(
-            came == Came::Refused || came == malformed,
+            came == RequestOutcome::Refused || came == malformed,
             "HTTP/3 {head:?} {body} {trailers:?}: {came:?}"
         );
         assert_eq!(connection.close_reason(), None, "{head:?}");
@@ -275,8 +279,8 @@ fn names_may_be_coded() {
         (b"\xb9\x58\xd3\x3f", b"/coded"),
     ];
     for (again, wanted) in [
-        (None, Came::Served),
-        (Some(3), Came::Ended(Code::H3_MESSAGE_ERROR.value())),
+        (None, RequestOutcome::Served),
+        (Some(3), RequestOutcome::Ended(Code::H3_MESSAGE_ERROR.value())),
     ] {
         let lines: Vec<_> = coded
             .iter()
@@ -290,9 +294,9 @@ fn names_may_be_coded() {
             let _sent = send.write_all(&section).await;
             let _ended = send.finish();
             match receive.read_to_end(4096).await {
-                Ok(_) => Came::Served,
+                Ok(_) => RequestOutcome::Served,
                 Err(quinn::ReadToEndError::Read(quinn::ReadError::Reset(reason))) => {
-                    Came::Ended(reason.into_inner())
+                    RequestOutcome::Ended(reason.into_inner())
                 }
                 Err(error) => panic!("{error}"),
             }

@@ -4,7 +4,7 @@ use super::client::{Client, Protocol};
 use super::http2::wait;
 use super::http3::connect;
 use super::stand::{Stand, address, listen_for_all, start};
-use super::support::{Made, TestGateway, Upstream, answer, client_config, eventually, simple_model};
+use super::support::{SignedPair, TestGateway, Upstream, answer, client_config, eventually, simple_model};
 use h3::error::Code;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 use rustls::{ClientConfig, RootCertStore};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use weir_telemetry::metrics::ProtocolError;
 
 /// A client that trusts what one authority has signed, and shows what another has.
-fn trusting(shown: &Made, own: Option<&Made>) -> Arc<ClientConfig> {
+fn trusting(shown: &SignedPair, own: Option<&SignedPair>) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     roots
         .add(CertificateDer::from_pem_slice(shown.authority.as_bytes()).unwrap())
@@ -35,7 +35,7 @@ fn trusting(shown: &Made, own: Option<&Made>) -> Arc<ClientConfig> {
     Arc::new(config)
 }
 
-fn certificate(name: &str, made: &Made) -> Value {
+fn certificate(name: &str, made: &SignedPair) -> Value {
     json!({"names": [name], "key_pairs": [made.pair()]})
 }
 
@@ -65,9 +65,9 @@ fn is_met(gateway: &TestGateway, name: &str, config: Arc<ClientConfig>) -> bool 
 #[test]
 fn certificates_are_shown_by_name_and_changed_under_way() {
     let (a, b, new) = (
-        Made::signed_for("a.test"),
-        Made::signed_for("b.test"),
-        Made::signed_for("a.test"),
+        SignedPair::signed_for("a.test"),
+        SignedPair::signed_for("b.test"),
+        SignedPair::signed_for("a.test"),
     );
     let (gateway, mut model) = gateway(json!([certificate("a.test", &a), certificate("b.test", &b)]));
     let before = address(&gateway, Protocol::Http3);
@@ -84,13 +84,13 @@ fn certificates_are_shown_by_name_and_changed_under_way() {
 #[test]
 fn clients_show_certificates() {
     let (shown, own, other) = (
-        Made::signed_for("a.test"),
-        Made::signed_for("client"),
-        Made::signed_for("client"),
+        SignedPair::signed_for("a.test"),
+        SignedPair::signed_for("client"),
+        SignedPair::signed_for("client"),
     );
     let mut asking = certificate("a.test", &shown);
     asking["client"] = json!({"authorities": own.authority});
-    let open = Made::signed_for("open.test");
+    let open = SignedPair::signed_for("open.test");
     let (gateway, _) = gateway(json!([asking, certificate("open.test", &open)]));
     assert!(is_met(&gateway, "a.test", trusting(&shown, Some(&own))));
     assert!(!is_met(&gateway, "a.test", trusting(&shown, None)));

@@ -24,7 +24,7 @@ use log::log_target;
 #[allow(unused_imports, reason = "few tests ask")]
 pub use models::{balanced, dead, json_body};
 #[allow(unused_imports, reason = "few tests ask")]
-pub use tls::{Made, client_config, server as server_config};
+pub use tls::{SignedPair, client_config, server as server_config};
 pub use upstream::{Upstream, answer};
 #[allow(unused_imports, reason = "few tests ask")]
 pub use wire::Ended;

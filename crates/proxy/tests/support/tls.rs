@@ -67,7 +67,7 @@ pub fn client() -> ClientConnection {
 
 /// An authority, and a pair that it has signed for a name.
 #[allow(dead_code, reason = "few tests ask")]
-pub struct Made {
+pub struct SignedPair {
     /// The authority's certificate in PEM.
     pub authority: String,
     /// What is shown, in PEM.
@@ -76,7 +76,7 @@ pub struct Made {
 }
 
 #[allow(dead_code, reason = "few tests ask")]
-impl Made {
+impl SignedPair {
     /// A pair for this name, of an authority of its own.
     pub fn signed_for(name: &str) -> Self {
         let params = authority_of(Vec::new());

@@ -25,12 +25,12 @@ pub enum Kind {
 pub struct Fixture {
     pub kind: Kind,
     pub store: Arc<dyn Store>,
-    place: Place,
+    place: DocumentStorage,
     keys: Option<SealingKeys>,
 }
 
 /// Where its documents are, until the fixture is gone.
-enum Place {
+enum DocumentStorage {
     Memory(MemoryStore),
     Folder(TempDir),
     Cluster(Box<Cluster>),
@@ -39,9 +39,9 @@ enum Place {
 impl Fixture {
     pub async fn new(kind: Kind, is_sealed: bool) -> Self {
         let place = match kind {
-            Kind::Memory => Place::Memory(MemoryStore::new()),
-            Kind::Sqlite => Place::Folder(tempfile::tempdir().expect("a folder")),
-            Kind::Etcd => Place::Cluster(Box::new(Cluster::start(1, &[]).await)),
+            Kind::Memory => DocumentStorage::Memory(MemoryStore::new()),
+            Kind::Sqlite => DocumentStorage::Folder(tempfile::tempdir().expect("a folder")),
+            Kind::Etcd => DocumentStorage::Cluster(Box::new(Cluster::start(1, &[]).await)),
         };
         let key = || SealingKeys::generate().expect("a key");
         let keys = is_sealed.then(|| SealingKeys::parse(&key()).expect("keys"));
@@ -62,9 +62,9 @@ impl Fixture {
     /// The operational store of the same place.
     pub async fn operational(&self) -> Arc<dyn Store> {
         let location = match &self.place {
-            Place::Memory(_) => "memory:".to_owned(),
-            Place::Folder(folder) => format!("sqlite:{}", folder.path().display()),
-            Place::Cluster(cluster) => cluster.location(),
+            DocumentStorage::Memory(_) => "memory:".to_owned(),
+            DocumentStorage::Folder(folder) => format!("sqlite:{}", folder.path().display()),
+            DocumentStorage::Cluster(cluster) => cluster.location(),
         };
         let store = weir_store::open_operational(&location).await.expect("it opens");
         match &self.keys {
@@ -89,13 +89,15 @@ impl Fixture {
     }
 }
 
-fn open(place: &Place, keys: Option<&SealingKeys>) -> Arc<dyn Store> {
+fn open(place: &DocumentStorage, keys: Option<&SealingKeys>) -> Arc<dyn Store> {
     let store: Arc<dyn Store> = match place {
-        Place::Memory(store) => Arc::new(store.clone()),
-        Place::Folder(folder) => {
+        DocumentStorage::Memory(store) => Arc::new(store.clone()),
+        DocumentStorage::Folder(folder) => {
             Arc::new(SqliteStore::open_with(folder.path(), Options::default()).expect("it opens"))
         }
-        Place::Cluster(cluster) => Arc::new(EtcdStore::connect(&cluster.location()).expect("a location")),
+        DocumentStorage::Cluster(cluster) => {
+            Arc::new(EtcdStore::connect(&cluster.location()).expect("a location"))
+        }
     };
     match keys {
         Some(keys) => Arc::new(Sealed::new(store, keys.clone())),

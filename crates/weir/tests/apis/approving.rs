@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 const APPROVALS: &str = "/api/v1/approvals";
 
 /// People with their tokens.
-pub(super) struct People<'p> {
+pub(super) struct Users<'p> {
     plane: &'p Plane,
     root: String,
 }
 
-impl<'p> People<'p> {
+impl<'p> Users<'p> {
     pub(super) fn of(plane: &'p Plane) -> Self {
         let made = plane.post("/api/v1/users/root", json!({"rights": [{"role": "admin"}]}));
         let root = token(&made.expect(201));
@@ -77,7 +77,7 @@ fn two_apis() -> Plane {
 fn an_approver_of_one_api_decides_there_and_nowhere_else() {
     let plane = two_apis();
     plane.put("/api/v1/portals/default", json!({})).expect(201);
-    let people = People::of(&plane);
+    let people = Users::of(&plane);
     let ann = people.add("ann", json!([{"role": "api-owner"}]));
     let of_pets = people.add("pia", json!([{"api": "pets", "role": "approver"}]));
     let of_prod = people.add("eva", json!([{"environment": "prod", "role": "approver"}]));
@@ -130,7 +130,7 @@ fn an_approval_is_for_one_publish() {
     plane
         .put("/api/v1/environments/prod", json!({"protected": true}))
         .expect(200);
-    let people = People::of(&plane);
+    let people = Users::of(&plane);
     let ann = people.add("ann", json!([{"role": "api-owner", "api": "pets"}]));
     let bob = people.add("bob", json!([{"role": "approver"}]));
     let body = json!({"publication": "pets/1.0.0/prod", "runtime": runtime(upstream("pets"))});
@@ -160,7 +160,7 @@ fn an_approval_is_for_one_publish() {
 #[test]
 fn one_takes_back_what_one_has_asked_for_and_agrees_to_nothing_of_ones_own() {
     let plane = two_apis();
-    let people = People::of(&plane);
+    let people = Users::of(&plane);
     let of_pets = people.add("ann", json!([{"api": "pets", "role": "api-owner"}]));
     let other = people.add("olga", json!([{"role": "api-owner"}]));
     let approver = people.add("bob", json!([{"role": "approver"}]));
@@ -205,7 +205,7 @@ fn one_takes_back_what_one_has_asked_for_and_agrees_to_nothing_of_ones_own() {
 #[test]
 fn who_has_made_a_change_agrees_to_none_of_it() {
     let plane = two_apis();
-    let people = People::of(&plane);
+    let people = Users::of(&plane);
     let both = || json!([{"role": "api-owner"}, {"role": "approver"}]);
     let [ann, bob, eve, tim] = ["ann", "bob", "eve", "tim"].map(|name| people.add(name, both()));
     let version = "/api/v1/apis/pets/versions/1.0.0";
@@ -253,7 +253,7 @@ fn who_has_made_a_change_agrees_to_none_of_it() {
 #[test]
 fn a_test_reveals_nothing_of_routes_of_others() {
     let plane = two_apis();
-    let people = People::of(&plane);
+    let people = Users::of(&plane);
     let owner = people.add("ann", json!([{"api": "pets", "role": "api-owner"}]));
     let root = people.root.clone();
     let hidden = json!({"url": "http://10.9.8.7:6543", "routes": [{"name": "secret-route", "hosts": ["other.test"], "paths": ["/v1/secret"]}]});

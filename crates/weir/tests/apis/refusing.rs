@@ -1,6 +1,6 @@
 //! Writes that no publish could serve, or that mean something else than they say: they are refused at once, with the place.
 
-use crate::approving::People;
+use crate::approving::Users;
 use crate::support::upstream;
 use crate::{Plane, petstore, runtime};
 use serde_json::{Value, json};
@@ -110,7 +110,7 @@ fn the_owner_of_one_api_uses_nothing_of_others() {
     const VERSION: &str = "/api/v1/apis/pets/versions/1.0.0";
     let plane = Plane::start();
     plane.version(&petstore());
-    let people = People::of(&plane);
+    let people = Users::of(&plane);
     let ann = people.add("ann", json!([{"role": "api-owner", "api": "pets"}]));
     let max = people.add(
         "max",

@@ -1,6 +1,6 @@
 //! Reviews of drafts: who asks, who decides, and that an edit ends both the review and the approvals of what was there.
 
-use crate::approving::People;
+use crate::approving::Users;
 use crate::support::upstream;
 use crate::{Plane, petstore, runtime};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn titled(title: &str) -> Value {
 fn a_review_by_another_person_counts_until_the_draft_changes() {
     let plane = Plane::start();
     plane.version(&petstore());
-    let people = People::of(&plane);
+    let people = Users::of(&plane);
     let both = || json!([{"role": "api-owner"}, {"role": "approver"}]);
     let (ann, bob) = (people.add("ann", both()), people.add("bob", both()));
     let viewer = people.add("vic", json!([{"role": "viewer"}]));
@@ -121,7 +121,7 @@ fn a_review_by_another_person_counts_until_the_draft_changes() {
 fn who_cannot_approve_is_told_and_who_asks() {
     let plane = Plane::start();
     plane.version(&petstore());
-    let people = People::of(&plane);
+    let people = Users::of(&plane);
     let ann = people.add("ann", json!([{"role": "api-owner"}]));
     people.ask(&ann, "PUT", VERSION, titled("second")).expect(200);
     people.ask(&ann, "POST", REVIEW, json!({})).expect(200);
@@ -148,7 +148,7 @@ fn an_edit_makes_approvals_outdated_that_were_not_used() {
         )
         .expect(200);
     plane.version(&petstore());
-    let people = People::of(&plane);
+    let people = Users::of(&plane);
     let (ann, bob) = (
         people.add("ann", json!([{"role": "api-owner"}])),
         people.add("bob", json!([{"role": "approver"}])),
@@ -223,7 +223,7 @@ fn a_review_is_asked_for_and_decided_from_a_terminal() {
 fn authors_of_earlier_revisions_do_not_approve_what_is_not_published() {
     let plane = Plane::start();
     plane.version(&petstore());
-    let people = People::of(&plane);
+    let people = Users::of(&plane);
     let both = || json!([{"role": "api-owner"}, {"role": "approver"}]);
     let (ann, bob) = (people.add("ann", both()), people.add("bob", both()));
     let cyd = people.add("cyd", json!([{"role": "approver"}]));

@@ -1,7 +1,7 @@
 //! What people see who have a role in one part only: lists hold what they may read, reads of the rest are refused, and
 //! who has no such right anywhere gets no list.
 
-use crate::approving::People;
+use crate::approving::Users;
 use crate::support::upstream;
 use crate::{Plane, petstore, runtime};
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ const LISTS: [&str; 8] = [
     "portals",
 ];
 
-fn visible_names(people: &People<'_>, token: &str, list: &str) -> Option<String> {
+fn visible_names(people: &Users<'_>, token: &str, list: &str) -> Option<String> {
     let answer = people.ask(token, "GET", &format!("/api/v1/{list}"), Value::Null);
     if answer.status == 403 {
         return None;
@@ -117,7 +117,7 @@ fn lists_hold_what_somebody_may_read() {
         NONE,
     ];
     let plane = zoo();
-    let people = People::of(&plane);
+    let people = Users::of(&plane);
     let with = |list: &str, shown: Option<&'static str>, mut row: [Option<&'static str>; 8]| {
         row[LISTS.iter().position(|it| *it == list).expect("a list")] = shown;
         row
@@ -173,7 +173,7 @@ fn lists_hold_what_somebody_may_read() {
 #[test]
 fn the_owner_of_one_api_reads_and_decides_what_concerns_it_and_nothing_else() {
     let plane = zoo();
-    let people = People::of(&plane);
+    let people = Users::of(&plane);
     let ann = people.add("ann", json!([{"role": "api-owner", "api": "pets"}]));
     let vic = people.add("vic", json!([{"role": "viewer", "api": "pets"}]));
     let all = plane_subscriptions(&people);
@@ -228,7 +228,7 @@ fn the_owner_of_one_api_has_applications_of_its_own() {
     plane
         .put("/api/v1/applications/devs", developers.clone())
         .expect(201);
-    let people = People::of(&plane);
+    let people = Users::of(&plane);
     let ann = people.add("ann", json!([{"role": "api-owner", "api": "pets"}]));
     let vic = people.add("vic", json!([{"role": "viewer", "api": "pets"}]));
     let wes = people.add("wes", json!([{"role": "write", "workspace": "shop"}]));
@@ -260,7 +260,7 @@ fn the_owner_of_one_api_has_applications_of_its_own() {
 }
 
 /// The subscriptions by their applications.
-fn plane_subscriptions(people: &People<'_>) -> std::collections::BTreeMap<String, String> {
+fn plane_subscriptions(people: &Users<'_>) -> std::collections::BTreeMap<String, String> {
     let root = people.add("reader", json!([{"role": "viewer"}]));
     let listed = people.ask(&root, "GET", "/api/v1/subscriptions", Value::Null);
     let listed = listed.expect(200).json();
@@ -276,7 +276,7 @@ fn environments_show_their_variables_to_those_who_may_read_them() {
     let plane = Plane::start();
     let secret = json!({"order": 3, "protected": true, "variables": {"HOST": "10.0.0.7"}, "base_urls": ["https://api.example.com"]});
     plane.put("/api/v1/environments/test", secret).expect(200);
-    let people = People::of(&plane);
+    let people = Users::of(&plane);
     let ann = people.add("ann", json!([{"role": "api-owner", "api": "pets"}]));
     let olga = people.add("olga", json!([{"role": "operator", "environment": "test"}]));
     let of = |token: &str| {
@@ -312,7 +312,7 @@ fn secrets_of_apis_are_for_those_who_may_write_them() {
         .expect(200);
     let variables = json!({"variables": {"PASSWORD": "hush-3"}});
     plane.put("/api/v1/environments/test", variables).expect(200);
-    let people = People::of(&plane);
+    let people = Users::of(&plane);
     let ann = people.add("ann", json!([{"role": "api-owner", "api": "pets"}]));
     let ron = people.add("ron", json!([{"role": "read"}]));
     for (path, is_anns) in [
@@ -334,7 +334,7 @@ fn secrets_of_apis_are_for_those_who_may_write_them() {
 #[test]
 fn calls_without_an_environment_are_in_that_of_their_gateway() {
     let plane = Plane::start();
-    let people = People::of(&plane);
+    let people = Users::of(&plane);
     let edge = people.add("edge", json!([{"role": "gateway", "environment": "test"}]));
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
     let time = seconds.as_secs() * 1_000;
@@ -349,7 +349,7 @@ fn calls_without_an_environment_are_in_that_of_their_gateway() {
 #[test]
 fn numbers_of_one_api_are_for_those_who_may_read_them() {
     let plane = Plane::start();
-    let people = People::of(&plane);
+    let people = Users::of(&plane);
     let of_pets = people.add("ann", json!([{"role": "api-owner", "api": "pets"}]));
     let of_test = people.add("olga", json!([{"role": "operator", "environment": "test"}]));
     for (token, filter, expected) in [
@@ -382,7 +382,7 @@ fn calls_and_boards_of_one_api_are_for_those_who_may_read_them() {
         let board = json!({"title": api, "filter": {"api": api}, "panels": [panel]});
         plane.post("/api/v1/boards", board).expect(201);
     }
-    let people = People::of(&plane);
+    let people = Users::of(&plane);
     let of_pets = people.add("ann", json!([{"role": "api-owner", "api": "pets"}]));
     let all = people.add("vic", json!([{"role": "viewer"}]));
     for path in ["/v1/pets", "/cats/pets", "/nowhere"] {

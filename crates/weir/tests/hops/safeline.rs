@@ -43,10 +43,10 @@ fn question(stream: &mut TcpStream) -> Option<Vec<(u8, Vec<u8>)>> {
 }
 
 /// A question, and over which connection it came.
-type Asked = (usize, Vec<(u8, Vec<u8>)>);
+type DetectionRequest = (usize, Vec<(u8, Vec<u8>)>);
 
 /// A detector that takes calls whose head has `attack` for attacks, and never answers those with `slow`.
-fn detector() -> (u16, Receiver<Asked>) {
+fn detector() -> (u16, Receiver<DetectionRequest>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("bound").port();
     let (sender, receiver) = channel();
@@ -59,7 +59,7 @@ fn detector() -> (u16, Receiver<Asked>) {
     (port, receiver)
 }
 
-fn answer(number: usize, mut stream: TcpStream, sender: &Sender<Asked>) {
+fn answer(number: usize, mut stream: TcpStream, sender: &Sender<DetectionRequest>) {
     while let Some(packets) = question(&mut stream) {
         let head = String::from_utf8_lossy(&packets[0].1).into_owned();
         if sender.send((number, packets)).is_err() {

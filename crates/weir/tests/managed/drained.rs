@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// The place from which the gateway `edge` reads that it is out.
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum StateLocation {
     /// At a control plane, which is away when the gateway starts again.
     Control,
     /// At a control plane, which is there; the gateway keeps nothing on a disk.
@@ -18,7 +18,7 @@ enum Place {
     HereAlone,
 }
 
-impl Place {
+impl StateLocation {
     fn flags(self, console: &str, is_again: bool) -> Vec<String> {
         let own = ["--name", "edge"];
         let data = match self {
@@ -66,10 +66,10 @@ fn readiness(weir: &Weir) -> u16 {
 #[test]
 fn one_that_is_out_stays_out_after_a_restart() {
     for place in [
-        Place::Control,
-        Place::ControlWithoutData,
-        Place::Here,
-        Place::HereAlone,
+        StateLocation::Control,
+        StateLocation::ControlWithoutData,
+        StateLocation::Here,
+        StateLocation::HereAlone,
     ] {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path();
@@ -85,7 +85,7 @@ fn one_that_is_out_stays_out_after_a_restart() {
             });
             until("it hears so", || readiness(&edge) == expected);
             let kept = folder.join("edge/last-known-good");
-            if matches!(place, Place::Control) {
+            if matches!(place, StateLocation::Control) {
                 until("what it serves is kept", || kept.exists());
                 plane.take().into_iter().for_each(Weir::kill);
             }

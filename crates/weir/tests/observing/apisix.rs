@@ -1,6 +1,6 @@
 //! APISIX's plugins, with and without its config.yaml.
 
-use crate::server::{Gateway, Taken, server};
+use crate::server::{Gateway, ReceivedRequest, server};
 use crate::{PARENT, TIMEOUT, TRACE, hex, lines, spans};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
@@ -130,7 +130,7 @@ fn one_route(upstream: SocketAddr, plugins: Value) -> Value {
 }
 
 /// What a collector has got: the call, and the one span in it, as the upstream has seen it.
-fn one_span(collector: &Receiver<Taken>, calls: &Receiver<Taken>) -> Taken {
+fn one_span(collector: &Receiver<ReceivedRequest>, calls: &Receiver<ReceivedRequest>) -> ReceivedRequest {
     let call = calls.recv_timeout(TIMEOUT).unwrap();
     let taken = collector.recv_timeout(TIMEOUT).unwrap();
     assert_eq!(taken.line, "POST /v1/traces HTTP/1.1");
@@ -153,7 +153,7 @@ fn one_span(collector: &Receiver<Taken>, calls: &Receiver<Taken>) -> Taken {
 }
 
 /// Whether the bytes of a message hold a text.
-fn holds(taken: &Taken, text: &str) -> bool {
+fn holds(taken: &ReceivedRequest, text: &str) -> bool {
     taken.body.windows(text.len()).any(|it| it == text.as_bytes())
 }
 

@@ -17,7 +17,7 @@ mod weir;
 
 use prost::Message;
 use serde_json::json;
-use server::{Gateway, Taken, server};
+use server::{Gateway, ReceivedRequest, server};
 use std::time::Duration;
 
 /// How long anything may take.
@@ -61,7 +61,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn spans(taken: &Taken) -> Vec<Span> {
+fn spans(taken: &ReceivedRequest) -> Vec<Span> {
     let request = Request::decode(taken.body.as_slice()).unwrap();
     let resources = request.resource_spans.into_iter();
     resources

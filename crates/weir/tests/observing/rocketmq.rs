@@ -14,12 +14,12 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// A request that a server has got.
-struct Seen {
+struct BrokerRequest {
     header: Value,
     body: Vec<u8>,
 }
 
-impl Seen {
+impl BrokerRequest {
     fn code(&self) -> i64 {
         self.header["code"].as_i64().unwrap()
     }
@@ -43,8 +43,8 @@ impl Seen {
 
 /// Starts a server; `answer` gives the code and the body for each request.
 fn start(
-    answer: impl Fn(&Seen, SocketAddr) -> (i64, String) + Send + 'static,
-) -> (SocketAddr, Receiver<Seen>) {
+    answer: impl Fn(&BrokerRequest, SocketAddr) -> (i64, String) + Send + 'static,
+) -> (SocketAddr, Receiver<BrokerRequest>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (tell, seen) = channel();
@@ -61,8 +61,8 @@ fn start(
 fn serve(
     mut stream: TcpStream,
     address: SocketAddr,
-    answer: &impl Fn(&Seen, SocketAddr) -> (i64, String),
-    tell: &Sender<Seen>,
+    answer: &impl Fn(&BrokerRequest, SocketAddr) -> (i64, String),
+    tell: &Sender<BrokerRequest>,
 ) -> Option<()> {
     loop {
         let mut length = [0; 4];
@@ -76,7 +76,7 @@ fn serve(
         let header: Value = serde_json::from_slice(header).unwrap();
         assert_eq!(header["flag"], 0, "a request that is to be answered");
         let number = header["opaque"].clone();
-        let seen = Seen {
+        let seen = BrokerRequest {
             header,
             body: body.to_vec(),
         };

@@ -8,14 +8,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use tempfile::TempDir;
 
 /// A call that a server has got.
-pub struct Taken {
+pub struct ReceivedRequest {
     /// The request line.
     pub line: String,
     headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
-impl Taken {
+impl ReceivedRequest {
     /// The value of a header; empty: it is not there.
     pub fn header(&self, name: &str) -> &str {
         let found = self.headers.iter().find(|(known, _)| known == name);
@@ -24,12 +24,12 @@ impl Taken {
 }
 
 /// A server that takes all calls, and records them.
-pub fn server() -> (SocketAddr, Receiver<Taken>) {
+pub fn server() -> (SocketAddr, Receiver<ReceivedRequest>) {
     server_with("ok")
 }
 
 /// Likewise; each answer has this body.
-pub fn server_with(body: &'static str) -> (SocketAddr, Receiver<Taken>) {
+pub fn server_with(body: &'static str) -> (SocketAddr, Receiver<ReceivedRequest>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (tell, requests) = channel();
@@ -43,7 +43,7 @@ pub fn server_with(body: &'static str) -> (SocketAddr, Receiver<Taken>) {
 }
 
 /// Answers until the connection ends.
-fn answer(stream: TcpStream, tell: &Sender<Taken>, answer: &str) -> Option<()> {
+fn answer(stream: TcpStream, tell: &Sender<ReceivedRequest>, answer: &str) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut stream = stream;
     loop {
@@ -68,7 +68,7 @@ fn answer(stream: TcpStream, tell: &Sender<Taken>, answer: &str) -> Option<()> {
         let mut body = vec![0; length];
         reader.read_exact(&mut body).ok()?;
         // The test may have ended.
-        let _told = tell.send(Taken {
+        let _told = tell.send(ReceivedRequest {
             line: lines[0].clone(),
             headers,
             body,

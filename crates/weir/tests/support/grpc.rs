@@ -17,13 +17,13 @@ pub trait Answers: NamedService + Clone + Send + Sync + 'static {
 }
 
 #[derive(Clone)]
-struct Served<S>(PhantomData<S>);
+struct RawService<S>(PhantomData<S>);
 
-impl<S: Answers> NamedService for Served<S> {
+impl<S: Answers> NamedService for RawService<S> {
     const NAME: &'static str = S::NAME;
 }
 
-impl<S: Answers> Service<http::Request<Body>> for Served<S> {
+impl<S: Answers> Service<http::Request<Body>> for RawService<S> {
     type Response = http::Response<Body>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
@@ -47,7 +47,7 @@ pub fn serve<S: Answers>() -> SocketAddr {
         runtime.expect("a runtime").block_on(async move {
             let listener = TcpListener::from_std(listener).expect("a listener");
             let incoming = tonic::transport::server::TcpIncoming::from(listener);
-            let server = tonic::transport::Server::builder().add_service(Served::<S>(PhantomData));
+            let server = tonic::transport::Server::builder().add_service(RawService::<S>(PhantomData));
             server.serve_with_incoming(incoming).await.expect("it serves");
         });
     });

@@ -23,22 +23,22 @@ use weir_proxy::connection_fuzzing::USUAL_ROUNDS;
 struct Input<'a> {
     from_http2: bool,
     is_head: bool,
-    said: Said<'a>,
+    said: UpstreamAnswer<'a>,
 }
 
 #[derive(Debug, Arbitrary)]
-enum Said<'a> {
+enum UpstreamAnswer<'a> {
     Text(u16, &'a [u8]),
     Frames(Vec<Step<'a>>),
 }
 
 libfuzzer_sys::fuzz_target!(|input: Input<'_>| {
     let (path, script) = match &input.said {
-        Said::Text(cut, text) => {
+        UpstreamAnswer::Text(cut, text) => {
             let (first, second) = text.split_at(usize::from(*cut) % (text.len() + 1));
             ("/s", vec![first.to_vec(), second.to_vec()])
         }
-        Said::Frames(steps) => {
+        UpstreamAnswer::Frames(steps) => {
             let Some((said, cuts)) = frames::script(b"", steps) else {
                 return;
             };

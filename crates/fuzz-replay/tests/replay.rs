@@ -129,9 +129,9 @@ impl Generator {
 }
 
 /// Shows the input if the target panics.
-struct Shown<'i>(&'i str, &'i [u8]);
+struct InputOnPanic<'i>(&'i str, &'i [u8]);
 
-impl Drop for Shown<'_> {
+impl Drop for InputOnPanic<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!(
@@ -171,7 +171,7 @@ fn replay(name: &str, one_in: usize, run: fn(&[u8])) {
     let mut generator = Generator(name.len() as u64);
     let made = (0..count).map(|_| generator.input(&seeds, &words));
     for input in seeds.iter().cloned().chain(made) {
-        let shown = Shown(name, &input);
+        let shown = InputOnPanic(name, &input);
         run(&input);
         drop(shown);
     }

@@ -68,7 +68,7 @@ async fn the_control_api_shows_items_of_a_file_as_the_original_does() {
     let settings = "{apisix: {enable_server_tokens: false}, deployment: {admin: {enable_admin_cors: false}}}";
     let (settings, _) = weir_apisix::read_settings(settings, &|_| None).expect("good");
     options.settings = Box::leak(Box::new(settings));
-    options.health = Some(Arc::new(Checked));
+    options.health = Some(Arc::new(FixedHealth));
     let admin = Admin::over_file(declared, options).await.expect("opens");
     let get = async |path: &str| {
         let request = Request::builder()
@@ -104,9 +104,9 @@ async fn the_control_api_shows_items_of_a_file_as_the_original_does() {
 }
 
 /// Two nodes, the first of which has two ports.
-struct Checked;
+struct FixedHealth;
 
-impl HealthSource for Checked {
+impl HealthSource for FixedHealth {
     fn upstream(&self, _: &str) -> Option<UpstreamHealth> {
         let targets = [("a", 1), ("a", 3), ("b", 2)].map(|(host, port)| TargetHealth {
             host: host.to_owned(),

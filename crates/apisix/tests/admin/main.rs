@@ -10,5 +10,5 @@ mod pairs;
 mod references;
 mod schemas;
 mod store;
-mod stored;
+mod stored_documents;
 mod takeover;

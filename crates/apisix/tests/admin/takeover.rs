@@ -20,11 +20,11 @@ const NATIVE: RouteOwner<'_> = RouteOwner {
 
 /// What other dialects serve: certificates, a route with hosts, and a stream with a server name.
 #[derive(Debug)]
-struct Others {
+struct FixedForeignRoutes {
     are_known: bool,
 }
 
-impl ForeignRoutes for Others {
+impl ForeignRoutes for FixedForeignRoutes {
     fn any(&self, _: DialectName, visit: &mut dyn FnMut(&[RouteMatch], RouteOwner<'_>) -> bool) -> bool {
         let taken: Vec<RouteMatch> =
             serde_json::from_value(json!([{"path": "/", "hosts": ["route.test"]}, {"path": "/"}]))
@@ -72,7 +72,7 @@ async fn server_names_of_other_workspaces_are_refused() {
     for are_known in [true, false] {
         let mut options = AdminOptions::new(|| SystemTime::UNIX_EPOCH);
         options.keys.clear();
-        options.others = Some(Arc::new(Others { are_known }));
+        options.others = Some(Arc::new(FixedForeignRoutes { are_known }));
         let admin = Admin::open(Arc::new(MemoryStore::new()), options)
             .await
             .expect("opened");
@@ -125,7 +125,7 @@ async fn server_names_of_other_workspaces_are_refused() {
 async fn a_route_that_takes_foreign_calls_can_be_narrowed() {
     let mut options = AdminOptions::new(|| SystemTime::UNIX_EPOCH);
     options.keys.clear();
-    options.others = Some(Arc::new(Others { are_known: true }));
+    options.others = Some(Arc::new(FixedForeignRoutes { are_known: true }));
     let admin = Admin::open(Arc::new(MemoryStore::new()), options)
         .await
         .expect("opened");

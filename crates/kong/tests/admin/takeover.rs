@@ -44,11 +44,11 @@ const NATIVE: RouteOwner<'_> = RouteOwner {
 
 /// What another dialect serves: calls below `/other`, sessions on a port, a server name.
 #[derive(Debug)]
-struct Others {
+struct FixedForeignRoutes {
     are_known: bool,
 }
 
-impl ForeignRoutes for Others {
+impl ForeignRoutes for FixedForeignRoutes {
     fn any(&self, _: DialectName, visit: &mut dyn FnMut(&[RouteMatch], RouteOwner<'_>) -> bool) -> bool {
         let taken: Vec<RouteMatch> = serde_json::from_value(json!([{"path": "/other"}])).expect("matches");
         visit(&taken, NATIVE)
@@ -76,7 +76,7 @@ async fn filled() -> Arc<Admin> {
     with_others(None).await
 }
 
-async fn with_others(others: Option<Others>) -> Arc<Admin> {
+async fn with_others(others: Option<FixedForeignRoutes>) -> Arc<Admin> {
     let options = AdminOptions {
         others: others.map(|others| Arc::new(others) as Arc<dyn ForeignRoutes>),
         ..AdminOptions::default()
@@ -212,7 +212,7 @@ async fn what_other_dialects_serve_is_not_taken_either() {
     };
     let stream = |port: u16| json!({"protocols": ["tcp"], "destinations": [{"port": port}]});
     for are_known in [true, false] {
-        let admin = with_others(Some(Others { are_known })).await;
+        let admin = with_others(Some(FixedForeignRoutes { are_known })).await;
         for (line, body, is_taken) in [
             ("POST /team/routes", json!({"paths": ["/other/more"]}), true),
             ("POST /team/routes", stream(9000), true),
@@ -244,18 +244,18 @@ const CLIENT: &str = "10000000-0000-5000-8000-000000000000";
 
 /// Tokens that calls have got: one of the client of each workspace.
 #[derive(Default)]
-struct Issued {
+struct FakeTokens {
     removed: Mutex<Vec<String>>,
 }
 
-impl Issued {
+impl FakeTokens {
     /// The name of the token of a workspace.
     fn name(workspace: Option<&str>) -> String {
         workspace.map_or("a", |_| "b").repeat(64)
     }
 }
 
-impl SharedRecords for Issued {
+impl SharedRecords for FakeTokens {
     fn share(&self, _: Arc<dyn SharedStore>) {}
 
     fn apply(&self, _: u64, _: Vec<(String, Option<SharedRecord>)>) {}
@@ -282,7 +282,7 @@ impl SharedRecords for Issued {
 /// Who writes a client may choose its id, and choose that of a client of another workspace.
 #[tokio::test]
 async fn tokens_of_another_workspace_are_out_of_reach() {
-    let issued = Arc::new(Issued::default());
+    let issued = Arc::new(FakeTokens::default());
     let shared: Arc<dyn SharedRecords> = Arc::clone(&issued) as _;
     let options = AdminOptions {
         node: Node {
@@ -308,7 +308,7 @@ async fn tokens_of_another_workspace_are_out_of_reach() {
         let (status, text) = call(&admin, None, &line, &body).await;
         assert!(status < 300, "{line}: {status} {text}");
     }
-    let [first, second] = [None, Some("team")].map(Issued::name);
+    let [first, second] = [None, Some("team")].map(FakeTokens::name);
     for (path, own, other, scope) in [
         ("/oauth2_tokens", &first, &second, Value::Null),
         ("/team/oauth2_tokens", &second, &first, json!("team")),

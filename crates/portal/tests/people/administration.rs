@@ -41,7 +41,7 @@ impl Portal {
             .await
     }
 
-    async fn sign_in(&self, name: &str) -> super::Said {
+    async fn sign_in(&self, name: &str) -> super::PortalResponse {
         let given = json!({ "mail": format!("{name}@example.com"), "password": "correct horse" });
         self.post("/session", "", given).await
     }

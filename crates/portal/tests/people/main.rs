@@ -57,13 +57,13 @@ impl Transport for AcceptingTransport {
 }
 
 /// An answer.
-struct Said {
+struct PortalResponse {
     status: StatusCode,
     headers: HeaderMap,
     body: Value,
 }
 
-impl Said {
+impl PortalResponse {
     fn cookie(&self) -> String {
         let set = self
             .headers
@@ -158,12 +158,18 @@ impl Portal {
     }
 
     /// A call of the portal's API, with a cookie.
-    async fn call(&self, method: Method, path: &str, cookie: &str, body: Value) -> Said {
+    async fn call(&self, method: Method, path: &str, cookie: &str, body: Value) -> PortalResponse {
         self.call_at("portal.test", (method, path), cookie, body).await
     }
 
     /// A call with a `Host` of one's choice.
-    async fn call_at(&self, host: &str, (method, path): (Method, &str), cookie: &str, body: Value) -> Said {
+    async fn call_at(
+        &self,
+        host: &str,
+        (method, path): (Method, &str),
+        cookie: &str,
+        body: Value,
+    ) -> PortalResponse {
         let mut request = Request::builder()
             .method(method)
             .uri(format!("/portal/v1{path}"))
@@ -177,24 +183,24 @@ impl Portal {
             .await
     }
 
-    async fn ask(&self, mut request: Request<Body>) -> Said {
+    async fn ask(&self, mut request: Request<Body>) -> PortalResponse {
         let peer: SocketAddr = "192.0.2.1:1000".parse().expect("an address");
         request.extensions_mut().insert(ConnectInfo(peer));
         let answer = self.router.clone().oneshot(request).await.expect("an answer");
         let (parts, body) = answer.into_parts();
         let bytes = body.collect().await.expect("a body").to_bytes();
-        Said {
+        PortalResponse {
             status: parts.status,
             headers: parts.headers,
             body: serde_json::from_slice(&bytes).unwrap_or_default(),
         }
     }
 
-    async fn post(&self, path: &str, cookie: &str, body: Value) -> Said {
+    async fn post(&self, path: &str, cookie: &str, body: Value) -> PortalResponse {
         self.call(Method::POST, path, cookie, body).await
     }
 
-    async fn get(&self, path: &str, cookie: &str) -> Said {
+    async fn get(&self, path: &str, cookie: &str) -> PortalResponse {
         self.call(Method::GET, path, cookie, json!({})).await
     }
 

@@ -1,6 +1,6 @@
 //! The second factor of a developer: set up, asked for at the login, bounded in guesses, and turned off again.
 
-use super::{Portal, Said};
+use super::{Portal, PortalResponse};
 use axum::http::{Method, header};
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime};
@@ -43,13 +43,13 @@ impl Portal {
         }
     }
 
-    async fn sign_in_by(&self, password: &str, code: Option<&str>) -> Said {
+    async fn sign_in_by(&self, password: &str, code: Option<&str>) -> PortalResponse {
         let given = json!({ "mail": "ann@example.com", "password": password, "code": code });
         self.post("/session", "", given).await
     }
 }
 
-fn kind(said: &Said) -> String {
+fn kind(said: &PortalResponse) -> String {
     said.text("type")
         .rsplit(':')
         .next()

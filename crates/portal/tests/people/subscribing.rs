@@ -24,13 +24,13 @@ impl Portal {
     }
 
     /// Changes an application.
-    async fn put_app(&self, cookie: &str, app: &str, body: Value) -> super::Said {
+    async fn put_app(&self, cookie: &str, app: &str, body: Value) -> super::PortalResponse {
         self.call(Method::PUT, &format!("/apps/{app}"), cookie, body)
             .await
     }
 
     /// The same, if it has not changed since a read that had this tag.
-    async fn put_app_of(&self, cookie: &str, app: &str, (tag, body): (&str, Value)) -> super::Said {
+    async fn put_app_of(&self, cookie: &str, app: &str, (tag, body): (&str, Value)) -> super::PortalResponse {
         let request = Request::put(format!("/portal/v1/apps/{app}"))
             .header(header::HOST, "portal.test")
             .header(header::ORIGIN, "http://portal.test")
@@ -41,7 +41,7 @@ impl Portal {
             .await
     }
 
-    async fn subscribe(&self, cookie: &str, app: &str, plan: &str, more: Value) -> super::Said {
+    async fn subscribe(&self, cookie: &str, app: &str, plan: &str, more: Value) -> super::PortalResponse {
         let mut wanted = json!({ "publication": "pets/1/default", "plan": plan });
         for (name, value) in more.as_object().into_iter().flatten() {
             wanted[name] = value.clone();

@@ -1,6 +1,6 @@
 //! Personal tokens of developers: what a program may do with one, and what only a developer who is signed in may.
 
-use super::{Portal, Said};
+use super::{Portal, PortalResponse};
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Method, Request, header};
@@ -15,7 +15,7 @@ const TOKENS: &str = "/account/tokens";
 
 impl Portal {
     /// A call as a program makes it: with a token, and without an `Origin`.
-    async fn call_by(&self, token: &str, (method, path): (Method, &str), body: Value) -> Said {
+    async fn call_by(&self, token: &str, (method, path): (Method, &str), body: Value) -> PortalResponse {
         let peer: SocketAddr = "192.0.2.1:1000".parse().expect("an address");
         let mut request = Request::builder()
             .method(method)
@@ -29,7 +29,7 @@ impl Portal {
         let answer = self.router.clone().oneshot(request).await.expect("an answer");
         let (parts, body) = answer.into_parts();
         let bytes = body.collect().await.expect("a body").to_bytes();
-        Said {
+        PortalResponse {
             status: parts.status,
             headers: parts.headers,
             body: serde_json::from_slice(&bytes).unwrap_or_default(),

@@ -5,9 +5,9 @@ use super::support::{TestGateway, Upstream, answer, patch, simple_model};
 use serde_json::json;
 
 /// The settings that a peer sends, one after the other, and whether the next field list has to say that nothing is kept.
-type Said = (&'static [&'static [u32]], bool);
+type TableCase = (&'static [&'static [u32]], bool);
 
-const CASES: [Said; 6] = [
+const CASES: [TableCase; 6] = [
     (&[&[]], false),
     (&[&[4096]], false),
     (&[&[65_536]], false),

@@ -85,7 +85,7 @@ pub fn stream_head(method: &str, scheme: &str, target: &str, fields: &[(&str, &s
 }
 
 /// A call, if one could be begun.
-pub type Begun<'c> = Result<Box<dyn Call + 'c>, ClientError>;
+pub type CallResult<'c> = Result<Box<dyn Call + 'c>, ClientError>;
 
 /// A call under way.
 pub trait Call: Send {
@@ -154,7 +154,13 @@ impl Client {
     }
 
     /// Begins a call; `has_body`: more will be sent.
-    pub fn begin(&self, method: &str, target: &str, fields: &[(&str, &str)], has_body: bool) -> Begun<'_> {
+    pub fn begin(
+        &self,
+        method: &str,
+        target: &str,
+        fields: &[(&str, &str)],
+        has_body: bool,
+    ) -> CallResult<'_> {
         match &self.0 {
             Kind::Http1(client) => client.begin(method, target, fields, has_body),
             Kind::Http2(client) => client.begin(method, target, fields, has_body),

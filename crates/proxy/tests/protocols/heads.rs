@@ -93,7 +93,7 @@ fn headers_about_the_client_are_the_same() {
 }
 
 /// `(method, target, fields, status)`.
-type Refused = (
+type RefusalCase = (
     &'static str,
     &'static str,
     &'static [(&'static str, &'static str)],
@@ -101,7 +101,7 @@ type Refused = (
 );
 
 #[rustfmt::skip]
-const REFUSED: &[Refused] = &[
+const REFUSED: &[RefusalCase] = &[
     ("TRACE", "/", &[], 405),
     ("get", "/", &[], 400),
     ("GET", "/", &[("expect", "x")], 417),

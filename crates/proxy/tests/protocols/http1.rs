@@ -1,6 +1,6 @@
 //! Calls over HTTP/1.1, each on a connection of its own; those that can be used again are.
 
-use super::client::{Begun, Call, ClientError, Head};
+use super::client::{Call, CallResult, ClientError, Head};
 use super::support::{Ended, Wire, list};
 use http::HeaderMap;
 use std::net::SocketAddr;
@@ -35,7 +35,13 @@ impl Client {
         self.idle.lock().unwrap().pop()
     }
 
-    pub fn begin(&self, method: &str, target: &str, fields: &[(&str, &str)], has_body: bool) -> Begun<'_> {
+    pub fn begin(
+        &self,
+        method: &str,
+        target: &str,
+        fields: &[(&str, &str)],
+        has_body: bool,
+    ) -> CallResult<'_> {
         let mut wire = self.connection();
         let value = |name: &str| fields.iter().find(|it| it.0 == name).map(|it| it.1);
         let mut head = format!("{method} {target} HTTP/1.1\r\n");

@@ -1,6 +1,6 @@
 //! Calls over HTTP/2, all on one connection.
 
-use super::client::{Begun, Call, ClientError, Head, stream_head};
+use super::client::{Call, CallResult, ClientError, Head, stream_head};
 use super::support::{TIMEOUT, client_config, eventually, list};
 use bytes::Bytes;
 use h2::client::{ResponseFuture, SendRequest};
@@ -65,7 +65,13 @@ impl Client {
         }
     }
 
-    pub fn begin(&self, method: &str, target: &str, fields: &[(&str, &str)], has_body: bool) -> Begun<'_> {
+    pub fn begin(
+        &self,
+        method: &str,
+        target: &str,
+        fields: &[(&str, &str)],
+        has_body: bool,
+    ) -> CallResult<'_> {
         self.send(stream_head(method, self.scheme(), target, fields), has_body)
     }
 
@@ -86,7 +92,7 @@ impl Client {
         if self.is_tls { "https" } else { "http" }
     }
 
-    fn send(&self, request: Request<()>, has_body: bool) -> Begun<'_> {
+    fn send(&self, request: Request<()>, has_body: bool) -> CallResult<'_> {
         let (response, stream) = wait(&self.runtime, async {
             let mut sender = self.sender.clone().ready().await.map_err(|_| ClientError)?;
             sender.send_request(request, !has_body).map_err(|_| ClientError)

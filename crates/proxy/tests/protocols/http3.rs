@@ -1,6 +1,6 @@
 //! Calls over HTTP/3, all on one connection.
 
-use super::client::{Begun, Call, ClientError, Head, stream_head};
+use super::client::{Call, CallResult, ClientError, Head, stream_head};
 use super::http2::{runtime, wait};
 use super::support::{client_config, list};
 use bytes::{Buf, Bytes};
@@ -55,7 +55,13 @@ impl Client {
         }
     }
 
-    pub fn begin(&self, method: &str, target: &str, fields: &[(&str, &str)], has_body: bool) -> Begun<'_> {
+    pub fn begin(
+        &self,
+        method: &str,
+        target: &str,
+        fields: &[(&str, &str)],
+        has_body: bool,
+    ) -> CallResult<'_> {
         let request = stream_head(method, "https", target, fields);
         let mut sender = self.sender.lock().unwrap();
         let stream = wait(&self.runtime, async {

@@ -89,7 +89,7 @@ impl MessageFilter for MaxMessage {
 }
 
 /// That a call has waited.
-struct Waited;
+struct WaitMarker;
 
 /// Doubles every byte.
 struct Double;
@@ -323,8 +323,8 @@ impl Filter for PuppetFilter {
         let Some((what, port)) = &self.response_wait else {
             return Outcome::Continue;
         };
-        let has_waited = exchange.filter_state.take::<_, Waited>(self).is_some();
-        exchange.filter_state.put(self, Waited);
+        let has_waited = exchange.filter_state.take::<_, WaitMarker>(self).is_some();
+        exchange.filter_state.put(self, WaitMarker);
         let text = match (what.as_str(), has_waited) {
             ("time", false) => return Outcome::Suspend(Suspend::time(Duration::from_millis(1))),
             ("delay", false) => return Outcome::Delay(Duration::from_millis(1)),
@@ -359,8 +359,8 @@ impl Filter for PuppetFilter {
         if self.gives_up {
             return Outcome::refuse(RefusalKind::UpstreamFailed);
         }
-        if exchange.filter_state.take::<_, Waited>(self).is_none() {
-            exchange.filter_state.put(self, Waited);
+        if exchange.filter_state.take::<_, WaitMarker>(self).is_none() {
+            exchange.filter_state.put(self, WaitMarker);
             return Outcome::Suspend(Suspend::time(Duration::from_millis(1)));
         }
         exchange.request.headers.append(b"X-Again", b"1");
@@ -379,9 +379,9 @@ impl Filter for PuppetFilter {
             exchange.request.headers.set(name.as_bytes(), value.as_bytes());
         }
         if let Some(time) = self.wait_ms
-            && exchange.filter_state.take::<_, Waited>(self).is_none()
+            && exchange.filter_state.take::<_, WaitMarker>(self).is_none()
         {
-            exchange.filter_state.put(self, Waited);
+            exchange.filter_state.put(self, WaitMarker);
             return Outcome::Suspend(Suspend::time(Duration::from_millis(time)));
         }
         if let Some(target) = &self.publish {

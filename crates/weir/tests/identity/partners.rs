@@ -42,7 +42,7 @@ const ILL: [Health; 6] = [
 ];
 
 /// A plugin that asks a server.
-struct Asking {
+struct CallingPlugin {
     name: &'static str,
     /// Its configuration; `@PORT@` is the server's port.
     config: Value,
@@ -65,11 +65,11 @@ macro_rules! http {
     };
 }
 
-fn asking() -> Vec<Asking> {
+fn asking() -> Vec<CallingPlugin> {
     let http = json!({"timeout_ms": TIMEOUT_MS});
     let at = |path: &str| format!("http://127.0.0.1:@PORT@{path}");
     vec![
-        Asking {
+        CallingPlugin {
             name: "openid-connect",
             config: json!({
                 "discovery": at(""), "introspection_endpoint": at("/introspect"), "methods": ["introspection"],
@@ -79,28 +79,28 @@ fn asking() -> Vec<Asking> {
             answer: http!(r#"{"active": true, "sub": "ada"}"#),
             refusals: &[401, 503],
         },
-        Asking {
+        CallingPlugin {
             name: "opa",
             config: json!({"url": at("/v1/data/d"), "http": http}),
             headers: "",
             answer: http!(r#"{"result": {"allow": true}}"#),
             refusals: &[403, 503],
         },
-        Asking {
+        CallingPlugin {
             name: "forward-auth",
             config: json!({"url": at("/check"), "timeout_ms": TIMEOUT_MS}),
             headers: "",
             answer: http!("{}"),
             refusals: &[403, 500, 503],
         },
-        Asking {
+        CallingPlugin {
             name: "authz-keycloak",
             config: json!({"token_endpoint": at("/token"), "client_id": "c", "permissions": ["p"], "http": http}),
             headers: "Authorization: Bearer t\r\n",
             answer: http!(r#"{"result": true}"#),
             refusals: &[403, 500, 503],
         },
-        Asking {
+        CallingPlugin {
             name: "wolf-rbac",
             config: json!({"http": http}),
             headers: "x-rbac-token: V1#shop#t\r\n",
@@ -109,14 +109,14 @@ fn asking() -> Vec<Asking> {
             ),
             refusals: &[401, 500, 503],
         },
-        Asking {
+        CallingPlugin {
             name: "safeline-waf",
             config: json!({"nodes": [{"host": "127.0.0.1", "port": "@PORT@"}], "timeout_ms": TIMEOUT_MS}),
             headers: "",
             answer: b"\xc1\x01\0\0\0.",
             refusals: &[500],
         },
-        Asking {
+        CallingPlugin {
             name: "vault-auth",
             config: json!({"vault": {"address": at(""), "mount": "callers", "token": "root"}, "cache_seconds": 1, "http": http}),
             headers: "access-token: a1\r\nsecret-token: s1\r\n",
@@ -125,14 +125,14 @@ fn asking() -> Vec<Asking> {
             ),
             refusals: &[401, 500, 503],
         },
-        Asking {
+        CallingPlugin {
             name: "upstream-oauth",
             config: json!({"token_endpoint": at("/token"), "client_id": "c", "client_secret": "s", "default_seconds": 6, "http": http}),
             headers: "",
             answer: http!(r#"{"access_token": "t"}"#),
             refusals: &[502],
         },
-        Asking {
+        CallingPlugin {
             name: "ldap-auth",
             config: json!({
                 "host": "127.0.0.1", "port": "@PORT@", "base_dn": "dc=x", "attribute": "uid",

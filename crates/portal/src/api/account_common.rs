@@ -2,7 +2,7 @@
 
 use super::account_shapes::{MessageResponse, ProfileResponse};
 use crate::cookie;
-use crate::people::{Developer, Session, greeting, seconds, title_of};
+use crate::people::{Developer, Session, greeting, title_of};
 use crate::state::{Mail, PortalContext, Portals};
 use axum::http::{HeaderMap, StatusCode};
 use std::time::{Duration, SystemTime};
@@ -10,6 +10,7 @@ use weir_control::access::password::PasswordError;
 use weir_control::api::Json;
 use weir_control::api::Problem;
 use weir_control::developers::wrong_code;
+use weir_model::unix_time::seconds;
 
 pub fn busy(error: &PasswordError) -> Problem {
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())

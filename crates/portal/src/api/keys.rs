@@ -102,7 +102,7 @@ pub fn plan_title(plan: Option<Plan>, subscription: &Subscription) -> String {
 
 pub fn subscription_line(portals: &Portals, subscription: &Subscription) -> SubscriptionLine {
     let mut keys: Vec<Credential> = portals.documents.list("apis/credentials/");
-    let now = crate::people::seconds(SystemTime::now());
+    let now = weir_model::unix_time::seconds(SystemTime::now());
     keys.retain(|it| it.subscription == subscription.id && (!it.trial || it.is_good(now)));
     keys.sort_by_key(|it| std::cmp::Reverse(it.created));
     let plan = plan_of(portals, subscription);
@@ -267,7 +267,7 @@ async fn add_key(
         let message = format!("expected at most {MAX_OVERLAP} seconds (30 days)");
         return Err(Problem::step("check", vec![("overlap".to_owned(), message)]));
     }
-    let now = crate::people::seconds(SystemTime::now());
+    let now = weir_model::unix_time::seconds(SystemTime::now());
     let is_good =
         |it: &&KeyLine| !it.is_trial && it.revoked.is_none() && it.expires.is_none_or(|end| now < end);
     let good = subscription_line(&portals, &known)

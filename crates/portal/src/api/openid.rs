@@ -9,7 +9,7 @@ use super::sign_up::may_join;
 use crate::cookie;
 use crate::people::{
     Account, Developer, DeveloperState, MAX_NAME, UnconfirmedCredential, checked_name, mail_of, mark_of,
-    random_id, seconds,
+    random_id,
 };
 use crate::state::{PortalContext, Portals};
 use axum::Extension;
@@ -27,6 +27,7 @@ use weir_control::access::openid::Provider;
 use weir_control::access::openid::engine::{Callback, LoginError, PendingLogin, authenticated, is_private};
 use weir_control::access::{AuditIdentity, Token};
 use weir_control::api::Problem;
+use weir_model::unix_time::seconds;
 
 /// The calls.
 pub fn operations() -> Vec<Operation> {

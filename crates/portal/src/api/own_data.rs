@@ -9,7 +9,7 @@ use super::apps::own_apps;
 use super::authenticated_developer::AuthenticatedDeveloper;
 use super::operation::{Operation, Shared};
 use super::tokens::token_lines;
-use crate::people::{TeamRole, seconds};
+use crate::people::TeamRole;
 use crate::state::PortalContext;
 use axum::Extension;
 use axum::extract::State;
@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 use std::time::SystemTime;
 use weir_control::api::Json;
 use weir_control::api::Problem;
+use weir_model::unix_time::seconds;
 
 /// The calls.
 pub fn operations() -> Vec<Operation> {

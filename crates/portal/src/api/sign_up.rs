@@ -4,7 +4,7 @@ use super::account_common::{SENT, again, busy, checked_name, gone, may_mail, mes
 use super::account_shapes::{MessageResponse, NewDeveloper, UsedLink};
 use super::confirming::{send_confirm, send_welcome, vouched};
 use super::operation::{Operation, Shared};
-use crate::people::{Developer, DeveloperState, Purpose, UnconfirmedCredential, mail_of, random_id, seconds};
+use crate::people::{Developer, DeveloperState, Purpose, UnconfirmedCredential, mail_of, random_id};
 use crate::state::{Mail, PortalContext, Portals};
 use axum::Extension;
 use axum::extract::State;
@@ -15,6 +15,7 @@ use weir_apis::entities::{SignUp, SignUpMode};
 use weir_control::access::password::fault_of;
 use weir_control::api::Json;
 use weir_control::api::Problem;
+use weir_model::unix_time::seconds;
 
 /// The calls.
 pub fn operations() -> Vec<Operation> {

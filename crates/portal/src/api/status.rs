@@ -6,7 +6,6 @@
 use super::operation::{Operation, Shared};
 use super::usage::ask;
 use super::versions::find_version;
-use crate::people::seconds;
 use crate::state::{PortalContext, Portals};
 use crate::version_status::{ByEnvironment, Counts, DAYS, EnvironmentStatus, Record};
 use axum::Extension;
@@ -18,6 +17,7 @@ use std::time::SystemTime;
 use weir_analytics::query::{Length, OneOrMany, Query, QueryResponse};
 use weir_control::api::Json;
 use weir_control::api::Problem;
+use weir_model::unix_time::seconds;
 
 /// The call.
 pub fn operations() -> Vec<Operation> {

@@ -4,7 +4,7 @@ use super::account_common::checked_name;
 use super::account_shapes::{MessageResponse, UsedLink};
 use super::operation::{Operation, Shared};
 use super::signed_in::developer;
-use crate::people::{Membership, Purpose, Team, TeamRole, mail_of, random_id, seconds};
+use crate::people::{Membership, Purpose, Team, TeamRole, mail_of, random_id};
 use crate::state::{Mail, PortalContext, Portals};
 use axum::Extension;
 use axum::extract::{Path, State};
@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 use weir_control::api::Json;
 use weir_control::api::Problem;
+use weir_model::unix_time::seconds;
 
 /// Teams of a developer.
 const MAX_TEAMS: usize = 20;

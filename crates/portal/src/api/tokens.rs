@@ -7,7 +7,7 @@ use super::account_shapes::{NewToken, TokenLine, TokenList};
 use super::operation::{Operation, Shared};
 use super::signed_in::developer;
 use crate::cookie;
-use crate::people::{Developer, DeveloperToken, MAX_TOKEN_DAYS, checked_name, seconds};
+use crate::people::{Developer, DeveloperToken, MAX_TOKEN_DAYS, checked_name};
 use crate::state::{PortalContext, Portals};
 use axum::Extension;
 use axum::extract::{Path, State};
@@ -15,6 +15,7 @@ use axum::http::{HeaderMap, StatusCode};
 use std::time::SystemTime;
 use weir_control::api::Json;
 use weir_control::api::Problem;
+use weir_model::unix_time::seconds;
 
 /// The calls.
 pub fn operations() -> Vec<Operation> {

@@ -6,7 +6,7 @@ use super::apps::title;
 use super::authenticated_developer::AuthenticatedDeveloper;
 use super::keys::{find, plan_of, plan_title, subscriptions};
 use super::operation::{Operation, Shared};
-use crate::people::{TeamRole, seconds};
+use crate::people::TeamRole;
 use crate::state::{PortalContext, Portals};
 use axum::Extension;
 use axum::extract::{Path, Query, State};
@@ -19,6 +19,7 @@ use std::time::SystemTime;
 use weir_apis::entities::{Application, PlanSecurity, Product, Subscription, SubscriptionState};
 use weir_control::api::Json;
 use weir_control::api::Problem;
+use weir_model::unix_time::seconds;
 
 /// The calls.
 pub fn operations() -> Vec<Operation> {

@@ -211,7 +211,7 @@ async fn usage(
 ) -> Result<Json<Usage>, Problem> {
     let authenticated = AuthenticatedDeveloper::of(&portals, &visit).await?;
     authenticated.app(&portals, &name, TeamRole::Viewer)?;
-    let now = crate::people::seconds(SystemTime::now());
+    let now = weir_model::unix_time::seconds(SystemTime::now());
     let from = now.saturating_sub(span.days.clamp(1, MAX_DAYS) * DAY);
     let whole = of_consumer(
         &name,

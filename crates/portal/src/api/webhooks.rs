@@ -3,7 +3,7 @@
 
 use super::authenticated_developer::AuthenticatedDeveloper;
 use super::operation::{Operation, Shared};
-use crate::people::{TeamRole, random_id, seconds};
+use crate::people::{TeamRole, random_id};
 use crate::state::{PortalContext, Portals};
 use axum::Extension;
 use axum::extract::{Path, State};
@@ -18,6 +18,7 @@ use weir_control::api::Problem;
 use weir_control::outbox::{
     Attempt, Delivery, DeliveryState, MOST_OF_APPLICATION, Message, Origin, TEST as TEST_KIND, Webhook,
 };
+use weir_model::unix_time::seconds;
 
 const ALL: &str = "/portal/v1/apps/{app}/webhooks";
 const ONE: &str = "/portal/v1/apps/{app}/webhooks/{webhook}";

@@ -68,6 +68,15 @@ pub fn forget_framing(headers: &mut Headers) {
     ]);
 }
 
+/// Keeps the last `Content-Type` of several, as NGINX does: what a filter, a cache and a client take the body for is one
+/// thing then.
+pub fn keep_last_content_type(headers: &mut Headers) {
+    const NAME: &[u8] = b"Content-Type";
+    if let Some(last) = headers.get_all(NAME).last().map(<[u8]>::to_vec) {
+        headers.set(NAME, &last);
+    }
+}
+
 /// Whether a name is that of a header that frames a message, but with `_` for `-`. Servers that take them for one might
 /// find another end of the body than the gateway does.
 #[inline]

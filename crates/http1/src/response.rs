@@ -1,7 +1,7 @@
 //! Response heads from upstreams: reading one from bytes, and what the connection must know of it.
 
 use crate::Framing;
-use crate::fields::{list_items, parse_length};
+use crate::fields::{keep_last_content_type, list_items, parse_length};
 use crate::head::{self, MAX_FIELDS, MalformedHead};
 use crate::head_cache::{CachedHead, HeadCache, HeadSlot};
 use weir_plugin::Response;
@@ -165,6 +165,7 @@ struct Fields<'h> {
     keep_alive: bool,
     upgrade: Option<&'h [u8]>,
     has_via: bool,
+    content_types: usize,
     named_by_connection: Vec<&'h [u8]>,
 }
 
@@ -198,6 +199,7 @@ impl<'h> Fields<'h> {
                 return Ok(false);
             }
             10 if is(b"Keep-Alive") => return Ok(false),
+            12 if is(b"Content-Type") => self.content_types += 1,
             14 if is(b"Content-Length") => {
                 let length = parse_length(value).ok_or(InvalidResponse("the Content-Length"))?;
                 if self.length.replace(length).is_some_and(|other| other != length) {
@@ -233,6 +235,9 @@ impl<'h> Fields<'h> {
         }
         for name in &self.named_by_connection {
             response.headers.remove(name);
+        }
+        if self.content_types > 1 {
+            keep_last_content_type(&mut response.headers);
         }
         let bodyless = to_head || status < 200 || status == 204 || status == 304;
         // The length that a HEAD or 304 answer states is a fact about another message; it is passed on.

@@ -9,6 +9,7 @@
 
 pub mod diagnostic;
 pub mod document;
+pub mod json_path_cost;
 pub mod ocsp;
 pub mod overview;
 pub mod secrets;

@@ -13,8 +13,9 @@
 //! Loggers also hide the values of names that often carry secrets, except for names that a rule here has changed: then
 //! the rule decides what is logged.
 //!
-//! Security: a body that cannot be parsed in the form that a rule names (no JSON, too large) is not logged at all. A
-//! body that begins as JSON is read as JSON, whatever type the caller gives it.
+//! Security: a body that cannot be parsed in the form that a rule names (no JSON, or too large) is not logged at all. Nor
+//! is one for which the paths of the rules take more than 100,000 steps. A body that begins as JSON is read as JSON,
+//! whatever type the caller gives it.
 
 mod rules;
 

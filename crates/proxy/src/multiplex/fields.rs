@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
 use http::{HeaderMap, request};
 use weir_http1::MAX_FIELDS;
-use weir_http1::fields::parse_length;
+use weir_http1::fields::{keep_last_content_type, parse_length};
 use weir_http2::fields::belongs;
 use weir_http2::{FieldList, PseudoHeader};
 use weir_plugin::{Exchange, Headers, OWN_CALL_HEADER, RefusalKind, Response};
@@ -276,7 +276,7 @@ pub fn read_response(
     if list.len() > MAX_FIELDS {
         return Err(InvalidResponse("too many fields"));
     }
-    let (mut length, mut has_via) = (None, false);
+    let (mut length, mut has_via, mut content_types) = (None, false, 0);
     list.add_to(&mut response.headers, |name, value| {
         if name == b"content-length" {
             let stated = parse_length(value).ok_or(InvalidResponse("the Content-Length"))?;
@@ -286,8 +286,12 @@ pub fn read_response(
             return Ok(false);
         }
         has_via |= name == b"via";
+        content_types += usize::from(name == b"content-type");
         Ok(belongs(name, value))
     })?;
+    if content_types > 1 {
+        keep_last_content_type(&mut response.headers);
+    }
     let is_bodyless = to_head || response.status < 200 || matches!(response.status, 204 | 304);
     if is_bodyless
         && response.status >= 200

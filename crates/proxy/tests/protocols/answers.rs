@@ -25,6 +25,8 @@ const ANSWERS: &[Case] = &[
     ("HEAD", "200 OK\r\nContent-Length: 1234\r\n\r\n", 200, "", &[("content-length", Some("1234"))]),
     ("HEAD", "404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n", 404, "", &[]),
     ("OPTIONS", "200 OK\r\nAllow: GET\r\nContent-Length: 0\r\n\r\n", 200, "", &[("allow", Some("GET"))]),
+    ("GET", "200 OK\r\nContent-Type: a/b\r\nContent-Type: c/d\r\nContent-Length: 0\r\n\r\n", 200, "",
+        &[("content-type", Some("c/d"))]),
     ("DELETE", "202 Accepted\r\nContent-Length: 1\r\n\r\nx", 202, "x", &[]),
     ("GET", "301 Moved\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n", 301, "", &[("location", Some("/b"))]),
     ("GET", "418 Teapot\r\nContent-Length: 3\r\n\r\npot", 418, "pot", &[]),

@@ -7,7 +7,6 @@
 //! missing without a word.
 
 mod reader;
-mod steps;
 
 use super::functions::Function;
 use super::shortened;
@@ -17,8 +16,8 @@ use reader::Reader;
 use serde_json::Value;
 use serde_json_path::{JsonPath, PathElement};
 use std::collections::BTreeMap;
-use steps::{DocumentShape, PathCost};
 use weir_model::diagnostic::PathStep;
+use weir_model::json_path_cost::{DocumentShape, PathCost};
 use weir_model::{DocPath, document};
 
 /// The rule under which faults of a severities file are reported.

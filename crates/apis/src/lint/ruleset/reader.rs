@@ -1,6 +1,5 @@
 //! Reading a severities file: each fault at its place.
 
-use super::steps::PathCost;
 use super::{CustomRule, Mode, RuleAction, RuleTarget, Ruleset, UNREADABLE_RULES};
 use crate::finding::{Finding, Level};
 use crate::lint::functions::Function;
@@ -10,6 +9,7 @@ use serde_json::Value;
 use serde_json_path::JsonPath;
 use std::collections::BTreeMap;
 use weir_model::DocPath;
+use weir_model::json_path_cost::PathCost;
 
 /// Aliases of aliases.
 const MAX_DEPTH: usize = 8;

@@ -7,11 +7,12 @@ use serde_json::Value;
 
 /// How many values a document has at each depth.
 #[derive(Debug)]
-pub(super) struct DocumentShape {
+pub struct DocumentShape {
     by_depth: Vec<u64>,
 }
 
 impl DocumentShape {
+    /// That of a document.
     pub fn of(document: &Value) -> Self {
         let mut by_depth = Vec::new();
         let mut level = vec![document];
@@ -49,7 +50,7 @@ fn children(value: &Value) -> Box<dyn Iterator<Item = &Value> + '_> {
 
 /// The parts of a path that make it costly.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PathCost {
+pub struct PathCost {
     /// It names one place only.
     is_narrow: bool,
     /// Its `..`, those of its filters too.

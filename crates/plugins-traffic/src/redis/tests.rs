@@ -114,7 +114,7 @@ fn keys_of_a_caller_have_one_hash_tag() {
     });
     let filter = build(&RateLimit::default(), &config).expect("valid");
     let outcome = filter.on_request(&mut exchange());
-    let asked = asked(&outcome);
+    let asked = redis_call(&outcome);
     let words = words(asked);
     // What would end the tag too soon is hidden in a digest.
     assert!(words[0].starts_with("weir:{#"), "{words:?}");

@@ -102,8 +102,8 @@ fn ask(filter: &dyn Filter, exchange: &mut Exchange, body: Option<&[u8]>, server
                 }));
             }
             Outcome::Converse(conversation) => {
-                let said = servers.next().map_or(&[][..], |server| server.body);
-                exchange.filter_state.put_answer(converse(*conversation, said));
+                let sent = servers.next().map_or(&[][..], |server| server.body);
+                exchange.filter_state.put_answer(converse(*conversation, sent));
             }
             _ => return false,
         }
@@ -112,18 +112,18 @@ fn ask(filter: &dyn Filter, exchange: &mut Exchange, body: Option<&[u8]>, server
 }
 
 /// What comes of a conversation with a server that says this, in small pieces; `None`: it fails.
-fn converse(mut conversation: Conversation, said: &[u8]) -> Option<Box<dyn Any>> {
+fn converse(mut conversation: Conversation, sent: &[u8]) -> Option<Box<dyn Any>> {
     let dialogue = &mut conversation.dialogue;
     let (mut from, mut to) = (0, 0);
     let mut step = dialogue.begin(true);
     loop {
         match step {
             Step::Write(_) | Step::StartTls => {}
-            Step::Read if to < said.len() => to = (to + 7).min(said.len()),
+            Step::Read if to < sent.len() => to = (to + 7).min(sent.len()),
             Step::Read | Step::Fail => return None,
             Step::Done | Step::Close(_) => return Some(conversation.dialogue.finish()),
         }
-        let mut received = Received::new(&said[from..to]);
+        let mut received = Received::new(&sent[from..to]);
         step = dialogue.next(&mut received);
         from += received.consumed();
     }

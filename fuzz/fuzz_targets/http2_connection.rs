@@ -17,9 +17,9 @@ use weir_proxy::connection_fuzzing::USUAL_ROUNDS;
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 libfuzzer_sys::fuzz_target!(|steps: Vec<Step<'_>>| {
-    let Some((said, cuts)) = frames::script(PREFACE, &steps) else {
+    let Some((sent, cuts)) = frames::script(PREFACE, &steps) else {
         return;
     };
-    let heard = hops::hear(|hops| hops.say(&frames::pieces(&said, &cuts), USUAL_ROUNDS));
-    http2_answers(&said, &heard);
+    let heard = hops::hear(|hops| hops.say(&frames::pieces(&sent, &cuts), USUAL_ROUNDS));
+    http2_answers(&sent, &heard);
 });

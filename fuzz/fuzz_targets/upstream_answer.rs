@@ -23,7 +23,7 @@ use weir_proxy::connection_fuzzing::USUAL_ROUNDS;
 struct Input<'a> {
     from_http2: bool,
     is_head: bool,
-    said: UpstreamAnswer<'a>,
+    sent: UpstreamAnswer<'a>,
 }
 
 #[derive(Debug, Arbitrary)]
@@ -33,18 +33,18 @@ enum UpstreamAnswer<'a> {
 }
 
 libfuzzer_sys::fuzz_target!(|input: Input<'_>| {
-    let (path, script) = match &input.said {
+    let (path, script) = match &input.sent {
         UpstreamAnswer::Text(cut, text) => {
             let (first, second) = text.split_at(usize::from(*cut) % (text.len() + 1));
             ("/s", vec![first.to_vec(), second.to_vec()])
         }
         UpstreamAnswer::Frames(steps) => {
-            let Some((said, cuts)) = frames::script(b"", steps) else {
+            let Some((sent, cuts)) = frames::script(b"", steps) else {
                 return;
             };
             (
                 "/t",
-                frames::pieces(&said, &cuts)
+                frames::pieces(&sent, &cuts)
                     .into_iter()
                     .map(<[u8]>::to_vec)
                     .collect(),

@@ -204,24 +204,24 @@ impl Step<'_> {
 /// All that a side says, behind what it says first and its settings, with the places where it pauses; `None`: that is too
 /// much.
 pub fn script(first: &[u8], steps: &[Step<'_>]) -> Option<(Vec<u8>, Vec<usize>)> {
-    let mut said = first.to_vec();
-    frame(&mut said, 4, 0, 0, &[]);
+    let mut sent = first.to_vec();
+    frame(&mut sent, 4, 0, 0, &[]);
     let mut cuts = Vec::new();
     for step in steps {
-        step.write(&mut said);
+        step.write(&mut sent);
         if matches!(step, Step::Pause) {
-            cuts.push(said.len());
+            cuts.push(sent.len());
         }
     }
-    let is_little = said.len() <= MAX_BYTES && cuts.len() <= 8;
-    cuts.push(said.len());
-    is_little.then_some((said, cuts))
+    let is_little = sent.len() <= MAX_BYTES && cuts.len() <= 8;
+    cuts.push(sent.len());
+    is_little.then_some((sent, cuts))
 }
 
-/// What is said between pauses.
-pub fn pieces<'s>(said: &'s [u8], cuts: &[usize]) -> Vec<&'s [u8]> {
+/// What is sent between pauses.
+pub fn pieces<'s>(sent: &'s [u8], cuts: &[usize]) -> Vec<&'s [u8]> {
     let mut from = 0;
     cuts.iter()
-        .map(|to| &said[std::mem::replace(&mut from, *to)..*to])
+        .map(|to| &sent[std::mem::replace(&mut from, *to)..*to])
         .collect()
 }

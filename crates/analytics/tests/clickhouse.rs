@@ -494,8 +494,8 @@ fn works_like_sqlite(server: &Server) {
     }
     stores.clear_up(later);
     let after = stores.clickhouse.query(&by_hour, later).expect("an answer");
-    let is_told = after.gaps.iter().any(|it| it.gateway == "much-too-late");
-    assert!(after.partial && is_told, "{:?}", after.gaps);
+    let is_reported = after.gaps.iter().any(|it| it.gateway == "much-too-late");
+    assert!(after.partial && is_reported, "{:?}", after.gaps);
     let counts = |answer: &QueryResponse| {
         let frames = answer.frames.iter();
         frames

@@ -87,9 +87,9 @@ fn what_the_original_refused_is_refused_in_its_words() {
         let is_reported = worst.iter().any(|it| pattern.is_match(&it.message));
         let lacking = worst.iter().any(|it| is_not_available(it));
         if !is_reported && !lacking {
-            let said: Vec<&str> = worst.iter().map(|it| it.message.as_str()).collect();
+            let messages: Vec<&str> = worst.iter().map(|it| it.message.as_str()).collect();
             faults.push(format!(
-                "{}: expected {words:?}, found {said:?}",
+                "{}: expected {words:?}, found {messages:?}",
                 text(&case, "name")
             ));
         }

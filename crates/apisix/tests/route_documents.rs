@@ -244,9 +244,9 @@ fn policies_are_read_from_files() {
         let (found, diagnostics) = catalogue(&config(model), "casbin", settings);
         let model = found["model"].as_str().expect("a text");
         assert!(model.contains("m = false"), "{model}");
-        let said = diagnostics.iter().map(|it| it.path.to_string());
-        let said: Vec<_> = said.filter(|path| path.ends_with("model_path")).collect();
-        assert_eq!(said, ["routes[0].plugins.authz-casbin.model_path"]);
+        let paths = diagnostics.iter().map(|it| it.path.to_string());
+        let paths: Vec<_> = paths.filter(|path| path.ends_with("model_path")).collect();
+        assert_eq!(paths, ["routes[0].plugins.authz-casbin.model_path"]);
     }
 }
 

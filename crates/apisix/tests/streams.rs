@@ -101,10 +101,10 @@ fn what_is_not_available_is_refused_by_name() {
             }
             Err(found) => found,
         };
-        let is_told = found
+        let is_reported = found
             .iter()
             .any(|it| it.path.to_string() == place && it.message.contains(part));
-        assert!(is_told, "{fields}: {found:?}");
+        assert!(is_reported, "{fields}: {found:?}");
     }
 }
 

@@ -67,18 +67,21 @@ pub async fn report(
         ReportTarget::Here(..) | ReportTarget::Control { .. } => Duration::from_millis(200),
         ReportTarget::Store(_) => Duration::from_secs(2),
     };
-    let mut said: Option<GatewayReport> = None;
+    let mut last_report: Option<GatewayReport> = None;
     let mut usage = ProcessUsage::current();
     loop {
         let report = reporter.report(&followed, is_drained);
-        let is_due = said.as_ref().is_none_or(|said| {
-            let is_other = said.hash != report.hash
-                || said.state != report.state
-                || said.draining != report.draining
-                || said.skipped != report.skipped;
+        let is_due = last_report.as_ref().is_none_or(|last_report| {
+            let is_other = last_report.hash != report.hash
+                || last_report.state != report.state
+                || last_report.draining != report.draining
+                || last_report.skipped != report.skipped;
             // In a store, a revision that changes nothing else may be that of the last report.
-            let is_further = !matches!(target, ReportTarget::Store(_)) && said.revision != report.revision;
-            is_other || is_further || report.time.saturating_sub(said.time) >= INTERVAL.as_millis() as u64
+            let is_further =
+                !matches!(target, ReportTarget::Store(_)) && last_report.revision != report.revision;
+            is_other
+                || is_further
+                || report.time.saturating_sub(last_report.time) >= INTERVAL.as_millis() as u64
         });
         let mut has_news = false;
         if is_due {
@@ -92,7 +95,7 @@ pub async fn report(
             usage = now;
             match target.send(&reporter.name, &report).await {
                 Ok(answer) => {
-                    said = Some(report);
+                    last_report = Some(report);
                     if answer.drain != is_drained {
                         is_drained = answer.drain;
                         tracing::info!(is_drained, "drain state changed");
@@ -142,8 +145,8 @@ pub async fn is_drained_by_control_plane(
         return None;
     }
     let report = reporter.report(followed, false);
-    let said = tokio::time::timeout(FIRST_TIMEOUT, target.send(&reporter.name, &report)).await;
-    Some(said.ok()?.ok()?.drain)
+    let sent = tokio::time::timeout(FIRST_TIMEOUT, target.send(&reporter.name, &report)).await;
+    Some(sent.ok()?.ok()?.drain)
 }
 
 impl ReporterInfo {
@@ -291,9 +294,9 @@ mod tests {
         let heard = tokio::task::spawn_blocking(move || heard.into_iter().take(4).collect::<Vec<_>>());
         let heard = heard.await.expect("four reports");
         task.abort();
-        let said: Vec<bool> = heard.iter().map(|(_, is_drained)| *is_drained).collect();
+        let drained: Vec<bool> = heard.iter().map(|(_, is_drained)| *is_drained).collect();
         assert_eq!(
-            said,
+            drained,
             [false, true, false, true],
             "each says what the last answer was"
         );

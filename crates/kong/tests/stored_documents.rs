@@ -182,8 +182,8 @@ fn a_route_without_its_service_keeps_its_calls() {
             false => RouteTarget::respond_after_plugins(503),
         };
         assert_eq!(targets, [target], "{service:?}");
-        let is_told = skipped.iter().any(|it| it.document == route_key);
-        assert_eq!(is_told, !is_good, "{service:?}: {skipped:?}");
+        let is_skipped = skipped.iter().any(|it| it.document == route_key);
+        assert_eq!(is_skipped, !is_good, "{service:?}: {skipped:?}");
     }
 }
 

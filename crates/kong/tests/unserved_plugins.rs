@@ -190,7 +190,7 @@ fn cases() -> Vec<(&'static str, String, &'static str, &'static str)> {
 fn calls_that_need_them_are_refused() {
     for (workspace, other) in [("default", "team"), ("team", "default")] {
         let mut stored = stored("team");
-        for (family, value, expected, said) in cases() {
+        for (family, value, expected, message) in cases() {
             let key = format!("{workspace}/{family}/00000007-0000-4000-8000-000000000001");
             stored.apply(&key, Some(value.as_bytes()));
             let (model, broken) = stored.model();
@@ -199,7 +199,7 @@ fn calls_that_need_them_are_refused() {
             assert_eq!(broken.len(), 1, "{value}: {broken:?}");
             assert_eq!(broken[0].document, key);
             let reason = &broken[0].reason;
-            assert!(reason.contains(said), "{value}: {reason}");
+            assert!(reason.contains(message), "{value}: {reason}");
             let is_said = reason.contains("are refused");
             assert!(is_said || expected.is_empty(), "{value}: {reason}");
             assert_eq!(model.validate(), Vec::new(), "{value}");

@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn serde_is_put_into_words() {
-        for (said, path, message) in [
+        for (serde_text, path, message) in [
             (
                 "unknown field `conect_ms`, expected one of `connect_ms`, `write_ms`",
                 "timeouts.conect_ms",
@@ -209,7 +209,7 @@ mod tests {
                 "expected a host name, found 'a b'",
             ),
         ] {
-            let found = reword(Diagnostic::error(DocPath::root().field("timeouts"), said));
+            let found = reword(Diagnostic::error(DocPath::root().field("timeouts"), serde_text));
             assert_eq!(
                 (found.path.to_string().as_str(), found.message.as_str()),
                 (path, message)

@@ -150,8 +150,8 @@ pub fn cluster(
     if !brokers.iter().all(|broker| is_good(&broker.host)) {
         return Err(("brokers", "expected names or addresses"));
     }
-    let is_told = |sasl: &Sasl| !sasl.user.contains('\0') && !sasl.password.contains('\0');
-    if !sasl.is_none_or(is_told) {
+    let is_without_nul = |sasl: &Sasl| !sasl.user.contains('\0') && !sasl.password.contains('\0');
+    if !sasl.is_none_or(is_without_nul) {
         return Err(("sasl", "expected a user and a password"));
     }
     Ok(KafkaCluster {

@@ -193,12 +193,12 @@ mod tests {
             let port_read = Variable::parse("remote_port")
                 .read(&exchange)
                 .map(|port| port.into_owned());
-            let is_told = port.is_some() && client != "10.0.0.1";
+            let has_port = port.is_some() && client != "10.0.0.1";
             assert_eq!(
                 port_read
                     .as_deref()
                     .is_some_and(|port| matches!(port, b"80" | b"99")),
-                is_told,
+                has_port,
                 "{headers:?}"
             );
         }

@@ -308,22 +308,22 @@ enum HeaderPresence {
 
 /// Reads the headers of [`SET`], in one pass over the list.
 fn look(headers: &Headers) -> [HeaderPresence; SET.len()] {
-    let mut said = [HeaderPresence::Absent; SET.len()];
+    let mut presence = [HeaderPresence::Absent; SET.len()];
     for header in headers.iter() {
         if header.name.first().is_none_or(|first| first | 0x20 != b'x') {
             continue;
         }
         let found = SET.iter().position(|name| header.name.eq_ignore_ascii_case(name));
         if let Some(place) = found
-            && said[place] == HeaderPresence::Absent
+            && presence[place] == HeaderPresence::Absent
         {
-            said[place] = match header.value.is_empty() {
+            presence[place] = match header.value.is_empty() {
                 true => HeaderPresence::Empty,
                 false => HeaderPresence::Text,
             };
         }
     }
-    said
+    presence
 }
 
 /// Replaces the `X-Forwarded-*` of a request by the gateway's, once for all tries. `is_proxy`: the dialect trusts the peer
@@ -340,13 +340,13 @@ pub fn apply(
     }
     let is_trusted = has_forwarded && (is_proxy || forwarded.trusts(exchange.request.peer.ip()));
     let request = &mut exchange.request;
-    let said = look(&request.headers);
+    let presence = look(&request.headers);
     let set = |request: &mut Request, which: usize, value: &[u8]| {
         let name = SET[which];
         if request.overridden_headers != 0 && is_decided(request, name) {
             return;
         }
-        match said[which] {
+        match presence[which] {
             HeaderPresence::Absent => {}
             // What a trusted proxy calls the client has been read.
             HeaderPresence::Text if is_trusted && !(is_proxy && which == REAL_IP) => return,
@@ -383,7 +383,7 @@ pub fn apply(
                 let prefix = prefix_value(matched).into_owned();
                 set(request, PREFIX, &prefix);
             }
-            _ if has_forwarded && !is_trusted && said[PREFIX] != HeaderPresence::Absent => {
+            _ if has_forwarded && !is_trusted && presence[PREFIX] != HeaderPresence::Absent => {
                 request.headers.remove(SET[PREFIX]);
             }
             _ => {}

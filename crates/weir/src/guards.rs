@@ -209,7 +209,7 @@ mod tests {
     fn ways_around_guards_are_reported() {
         let guarded = json!({"name": "admin", "paths": ["/admin"], "plugins": [{"name": "key-auth"}]});
         let message = "it takes calls for /admin%2Fx and /admin;x, which a server may read as /admin, past key-auth of route 'admin'";
-        for (name, open, is_told) in [
+        for (name, open, is_warned) in [
             ("all", json!({"name": "open", "paths": ["/"]}), true),
             (
                 "other host",
@@ -234,7 +234,7 @@ mod tests {
                 false,
             ),
         ] {
-            let expected: Vec<&str> = is_told.then_some(message).into_iter().collect();
+            let expected: Vec<&str> = is_warned.then_some(message).into_iter().collect();
             assert_eq!(kong(&json!([guarded, open])), expected, "{name}");
         }
         let elsewhere = json!([{"name": "admin", "paths": ["/admin"], "hosts": ["x.test"], "plugins": [{"name": "key-auth"}]}]);

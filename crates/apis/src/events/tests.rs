@@ -152,7 +152,7 @@ fn changes_of_keys_approvals_plans_and_publications_become_events() {
 /// Approvals, canaries and the names of operators are none of the developers' business.
 #[test]
 fn developers_are_notified_of_what_concerns_them() {
-    for (kind, is_told, note) in [
+    for (kind, is_sent, note) in [
         ("subscription.rejected", true, "why"),
         ("credential.revoked", true, "why"),
         ("publication.deprecated", true, ""),
@@ -170,7 +170,7 @@ fn developers_are_notified_of_what_concerns_them() {
                 .with("hash", "abc")
         };
         let found = for_application(&event);
-        assert_eq!(found.is_some(), is_told, "{kind}");
+        assert_eq!(found.is_some(), is_sent, "{kind}");
         if let Some(found) = found {
             assert_eq!(
                 (found.get("by"), found.get("hash"), found.get("api")),

@@ -29,13 +29,13 @@ pub fn check_all<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<(), 
         match check_regex(pattern) {
             Ok(()) => {}
             Err(Some(what)) => return Err(format!("{what} is not available in this version of Weir")),
-            Err(None) => return Err(complaint(pattern)),
+            Err(None) => return Err(pcre_message(pattern)),
         }
     }
     Ok(())
 }
 
-fn complaint(pattern: &str) -> String {
+fn pcre_message(pattern: &str) -> String {
     let Err(error) = regex_syntax::ast::parse::Parser::new().parse(pattern) else {
         return format!("pcre2_compile() failed: regular expression is too large in \"{pattern}\"");
     };

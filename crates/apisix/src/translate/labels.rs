@@ -71,13 +71,13 @@ fn tells(step: &ChainStep) -> bool {
         "/syslog",
         "/zipkin",
     ];
-    let is_told = |id: &String| SHARED.iter().any(|end| id.ends_with(end));
+    let is_shared = |id: &String| SHARED.iter().any(|end| id.ends_with(end));
     let own = match &step.plugin {
         Some(PluginRef::Inline(instance)) => TELLING.contains(&instance.name.as_str()),
-        Some(PluginRef::Shared(id)) => is_told(id),
+        Some(PluginRef::Shared(id)) => is_shared(id),
         None => false,
     };
-    own || step.consumer_overrides.iter().any(is_told)
+    own || step.consumer_overrides.iter().any(is_shared)
 }
 
 fn uses_service_name(step: &ChainStep) -> bool {

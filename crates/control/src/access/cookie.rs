@@ -69,12 +69,12 @@ pub fn is_of_own_page(headers: &HeaderMap) -> bool {
             None => first,
         }
     };
-    let is_told = text("sec-fetch-site").map(|site| site == "same-origin");
+    let is_site_own = text("sec-fetch-site").map(|site| site == "same-origin");
     let is_origin_own = text("origin").map(|origin| {
         let authority = origin.split_once("://").map(|(_, authority)| authority);
         authority.is_some_and(|it| text("host").is_some_and(|host| it.eq_ignore_ascii_case(host)))
     });
-    match (is_told, is_origin_own) {
+    match (is_site_own, is_origin_own) {
         (None, None) => false,
         (is_same_site, origin) => is_same_site.unwrap_or(true) && origin.unwrap_or(true),
     }

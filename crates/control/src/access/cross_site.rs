@@ -12,14 +12,14 @@ pub fn is_cross_site(headers: &HeaderMap) -> bool {
         return true;
     }
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
-    let is_told = text("sec-fetch-site").is_some_and(|site| !matches!(site, "none" | "same-origin"));
+    let is_foreign_site = text("sec-fetch-site").is_some_and(|site| !matches!(site, "none" | "same-origin"));
     let host = text("host").unwrap_or_default();
     let is_misled = !host.is_empty() && !is_here(host);
     let is_from_elsewhere = text("origin").is_some_and(|origin| {
         let authority = origin.split_once("://").map(|(_, authority)| authority);
         authority != Some(host)
     });
-    is_told || is_misled || is_from_elsewhere
+    is_foreign_site || is_misled || is_from_elsewhere
 }
 
 /// Whether a `Host` names this machine by an address or as `localhost`, which no other site can make lead here.

@@ -186,15 +186,15 @@ impl Gateways {
     /// Takes over the report that a gateway has left in the store. Who writes there may do more than any token: it speaks for
     /// its name, and no token does as long as it reports.
     fn note_stored(&self, name: &str, report: GatewayReport, age: ReportAge, now: SystemTime) {
-        let said = (unix_time::from_millis(report.time)).min(now);
+        let reported_at = (unix_time::from_millis(report.time)).min(now);
         let spoke = match age {
             ReportAge::New => now,
-            ReportAge::AtStart => said,
+            ReportAge::AtStart => reported_at,
         };
         if name.len() <= MAX_TEXT && since(spoke, now) <= OFFLINE_AFTER {
             self.known().claim_from_store(name, spoke);
         }
-        self.note(name, report, said);
+        self.note(name, report, reported_at);
     }
 
     /// The uses of credentials that gateways have reported.
@@ -297,8 +297,8 @@ impl Gateways {
         let Ok(report) = serde_json::from_slice::<GatewayReport>(report) else {
             return true;
         };
-        let said = unix_time::from_millis(report.time);
-        since(said, now) > OFFLINE_AFTER || report.state != SERVING || report.revision >= revision.0
+        let reported_at = unix_time::from_millis(report.time);
+        since(reported_at, now) > OFFLINE_AFTER || report.state != SERVING || report.revision >= revision.0
     }
 
     fn commit(&self, revision: Revision, now: SystemTime) {

@@ -295,8 +295,8 @@ impl Writer {
     }
 
     async fn send(&self, line: Value) -> Result<(), StreamEnd> {
-        let said = self.lines.send(format!("{line}\n")).await;
-        said.map_err(|_| StreamEnd::Gone)
+        let sent = self.lines.send(format!("{line}\n")).await;
+        sent.map_err(|_| StreamEnd::Gone)
     }
 }
 

@@ -78,7 +78,7 @@ impl Decision {
 
     /// The mail to the developer: subject and text. `url` is the portal's, if it is known.
     pub fn mail(self, developer: &Developer, (title, url): (&str, Option<&str>)) -> (String, String) {
-        let (subject, said) = match self {
+        let (subject, outcome) = match self {
             Self::Approve => ("Your account is approved", "is approved. You can sign in now."),
             Self::Refuse => ("Your account is not approved", "is not approved."),
             Self::Suspend => (
@@ -91,7 +91,7 @@ impl Decision {
             ),
         };
         let mut text = format!(
-            "{}\n\nyour account of {title} {said}\n",
+            "{}\n\nyour account of {title} {outcome}\n",
             greeting(&developer.name)
         );
         let reason = developer.decided.as_ref().map_or("", |it| it.reason.as_str());

@@ -521,8 +521,8 @@ mod tests {
                 .collect();
             assert_eq!(left, Vec::from_iter(matches), "{wrong}");
             assert!(!skipped.is_empty(), "{wrong}");
-            let is_told = skipped.iter().all(|it| it.reason.ends_with(REFUSED));
-            assert_eq!(is_told, matches.is_some(), "{wrong}: {skipped:?}");
+            let is_explained = skipped.iter().all(|it| it.reason.ends_with(REFUSED));
+            assert_eq!(is_explained, matches.is_some(), "{wrong}: {skipped:?}");
         }
     }
 

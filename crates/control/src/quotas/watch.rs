@@ -25,7 +25,7 @@ const EVERY: Duration = Duration::from_secs(5);
 /// Looking at them takes at most one part of so many of the time.
 const REST: u32 = 50;
 /// The prefix of what was sent.
-const TOLD: &str = "quotas/";
+const NOTIFIED_PREFIX: &str = "quotas/";
 
 /// The notice about a quota in the window that is open.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -97,7 +97,7 @@ impl Quota {
     fn key(&self) -> Result<Key, BadKey> {
         let (subscription, environment) = (&self.subscription.id, &self.place.environment);
         let per = word(self.limit.per);
-        Key::new(&format!("{TOLD}{subscription}/{environment}/{per}"))
+        Key::new(&format!("{NOTIFIED_PREFIX}{subscription}/{environment}/{per}"))
     }
 }
 
@@ -239,7 +239,11 @@ impl QuotaWatcher {
         reached: &[(Quota, QuotaLevel)],
         mut context: NotifyContext,
     ) -> Result<usize, WatchError> {
-        let notified = self.outbox.store().list::<Value>(TOLD, context.now).await?;
+        let notified = self
+            .outbox
+            .store()
+            .list::<Value>(NOTIFIED_PREFIX, context.now)
+            .await?;
         let notified: BTreeMap<Key, Value> = notified.into_iter().map(|it| (it.key, it.value)).collect();
         let mut count = 0;
         for (quota, reached) in reached {
@@ -254,8 +258,8 @@ impl QuotaWatcher {
             if !self.outbox.is_still_alone(now).await? {
                 break;
             }
-            let is_told = self.notify((quota, reached), (key, known.cloned()), &mut context);
-            count += usize::from(is_told.await?);
+            let is_notified = self.notify((quota, reached), (key, known.cloned()), &mut context);
+            count += usize::from(is_notified.await?);
         }
         Ok(count)
     }

@@ -431,24 +431,24 @@ mod tests {
                 Some("p"),
             ),
         ] {
-            let said = format!("{plugins:?} {steps}");
+            let printed = format!("{plugins:?} {steps}");
             let mut model: Model = serde_json::from_value(serde_json::json!({"weir": 1,
                 "services": [{"name": "s", "url": "http://h"}], "consumers": [{"id": "c"}],
                 "routes": [{"name": "a", "match": [{"path": "/a"}], "to": {"service": "s"}, "plugins": steps}],
                 "plugins": plugins, "consumer_tables": tables}))
-            .unwrap_or_else(|error| panic!("{error}: {said}"));
+            .unwrap_or_else(|error| panic!("{error}: {printed}"));
             let broken = secrets().resolve(None, &mut model);
-            assert_eq!(broken.len(), 1, "{said}");
+            assert_eq!(broken.len(), 1, "{printed}");
             let is_refused = model.routes[0].target == RouteTarget::respond_before_plugins(503);
             let table = model.consumer_tables.first();
             let found = table.and_then(|it| it.instances.get("c")?.as_deref());
-            assert_eq!(found, own, "{said}");
-            assert_eq!(is_refused, all, "{said}");
+            assert_eq!(found, own, "{printed}");
+            assert_eq!(is_refused, all, "{printed}");
             let placeholder = model.plugins.iter().find(|it| it.id == "p");
             assert_eq!(
                 placeholder.map(|it| it.config["status"].as_u64()),
                 own.filter(|it| *it == "p").map(|_| Some(503)),
-                "{said}"
+                "{printed}"
             );
         }
     }
@@ -495,10 +495,10 @@ mod tests {
             let served = served.filter(|it| matches!(it.target, RouteTarget::Service(_)));
             let left = (served.count(), model.consumers[0].credentials.len());
             assert_eq!(left, (routes, credentials), "{forms:?} {policy:?}");
-            let is_told = unresolved
+            let is_reported = unresolved
                 .iter()
                 .all(|it| it.broken.reason.contains("NOT_THERE_2"));
-            assert!(is_told, "{unresolved:?}");
+            assert!(is_reported, "{unresolved:?}");
         }
     }
 

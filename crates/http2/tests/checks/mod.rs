@@ -72,14 +72,14 @@ fn frames(mut bytes: &[u8]) -> impl Iterator<Item = (Head, &[u8])> {
 
 impl ClientWindows {
     /// That of a client that has said this behind its preface.
-    fn of(said: &[u8]) -> Self {
+    fn of(sent: &[u8]) -> Self {
         let usual = u64::from(frame::USUAL_WINDOW);
         let mut room = Self {
             connection: usual,
             initial: usual,
             streams: HashMap::new(),
         };
-        for (head, payload) in frames(said) {
+        for (head, payload) in frames(sent) {
             match head.kind {
                 frame::WINDOW_UPDATE => {
                     let more = u64::from(frame::number_at(payload, 0).unwrap_or_default() & 0x7fff_ffff);
@@ -124,8 +124,8 @@ impl ClientWindows {
 ///
 /// # Panics
 /// Where that does not hold.
-pub fn http2_answers(said: &[u8], heard: &[u8]) {
-    let mut room = ClientWindows::of(said.strip_prefix(PREFACE).unwrap_or(said));
+pub fn http2_answers(sent: &[u8], heard: &[u8]) {
+    let mut room = ClientWindows::of(sent.strip_prefix(PREFACE).unwrap_or(sent));
     let mut decoder = Decoder::default();
     // Whether a stream's final head has come, and its end.
     let mut streams: HashMap<u32, (bool, bool)> = HashMap::new();

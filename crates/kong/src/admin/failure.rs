@@ -261,15 +261,18 @@ fn violation_message(fields: &Value) -> String {
                 let mut inner_names: Vec<&String> = inner.keys().collect();
                 inner_names.sort();
                 for inner_name in inner_names {
-                    complaints.push(format!("{name}.{inner_name}: {}", complaint(&inner[inner_name])));
+                    complaints.push(format!(
+                        "{name}.{inner_name}: {}",
+                        violation_text(&inner[inner_name])
+                    ));
                 }
             }
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate().filter(|(_, item)| !item.is_null()) {
-                    complaints.push(format!("{name}.{}: {}", index + 1, complaint(item)));
+                    complaints.push(format!("{name}.{}: {}", index + 1, violation_text(item)));
                 }
             }
-            other => complaints.push(format!("{name}: {}", complaint(other))),
+            other => complaints.push(format!("{name}: {}", violation_text(other))),
         }
     }
     match complaints.as_slice() {
@@ -278,7 +281,7 @@ fn violation_message(fields: &Value) -> String {
     }
 }
 
-fn complaint(value: &Value) -> String {
+fn violation_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => lua::indented(other),

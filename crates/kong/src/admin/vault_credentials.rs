@@ -87,11 +87,11 @@ async fn create(admin: &Admin, call: &ApiCall, vault: &str, consumer: &str) -> R
     };
     let mut last = 0;
     if pair.is_chosen {
-        let (status, said) = client.ask(Method::GET, &address, None).await?;
+        let (status, body_read) = client.ask(Method::GET, &address, None).await?;
         if status != StatusCode::NOT_FOUND {
             return Err(is_taken());
         }
-        last = last_version(&said);
+        last = last_version(&body_read);
     }
     let now = unix_time::seconds(SystemTime::now());
     let mut body = json!({
@@ -104,8 +104,8 @@ async fn create(admin: &Admin, call: &ApiCall, vault: &str, consumer: &str) -> R
     if !call.dry_run {
         let mut kept = body.clone();
         kept["updated_at"] = now.into();
-        let (status, said) = client.ask(Method::POST, &address, Some((kept, last))).await?;
-        if has_versions && status == StatusCode::BAD_REQUEST && contains(&said, OTHER_VERSION) {
+        let (status, body_read) = client.ask(Method::POST, &address, Some((kept, last))).await?;
+        if has_versions && status == StatusCode::BAD_REQUEST && contains(&body_read, OTHER_VERSION) {
             return Err(is_taken());
         }
         client.expect(status)?;
@@ -226,11 +226,11 @@ impl<'a> Client<'a> {
             headers: vec![(token, self.server.token.clone()), (request, "true".to_owned())],
             json,
         });
-        let (status, said) = made.await.map_err(|reason| away(&reason))?;
+        let (status, body) = made.await.map_err(|reason| away(&reason))?;
         if method == Method::GET && status != StatusCode::NOT_FOUND {
             self.expect(status)?;
         }
-        Ok((status, said))
+        Ok((status, body))
     }
 
     fn expect(&self, status: StatusCode) -> Result<(), Failure> {

@@ -75,24 +75,24 @@ fn services(document: &Document) -> Vec<GraphqlService> {
     if costs.is_empty() && routes.is_empty() {
         return Vec::new();
     }
-    let mut said: HashMap<Uuid, (Vec<GraphqlCost>, Vec<DegraphqlRoute>)> = HashMap::new();
+    let mut by_service: HashMap<Uuid, (Vec<GraphqlCost>, Vec<DegraphqlRoute>)> = HashMap::new();
     let mut of_all = Vec::new();
     for Entity { value, .. } in costs {
         match value.service {
-            Some(service) => said.entry(service).or_default().0.push(value.clone()),
+            Some(service) => by_service.entry(service).or_default().0.push(value.clone()),
             None if of_all.len() < MOST_OF_ALL => of_all.push(value.clone()),
             None => {}
         }
     }
     for Entity { value, .. } in routes {
-        said.entry(value.service).or_default().1.push(value.clone());
+        by_service.entry(value.service).or_default().1.push(value.clone());
     }
     let servers = Servers::of(document);
     let services = document
         .services
         .iter()
         .filter_map(|Entity { value: service, .. }| {
-            let (mut costs, routes) = said.remove(&service.id).unwrap_or_default();
+            let (mut costs, routes) = by_service.remove(&service.id).unwrap_or_default();
             costs.extend(of_all.iter().cloned());
             if costs.is_empty() && routes.is_empty() {
                 return None;

@@ -33,14 +33,14 @@ impl HttpClient for Vault {
         // All versions of a secret go together.
         let url = call.url.replace("/metadata/", "/data/");
         let last = versions.get(&url).copied();
-        let (mut status, mut said) = (StatusCode::NO_CONTENT, json!({ "errors": [] }));
+        let (mut status, mut answer) = (StatusCode::NO_CONTENT, json!({ "errors": [] }));
         match call.method {
             _ if !is_known => status = StatusCode::FORBIDDEN,
             Method::GET if kept.contains_key(&url) => status = StatusCode::OK,
             Method::GET => {
                 status = StatusCode::NOT_FOUND;
                 if let Some(version) = last {
-                    said =
+                    answer =
                         json!({"data": {"data": null, "metadata": {"destroyed": false, "version": version}}});
                 }
             }
@@ -49,7 +49,7 @@ impl HttpClient for Vault {
                 let wanted = body["options"]["cas"].as_u64();
                 if wanted.is_some_and(|wanted| wanted != last.unwrap_or(0)) {
                     status = StatusCode::BAD_REQUEST;
-                    said = json!({"errors": ["check-and-set parameter did not match the current version"]});
+                    answer = json!({"errors": ["check-and-set parameter did not match the current version"]});
                 } else {
                     if wanted.is_some() {
                         versions.insert(url.clone(), last.unwrap_or(0) + 1);
@@ -65,7 +65,7 @@ impl HttpClient for Vault {
         // Other calls come in between.
         Box::pin(async move {
             tokio::task::yield_now().await;
-            Ok((status, Bytes::from(said.to_string())))
+            Ok((status, Bytes::from(answer.to_string())))
         })
     }
 }

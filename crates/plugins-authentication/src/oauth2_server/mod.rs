@@ -396,11 +396,11 @@ impl Server {
     /// Whether the call came over TLS, here or at a proxy that is believed.
     fn is_tls(&self, request: &Request) -> bool {
         let says_so = || {
-            let mut said = request.headers.get_all(b"x-forwarded-proto");
-            let is_https = said
+            let mut schemes = request.headers.get_all(b"x-forwarded-proto");
+            let is_https = schemes
                 .next()
-                .is_some_and(|said| said.eq_ignore_ascii_case(b"https"));
-            is_https && said.next().is_none()
+                .is_some_and(|schemes| schemes.eq_ignore_ascii_case(b"https"));
+            is_https && schemes.next().is_none()
         };
         let peer = request.peer.ip();
         request.is_tls

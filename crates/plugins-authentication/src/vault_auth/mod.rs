@@ -363,13 +363,13 @@ impl PairFilter {
             access,
         ]);
         let ask = |_: &mut Exchange| self.subrequest(vault, access);
-        let said = |exchange: &mut Exchange| {
+        let summary = |exchange: &mut Exchange| {
             let answer = exchange.subrequest_response.take()??;
             let (pair, fresh_ms) = read(&answer, access, vault.version, cache_seconds)?;
             Some((pair.map(Arc::new), fresh_ms))
         };
         if cache_seconds == 0 {
-            let found = require_value(unshared(&key, self, exchange, ask, said))?;
+            let found = require_value(unshared(&key, self, exchange, ask, summary))?;
             return Ok(found.map(|(pair, _)| pair));
         }
         let wanted = FetchRequest {
@@ -380,7 +380,7 @@ impl PairFilter {
             timeout: self.rules.timeout,
         };
         require_value(wanted.find(self, exchange, ask, |exchange| {
-            let (pair, fresh_ms) = said(exchange)?;
+            let (pair, fresh_ms) = summary(exchange)?;
             let bytes = 128 + pair.as_ref().map_or(0, |pair| pair.consumer.len());
             Some((pair, bytes, Lifetime::fresh(fresh_ms)))
         }))

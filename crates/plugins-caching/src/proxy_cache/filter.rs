@@ -96,11 +96,11 @@ impl CacheFilter {
     /// body of a GET or HEAD has no meaning that a cache could know (RFC 9110, 9.3.1).
     fn may_depend_on_body(&self, exchange: &Exchange) -> bool {
         let request = &exchange.request;
-        let is_told_apart = match request.method.as_slice() {
+        let has_body_in_key = match request.method.as_slice() {
             b"GET" | b"HEAD" => false,
             _ => self.config.graphql || self.keys.needs_body(),
         };
-        (request.has_body || request.body.as_ref().is_some_and(|body| !body.is_empty())) && !is_told_apart
+        (request.has_body || request.body.as_ref().is_some_and(|body| !body.is_empty())) && !has_body_in_key
     }
 
     /// Whether the caller takes a response of this age.

@@ -250,7 +250,7 @@ fn entries_have_forms() {
 
 #[test]
 fn only_wanted_calls_are_logged() {
-    for (when, is_told) in [
+    for (when, is_logged) in [
         (json!(["status", "==", 201]), true),
         (json!(["status", "==", 200]), false),
         (
@@ -264,7 +264,7 @@ fn only_wanted_calls_are_logged() {
         };
         let mut exchange = call();
         exchange.response.status = 201;
-        assert_eq!(filter.wants_log(&mut exchange), is_told, "{when}");
+        assert_eq!(filter.wants_log(&mut exchange), is_logged, "{when}");
     }
 }
 

@@ -205,8 +205,8 @@ impl Filter for StatsdFilter {
     }
 
     fn on_log(&self, exchange: &mut Exchange, record: &CallRecord<'_>, out: &mut Vec<LogEntry>) {
-        let is_told = |range: &Range| (range.from..=range.to).contains(&record.status);
-        if !self.statuses.is_empty() && !self.statuses.iter().any(is_told) {
+        let is_counted = |range: &Range| (range.from..=range.to).contains(&record.status);
+        if !self.statuses.is_empty() && !self.statuses.iter().any(is_counted) {
             return;
         }
         let mut bytes = Vec::with_capacity(64 * self.lines.len());

@@ -296,8 +296,8 @@ impl CorsFilter {
         {
             headers.set(b"Access-Control-Allow-Private-Network", b"true");
         }
-        let is_told = !is_preflight || self.config.headers_on == HeadersOn::All;
-        if is_told && !self.exposed.is_empty() {
+        let exposes_headers = !is_preflight || self.config.headers_on == HeadersOn::All;
+        if exposes_headers && !self.exposed.is_empty() {
             headers.set(b"Access-Control-Expose-Headers", self.exposed.as_bytes());
         }
     }

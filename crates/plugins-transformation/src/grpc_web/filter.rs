@@ -361,7 +361,7 @@ impl Filter for WebFilter {
         response.headers.set(b"Content-Type", &pending.content_type);
         response.headers.remove(b"content-length");
         response.headers.remove(b"trailer");
-        let is_told = response.headers.contains(b"grpc-status");
+        let has_status = response.headers.contains(b"grpc-status");
         response.body_filters.push(WebBody {
             encoder: pending.form.is_text.then(Encoder::default),
             json: pending.output.map(|output| JsonBody {
@@ -371,7 +371,7 @@ impl Filter for WebFilter {
                 is_bare: pending.form.is_bare,
             }),
             // An answer of trailers only has them in its head, and no body.
-            has_trailers: !is_told && !pending.form.is_bare,
+            has_trailers: !has_status && !pending.form.is_bare,
             wanted: self.config.trailers,
             lines: Vec::new(),
             is_broken: false,

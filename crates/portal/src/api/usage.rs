@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn each_refusal_has_one_reason() {
-        let said = |refusal: &str, status: u16| {
+        let reason_of = |refusal: &str, status: u16| {
             let line = CallLine {
                 refusal: refusal.into(),
                 status,
@@ -404,9 +404,9 @@ mod tests {
             "subscription_not_begun",
             "not_in_plan",
         ];
-        let mut reasons: Vec<String> = closed.iter().map(|it| said(it, 403)).collect();
-        reasons.push(said("retired", 410));
-        reasons.push(said("forbidden", 403));
+        let mut reasons: Vec<String> = closed.iter().map(|it| reason_of(it, 403)).collect();
+        reasons.push(reason_of("retired", 410));
+        reasons.push(reason_of("forbidden", 403));
         assert!(reasons.iter().all(|it| !it.contains(" or ")), "{reasons:?}");
         reasons.sort();
         reasons.dedup();

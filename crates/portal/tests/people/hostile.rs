@@ -46,13 +46,13 @@ async fn mails_lead_to_no_host_that_a_call_names() {
         ] {
             let before = portal.count();
             let call = (Method::POST, path);
-            let said = portal.call_at("evil.test", call, &ann, body.clone()).await;
-            let said = said.expect(status);
+            let response = portal.call_at("evil.test", call, &ann, body.clone()).await;
+            let response = response.expect(status);
             match url {
                 Some(url) => assert!(portal.last().contains(&format!("{url}/")), "{}", portal.last()),
                 None => {
                     assert_eq!(portal.count(), before, "{path}");
-                    assert!(said.text("detail").contains("set 'url'"), "{}", said.body);
+                    assert!(response.text("detail").contains("set 'url'"), "{}", response.body);
                 }
             }
             assert!(!portal.last().contains("evil"), "{}", portal.last());

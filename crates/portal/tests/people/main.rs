@@ -348,7 +348,7 @@ async fn signing_up_asks_for_the_mail_and_links_are_good_once() {
 async fn five_wrong_passwords_slow_down_and_reveal_nothing() {
     let portal = Portal::start().await;
     portal.join("ann").await;
-    let mut said = Vec::new();
+    let mut lines = Vec::new();
     for mail in ["ann@example.com", "unknown@example.com"] {
         let mut statuses = Vec::new();
         for _ in 0..6 {
@@ -357,9 +357,9 @@ async fn five_wrong_passwords_slow_down_and_reveal_nothing() {
             statuses.push((answer.status.as_u16(), answer.text("type")));
         }
         assert_eq!(statuses.last().map(|it| it.0), Some(429), "{statuses:?}");
-        said.push(statuses);
+        lines.push(statuses);
     }
-    assert_eq!(said[0], said[1]);
+    assert_eq!(lines[0], lines[1]);
 }
 
 #[tokio::test]

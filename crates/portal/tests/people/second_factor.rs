@@ -49,8 +49,9 @@ impl Portal {
     }
 }
 
-fn kind(said: &PortalResponse) -> String {
-    said.text("type")
+fn kind(response: &PortalResponse) -> String {
+    response
+        .text("type")
         .rsplit(':')
         .next()
         .unwrap_or_default()
@@ -159,14 +160,14 @@ async fn a_login_needs_a_code_that_was_not_used() {
         (PASSWORD, Some(ann.recovery[0].to_uppercase()), 200, ""),
         (PASSWORD, Some(ann.recovery[0].clone()), 401, "wrong-code"),
     ] {
-        let said = portal.sign_in_by(password, code.as_deref()).await;
+        let response = portal.sign_in_by(password, code.as_deref()).await;
         assert_eq!(
-            (said.status.as_u16(), kind(&said).as_str()),
+            (response.status.as_u16(), kind(&response).as_str()),
             (status, expected),
             "{code:?}: {}",
-            said.body
+            response.body
         );
-        assert_eq!(said.cookie().is_empty(), status != 200, "{code:?}");
+        assert_eq!(response.cookie().is_empty(), status != 200, "{code:?}");
     }
     // Of two logins with one code at the same moment, one gets in.
     let code = ann.next();
@@ -186,8 +187,8 @@ async fn a_login_needs_a_code_that_was_not_used() {
     portal.until_mailed(count + 1).await;
     let fresh = json!({ "token": portal.secret("ann@example.com"), "password": "a new sentence" });
     portal.post("/reset/password", "", fresh).await.expect(200);
-    let said = portal.sign_in_by("a new sentence", None).await.expect(401);
-    assert_eq!(kind(&said), "code-needed");
+    let response = portal.sign_in_by("a new sentence", None).await.expect(401);
+    assert_eq!(kind(&response), "code-needed");
 }
 
 /// Right passwords between the guesses do not help, and neither does the account page. A machine that hashes slowly takes a few
@@ -199,13 +200,13 @@ async fn guesses_are_slowed_down() {
     let ann = portal.with_factor().await;
     let mut refused = None;
     for number in 0..ENOUGH {
-        let said = portal.sign_in_by(PASSWORD, Some("none")).await;
-        if said.status == 429 {
+        let response = portal.sign_in_by(PASSWORD, Some("none")).await;
+        if response.status == 429 {
             assert!(number >= 5, "{number}");
-            refused = Some(said);
+            refused = Some(response);
             break;
         }
-        assert_eq!(kind(&said), "wrong-code");
+        assert_eq!(kind(&response), "wrong-code");
     }
     let refused = refused.expect("a refusal");
     assert!(refused.headers.contains_key(header::RETRY_AFTER));
@@ -219,8 +220,8 @@ async fn guesses_are_slowed_down() {
     ] {
         let mut statuses = Vec::new();
         while statuses.last() != Some(&429) && statuses.len() < ENOUGH {
-            let said = portal.call(method.clone(), path, &ann.cookie, body.clone()).await;
-            statuses.push(said.status.as_u16());
+            let response = portal.call(method.clone(), path, &ann.cookie, body.clone()).await;
+            statuses.push(response.status.as_u16());
         }
         let (last, before) = statuses.split_last().expect("one at least");
         assert_eq!(*last, 429, "{path}: {statuses:?}");

@@ -138,7 +138,7 @@ async fn the_questions_of_a_plan_are_shown_asked_and_shown_again() {
     let card = plans.iter().find(|it| it["name"] == "asking").expect("the plan");
     assert_eq!((&card["form"], &card["comment"]), (&form, &json!("required")));
     let app = portal.app(&ann).await;
-    for (more, said) in [
+    for (more, message) in [
         (json!({ "request": "tills" }), "team"),
         (json!({ "answers": { "team": "blue" } }), "request"),
         (json!({ "request": "tills", "answers": { "team": "b" } }), "team"),
@@ -148,7 +148,7 @@ async fn the_questions_of_a_plan_are_shown_asked_and_shown_again() {
         ),
     ] {
         let refused = portal.subscribe(&ann, &app, "asking", more).await.expect(409);
-        assert!(refused.text("detail").contains(said), "{}", refused.body);
+        assert!(refused.text("detail").contains(message), "{}", refused.body);
     }
     let answers = json!({ "team": "blue", "inside": true, "calls": 7 });
     let made = portal.subscribe(

@@ -106,8 +106,12 @@ async fn a_program_does_what_its_developer_may_and_nothing_to_the_account() {
         (Method::DELETE, one.as_str(), Value::Null),
     ] {
         let what = format!("{method} {path}");
-        let said = portal.call_by(&token, (method, path), body).await.expect(403);
-        assert!(said.text("detail").contains("sign in"), "{what}: {}", said.body);
+        let response = portal.call_by(&token, (method, path), body).await.expect(403);
+        assert!(
+            response.text("detail").contains("sign in"),
+            "{what}: {}",
+            response.body
+        );
     }
     assert_eq!(portal.get("/me", &ann).await.text("name"), "ann");
 }
@@ -153,11 +157,15 @@ async fn a_token_is_shown_once_and_ends_with_its_account() {
         .expect(404);
     // A wrong token is refused as such, and no cookie stands in for it.
     for wrong in ["", "weir_x", &token[..token.len() - 1]] {
-        let said = portal
+        let response = portal
             .call_by(wrong, (Method::GET, "/me"), Value::Null)
             .await
             .expect(401);
-        assert!(said.text("type").ends_with("wrong-token"), "{}", said.body);
+        assert!(
+            response.text("type").ends_with("wrong-token"),
+            "{}",
+            response.body
+        );
     }
     portal
         .call(Method::DELETE, &one, &ann, Value::Null)
@@ -222,8 +230,8 @@ async fn a_new_password_ends_the_tokens_made_before_unless_it_is_not_wanted() {
     let ann = portal.join("ann").await;
     let token = portal.token_of(&ann).await;
     let status = async || {
-        let said = portal.call_by(&token, (Method::GET, "/apps"), Value::Null).await;
-        said.status.as_u16()
+        let response = portal.call_by(&token, (Method::GET, "/apps"), Value::Null).await;
+        response.status.as_u16()
     };
     let change = |wanted| portal.call(Method::PUT, "/account", &ann, wanted);
     let kept =
@@ -239,8 +247,8 @@ async fn a_new_password_ends_the_tokens_made_before_unless_it_is_not_wanted() {
     change(ended).await.expect(200);
     assert_eq!(status().await, 401);
     let token = portal.token_with(&ann, "a third sentence").await;
-    let said = portal.call_by(&token, (Method::GET, "/apps"), Value::Null).await;
-    said.expect(200);
+    let response = portal.call_by(&token, (Method::GET, "/apps"), Value::Null).await;
+    response.expect(200);
 }
 
 /// Who comes from an identity provider has no password here: the provider has to have asked a moment ago. A session
@@ -266,10 +274,10 @@ async fn who_has_no_password_makes_a_token_right_after_a_sign_in() {
     let wanted = || json!({ "name": "ci", "days": 30, "password": "" });
     for (asked, status) in [(None, 403), (Some(601), 403), (Some(500), 201)] {
         let session = begin(asked).await;
-        let said = portal.post(TOKENS, &session, wanted()).await.expect(status);
-        let is_told = said.body["type"]
+        let response = portal.post(TOKENS, &session, wanted()).await.expect(status);
+        let is_explained = response.body["type"]
             .as_str()
             .is_some_and(|it| it.ends_with("fresh-sign-in-needed"));
-        assert_eq!(is_told, status == 403, "{asked:?} {}", said.body);
+        assert_eq!(is_explained, status == 403, "{asked:?} {}", response.body);
     }
 }

@@ -326,12 +326,12 @@ mod tests {
 
     #[test]
     fn clients_of_http1_are_understood_wherever_their_bytes_are_cut() {
-        let (hops, said) = (
+        let (hops, input) = (
             hops(),
             b"GET /1 HTTP/1.1\r\nHost: a\r\n\r\nPOST /2 HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nxGET / HTTP/1.0\r\n\r\n",
         );
-        for cut in (0..said.len()).step_by(5) {
-            let heard = hops.say(&[&said[..cut], &said[cut..]], MANY_ROUNDS);
+        for cut in (0..input.len()).step_by(5) {
+            let heard = hops.say(&[&input[..cut], &input[cut..]], MANY_ROUNDS);
             let heard = String::from_utf8(heard).unwrap();
             let heads: Vec<&str> = heard.split("HTTP/1.1 ").skip(1).map(|head| &head[..3]).collect();
             assert_eq!(heads, ["503", "503", "404"], "{cut}");
@@ -348,7 +348,7 @@ mod tests {
             .concat()
         };
         let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
-        let said = [
+        let input = [
             weir_http2::connection::PREFACE,
             &settings[..],
             &get(1, b'1'),
@@ -356,9 +356,9 @@ mod tests {
             &get(5, b'3'),
         ]
         .concat();
-        for cut in (0..said.len()).step_by(5) {
-            let heard = hops.say(&[&said[..cut], &said[cut..]], MANY_ROUNDS);
-            http2_answers(&said, &heard);
+        for cut in (0..input.len()).step_by(5) {
+            let heard = hops.say(&[&input[..cut], &input[cut..]], MANY_ROUNDS);
+            http2_answers(&input, &heard);
             let count = |word: &[u8]| heard.windows(word.len()).filter(|part| *part == word).count();
             let counts = (count(b"no_route"), count(b"no_service"));
             assert_eq!(counts, (1, 2), "{cut}: {}", heard.escape_ascii());

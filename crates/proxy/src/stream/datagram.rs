@@ -230,7 +230,7 @@ impl Listener {
             // A plugin may choose a service over TLS, which takes no datagrams: they are not sent in the clear.
             .filter(|it| it.tls.is_none())
             .ok_or(StreamResult::NoRoute)?;
-        let asker = TargetRequest {
+        let request = TargetRequest {
             worker,
             serving: &serving,
             forward,
@@ -238,7 +238,7 @@ impl Listener {
             server_name: None,
             mqtt_client_id: None,
         };
-        let reached = asker.socket(report).await?;
+        let reached = request.socket(report).await?;
         let (idle, responses) = (Duration::from_millis(route.idle_timeout_ms), route.udp_responses);
         drop(serving);
         let _busy = reached.busy;

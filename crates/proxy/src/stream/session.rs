@@ -79,9 +79,9 @@ impl Session<'_> {
                 tracing::debug!(%error, client = %self.addresses.peer, "a session does not speak MQTT");
                 StreamResult::Refused
             })?;
-            (first, mqtt_client_id) = (read.said, read.id);
+            (first, mqtt_client_id) = (read.received, read.id);
         }
-        let asker = TargetRequest {
+        let request = TargetRequest {
             worker: self.worker,
             serving: &serving,
             forward,
@@ -90,7 +90,7 @@ impl Session<'_> {
             mqtt_client_id: mqtt_client_id.as_deref(),
         };
         let greeting = self.greeting(route);
-        let target = asker.connect(&greeting, report).await?;
+        let target = request.connect(&greeting, report).await?;
         let idle = Duration::from_millis(route.idle_timeout_ms);
         drop(serving);
         let side = RelaySide {

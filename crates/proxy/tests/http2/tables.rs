@@ -31,21 +31,21 @@ fn clients_get_the_table_size_once() {
     let upstream = Upstream::bind();
     let gateway = TestGateway::to(upstream.address);
     upstream.serve(|_| answer("ok"));
-    for (sizes, is_told) in CASES {
+    for (sizes, is_announced) in CASES {
         let mut client = frames::connect(&gateway, &frames(sizes));
         let mut call = |stream| {
             client.send(frame(HEADERS, BOTH, stream, REQUEST));
             let head = frames::next_of(&mut client, HEADERS).payload;
             frames::body(&mut client, stream).unwrap();
-            let (is_told, status) = match head[..] {
+            let (is_announced, status) = match head[..] {
                 [NOTHING, status, ..] => (true, status),
                 [status, ..] => (false, status),
                 [] => panic!("no head"),
             };
             assert_eq!(status, 0x88, "{sizes:?}");
-            is_told
+            is_announced
         };
-        assert_eq!((call(1), call(3)), (is_told, false), "{sizes:?}");
+        assert_eq!((call(1), call(3)), (is_announced, false), "{sizes:?}");
         // Later it may be bounded more.
         client.send(settings(&[(HEADER_TABLE_SIZE, 10)]));
         client.send(frame(HEADERS, BOTH, 5, REQUEST));
@@ -57,7 +57,7 @@ fn clients_get_the_table_size_once() {
 
 #[test]
 fn upstreams_get_the_table_size() {
-    for (sizes, is_told) in CASES {
+    for (sizes, is_announced) in CASES {
         let upstream = Upstream::bind();
         let url = format!("h2c://{}", upstream.address);
         let changes = json!({"services": {"url": url}});
@@ -68,7 +68,7 @@ fn upstreams_get_the_table_size() {
         let head = frames::next_of(&mut wire, HEADERS);
         let indexed = [NOTHING, 0x82];
         assert!(
-            head.payload.starts_with(&indexed[usize::from(!is_told)..]),
+            head.payload.starts_with(&indexed[usize::from(!is_announced)..]),
             "{sizes:?}"
         );
         wire.send(frame(HEADERS, BOTH, 1, b"\x89"));

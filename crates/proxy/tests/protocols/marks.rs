@@ -68,7 +68,7 @@ fn headers_about_a_call_are_the_gateways_own() {
 
 /// `(field, what an outer gateway says in it, what this one says in its place)`.
 #[rustfmt::skip]
-const TOLD: &[(&str, &str, Option<&str>)] = &[
+const FORWARDED_FIELDS: &[(&str, &str, Option<&str>)] = &[
     ("x-forwarded-proto", "OTHER", Some("SCHEME")),
     ("x-forwarded-host", "outer.example", Some("client.example")),
     ("x-forwarded-port", "444", Some("PORT")),
@@ -100,12 +100,15 @@ fn what_a_trusted_peer_says_is_kept() {
             };
             let client = stand.client(protocol);
             let seen = stand.upstream.serve(|_| answer("ok"));
-            let said: Vec<_> = TOLD.iter().map(|(name, outer, _)| (*name, fill(outer))).collect();
-            let said = said.iter().map(|(name, value)| (*name, value.as_str()));
-            let fields: Vec<_> = said.chain([HOST, ("x-forwarded-for", "1.2.3.4")]).collect();
+            let headers: Vec<_> = FORWARDED_FIELDS
+                .iter()
+                .map(|(name, outer, _)| (*name, fill(outer)))
+                .collect();
+            let headers = headers.iter().map(|(name, value)| (*name, value.as_str()));
+            let fields: Vec<_> = headers.chain([HOST, ("x-forwarded-for", "1.2.3.4")]).collect();
             client.call("GET", "/path", &fields, b"").unwrap();
             let head = seen.lock().unwrap().pop().unwrap().head;
-            for (name, outer, own) in TOLD {
+            for (name, outer, own) in FORWARDED_FIELDS {
                 let wanted = if is_kept { Some(*outer) } else { *own };
                 assert_eq!(head.get(name), wanted.map(fill), "{protocol:?} {name} {networks}");
             }

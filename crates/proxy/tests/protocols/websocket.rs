@@ -188,14 +188,14 @@ fn says_good_bye(protocol: Protocol) {
     wire.send(b"\x82\x05ab");
     assert_eq!(call.take(4).unwrap(), b"\x82\x05ab", "{protocol:?}");
     let draining = stand.gateway.drain();
-    let said = wire.read(8).unwrap();
-    let unmasked: Vec<u8> = said[6..]
+    let received = wire.read(8).unwrap();
+    let unmasked: Vec<u8> = received[6..]
         .iter()
-        .zip(&said[2..6])
+        .zip(&received[2..6])
         .map(|(byte, mask)| byte ^ mask)
         .collect();
     assert_eq!(
-        (&said[..2], unmasked.as_slice()),
+        (&received[..2], unmasked.as_slice()),
         (&b"\x88\x82"[..], &b"\x03\xe9"[..]),
         "{protocol:?}"
     );

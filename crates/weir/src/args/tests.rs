@@ -71,10 +71,11 @@ fn flags_and_their_defaults_are_documented() {
         // A `|` within a cell is written `\|`.
         let rows = rows.map(|row| row.replace("\\|", "/"));
         let variable = flag.get_env().and_then(|it| it.to_str()).expect("a variable");
-        let is_told = |cells: &[String]| cells.iter().any(|cell| cell.contains(&format!("`{variable}`")));
+        let is_documented =
+            |cells: &[String]| cells.iter().any(|cell| cell.contains(&format!("`{variable}`")));
         let row = rows
             .map(|row| row.split('|').map(str::to_owned).collect::<Vec<_>>())
-            .find(|cells| cells.first().is_some_and(|first| is_named(first)) && is_told(cells));
+            .find(|cells| cells.first().is_some_and(|first| is_named(first)) && is_documented(cells));
         let Some(row) = row else {
             wrong.push(format!("no row for --{long} and {variable}"));
             continue;

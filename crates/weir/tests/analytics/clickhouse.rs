@@ -138,7 +138,7 @@ fn counts_are_kept_in_clickhouse_and_wait_while_it_is_away() {
 fn wrong_stores_are_refused_at_the_start() {
     let folder = tempfile::tempdir().expect("a folder");
     configure(folder.path(), upstream("a"));
-    let said = |flags: &[&str]| {
+    let refusal_of = |flags: &[&str]| {
         let mut command = Weir::command(folder.path(), flags);
         let output = command.stderr(Stdio::piped()).output().expect("it runs");
         assert!(!output.status.success(), "{flags:?}");
@@ -188,10 +188,10 @@ fn wrong_stores_are_refused_at_the_start() {
             "--analytics-store-password-file gone",
         ),
     ] {
-        let said = said(flags);
+        let refusal_of = refusal_of(flags);
         assert!(
-            said.contains(part) && !said.contains("s3cret"),
-            "{flags:?}: {said}"
+            refusal_of.contains(part) && !refusal_of.contains("s3cret"),
+            "{flags:?}: {refusal_of}"
         );
     }
 }

@@ -425,13 +425,13 @@ fn a_publish_that_a_kill_interrupts_is_whole_or_absent() {
         assert_eq!(paths.len(), 5, "{exported:?}");
         for path in paths.keys() {
             let explain = json!({"url": format!("http://localhost/v1{path}")});
-            let said = put(&weir, "POST", "/api/v1/explain", &explain)
+            let explanation = put(&weir, "POST", "/api/v1/explain", &explain)
                 .expect("an answer")
                 .expect(200)
                 .json();
             assert_eq!(
-                said["publication"], "pets/1.0.0/test",
-                "{path} of revision {revision}: {said:#}"
+                explanation["publication"], "pets/1.0.0/test",
+                "{path} of revision {revision}: {explanation:#}"
             );
         }
         let last = known.json()["history"]
@@ -615,11 +615,11 @@ fn a_revoked_key_is_refused_by_all_gateways_within_a_second() {
     let made = plane.post("/api/v1/subscriptions", wanted).expect(201).json();
     let proxies: Vec<String> = gateways.iter().chain([&plane.weir]).map(Weir::proxy).collect();
     let all_say = |key: &str, expected: u16| {
-        let said = |proxy: &String| {
+        let status_at = |proxy: &String| {
             let call = Call::get(proxy, "/v1/pets").header("X-API-Key", key);
             call.attempt().map(|it| it.status)
         };
-        proxies.iter().all(|proxy| said(proxy) == Some(expected))
+        proxies.iter().all(|proxy| status_at(proxy) == Some(expected))
     };
     let path = format!(
         "/api/v1/subscriptions/{}/credentials",

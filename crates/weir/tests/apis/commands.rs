@@ -29,10 +29,10 @@ fn path(file: &Path) -> &str {
 fn the_life_of_an_api_from_a_terminal() {
     let plane = Plane::start();
     let spec = plane.file("pets.json", &petstore());
-    let (code, said, complaint) = plane.api(&["new", "pets", path(&spec)]);
+    let (code, stdout, stderr) = plane.api(&["new", "pets", path(&spec)]);
     assert!(
-        code == Some(0) && said.starts_with("new version 1.0.0 of pets: 3 operations, "),
-        "{code:?} {said} {complaint}"
+        code == Some(0) && stdout.starts_with("new version 1.0.0 of pets: 3 operations, "),
+        "{code:?} {stdout} {stderr}"
     );
     let where_to = plane.file("test.json", &runtime(upstream("pets")));
     let publish = [
@@ -53,13 +53,13 @@ fn the_life_of_an_api_from_a_terminal() {
         .header("Weir-Dry-Run", "true")
         .make()
         .expect(200);
-    let (code, said, _) = plane.api(&[&publish[..], &["--dry-run", "--output", "json"]].concat());
-    assert_eq!((code, said), (Some(0), wizard.body.clone() + "\n"));
-    let (_, said, _) = plane.api(&[&publish[..], &["--dry-run"]].concat());
-    assert_eq!(said, wizard.json()["text"].as_str().expect("a text"));
+    let (code, stdout, _) = plane.api(&[&publish[..], &["--dry-run", "--output", "json"]].concat());
+    assert_eq!((code, stdout), (Some(0), wizard.body.clone() + "\n"));
+    let (_, stdout, _) = plane.api(&[&publish[..], &["--dry-run"]].concat());
+    assert_eq!(stdout, wizard.json()["text"].as_str().expect("a text"));
     assert!(
-        said.starts_with("pets/1.0.0/test r1\n+ GET /pets (listPets)\n"),
-        "{said}"
+        stdout.starts_with("pets/1.0.0/test r1\n+ GET /pets (listPets)\n"),
+        "{stdout}"
     );
     assert_eq!(plane.status("/v1/pets", None), Some(404), "nothing is published");
 
@@ -81,31 +81,34 @@ fn changes_that_break_callers_fail_a_build_and_can_be_taken_back() {
         .expect("a map")
         .remove("/pets/{id}");
     let spec = plane.file("broken.json", &broken);
-    let (code, said, _) = plane.api(&["diff", "pets", "1.0.0", "--file", path(&spec)]);
+    let (code, stdout, _) = plane.api(&["diff", "pets", "1.0.0", "--file", path(&spec)]);
     assert!(
-        code == Some(1) && said.contains("- GET /pets/{id} (getPet)\n    breaking: "),
-        "{code:?} {said}"
+        code == Some(1) && stdout.contains("- GET /pets/{id} (getPet)\n    breaking: "),
+        "{code:?} {stdout}"
     );
-    let (_, said, _) = plane.api(&["new", "pets", path(&spec)]);
-    assert!(said.starts_with("draft of 1.0.0 of pets: 2 operations"), "{said}");
-    assert_eq!(plane.api(&["diff", "pets", "1.0.0"]).0, Some(1));
-    let (code, _, complaint) = plane.api(&["publish", "pets", "1.0.0", "test"]);
+    let (_, stdout, _) = plane.api(&["new", "pets", path(&spec)]);
     assert!(
-        code == Some(1) && complaint.contains("callers would break"),
-        "{code:?} {complaint}"
+        stdout.starts_with("draft of 1.0.0 of pets: 2 operations"),
+        "{stdout}"
+    );
+    assert_eq!(plane.api(&["diff", "pets", "1.0.0"]).0, Some(1));
+    let (code, _, stderr) = plane.api(&["publish", "pets", "1.0.0", "test"]);
+    assert!(
+        code == Some(1) && stderr.contains("callers would break"),
+        "{code:?} {stderr}"
     );
     assert_eq!(
         plane.api(&["publish", "pets", "1.0.0", "test", "--force"]).0,
         Some(0)
     );
 
-    let (code, said, complaint) = plane.api(&["rollback", "pets", "1.0.0", "test"]);
+    let (code, stdout, stderr) = plane.api(&["rollback", "pets", "1.0.0", "test"]);
     assert!(
-        code == Some(0) && said.starts_with("pets/1.0.0/test r1\n"),
-        "{said} {complaint}"
+        code == Some(0) && stdout.starts_with("pets/1.0.0/test r1\n"),
+        "{stdout} {stderr}"
     );
     let to = plane.file("prod.json", &runtime(upstream("prod")));
-    let (code, said, complaint) = plane.api(&[
+    let (code, stdout, stderr) = plane.api(&[
         "promote",
         "pets",
         "1.0.0",
@@ -117,11 +120,11 @@ fn changes_that_break_callers_fail_a_build_and_can_be_taken_back() {
         "--output",
         "json",
     ]);
-    let promoted: Value = serde_json::from_str(&said).unwrap_or_default();
+    let promoted: Value = serde_json::from_str(&stdout).unwrap_or_default();
     assert_eq!(
         (code, &promoted["publication"]),
         (Some(0), &json!("pets/1.0.0/prod")),
-        "{complaint}"
+        "{stderr}"
     );
     let deprecate = [
         "deprecate",
@@ -133,11 +136,11 @@ fn changes_that_break_callers_fail_a_build_and_can_be_taken_back() {
         "--sunset",
         "2999-01-01",
     ];
-    let (code, said, complaint) = plane.api(&deprecate);
+    let (code, stdout, stderr) = plane.api(&deprecate);
     assert_eq!(
-        (code, said.as_str()),
+        (code, stdout.as_str()),
         (Some(0), "pets/1.0.0/test is deprecated\n"),
-        "{complaint}"
+        "{stderr}"
     );
     until("callers are told", || {
         let answer = plane.through("/v1/pets", None);
@@ -155,23 +158,23 @@ fn build_servers_get_reports_and_exit_statuses() {
     let spec = plane.file("pets.json", &petstore());
     let lint = |more: &[&str]| plane.api(&[&["lint", path(&spec)], more].concat());
     assert_eq!(lint(&[]).0, Some(0));
-    let (code, said, _) = lint(&["--fail-on", "warn", "--output", "junit"]);
+    let (code, stdout, _) = lint(&["--fail-on", "warn", "--output", "junit"]);
     assert!(
-        code == Some(1) && said.contains("<failure message=") && said.contains("operation-tags"),
-        "{said}"
+        code == Some(1) && stdout.contains("<failure message=") && stdout.contains("operation-tags"),
+        "{stdout}"
     );
-    let (_, said, _) = lint(&["--output", "json"]);
-    let report: Value = serde_json::from_str(&said).expect("JSON");
+    let (_, stdout, _) = lint(&["--output", "json"]);
+    let report: Value = serde_json::from_str(&stdout).expect("JSON");
     assert!(
         report["findings"].as_array().is_some_and(|it| !it.is_empty()),
-        "{said}"
+        "{stdout}"
     );
     let rules = plane._folder.path().join("rules.yaml");
     std::fs::write(&rules, "extends: [[spectral:oas, off]]\n").expect("written");
     assert_eq!(lint(&["--fail-on", "hint", "--rules", path(&rules)]).0, Some(0));
     std::fs::write(&spec, "openapi: [").expect("written");
-    let (code, said, _) = lint(&[]);
-    assert!(code == Some(1) && said.contains(":1:"), "{code:?} {said}");
+    let (code, stdout, _) = lint(&[]);
+    assert!(code == Some(1) && stdout.contains(":1:"), "{code:?} {stdout}");
     for (arguments, expected) in [
         (&["lint", "none.yaml"][..], Some(2)),
         (&["publish", "none", "1", "test"], Some(1)),
@@ -191,10 +194,10 @@ fn build_servers_get_reports_and_exit_statuses() {
         "dated.json",
         &json!({"openapi": "3.1.0", "info": {"title": "Pets", "version": 1.1}, "paths": {}}),
     );
-    let (code, _, complaint) = plane.api(&["new", "dated", path(&dated)]);
+    let (code, _, stderr) = plane.api(&["new", "dated", path(&dated)]);
     assert!(
-        code == Some(2) && complaint.contains("put it in quotes"),
-        "{code:?} {complaint}"
+        code == Some(2) && stderr.contains("put it in quotes"),
+        "{code:?} {stderr}"
     );
     plane.get("/api/v1/apis/dated").expect(404);
 }
@@ -204,10 +207,10 @@ fn a_name_that_no_user_can_have_is_refused_in_words() {
     let plane = Plane::start();
     let arguments = ["user", "add", "a/b", "--role", "admin"];
     let output = plane.weir.ask(None, &arguments);
-    let complaint = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
-        complaint.contains("'a/b' is not a valid name of a user: expected 1 to 128 bytes without '/'"),
-        "{complaint}"
+        stderr.contains("'a/b' is not a valid name of a user: expected 1 to 128 bytes without '/'"),
+        "{stderr}"
     );
 }
 
@@ -228,10 +231,10 @@ fn a_refused_document_makes_no_api() {
             "is not a valid version",
         ),
     ] {
-        let (code, _, complaint) = plane.api(arguments);
+        let (code, _, stderr) = plane.api(arguments);
         assert!(
-            code == Some(1) && complaint.contains(part),
-            "{arguments:?}: {code:?} {complaint}"
+            code == Some(1) && stderr.contains(part),
+            "{arguments:?}: {code:?} {stderr}"
         );
         plane.get("/api/v1/apis/half").expect(404);
     }
@@ -253,15 +256,15 @@ fn a_postman_collection_is_linted_and_imported() {
         ],
     });
     let file = plane.file("pm.json", &collection);
-    let (code, said, errors) = plane.api(&["lint", path(&file)]);
+    let (code, stdout, errors) = plane.api(&["lint", path(&file)]);
     assert!(
-        code == Some(0) && said.contains("weir-postman") && said.contains("'Once more'"),
-        "{code:?} {said} {errors}"
+        code == Some(0) && stdout.contains("weir-postman") && stdout.contains("'Once more'"),
+        "{code:?} {stdout} {errors}"
     );
     assert!(errors.contains("a Postman collection"), "{errors}");
-    let (code, said, complaint) = plane.api(&["new", "shop", path(&file), "--output", "json"]);
-    assert_eq!(code, Some(0), "{complaint}");
-    let made: Value = serde_json::from_str(&said).expect("JSON");
+    let (code, stdout, stderr) = plane.api(&["new", "shop", path(&file), "--output", "json"]);
+    assert_eq!(code, Some(0), "{stderr}");
+    let made: Value = serde_json::from_str(&stdout).expect("JSON");
     let findings = made["findings"].as_array().expect("a list");
     let found = findings.iter().find(|it| it["rule"] == "weir-postman");
     assert!(

@@ -90,11 +90,11 @@ fn a_dry_run_that_is_refused_tells_everything_that_refuses_it_and_what_would_cha
         (&Value::Null, &json!([]), &json!(true))
     );
     // The command line shows the same, and fails.
-    let (code, said, complaint) = plane.api(&["publish", "pets", "1.0.0", "test", "--dry-run"]);
-    assert_eq!((code, said.as_str()), (Some(1), text), "{complaint}");
+    let (code, stdout, stderr) = plane.api(&["publish", "pets", "1.0.0", "test", "--dry-run"]);
+    assert_eq!((code, stdout.as_str()), (Some(1), text), "{stderr}");
     assert!(
-        complaint.contains("breaking: ") && complaint.contains("conflicts: "),
-        "{complaint}"
+        stderr.contains("breaking: ") && stderr.contains("conflicts: "),
+        "{stderr}"
     );
     // Forced, it is what it was.
     let forced = plane

@@ -107,8 +107,8 @@ fn a_developer_is_erased_with_all_that_is_ones_own() {
         (out.status.code(), text(out.stdout), text(out.stderr))
     };
     let before = all_that_may_change(&plane, &id);
-    let (code, output, complaint) = weir(&["--dry-run"]);
-    assert_eq!((code, complaint.as_str()), (Some(0), ""));
+    let (code, output, stderr) = weir(&["--dry-run"]);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
     assert!(
         output.contains("would be erased: the account\napplications: anns-shop\nsubscriptions: 1\nkeys: 1\n"),
         "{output}"
@@ -120,8 +120,8 @@ fn a_developer_is_erased_with_all_that_is_ones_own() {
     );
     assert_eq!(plane.status("/v1/pets", Some(&key)), Some(200));
 
-    let (code, output, complaint) = weir(&[]);
-    assert_eq!((code, complaint.as_str()), (Some(0), ""));
+    let (code, output, stderr) = weir(&[]);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
     assert!(
         output.contains("erased: the account") && output.contains("names in analytics: 2\n"),
         "{output}"
@@ -142,11 +142,11 @@ fn a_developer_is_erased_with_all_that_is_ones_own() {
     let names = applications(&plane);
     assert!(names.iter().any(|it| it.starts_with("removed-")), "{names:?}");
 
-    let (code, _, complaint) = weir(&[]);
+    let (code, _, stderr) = weir(&[]);
     assert_eq!(code, Some(1));
     assert!(
-        complaint.contains("there is no developer with the address"),
-        "{complaint}"
+        stderr.contains("there is no developer with the address"),
+        "{stderr}"
     );
     // The address is free again.
     let again = plane

@@ -105,10 +105,10 @@ fn a_refused_call_is_explained_by_its_plan() {
             "http://localhost/v1/pets",
         ],
     );
-    let said = String::from_utf8_lossy(&by_command.stdout).into_owned();
+    let stdout = String::from_utf8_lossy(&by_command.stdout).into_owned();
     assert!(
-        said.contains("refuses this call with 401: the call carries no credential"),
-        "{said} {by_command:?}"
+        stdout.contains("refuses this call with 401: the call carries no credential"),
+        "{stdout} {by_command:?}"
     );
 }
 
@@ -273,15 +273,15 @@ fn environments_that_are_not_served_are_named() {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     };
-    let (code, said, complaint) = ask(&["--environment", "nope"]);
+    let (code, stdout, stderr) = ask(&["--environment", "nope"]);
     assert!(
-        code == Some(2) && complaint.contains("the environment 'nope' does not exist: there are prod, test"),
-        "{code:?} {said} {complaint}"
+        code == Some(2) && stderr.contains("the environment 'nope' does not exist: there are prod, test"),
+        "{code:?} {stdout} {stderr}"
     );
-    let (code, said, complaint) = ask(&["--environment", "prod"]);
+    let (code, stdout, stderr) = ask(&["--environment", "prod"]);
     assert!(
-        code == Some(0) && said.contains("Route prod.pets.1.0.0.main.listpets"),
-        "{code:?} {said} {complaint}"
+        code == Some(0) && stdout.contains("Route prod.pets.1.0.0.main.listpets"),
+        "{code:?} {stdout} {stderr}"
     );
     let (code, _, errors) = ask(&[]);
     assert!(

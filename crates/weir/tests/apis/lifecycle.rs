@@ -335,13 +335,13 @@ fn of_two_publishers_one_is_refused_with_the_name_of_the_other() {
             std::thread::spawn(move || call.make())
         });
         let answers = both.map(|it| it.join().expect("an answer"));
-        let is_told = |it: &Answer| {
+        let is_explained = |it: &Answer| {
             let by = "\"author\":\"anonymous\"";
             it.status == 412 && it.body.contains("at the same time") && it.body.contains(by)
         };
         assert!(answers.iter().any(|it| it.status == 200), "{answers:?}");
         assert!(
-            answers.iter().all(|it| it.status == 200 || is_told(it)),
+            answers.iter().all(|it| it.status == 200 || is_explained(it)),
             "{answers:?}"
         );
         wins += 1;

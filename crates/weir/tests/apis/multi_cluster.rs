@@ -93,17 +93,17 @@ impl Cluster {
         let mut flags: Vec<String> = Vec::new();
         for word in words {
             let before = flags.last().cloned().unwrap_or_default();
-            let said = match before.as_str() {
+            let announcement = match before.as_str() {
                 "--listen" => Some("routes on http://"),
                 "--status" => Some("status on http://"),
                 "--console" => Some("Weir's API on http://"),
                 "--kong-admin" => Some("Kong's Admin API on http://"),
                 _ => None,
             };
-            if let Some(said) = said {
-                listeners.push((word.to_owned(), said));
+            if let Some(announcement) = announcement {
+                listeners.push((word.to_owned(), announcement));
             }
-            flags.push(if said.is_some() {
+            flags.push(if announcement.is_some() {
                 "127.0.0.1:0".to_owned()
             } else {
                 word.to_owned()
@@ -111,12 +111,15 @@ impl Cluster {
         }
         let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
         let mut command = Weir::command(folder, &flags);
-        if listeners.iter().any(|(_, said)| said.starts_with("routes")) {
+        if listeners
+            .iter()
+            .any(|(_, announcement)| announcement.starts_with("routes"))
+        {
             command.env_remove("WEIR_LISTEN");
         }
         let weir = Weir::run(&mut command);
-        for (page, said) in listeners {
-            self.addresses.insert(page, weir.address(said));
+        for (page, announcement) in listeners {
+            self.addresses.insert(page, weir.address(announcement));
         }
         self.weirs.push(weir);
     }
@@ -124,8 +127,8 @@ impl Cluster {
 
 /// The command of a line, and what the page says of its answer.
 fn expected(line: &str) -> Option<(&str, &str, &str)> {
-    let (command, said) = line.rsplit_once("# ")?;
-    let (status, text) = said.split_once(", ").unwrap_or((said, ""));
+    let (command, expected) = line.rsplit_once("# ")?;
+    let (status, text) = expected.split_once(", ").unwrap_or((expected, ""));
     let is_status = status.len() == 3 && status.bytes().all(|it| it.is_ascii_digit());
     is_status.then_some((command.trim_end(), status, text))
 }
@@ -148,10 +151,10 @@ fn the_page_about_several_clusters_is_true() {
             continue;
         }
         let Some((command, status, text)) = expected(line) else {
-            let said = shell.run(&cluster.here(line));
+            let output = shell.run(&cluster.here(line));
             // The page says that rights come before what they name.
             let is_warning = |it: &str| it.starts_with("weir: warning: ") && it.contains(" yet");
-            assert!(said.trim().lines().all(is_warning), "{line}\n{said}");
+            assert!(output.trim().lines().all(is_warning), "{line}\n{output}");
             continue;
         };
         let (command, mut last) = (cluster.here(command), String::new());

@@ -225,14 +225,14 @@ fn people_get_mails_about_their_subscriptions() {
     );
     assert_eq!(refused.json()["type"], "urn:weir:problem:subscribers");
     let remove = ["remove", "pets", "1.0.0", "test"];
-    let (code, _, complaint) = plane.api(&remove);
+    let (code, _, stderr) = plane.api(&remove);
     assert!(
-        code == Some(1) && complaint.contains("one subscription depends"),
-        "{complaint}"
+        code == Some(1) && stderr.contains("one subscription depends"),
+        "{stderr}"
     );
     plane.get(publication).expect(200);
-    let (code, said, _) = plane.api(&[&remove[..], &["--force"]].concat());
-    assert_eq!((code, said.as_str()), (Some(0), "pets/1.0.0/test is removed\n"));
+    let (code, stdout, _) = plane.api(&[&remove[..], &["--force"]].concat());
+    assert_eq!((code, stdout.as_str()), (Some(0), "pets/1.0.0/test is removed\n"));
     plane.get(publication).expect(404);
     until("the application is told", || {
         sink.subjects().iter().any(|it| it == "pets 1.0.0 is removed")
@@ -592,10 +592,10 @@ fn wrong_flags_are_refused() {
             .stderr(Stdio::piped())
             .output()
             .expect("it runs");
-        let said = String::from_utf8_lossy(&output.stderr);
+        let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(
-            !output.status.success() && said.contains(part),
-            "{flags:?}: {said}"
+            !output.status.success() && stderr.contains(part),
+            "{flags:?}: {stderr}"
         );
     }
 }

@@ -203,15 +203,15 @@ fn a_review_is_asked_for_and_decided_from_a_terminal() {
     let plane = Plane::start();
     plane.version(&petstore());
     let review = |more: &[&str]| plane.api(&[&["review", "pets", "1.0.0"], more].concat());
-    let (code, said, complaint) = review(&["--reason", "paging"]);
+    let (code, stdout, stderr) = review(&["--reason", "paging"]);
     assert_eq!(
-        (code, said.as_str()),
+        (code, stdout.as_str()),
         (Some(0), "draft of pets 1.0.0: in review\n"),
-        "{complaint}"
+        "{stderr}"
     );
-    let (code, said, _) = review(&["--withdraw"]);
+    let (code, stdout, _) = review(&["--withdraw"]);
     assert_eq!(
-        (code, said.as_str()),
+        (code, stdout.as_str()),
         (Some(0), "draft of pets 1.0.0: no longer in review\n")
     );
     assert_eq!(review(&["--ask-changes"]).0, Some(2), "without a reason");

@@ -334,32 +334,32 @@ fn tests_run_from_a_build_server() {
     let file = file.to_str().expect("a text");
     let test =
         |more: &[&str]| plane.api(&[&["test", "pets", "1.0.0", "test", "--runtime", file], more].concat());
-    let (code, said, complaint) = test(&[]);
-    assert_eq!(code, Some(1), "{said} {complaint}");
+    let (code, stdout, stderr) = test(&[]);
+    assert_eq!(code, Some(1), "{stdout} {stderr}");
     assert_eq!(
-        said,
+        stdout,
         "ok   asks: GET http://localhost/v1/pets\n\
          FAIL opens: GET http://localhost/v1/pets\n\
          \x20    end: expected 'forwarded', found 'answered' (the call carries no credential)\n\
          1 passed, 1 failed in pets/1.0.0/test\n"
     );
-    let (code, said, _) = test(&["--only", "asks", "--output", "json"]);
-    let report: Value = serde_json::from_str(&said).expect("JSON");
+    let (code, stdout, _) = test(&["--only", "asks", "--output", "json"]);
+    let report: Value = serde_json::from_str(&stdout).expect("JSON");
     assert_eq!((code, &report["passed"]), (Some(0), &json!(1)));
-    let (code, said, _) = test(&["--output", "junit"]);
+    let (code, stdout, _) = test(&["--output", "junit"]);
     assert!(
-        code == Some(1) && said.contains("<testsuite name=\"pets/1.0.0/test\" tests=\"2\" failures=\"1\""),
-        "{said}"
+        code == Some(1) && stdout.contains("<testsuite name=\"pets/1.0.0/test\" tests=\"2\" failures=\"1\""),
+        "{stdout}"
     );
     assert_eq!(plane.api(&["test", "pets", "1.0.0", "none"]).0, Some(1));
     let publish = ["publish", "pets", "1.0.0", "test", "--runtime", file];
-    let (code, _, complaint) = plane.api(&publish);
+    let (code, _, stderr) = plane.api(&publish);
     assert!(
-        code == Some(1) && complaint.contains("opens: end: expected 'forwarded'"),
-        "{code:?} {complaint}"
+        code == Some(1) && stderr.contains("opens: end: expected 'forwarded'"),
+        "{code:?} {stderr}"
     );
-    let (code, _, complaint) = plane.api(&[&publish[..], &["--override-tests", "on purpose"]].concat());
-    assert_eq!(code, Some(0), "{complaint}");
+    let (code, _, stderr) = plane.api(&[&publish[..], &["--override-tests", "on purpose"]].concat());
+    assert_eq!(code, Some(0), "{stderr}");
     assert_eq!(
         plane
             .api(&["test", "pets", "1.0.0", "test", "--published", "--only", "asks"])

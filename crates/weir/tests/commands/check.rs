@@ -222,7 +222,7 @@ fn plugins_that_are_not_served_fail_a_check() {
     let kong = |plugin: &str| KONG.replace("- name: key-auth", &format!("- {plugin}"));
     let apisix = |plugin: &str| APISIX.replace("    plugins:\n", &format!("    plugins:\n      {plugin}\n"));
     // As the original does, a check accepts a kong.yml with a plugin that is described; a strict one does not.
-    for (text, said, code) in [
+    for (text, message, code) in [
         (
             kong("{name: ai-prompt-guard, config: {deny_patterns: [x]}}"),
             "plugin \"ai-prompt-guard\" is not served by this version of Weir: calls that come to it are refused",
@@ -245,7 +245,7 @@ fn plugins_that_are_not_served_fail_a_check() {
         ),
     ] {
         let (stderr, plain, strict) = checked(&text, &[]);
-        assert!(stderr.contains(said), "{stderr}");
+        assert!(stderr.contains(message), "{stderr}");
         assert_eq!((plain, strict), (Some(code), Some(1)), "{stderr}");
     }
 }
@@ -265,7 +265,7 @@ fn warnings_fail_a_strict_check() {
             "weir: 1\nroutes:\n  - {{name: r, paths: [/], to: {{respond: {{status: 503}}}}, plugins: [{plugin}]}}\n"
         )
     };
-    for (text, flags, said) in [
+    for (text, flags, message) in [
         (KONG.to_owned(), &[][..], ""),
         (guarded, &[], "it takes calls for /hello%2Fx"),
         (
@@ -307,10 +307,10 @@ fn warnings_fail_a_strict_check() {
     ] {
         let (stderr, plain, strict) = checked(&text, flags);
         assert_eq!(plain, Some(0), "{stderr}");
-        assert_eq!(strict, Some(i32::from(!said.is_empty())), "{stderr}");
+        assert_eq!(strict, Some(i32::from(!message.is_empty())), "{stderr}");
         assert!(
-            stderr.contains(said) && stderr.is_empty() == said.is_empty(),
-            "{said}: {stderr}"
+            stderr.contains(message) && stderr.is_empty() == message.is_empty(),
+            "{message}: {stderr}"
         );
     }
     let (stderr, plain, _) = checked(
@@ -332,7 +332,7 @@ fn references_that_lead_nowhere_are_refused() {
         "#END",
         "consumers: [{username: jack, plugins: {key-auth: {key: '$secret://vault/1/jack/key'}}}]\n#END",
     );
-    for (text, said) in [
+    for (text, message) in [
         (
             kong,
             "error: a credential of consumer 'alice': {vault://app/key}: no vault has the prefix 'app'\n",
@@ -344,8 +344,8 @@ fn references_that_lead_nowhere_are_refused() {
     ] {
         let (stderr, plain, strict) = checked(&text, &[]);
         assert!(
-            stderr.contains(said) && !stderr.contains("stays a text"),
-            "{said}: {stderr}"
+            stderr.contains(message) && !stderr.contains("stays a text"),
+            "{message}: {stderr}"
         );
         assert_eq!((plain, strict), (Some(1), Some(1)), "{stderr}");
     }
@@ -360,7 +360,7 @@ fn plugins_of_a_kong_yml_have_places() {
         "        paths: [/hello]\n",
         "        paths: [/hello]\n        plugins:\n          - {name: file-log, config: {path: /logs/a.log}}\n",
     );
-    for (text, said) in [
+    for (text, message) in [
         (
             KONG.to_owned() + global,
             "file.yaml:17: warning: plugins[1].config: nothing is written to /logs/a.log: no folder",
@@ -371,7 +371,7 @@ fn plugins_of_a_kong_yml_have_places() {
         ),
     ] {
         let (stderr, plain, _) = checked(&text, &[]);
-        assert!(stderr.contains(said), "{said}: {stderr}");
+        assert!(stderr.contains(message), "{message}: {stderr}");
         assert_eq!(plain, Some(0), "{stderr}");
     }
 }
@@ -386,7 +386,7 @@ fn variables_need_not_be_set_for_a_check() {
         "rejected_code: 429,",
         "rejected_code: 429, rejected_msg: '$env://NOT_SET',",
     );
-    for (text, said) in [
+    for (text, expected_message) in [
         (with_key(SHOP, "$env://NOT_SET"), "NOT_SET"),
         (with_key(KONG, "{vault://env/not-set}"), "NOT_SET"),
         (
@@ -404,7 +404,7 @@ fn variables_need_not_be_set_for_a_check() {
         (message, "$env://NOT_SET stays a text"),
     ] {
         let (stderr, plain, strict) = checked(&text, &[]);
-        assert!(stderr.contains(said), "{said}: {stderr}");
+        assert!(stderr.contains(expected_message), "{expected_message}: {stderr}");
         assert_eq!((plain, strict), (Some(0), Some(1)), "{stderr}");
     }
     // The rest is checked.

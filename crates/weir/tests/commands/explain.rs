@@ -111,10 +111,10 @@ fn explain_names_plugins_that_are_not_served() {
             folder.path(),
             &["explain", "-c", "kong.yml", "http://localhost/hello"],
         );
-        let said = String::from_utf8_lossy(&output.stdout);
+        let stdout = String::from_utf8_lossy(&output.stdout);
         let named = format!("kong.yml:{line}: pre-function there is not served, so calls are refused\n");
-        assert!(said.contains(&named), "{named}: {said}");
-        assert!(said.contains("answers this call with 503"), "{said}");
+        assert!(stdout.contains(&named), "{named}: {stdout}");
+        assert!(stdout.contains("answers this call with 503"), "{stdout}");
     }
 }
 
@@ -133,12 +133,12 @@ fn explain_speaks_json_too() {
         "--json",
     ];
     let output = weir(folder.path(), &call);
-    let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(said["client"], "10.0.0.1");
-    assert_eq!(said["route"]["name"], "off");
-    assert_eq!(said["answer"]["status"], 503);
-    assert_eq!(said["others"][0]["name"], "all");
-    assert_eq!(said["plugins"], serde_json::json!([]));
+    let stdout: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(stdout["client"], "10.0.0.1");
+    assert_eq!(stdout["route"]["name"], "off");
+    assert_eq!(stdout["answer"]["status"], 503);
+    assert_eq!(stdout["others"][0]["name"], "all");
+    assert_eq!(stdout["plugins"], serde_json::json!([]));
 }
 
 #[test]

@@ -31,12 +31,12 @@ fn weir(folder: &Path, arguments: &[&str]) -> Output {
 #[track_caller]
 fn assert_says(folder: &TempDir, arguments: &[&str], stdout: &str, stderr: &str, code: i32) {
     let output = weir(folder.path(), arguments);
-    let said = (
+    let printed = (
         String::from_utf8_lossy(&output.stdout).into_owned(),
         String::from_utf8_lossy(&output.stderr).into_owned(),
     );
-    assert_eq!(said.0, stdout, "{arguments:?}\n{}", said.1);
-    assert_eq!(said.1, stderr, "{arguments:?}");
+    assert_eq!(printed.0, stdout, "{arguments:?}\n{}", printed.1);
+    assert_eq!(printed.1, stderr, "{arguments:?}");
     assert_eq!(output.status.code(), Some(code), "{arguments:?}");
 }
 

@@ -72,8 +72,8 @@ fn several_resources_change_in_one_commit() {
     // A value may say its name, but no other one.
     for (name, status) in [("r0", 200), ("r1", 422)] {
         let value = json!({"name": name, "service": "s", "paths": ["/p0"], "disabled": true});
-        let said = json!({"changes": [{"kind": "routes", "name": "r0", "value": value}]});
-        let answer = change(&weir, &said)
+        let changes = json!({"changes": [{"kind": "routes", "name": "r0", "value": value}]});
+        let answer = change(&weir, &changes)
             .header("Weir-Dry-Run", "true")
             .make()
             .expect(status);

@@ -226,7 +226,7 @@ fn what_is_served_from_files_is_explained() {
     let file = folder.path().join("kong.yml");
     let (file, data) = (file.to_str().expect("text"), folder.path().join("data"));
     let data = data.to_str().expect("text");
-    for (flags, code, said, stderr_part) in [
+    for (flags, code, stdout_part, stderr_part) in [
         (&["--control", url.as_str()][..], 0, "Route r (kong)", ""),
         (&["--control", &url, "--json"], 0, "\"name\": \"r\"", ""),
         (
@@ -256,7 +256,7 @@ fn what_is_served_from_files_is_explained() {
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(code), "{flags:?}: {stdout}{stderr}");
         assert!(
-            stdout.contains(said) && stderr.contains(stderr_part),
+            stdout.contains(stdout_part) && stderr.contains(stderr_part),
             "{flags:?}: {stdout}{stderr}"
         );
     }
@@ -275,12 +275,12 @@ fn plugins_that_are_not_served_are_named_by_a_running_weir() {
     let file = folder.path().join("kong.yml");
     for source in [["--control", &url], ["-c", file.to_str().expect("text")]] {
         let output = weir.ask(None, &["explain", "http://h.test/a", source[0], source[1]]);
-        let said = String::from_utf8_lossy(&output.stdout);
+        let stdout = String::from_utf8_lossy(&output.stdout);
         for part in [
             ": pre-function there is not served, so calls are refused\n",
             "answers this call with 503",
         ] {
-            assert!(said.contains(part), "{source:?}: {said}");
+            assert!(stdout.contains(part), "{source:?}: {stdout}");
         }
     }
 }

@@ -373,8 +373,8 @@ fn a_sealed_store_does_not_start_without_its_key() {
             .stderr(std::process::Stdio::piped())
             .output()
             .expect("it ends");
-        let said = String::from_utf8_lossy(&ended.stderr);
-        assert!(!ended.status.success() && said.contains(expected), "{said}");
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        assert!(!ended.status.success() && stderr.contains(expected), "{stderr}");
         assert!(!key.exists(), "no key is made beside what it does not open");
     }
     std::fs::rename(&elsewhere, &key).expect("moved back");

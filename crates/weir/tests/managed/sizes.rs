@@ -35,9 +35,9 @@ fn a_publish_that_etcd_does_not_take_is_refused_by_its_dry_run_too() {
     let runtime = json!({"runtime": {"base_path": "/v1", "backends": backends}});
     let publish = || call("POST", "/api/v1/publications/pets/1.0.0/test", runtime.clone());
     let names_parts = |answer: &Answer| {
-        let said = &answer.body;
+        let text = &answer.body;
         let parts = ["services/test.pets.1.0.0.main", " bytes", "another component"];
-        parts.iter().all(|part| said.contains(part))
+        parts.iter().all(|part| text.contains(part))
     };
     let tried = publish().header("Weir-Dry-Run", "true").make().expect(422);
     let refused = &tried.json()["refused"][0];

@@ -88,8 +88,8 @@ fn skywalking_and_clickhouse_get_lines_in_their_forms() {
         .into_iter()
         .collect::<Result<_, _>>()
         .unwrap();
-    let is_told = |row: &Value| row["data"].as_str().is_some_and(|line| line.contains(REFUSED));
-    assert!(rows.iter().any(is_told), "{rows:?}");
+    let is_logged = |row: &Value| row["data"].as_str().is_some_and(|line| line.contains(REFUSED));
+    assert!(rows.iter().any(is_logged), "{rows:?}");
 }
 
 /// A target that is away has something said of it, and that is not sent to any target: else it would never end.

@@ -617,7 +617,7 @@ async fn a_gateway_follows_the_environments_of_its_right() {
     let (path, report) = ("/api/v1/gateways/a%0Ab", json!({ "environments": ["test"] }));
     plane.call(&test, "POST", path, report).await.expect(400);
     // Nor does it speak for the gateway of another user.
-    for (path, said) in [
+    for (path, body) in [
         (
             "/api/v1/gateways/edge/limits?environment=test",
             json!({ "run": 2, "counts": [] }),
@@ -625,7 +625,7 @@ async fn a_gateway_follows_the_environments_of_its_right() {
         ("/api/v1/gateways/edge", json!({ "state": "serving" })),
         ("/api/v1/gateways/edge/analytics", json!({})),
     ] {
-        let refused = plane.call(&test, "POST", path, said).await.expect(403);
+        let refused = plane.call(&test, "POST", path, body).await.expect(403);
         let detail = refused.text("detail");
         assert!(
             detail.contains("another user is named 'edge'"),

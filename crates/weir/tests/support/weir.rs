@@ -58,11 +58,11 @@ impl Weir {
     pub fn run(command: &mut Command) -> Self {
         let mut child = command.spawn().expect("the binary runs");
         let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
-        let (said, heard) = mpsc::channel();
+        let (sender, heard) = mpsc::channel();
         std::thread::spawn(move || {
             let mut ready = String::new();
             let read = stdout.read_line(&mut ready);
-            let _too_late = said.send((read, ready, stdout));
+            let _too_late = sender.send((read, ready, stdout));
         });
         let Ok((read, ready, stdout)) = heard.recv_timeout(START) else {
             let _ended = child.kill();

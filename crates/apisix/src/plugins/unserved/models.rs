@@ -168,8 +168,8 @@ pub(super) fn prompt_patterns(config: &Config) -> Result<(), String> {
 }
 
 pub(super) fn cost(config: &Config) -> Result<(), String> {
-    let is_told = text(config, "limit_strategy") == Some("expression");
-    match is_told && text(config, "cost_expr").unwrap_or_default().is_empty() {
+    let is_expression = text(config, "limit_strategy") == Some("expression");
+    match is_expression && text(config, "cost_expr").unwrap_or_default().is_empty() {
         true => Err("cost_expr is required when limit_strategy is 'expression'".to_owned()),
         false => Ok(()),
     }

@@ -504,9 +504,9 @@ mod tests {
             let errors = errors.as_array().expect("a list");
             assert_eq!(errors.len(), found.len(), "{most:?}: {errors:?}");
             for (error, (path, text)) in errors.iter().zip(found) {
-                let said = error["message"].as_str().expect("a text");
+                let message = error["message"].as_str().expect("a text");
                 assert!(
-                    error["path"] == *path && said.contains("has 100 bytes") && said.contains(text),
+                    error["path"] == *path && message.contains("has 100 bytes") && message.contains(text),
                     "{error}"
                 );
             }

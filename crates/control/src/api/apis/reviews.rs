@@ -241,7 +241,7 @@ pub fn outdate(
         approval.state = states::approval(from, to, &approval.requested_by, by)?;
         approval.decision = match approval.decision.as_str() {
             "" => format!("{by} has changed the draft since"),
-            said => format!("{said}; {by} has changed the draft since"),
+            earlier => format!("{earlier}; {by} has changed the draft since"),
         };
         snapshot.put(&entity_snapshot::approval_key(&approval.id), &approval)?;
     }

@@ -170,10 +170,10 @@ impl LoadedEntity {
     /// Whether a stored entity is this credential. Ids come from places in the file: another line there may have moved them to
     /// the credential of another consumer.
     fn is_credential(&self, old: &Map<String, Value>) -> bool {
-        let mut telling = ["consumer", "hash_secret"]
+        let mut identifying = ["consumer", "hash_secret"]
             .into_iter()
             .chain(self.entity_type.key);
-        telling.all(|name| self.made.contains(&name) || old.get(name) == self.fields.get(name))
+        identifying.all(|name| self.made.contains(&name) || old.get(name) == self.fields.get(name))
     }
 }
 

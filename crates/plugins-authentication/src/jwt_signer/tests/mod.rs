@@ -455,8 +455,8 @@ fn tokens_name_consumers() {
                 !headers.iter().any(|line| line.contains("forged")),
                 "{what}: {headers:?}"
             );
-            let is_told = headers.iter().any(|line| line == "X-Consumer-ID: alice");
-            assert_eq!(is_told, token.is_some(), "{what}: {headers:?}");
+            let has_header = headers.iter().any(|line| line == "X-Consumer-ID: alice");
+            assert_eq!(has_header, token.is_some(), "{what}: {headers:?}");
         }
     }
 }

@@ -31,7 +31,7 @@ struct Malformed;
 
 /// What a client has said, for the target, and its id if it has one.
 pub struct MqttClient {
-    pub said: Vec<u8>,
+    pub received: Vec<u8>,
     pub id: Option<Vec<u8>>,
 }
 
@@ -40,16 +40,16 @@ pub struct MqttClient {
 /// # Errors
 /// The connection ends, or it begins with something other than what is expected.
 pub async fn read(from: &mut ReadHalf, expected: &MqttConnect) -> io::Result<MqttClient> {
-    let mut said = Vec::new();
+    let mut received = Vec::new();
     loop {
-        let read = match parse(&said) {
-            Ok(None) if said.len() < MAX_BYTES => {
-                let room = MAX_BYTES - said.len();
-                (&mut *from).take(room as u64).read_buf(&mut said).await?
+        let read = match parse(&received) {
+            Ok(None) if received.len() < MAX_BYTES => {
+                let room = MAX_BYTES - received.len();
+                (&mut *from).take(room as u64).read_buf(&mut received).await?
             }
             Ok(Some(connect)) if connect.is(expected) => {
                 let id = (!connect.client_id.is_empty()).then(|| connect.client_id.to_vec());
-                return Ok(MqttClient { said, id });
+                return Ok(MqttClient { received, id });
             }
             _ => return Err(io::ErrorKind::InvalidData.into()),
         };

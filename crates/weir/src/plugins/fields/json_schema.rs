@@ -59,9 +59,9 @@ impl<'s> Reader<'s> {
         });
         self.read_inside(field, &path, default);
         // The defaults of a map stand with its fields.
-        let is_told_below = self.fields.len() > at + 1 && default.is_some_and(Value::is_object);
+        let is_listed_below = self.fields.len() > at + 1 && default.is_some_and(Value::is_object);
         self.fields[at].default = match default {
-            Some(default) if !default.is_null() && !is_told_below => display_default(default),
+            Some(default) if !default.is_null() && !is_listed_below => display_default(default),
             _ if is_required => "required".to_owned(),
             _ => String::new(),
         };

@@ -56,9 +56,9 @@ impl Takeovers {
             }
         }
         let changed = std::mem::take(&mut self.changed);
-        self.taken.retain(|place, whose| {
-            whose.retain(|other| !changed.contains(other));
-            !whose.is_empty() && !changed.contains(place)
+        self.taken.retain(|place, victims| {
+            victims.retain(|other| !changed.contains(other));
+            !victims.is_empty() && !changed.contains(place)
         });
         for place in changed {
             let Some(claim) = claims.get(&place.0, place.1) else {
@@ -78,13 +78,13 @@ impl Takeovers {
 
     /// The routes that take calls of other workspaces, each with one that they take calls of.
     pub fn diagnostics(&self) -> impl Iterator<Item = SkippedDocument> {
-        self.taken.iter().filter_map(|((workspace, id), whose)| {
-            let (other, victim) = whose.first()?;
+        self.taken.iter().filter_map(|((workspace, id), victims)| {
+            let (other, victim) = victims.first()?;
             let name = |workspace: &Arc<str>, id: Uuid| {
                 let claim = self.claims.as_ref()?.get(workspace, id);
                 claim.map(|claim| claim.name.clone())
             };
-            let more = match whose.len() - 1 {
+            let more = match victims.len() - 1 {
                 0 => String::new(),
                 more => format!(", and of {more} more routes"),
             };

@@ -1,5 +1,6 @@
-//! Names of types and files that say nothing to a newcomer: participles, pronouns and the like. A type is named after
-//! what it is, by the field's term; `retired.rs` is about words in any name and text.
+//! Names of types, functions and files that say nothing to a newcomer: participles, pronouns and the like. A type is named
+//! after what it is, by the field's term, and a function after what it does; `retired.rs` is about words in any name and
+//! text.
 
 use crate::assert_none;
 use crate::repository::sources;
@@ -71,7 +72,7 @@ const WORDS: [(&[&str], &str); 8] = [
     ),
 ];
 /// The places in which such a word is the field's term: a file, the word, and why.
-const TERMS: [(&str, &str, &str); 3] = [
+const TERMS: [(&str, &str, &str); 4] = [
     (
         "crates/plugin/src/multipart.rs",
         "Part",
@@ -87,7 +88,11 @@ const TERMS: [(&str, &str, &str); 3] = [
         "Span",
         "a span of a trace",
     ),
+    ("crates/weir/tests/observing/main.rs", "Span", "a span of a trace"),
 ];
+
+/// Participles that are no name of a function, which is named after what it does: `to_response`, `redacted`, `fetch_status`.
+const FUNCTIONS: [&str; 7] = ["asked", "complaint", "made", "said", "seen", "shown", "told"];
 
 /// Words that are too general for a public type: it has the longer name of what it holds, such as `HealthState`.
 const GENERAL: [&str; 5] = ["Call", "Entry", "Plan", "Report", "State"];
@@ -122,7 +127,7 @@ const GENERAL_TYPES: [(&str, &str, &str); 13] = [
 ];
 const PRIVATE: &str = "private to its file";
 
-/// Whether the rule is for this source.
+/// Whether the rule about general names is for this source.
 fn is_of_a_crate(source: &Source) -> bool {
     source.path.starts_with("crates/") && source.path.contains("/src/")
 }
@@ -169,7 +174,7 @@ fn better(name: &str) -> Option<&'static str> {
 fn names_of_types_say_what_they_are() {
     let mut breaches = Vec::new();
     let mut used = Vec::new();
-    for source in sources().iter().filter(|source| is_of_a_crate(source)) {
+    for source in &sources() {
         let types = (1..).zip(source.code.lines());
         let types = types.filter_map(|(line, code)| Some((line, defined(code)?.to_owned())));
         // Line 0 is the file itself.
@@ -189,6 +194,21 @@ fn names_of_types_say_what_they_are() {
     assert_none(
         &breaches,
         "a type and a file are named after what they hold, by the field's term: docs/glossary.md",
+    );
+}
+
+#[test]
+fn functions_say_what_they_do() {
+    let mut breaches = Vec::new();
+    for source in &sources() {
+        let functions = source.functions().into_iter();
+        for it in functions.filter(|it| FUNCTIONS.contains(&it.name.as_str())) {
+            breaches.push(format!("{}:{}: '{}'", source.path, it.line, it.name));
+        }
+    }
+    assert_none(
+        &breaches,
+        "a function is named after what it does: docs/glossary.md",
     );
 }
 

@@ -102,18 +102,18 @@ fn credentials_and_plugins_are_those_of_their_workspace() {
         _ => "Basic YWxpY2U6ZGVmYXVsdA==",
     };
     for own in ["default", "alpha"] {
-        for whose in ["default", "alpha"] {
-            let expected = if own == whose { 200 } else { 401 };
-            let key = format!("key of {whose}");
+        for owner in ["default", "alpha"] {
+            let expected = if own == owner { 200 } else { 401 };
+            let key = format!("key of {owner}");
             for (way, header, value) in [
                 ("key", "apikey", key.as_str()),
                 ("acl", "apikey", key.as_str()),
-                ("basic", "Authorization", basic(whose)),
+                ("basic", "Authorization", basic(owner)),
             ] {
                 let answer = call(&format!("/{own}/{way}"), header, value);
                 assert_eq!(
                     answer.status, expected,
-                    "{own} {way}, credential of {whose}: {answer:?}"
+                    "{own} {way}, credential of {owner}: {answer:?}"
                 );
                 let allowed = answer.header("access-control-allow-origin");
                 assert_eq!(allowed, Some(format!("http://{own}.test")), "{own} {way}");

@@ -159,11 +159,13 @@ pub fn check_identities(
                 None => name == consumer,
             };
             if !is_self {
-                let whose = match id {
+                let subject = match id {
                     Some(id) => format!("credential: {id} of consumer: {name}"),
                     None => format!("consumer: {name}"),
                 };
-                return Err(format!("duplicate {field} of plugin {plugin} found with {whose}"));
+                return Err(format!(
+                    "duplicate {field} of plugin {plugin} found with {subject}"
+                ));
             }
         }
     }

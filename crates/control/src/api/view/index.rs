@@ -324,8 +324,8 @@ fn take(
             rows.push((*list, own_id.clone(), row));
         }
         OverviewItem::Attached { to, what } => {
-            let whose = (space.clone(), to.clone());
-            attached.entry(whose).or_default().push(what.clone());
+            let owner = (space.clone(), to.clone());
+            attached.entry(owner).or_default().push(what.clone());
         }
     }
 }
@@ -358,8 +358,8 @@ fn finish(dialects: &DialectSet, rows: Vec<(List, String, Row)>, attached: &Atta
         let mut ids = vec![own_id.clone(), row.name.clone()];
         ids.dedup();
         for id in ids {
-            let whose = (space.clone(), Reference { list, id });
-            attach(&mut row, attached.get(&whose).into_iter().flatten());
+            let owner = (space.clone(), Reference { list, id });
+            attach(&mut row, attached.get(&owner).into_iter().flatten());
         }
         if list == List::Certificates
             && row.name == own_id

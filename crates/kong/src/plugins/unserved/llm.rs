@@ -122,11 +122,11 @@ fn check_provider(llm: &Fields) -> Result<(), String> {
     };
     for field in needed {
         if model["options"][*field].is_null() {
-            let whose = match *field {
+            let purpose = match *field {
                 "upstream_url" => "self-hosted providers/models".to_owned(),
                 _ => format!("{provider} provider"),
             };
-            return Err(format!("must set 'model.options.{field}' for {whose}"));
+            return Err(format!("must set 'model.options.{field}' for {purpose}"));
         }
     }
     let logs = llm

@@ -50,7 +50,7 @@ function End({ explained }: { explained: Explained }) {
   }
   return (
     <div className={end.kind === 'unknown' ? 'note warn' : 'note'} role="status" aria-label="What comes of it">
-      <strong>{end.kind === 'forwarded' ? <>It goes to {route?.to}</> : 'It depends on what another server says'}</strong>
+      <strong>{end.kind === 'forwarded' ? <>It goes to {route?.to}</> : "It depends on another server's answer"}</strong>
       {end.reason && <span>{end.reason}</span>}
     </div>
   )

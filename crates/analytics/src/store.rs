@@ -46,7 +46,7 @@ pub struct RetentionStats {
     pub deleted: u64,
 }
 
-/// A time for which something is missing.
+/// A period without complete data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Gap {
     /// The gateway that it is missing from.

@@ -25,7 +25,7 @@ pub struct Adopted {
     pub components: Vec<Component>,
     /// Which operations belong to which component.
     pub operations: BTreeMap<String, OperationSettings>,
-    /// The runtime with which a publication takes the same calls to the same backend.
+    /// The runtime with which a publication sends the same calls to the same backend.
     pub runtime: Runtime,
     /// The names of the routes.
     pub routes: Vec<String>,

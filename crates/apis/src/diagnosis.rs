@@ -21,7 +21,7 @@ pub struct CallerInfo {
     pub operation: String,
 }
 
-/// How a plan stands to a caller.
+/// The result of checking a plan for a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlanVerdict {
@@ -35,7 +35,7 @@ pub enum PlanVerdict {
     Revoked,
     /// The key's time is over.
     KeyExpired,
-    /// The key is good, but not for this plan of this publication.
+    /// The key is valid, but not for this plan of this publication.
     NoSubscription,
     /// The subscription waits for approval.
     Pending,

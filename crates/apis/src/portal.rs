@@ -16,7 +16,7 @@ pub type FieldError = (String, String);
 pub struct Palette<'t> {
     /// Links and buttons.
     pub accent: &'t str,
-    /// Behind the page.
+    /// Background of the page.
     pub canvas: &'t str,
     /// Behind cards.
     pub surface: &'t str,
@@ -120,7 +120,8 @@ pub fn theme_faults(theme: &Theme) -> Vec<FieldError> {
             for (behind, colour) in [("canvas", palette.canvas), ("surface", palette.surface)] {
                 if let Some(ratio) = contrast(text, colour).filter(|it| *it < LEAST_CONTRAST) {
                     let message = format!(
-                        "the contrast of {text} on the {behind} {colour} is {ratio:.2}: expected at least {LEAST_CONTRAST}"
+                        "the contrast of {text} on the {behind} {colour} is {ratio:.2}: expected at least \
+                         {LEAST_CONTRAST}"
                     );
                     faults.push((format!("theme.{name}.{field}"), message));
                 }

@@ -42,7 +42,7 @@ pub enum ReportTarget {
 pub struct ReporterInfo {
     /// The gateway's name.
     pub name: String,
-    /// The address at which it takes calls.
+    /// The address for calls to it.
     pub address: String,
     /// The version of the program.
     pub version: &'static str,

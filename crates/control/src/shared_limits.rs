@@ -104,7 +104,7 @@ fn random_number() -> u64 {
 /// The counts of a gateway.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitReport {
-    /// Which run of the gateway says so: what an earlier one has counted stays.
+    /// The run of the gateway that reports: counts of earlier runs are kept.
     pub run: u64,
     /// Whether these are counts of all of its windows, or the next of them. It then hears of each.
     #[serde(default)]

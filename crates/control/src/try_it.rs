@@ -85,12 +85,13 @@ pub struct TryItResponse {
     pub body: String,
     /// Whether it is a text.
     pub is_text: bool,
-    /// Whether it was longer than what is shown.
+    /// Whether it was truncated.
     pub is_truncated: bool,
 }
 
 /// Why a part that says who calls cannot be sent.
-const SAYS_WHO: &str = "it sets the caller's address, and this call comes from the gateway itself. Remove it, or send the call with your own client";
+const SAYS_WHO: &str = "it sets the caller's address, and this call comes from the gateway itself. Remove it, or \
+    send the call with your own client";
 
 /// The parts of a call that a user tries.
 pub struct CallParts<'c> {

@@ -98,7 +98,7 @@ impl JsonSchema for DialectName {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "Which original a route answers like: the words, status codes and header spellings of its refusals. `native` answers with RFC 9457 problem documents.",
+            "description": "The gateway whose answers a route imitates: messages, status codes and header spellings of its refusals. `native` answers with RFC 9457 problem documents.",
             "type": "string",
             "pattern": "^[a-z0-9-]{1,15}$",
         })

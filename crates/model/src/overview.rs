@@ -57,7 +57,7 @@ impl List {
 pub struct Row {
     /// Unique and stable: the document's key, and the place in it if it holds several resources.
     pub id: String,
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
     /// The dialect that it is written in.
     pub dialect: DialectName,
@@ -118,7 +118,7 @@ pub struct Row {
     /// Kinds of a consumer's credentials, each as often as there are credentials of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub credentials: Vec<String>,
-    /// Names for which a certificate is shown.
+    /// Names that the certificate is served for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub server_names: Vec<String>,
     /// The beginning of a certificate's validity, in seconds since the Unix epoch.
@@ -164,7 +164,7 @@ pub enum OverviewItem {
     },
     /// Something that another document's resource has.
     Attached {
-        /// Whose it is.
+        /// Its owner.
         to: Reference,
         /// What it is.
         what: Attachment,

@@ -66,7 +66,7 @@ pub struct Route {
     /// patterns are separated by spaces) and `matched_host`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// The plugins, in the order in which they work on the request.
+    /// The plugins, in the order in which they process the request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plugins: Vec<ChainStep>,
 }

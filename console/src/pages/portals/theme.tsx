@@ -14,8 +14,8 @@ const OWN: Record<Side, Required<Colours>> = {
 const NAMES: [keyof Colours, string, string][] = [
   ['accent', 'Accent', 'Links, buttons and what is chosen.'],
   ['ink', 'Text', 'What is read.'],
-  ['surface', 'Surface', 'Behind cards and fields.'],
-  ['canvas', 'Canvas', 'Behind the page.'],
+  ['surface', 'Surface', 'Background of cards and fields.'],
+  ['canvas', 'Canvas', 'Background of the page.'],
 ]
 const FONTS: Record<string, string> = {
   system: 'ui-sans-serif, system-ui, sans-serif',

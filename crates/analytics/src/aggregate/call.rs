@@ -98,7 +98,7 @@ pub struct FinishedCall {
 pub struct SampledCall<'c> {
     /// The minute in which it ended.
     pub minute: u32,
-    /// How many calls it stands for.
+    /// How many calls it represents.
     pub weight: u32,
     /// The service.
     pub service: NameId,

@@ -35,7 +35,7 @@ pub enum Operator {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoData {
-    /// A state of its own.
+    /// A separate state.
     #[default]
     NoData,
     /// The state stays as it is.
@@ -50,7 +50,7 @@ pub enum NoData {
 pub enum Severity {
     /// To be known.
     Info,
-    /// To be looked at.
+    /// To be reviewed.
     #[default]
     Warning,
     /// To be acted on.
@@ -79,7 +79,7 @@ pub enum Channel {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BurnRate {
-    /// The share of calls that shall be good, such as 0.999.
+    /// The target share of good calls, such as 0.999.
     pub objective: f64,
     /// A second, shorter period in which the rate must be exceeded, too: the alert ends soon after the errors do.
     pub short: Length,
@@ -114,7 +114,7 @@ pub struct Rule {
     /// The value is divided by that of so much earlier, such as `1w`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compare: Option<Length>,
-    /// The value is the rate at which an error budget is used up.
+    /// The value is the rate at which the error budget is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burn_rate: Option<BurnRate>,
     /// Groups with fewer calls in the period have no value.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// How often rules that still fire are reported again, in seconds.
 const DIGEST: u64 = 3_600;
 
-/// How it stands with a group of a rule.
+/// The state of a group of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AlertState {
@@ -23,7 +23,7 @@ pub enum AlertState {
 /// A group of a rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Alert {
-    /// How it stands.
+    /// State.
     pub state: AlertState,
     /// Since when, in seconds since the Unix epoch.
     pub since: u64,

@@ -25,7 +25,7 @@ const MAX_TEXTS: usize = 4_096;
 pub struct CallLine {
     /// When it ended, in milliseconds since the Unix epoch.
     pub time: u64,
-    /// How many calls it stands for.
+    /// How many calls it represents.
     pub weight: u32,
     /// The status of the answer.
     pub status: u16,
@@ -63,11 +63,11 @@ pub struct CallLine {
     pub method: Arc<str>,
     /// The protocol.
     pub protocol: Arc<str>,
-    /// The host that was asked for.
+    /// The requested host.
     pub host: Arc<str>,
     /// The path, without the query; long ones are cut.
     pub path: Arc<str>,
-    /// The client's network, or what stands for its address.
+    /// The client's network, or a pseudonym for its address.
     pub network: Arc<str>,
     /// The family of the user agent.
     pub agent: Arc<str>,

@@ -51,7 +51,7 @@ impl QueryError {
     }
 }
 
-/// A value as it is asked for: a text, or a number, such as a status.
+/// A value in a query: a text, or a number such as a status.
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
@@ -86,7 +86,7 @@ impl From<FilterBody> for OneOrMany {
     }
 }
 
-/// One value, or several of which any may hold. Whole numbers are read as texts.
+/// One value, or several of which one must match. Integers are read as texts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum OneOrMany {
@@ -255,14 +255,14 @@ pub struct ChartAnnotation {
     pub at: u64,
     /// The revision that the commit made.
     pub revision: u64,
-    /// The user who made it.
+    /// The user who created it.
     pub author: String,
     /// Why, in words.
     pub note: String,
     /// The publications that it changed, as `API/VERSION/ENVIRONMENT`; at most 20.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub publications: Vec<String>,
-    /// The call that shows what it changed.
+    /// The API call that reads its changes.
     pub diff: String,
 }
 

@@ -52,7 +52,7 @@ pub enum Kind {
     Changed,
 }
 
-/// An operation that is not what it was.
+/// A changed operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct OperationChange {
     /// The operation's id; of one that is gone, its former one.

@@ -30,7 +30,7 @@ pub struct Application {
     /// Free labels.
     #[serde(skip_serializing_if = "is_default")]
     pub labels: Labels,
-    /// Whose it is.
+    /// Its owner.
     #[serde(skip_serializing_if = "is_default")]
     pub owner: String,
     /// Addresses that get a mail about each change of its subscriptions.
@@ -90,10 +90,10 @@ pub struct Subscription {
     pub moved: Option<u64>,
     /// How far its life has come.
     pub state: SubscriptionState,
-    /// Whether its consumer has stopped what the provider has paused: both have to take it back.
+    /// Whether the consumer has stopped a subscription that the provider has paused: both must resume it.
     #[serde(skip_serializing_if = "is_default")]
     pub stopped: bool,
-    /// Seconds since 1970; absent: at once.
+    /// Seconds since 1970; absent: immediately.
     #[serde(skip_serializing_if = "is_default")]
     pub starts: Option<u64>,
     /// Seconds since 1970; absent: never.
@@ -150,7 +150,7 @@ pub enum CredentialKind {
     Mtls,
 }
 
-/// A public key with which a subscriber's tokens are checked. It is no secret.
+/// A public key to check a subscriber's tokens with. It is not secret.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TokenKey {
@@ -192,7 +192,7 @@ pub struct Credential {
     /// When it was revoked, in seconds since 1970.
     #[serde(skip_serializing_if = "is_default")]
     pub revoked: Option<u64>,
-    /// Whether it is a key to try calls with, which ends soon.
+    /// Whether it is a trial key, which expires soon.
     #[serde(skip_serializing_if = "is_default")]
     pub trial: bool,
     /// The credential that it takes the place of.

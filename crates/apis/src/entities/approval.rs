@@ -27,9 +27,9 @@ pub enum ApprovalState {
     Granted,
     /// Refused.
     Refused,
-    /// The person who asked for it no longer does.
+    /// The person who requested it has withdrawn it.
     Withdrawn,
-    /// The content that it was asked for has changed.
+    /// The content has changed since the request.
     Outdated,
 }
 
@@ -50,7 +50,7 @@ pub struct Approval {
     pub runtime: Option<Runtime>,
     /// Its state.
     pub state: ApprovalState,
-    /// The user who asks.
+    /// The requesting user.
     pub requested_by: String,
     /// The authors of the content: of all changes since the revision that is published there.
     #[serde(skip_serializing_if = "is_default")]

@@ -20,7 +20,7 @@ pub struct CallTest {
     pub environments: Vec<String>,
     /// The call.
     pub request: TestRequest,
-    /// The expected outcome. Fields that are left out are not looked at.
+    /// The expected outcome. Missing fields are not checked.
     pub expected: Expected,
 }
 

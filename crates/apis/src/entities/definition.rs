@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The callers who may see that an API exists.
+/// Callers that may see that an API exists.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Visibility {
@@ -42,7 +42,7 @@ pub struct Api {
     /// The kind of the API.
     #[serde(skip_serializing_if = "is_default")]
     pub category: String,
-    /// The callers who may see it.
+    /// Callers that may see it.
     pub visibility: Visibility,
     /// Links by their titles.
     #[serde(skip_serializing_if = "is_default")]
@@ -80,7 +80,7 @@ pub enum DraftState {
     InReview,
     /// A reviewer has looked and wants other changes.
     ChangesAsked,
-    /// Good, for one hash.
+    /// Valid, for one hash.
     Approved,
 }
 
@@ -94,10 +94,10 @@ pub struct Source {
     pub service: String,
     /// The documents in the store that go when they are taken over.
     pub documents: Vec<String>,
-    /// The files that they stand in; a publication cannot take them over from there.
+    /// The files that contain them; a publication cannot take them over from files.
     #[serde(skip_serializing_if = "is_default")]
     pub files: Vec<String>,
-    /// SHA-256 of what the documents held when they were adopted. If they hold something else, they are not taken over.
+    /// SHA-256 of the documents when they were adopted. If they have changed, they are not taken over.
     #[serde(skip_serializing_if = "is_default")]
     pub hash: String,
     /// When a publication took them over, in seconds since 1970.
@@ -146,11 +146,11 @@ pub struct Version {
 pub struct Rename {
     /// The newest revision that has the former ids.
     pub after: u32,
-    /// The former ids, and those that came in their place.
+    /// The old ids, and the new ones that replace them.
     pub ids: BTreeMap<String, String>,
 }
 
-/// The working copy of a version: what its next revision will hold.
+/// The working copy of a version: the content of its next revision.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Draft {
@@ -170,7 +170,7 @@ pub struct Draft {
     /// The users who have changed it since the last revision.
     #[serde(skip_serializing_if = "is_default")]
     pub authors: BTreeSet<String>,
-    /// The last review, for as long as it is about what the draft holds.
+    /// The last review, as long as the draft has not changed since.
     #[serde(skip_serializing_if = "is_default")]
     pub review: Option<Review>,
 }
@@ -179,19 +179,19 @@ pub struct Draft {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Review {
-    /// The hash of the draft that is looked at.
+    /// The hash of the reviewed draft.
     pub hash: String,
-    /// The user who asks.
+    /// The requesting user.
     pub requested_by: String,
     /// The reason.
     #[serde(skip_serializing_if = "is_default")]
     pub reason: String,
     /// When, in seconds since 1970.
     pub requested: u64,
-    /// The user who has looked.
+    /// The reviewer.
     #[serde(skip_serializing_if = "is_default")]
     pub decided_by: String,
-    /// Why so, or what is to be changed.
+    /// The reason, or the requested changes.
     #[serde(skip_serializing_if = "is_default")]
     pub decision: String,
     /// When, in seconds since 1970.
@@ -264,7 +264,7 @@ pub struct Revision {
     pub version: String,
     /// 1, 2, …
     pub number: u32,
-    /// SHA-256 of what it holds: specification, components, operations and chain.
+    /// SHA-256 of its content: specification, components, operations and chain.
     pub hash: String,
     /// SHA-256 of the uploaded text.
     pub spec: String,
@@ -278,12 +278,12 @@ pub struct Revision {
     pub chain: Vec<Value>,
     /// How it was linted.
     pub lint: LintSummary,
-    /// The user who made it.
+    /// The user who created it.
     pub author: String,
-    /// The users who have changed the draft that it was made of, since the revision before.
+    /// The users who changed its draft since the previous revision.
     #[serde(skip_serializing_if = "is_default")]
     pub authors: BTreeSet<String>,
-    /// The users who have approved the draft that it was made of, in a review.
+    /// The users who approved its draft in a review.
     #[serde(skip_serializing_if = "is_default")]
     pub reviewed_by: String,
     /// Why.

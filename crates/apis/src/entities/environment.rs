@@ -44,7 +44,7 @@ pub struct Environment {
     /// Plugins before every API's own, as chains of a `weir.yaml` have them.
     #[serde(skip_serializing_if = "is_default")]
     pub chain: Vec<Value>,
-    /// Values that `${NAME}` stands for in backends.
+    /// Values of `${NAME}` in backends.
     #[serde(skip_serializing_if = "is_default")]
     pub variables: BTreeMap<String, String>,
     /// The text of a severities file for lint.

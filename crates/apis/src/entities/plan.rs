@@ -26,7 +26,7 @@ pub enum PlanSecurity {
     Mtls,
 }
 
-/// How it is found out whether an access token is good.
+/// How access tokens are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenCheck {
@@ -37,13 +37,13 @@ pub enum TokenCheck {
     Introspection,
 }
 
-/// Whose access tokens a plan takes.
+/// The authorization server whose access tokens a plan accepts.
 #[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OauthSettings {
     /// The authorization server: its issuer, or the address of its discovery document.
     pub discovery: String,
-    /// How it is found out whether a token is good.
+    /// How tokens are checked.
     pub check: TokenCheck,
     /// The gateway's own client id there, for an introspection.
     #[serde(skip_serializing_if = "is_default")]
@@ -54,7 +54,7 @@ pub struct OauthSettings {
     /// The introspection endpoint; left out: the one that the server's document names.
     #[serde(skip_serializing_if = "is_default")]
     pub introspection_endpoint: String,
-    /// Audiences, of which a token must have one; empty: any will do.
+    /// Audiences: a token must have one of them; empty: any audience.
     #[serde(skip_serializing_if = "is_default")]
     pub audiences: Vec<String>,
     /// Scopes that a token must have, all of them.
@@ -88,15 +88,15 @@ pub struct HmacSettings {
     pub check_body: bool,
 }
 
-/// Which certificates a plan takes.
+/// The certificates that a plan accepts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CertificateSettings {
-    /// Authorities in PEM, of which one must have signed the application's certificate; empty: it is good by itself.
+    /// Authorities in PEM: one of them must have signed the application's certificate; empty: no authority is required.
     pub authorities: Vec<String>,
 }
 
-/// Whether subscribers say something about what they want.
+/// Whether subscribers give a reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Comment {
@@ -139,7 +139,7 @@ pub enum PlanState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Validation {
-    /// They are accepted at once.
+    /// They are accepted immediately.
     #[default]
     Auto,
     /// A person decides.
@@ -220,13 +220,13 @@ pub struct Plan {
     pub labels: Labels,
     /// How callers are recognised.
     pub security: PlanSecurity,
-    /// Whose access tokens it takes, for `oauth2`.
+    /// The authorization server whose access tokens it accepts, for `oauth2`.
     #[serde(skip_serializing_if = "is_default")]
     pub oauth2: Option<OauthSettings>,
     /// The requirements for signatures, for `hmac`.
     #[serde(skip_serializing_if = "is_default")]
     pub hmac: Option<HmacSettings>,
-    /// Which certificates it takes, for `mtls`.
+    /// The certificates that it accepts, for `mtls`.
     #[serde(skip_serializing_if = "is_default")]
     pub mtls: Option<CertificateSettings>,
     /// How many calls a subscriber may make. All have to allow a call.
@@ -246,7 +246,7 @@ pub struct Plan {
     /// Grows with each change of the conditions.
     #[serde(skip_serializing_if = "is_default")]
     pub conditions_revision: u32,
-    /// Whether subscribers say what they want it for, in `request`.
+    /// Whether subscribers must give a reason in `request`.
     #[serde(skip_serializing_if = "is_default")]
     pub comment: Comment,
     /// Questions that subscribers answer: a JSON Schema of a map with texts, numbers and truth values.
@@ -255,12 +255,12 @@ pub struct Plan {
     /// Groups that see it; empty: all people.
     #[serde(skip_serializing_if = "is_default")]
     pub visible_to: Vec<String>,
-    /// Which plan goes first for a call that could use several, lowest first.
+    /// The order of plans for a call that could use several, lowest first.
     pub order: u32,
-    /// Seconds that a key is good for; absent: until it is revoked.
+    /// Seconds that a key is valid for; absent: until it is revoked.
     #[serde(skip_serializing_if = "is_default")]
     pub key_lifetime: Option<u64>,
-    /// Seconds that the old key stays good after a rotation; absent: two hours.
+    /// Seconds that the old key stays valid after a rotation; absent: two hours.
     #[serde(skip_serializing_if = "is_default")]
     pub overlap: Option<u64>,
     /// Days before a subscription ends on which its application gets a notice; absent: 30, 7 and 1.

@@ -55,16 +55,16 @@ impl Portal {
     pub const DEFAULT: &str = "default";
 }
 
-/// The people who may sign up.
+/// Who may sign up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SignUpMode {
-    /// Everybody who confirms a mail address.
+    /// Everyone who confirms a mail address.
     #[default]
     Open,
-    /// Those whom a team has invited.
+    /// People whom a team has invited.
     Invited,
-    /// Only those whom an administrator of the portal makes.
+    /// Only developers that an administrator of the portal creates.
     Closed,
 }
 
@@ -72,7 +72,7 @@ pub enum SignUpMode {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SignUp {
-    /// The people who may.
+    /// Who may.
     pub mode: SignUpMode,
     /// Whether each one needs approval.
     #[serde(skip_serializing_if = "is_default")]
@@ -80,7 +80,7 @@ pub struct SignUp {
     /// Domains of mail addresses that are accepted; empty: all.
     #[serde(skip_serializing_if = "is_default")]
     pub domains: Vec<String>,
-    /// Mail addresses of those who approve: they get a mail when a developer waits.
+    /// Mail addresses of approvers: they get a mail when a developer waits for approval.
     #[serde(skip_serializing_if = "is_default")]
     pub notify: Vec<String>,
 }
@@ -91,12 +91,12 @@ pub struct SignUp {
 pub struct SignInProvider {
     /// Its name among the identity providers of this Weir.
     pub name: String,
-    /// Teams of which members of its groups are members.
+    /// Teams whose members come from its groups.
     #[serde(skip_serializing_if = "is_default")]
     pub teams: Vec<GroupTeam>,
 }
 
-/// A team of which members of a group are members.
+/// A team whose members come from a group.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GroupTeam {
@@ -168,10 +168,10 @@ pub struct Colours {
     /// Links, buttons and what is chosen.
     #[serde(skip_serializing_if = "is_default")]
     pub accent: String,
-    /// Behind the page.
+    /// Background of the page.
     #[serde(skip_serializing_if = "is_default")]
     pub canvas: String,
-    /// Behind cards and fields.
+    /// Background of cards and fields.
     #[serde(skip_serializing_if = "is_default")]
     pub surface: String,
     /// Text.
@@ -191,7 +191,7 @@ pub struct Page {
     pub title: String,
     /// Its Markdown.
     pub body: String,
-    /// The callers who may see it.
+    /// Callers that may see it.
     pub visibility: Visibility,
     /// The API that it belongs to; absent: it belongs to the portal.
     #[serde(skip_serializing_if = "is_default")]

@@ -71,7 +71,7 @@ pub struct Runtime {
     pub strip_base_path: bool,
     /// The backends, by the names that components use.
     pub backends: BTreeMap<String, Backend>,
-    /// Values that `${NAME}` stands for in backends; before those of the environment.
+    /// Values of `${NAME}` in backends; they override those of the environment.
     #[serde(skip_serializing_if = "is_default")]
     pub variables: BTreeMap<String, String>,
 }
@@ -96,7 +96,7 @@ pub struct Deprecation {
     pub enforce: bool,
 }
 
-/// By what a caller is put on one side of a canary.
+/// The property that assigns a caller to one side of a canary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CanaryKey {
@@ -128,7 +128,7 @@ pub struct Canary {
     /// Later shares.
     #[serde(default, skip_serializing_if = "is_default")]
     pub steps: Vec<CanaryStep>,
-    /// Bounds: a candidate beyond one of them is taken back.
+    /// Limits: a candidate that exceeds one of them is rolled back.
     #[serde(default, skip_serializing_if = "is_default")]
     pub guards: Vec<Guard>,
     /// When it began, in seconds since 1970. Set by the control plane.
@@ -146,13 +146,13 @@ pub struct CanaryStep {
     pub share: u32,
 }
 
-/// A bound of a canary, by what analytics have counted of the candidate's calls.
+/// A limit for a canary, measured by analytics on the candidate's calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Guard {
     /// A metric of analytics, such as `share_5xx` or `latency_p95`.
     pub metric: String,
-    /// The candidate is taken back if the metric is above this.
+    /// The candidate is rolled back if the metric is above this.
     pub above: f64,
     /// For this long, in seconds, 120 to 86,400.
     pub period: u64,
@@ -161,7 +161,7 @@ pub struct Guard {
     pub min_calls: u64,
 }
 
-/// A canary that a guard has taken back.
+/// A canary that was rolled back by a guard.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CanaryRollback {

@@ -28,7 +28,7 @@ pub struct AuditRecord {
     pub changes: Vec<Change>,
 }
 
-/// The change of a document by a call: only what is no longer the same, and no secrets.
+/// The change of a document by a call: only changed fields, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// The document's key.

@@ -16,7 +16,7 @@ pub enum Role {
     Write,
     /// Does everything.
     Admin,
-    /// Reads what is in its scope, without secrets.
+    /// Reads everything in its scope, without secrets.
     Viewer,
     /// Defines, lints and publishes its APIs; not to protected environments.
     ApiOwner,

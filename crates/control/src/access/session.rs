@@ -49,7 +49,7 @@ pub const OPENID: &str = "openid:";
 pub struct Session {
     /// The name for its user. It is no secret.
     pub id: String,
-    /// Whose it is.
+    /// Its owner.
     pub user: String,
     /// How the user has logged in: `password`, `token`, or `openid:PROVIDER`.
     pub method: String,
@@ -71,7 +71,7 @@ pub struct Session {
 pub struct PersonalToken {
     /// The name for its user. It is no secret.
     pub id: String,
-    /// Whose it is.
+    /// Its owner.
     pub user: String,
     /// Its purpose.
     pub name: String,

@@ -32,23 +32,23 @@ const KIND: Kind = Kind {
     beside: &["alerts", "etag"],
 };
 
-/// How a group of a rule stands.
+/// The state of a group of a rule.
 #[derive(Serialize, JsonSchema)]
 pub struct GroupState {
     /// The values of the dimensions that the rule groups by.
     pub group: BTreeMap<String, String>,
-    /// How it stands.
+    /// State.
     #[serde(flatten)]
     pub alert: Alert,
 }
 
-/// A rule, and how it stands.
+/// A rule and its state.
 #[derive(Serialize, JsonSchema)]
 pub struct RuleState {
     /// The rule.
     #[serde(flatten)]
     pub rule: Rule,
-    /// Its groups of which something is known.
+    /// Its groups with a known state.
     pub alerts: Vec<GroupState>,
     /// Its version, as `If-Match` names it; bounds of canaries have none.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -28,7 +28,7 @@ const KIND: Kind = Kind {
     beside: &["given", "updated", "updated_by", "etag"],
 };
 
-/// A board, and what is known of it.
+/// A board with its metadata.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct SavedBoard {
     /// The board.

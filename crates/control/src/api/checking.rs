@@ -38,7 +38,7 @@ pub struct Dependent {
     /// The part of the document that needs it: the name of a route of a service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
-    /// The field that names what is needed, such as `service`.
+    /// The field that names the missing resource, such as `service`.
     pub field: String,
     /// The publication that the document was made for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -259,7 +259,10 @@ impl Checker {
                     let place = DocPath::root().field("consumers").index(number);
                     found.push(Diagnostic::error(
                         place.field("credentials").index(position),
-                        format!("expected a unique key: '{own}' and '{other}' have {plugin} credentials with the same key"),
+                        format!(
+                            "expected a unique key: '{own}' and '{other}' have {plugin} credentials with the \
+                            same key"
+                        ),
                     ));
                 }
             }

@@ -15,7 +15,7 @@ const SCHEMAS: &str = "/components/schemas";
 const HEADERS: [(&str, &str); 6] = [
     (
         "If-Match",
-        "The ETag of what is to be changed; another one there is refused with 412.",
+        "The ETag of the version to change; if it has changed since, the call gets 412.",
     ),
     (
         "If-None-Match",
@@ -45,7 +45,7 @@ const NAMES: [(&str, &str); 10] = [
         "The kind of resource, a list of `weir.yaml` such as `services`.",
     ),
     ("name", "The name."),
-    ("list", "Which list."),
+    ("list", "The list."),
     ("id", "The identifier."),
     ("workspace", "The workspace."),
     ("environment", "The environment."),
@@ -100,7 +100,7 @@ pub fn document(operations: &[Operation]) -> Value {
         "info": {
             "title": "Weir",
             "version": "1",
-            "description": "Weir's own API. Errors are problems (RFC 9457) whose types are stable.",
+            "description": "Weir's own API. Errors are problems (RFC 9457) with stable types.",
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
         "servers": [{ "url": "/", "description": "The listener of --console." }],

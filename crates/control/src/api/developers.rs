@@ -45,13 +45,13 @@ pub fn operations() -> Vec<Operation> {
     let mut all = vec![
         about(
             Operation::get(ALL, "listDevelopers", see, list),
-            "Lists developers of a portal; those who wait for approval come first",
+            "Lists developers of a portal, those that wait for approval first",
         )
         .query::<DevelopersQuery>()
         .answers::<DeveloperList>(),
         about(
             Operation::post(ALL, "createDeveloper", write, create),
-            "Makes a developer, who gets a mail to set a password",
+            "Creates a developer, who gets a mail to set a password",
         )
         .description("The portal needs a `url`, so that the mail can have a link.")
         .headers(DRY_RUN)
@@ -85,7 +85,7 @@ pub fn operations() -> Vec<Operation> {
             "Erases a developer with their applications, keys and messages, and the names that analytics have of them",
         )
         .description(
-            "Counts stay, without a name. It asks for `subscriptions:write`, too, if the developer has applications.",
+            "Counts are kept without a name. Also requires `subscriptions:write` if the developer has applications.",
         )
         .headers(DRY_RUN)
         .answers::<ErasureSummary>(),
@@ -96,7 +96,7 @@ pub fn operations() -> Vec<Operation> {
                 write,
                 developer_factor::remove,
             ),
-            "Turns off the second factor of a developer who has lost it; a mail says so",
+            "Turns off the second factor of a developer who has lost it and sends a mail",
         )
         .headers(DRY_RUN),
     ];
@@ -122,7 +122,7 @@ fn decisions() -> Vec<Operation> {
                 "approveDeveloper",
                 Decision::Approve,
             ),
-            "Approves a developer who waits; a mail says so",
+            "Approves a waiting developer and sends a mail",
         ),
         decided(
             step(
@@ -130,7 +130,7 @@ fn decisions() -> Vec<Operation> {
                 "refuseDeveloper",
                 Decision::Refuse,
             ),
-            "Refuses a developer who waits; a mail has the reason",
+            "Refuses a waiting developer and sends a mail with the reason",
         ),
         decided(
             step(
@@ -146,7 +146,7 @@ fn decisions() -> Vec<Operation> {
                 "resumeDeveloper",
                 Decision::Resume,
             ),
-            "Lets a suspended developer in again; a mail says so",
+            "Readmits a suspended developer and sends a mail",
         ),
     ]
 }
@@ -157,7 +157,7 @@ fn decisions() -> Vec<Operation> {
 pub struct DevelopersQuery {
     /// Only those in this state.
     state: Option<DeveloperState>,
-    /// Only those whose name or mail address has this in it.
+    /// Only developers whose name or mail address contains this.
     q: String,
     /// At most so many, 1 to 1,000; left out: 1,000.
     limit: Option<usize>,
@@ -166,7 +166,7 @@ pub struct DevelopersQuery {
 /// Developers.
 #[derive(Serialize, JsonSchema)]
 pub struct DeveloperList {
-    /// The developers: those who wait first, then the newest.
+    /// The developers: those that wait for approval first, then the newest.
     items: Vec<DeveloperLine>,
     /// How many were found, listed or not.
     total: usize,
@@ -185,11 +185,11 @@ pub struct DeveloperLine {
     name: String,
     /// How far the account has come: `confirmed` waits for approval.
     state: DeveloperState,
-    /// Whether a code of an authenticator app is asked for besides the password.
+    /// Whether a code of an authenticator app is required besides the password.
     has_second_factor: bool,
-    /// Groups that decide what is shown.
+    /// Groups that control visibility.
     groups: BTreeSet<String>,
-    /// Groups that an identity provider said with the last login.
+    /// Groups from the identity provider at the last login.
     provided: BTreeSet<String>,
     /// Since when, in seconds since 1970.
     created: u64,
@@ -225,7 +225,7 @@ pub struct DecisionLine {
     by: String,
     /// When, in seconds since 1970.
     at: u64,
-    /// Why; empty: nothing was said.
+    /// The reason; empty: none was given.
     reason: String,
 }
 
@@ -244,7 +244,7 @@ pub struct DeveloperTeam {
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Reason {
-    /// The reason, which the developer reads. Refusing and suspending need one.
+    /// The reason; the developer sees it. Required to refuse and to suspend.
     reason: String,
 }
 
@@ -256,7 +256,7 @@ pub struct NewDeveloper {
     mail: String,
     /// The name.
     name: String,
-    /// Groups that decide what is shown.
+    /// Groups that control visibility.
     #[serde(default)]
     groups: BTreeSet<String>,
 }
@@ -491,7 +491,8 @@ async fn create(
     };
     let link = portal_context.people().link(&portal, &purpose, now).await?;
     let text = format!(
-        "{}\n\nyou have an account at {}. Open this link to set your password. It is good once, for a week.\n\n{url}/reset#{}\n",
+        "{}\n\nyou have an account at {}. Open this link to set your password. It is good once, for a \
+         week.\n\n{url}/reset#{}\n",
         greeting(&developer.name),
         notices.title(),
         link.token

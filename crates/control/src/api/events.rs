@@ -50,7 +50,7 @@ pub struct EventsQuery {
     /// The last event that was seen, if the header `Last-Event-ID` cannot be sent.
     #[serde(default)]
     after: Option<String>,
-    /// Which kinds of events, with commas between them; left out: all.
+    /// Kinds of events, separated by commas; left out: all.
     #[serde(default)]
     kinds: Option<String>,
 }

@@ -46,22 +46,22 @@ const MAX_ENVIRONMENTS: usize = 64;
 pub struct GatewayReport {
     /// The revision that it serves.
     pub revision: u64,
-    /// The hash of what it serves.
+    /// The hash of the configuration that it serves.
     pub hash: String,
     /// How many documents it had to leave out.
     #[serde(alias = "left_out")]
     pub skipped: usize,
     /// `serving`, `last-known-good` or `store-unreachable`.
     pub state: String,
-    /// Whether it has heard that it is taken out. It serves what its state says all the same.
+    /// Whether it knows that it is drained. It still serves as its state says.
     pub draining: bool,
     /// The version of the program.
     pub version: String,
-    /// The address at which it takes calls.
+    /// The address for calls to it.
     pub address: String,
     /// When it said so, in milliseconds since the Unix epoch by its own clock.
     pub time: u64,
-    /// The environments whose documents it serves; empty: it is of a version that does not say so.
+    /// The environments whose documents it serves; empty: its version does not report them.
     pub environments: Vec<String>,
     /// When it was started, in milliseconds since the Unix epoch by its own clock; 0: it does not say.
     pub started: u64,
@@ -80,7 +80,7 @@ pub struct GatewayReport {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ReportResponse {
-    /// Whether it is taken out: it is not ready then, and says that it drains.
+    /// Whether it is drained: then it is not ready and reports that it drains.
     pub drain: bool,
 }
 
@@ -91,11 +91,11 @@ pub struct Rollout {
     pub revision: u64,
     /// Whether there are gateways and all of them serve it.
     pub served: bool,
-    /// The gateways of the environment that were heard of lately.
+    /// The gateways of the environment with a recent report.
     pub gateways: usize,
     /// Those of them that serve something older.
     pub lagging: Vec<String>,
-    /// Gateways of the environment that were not heard of lately.
+    /// Gateways of the environment without a recent report.
     pub offline: Vec<String>,
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use weir_dialect::DialectSet;
 
-/// How a target, an address or an upstream stands.
+/// The health of a target, an address or an upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HealthStatus {
@@ -60,12 +60,12 @@ pub struct TargetHealth {
     pub addresses: Vec<AddressHealth>,
 }
 
-/// The health of an address, with what is counted of it.
+/// The health of an address, with its counters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AddressHealth {
     /// `address:port`.
     pub address: String,
-    /// How it stands.
+    /// State.
     pub status: HealthStatus,
     /// Successes.
     pub successes: u32,

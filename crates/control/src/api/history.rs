@@ -125,7 +125,7 @@ fn too_many() -> Problem {
 /// Which part of the history.
 #[derive(Deserialize, schemars::JsonSchema)]
 pub struct HistoryQuery {
-    /// Of documents whose keys begin so.
+    /// Only documents whose keys have this prefix.
     prefix: Option<String>,
     /// Before this revision.
     before: Option<u64>,

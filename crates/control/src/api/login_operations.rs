@@ -64,7 +64,7 @@ fn of_callers() -> Vec<Operation> {
     let own = Action::Own;
     let operations = [
         Operation::get("/api/v1/me", "getMe", own, current_user::read)
-            .about("Me", "Reads who calls")
+            .about("Me", "Reads the caller")
             .answers::<CurrentUser>(),
         Operation::put(
             "/api/v1/me/password",
@@ -96,11 +96,11 @@ fn of_callers() -> Vec<Operation> {
         Operation::post(TOKENS, "createMyToken", own, current_user::make_token)
             .about(
                 "Me",
-                "Makes a personal token, for a program that acts as the caller",
+                "Creates a personal token for a program that acts as the caller",
             )
             .description(
-                "It may do at most what its user may at the time of the call. A session shows the user's password with it; \
-                 that of a user without a password must have begun less than ten minutes ago.",
+                "It has at most the rights that its user has at the time of the call. From a session, the user's \
+                 password is required; without a password, the session must be younger than ten minutes.",
             )
             .body::<current_user::TokenRequest>()
             .status(StatusCode::CREATED)
@@ -127,7 +127,7 @@ fn of_providers() -> Vec<Operation> {
         Operation::put(ONE, "putIdentityProvider", manage, openid_login::put)
             .about(
                 "Access",
-                "Makes or replaces an identity provider (OpenID Connect)",
+                "Creates or replaces an identity provider (OpenID Connect)",
             )
             .headers(&["If-Match", "If-None-Match", "Weir-Dry-Run"])
             .body::<openid_login::ProviderRequest>()
@@ -147,9 +147,9 @@ fn of_events() -> Vec<Operation> {
         Operation::get("/api/v1/events", "followEvents", Action::Own, events::follow)
             .about(
                 "Events",
-                "Streams what happens, as server-sent events: commits, publications, gateways, alerts",
+                "Streams events (server-sent events): commits, publications, gateways, alerts",
             )
-            .description("Each caller receives only what it may read. At most 16 streams of one caller.")
+            .description("Callers receive only events that they may read. At most 16 streams per caller.")
             .headers(&["Last-Event-ID"])
             .query::<events::EventsQuery>()
             .answers_of("text/event-stream", None),

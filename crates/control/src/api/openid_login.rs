@@ -43,7 +43,7 @@ pub struct LoginStart {
     /// The page of the console to be shown afterwards: a path that begins with `/ui/`.
     #[serde(default)]
     return_to: Option<String>,
-    /// Whom the provider suggests to log in, such as a mail address.
+    /// The suggested user for the login, such as a mail address.
     #[serde(default)]
     login_hint: Option<String>,
 }
@@ -187,7 +187,7 @@ pub struct ProviderRequest {
     /// The secret for it; left out: the one that it has, or a public client. It is never shown.
     #[serde(default)]
     client_secret: Option<String>,
-    /// The scopes to ask for; left out: `openid profile email groups`.
+    /// The scopes to request; left out: `openid profile email groups`.
     #[serde(default)]
     scopes: Option<Vec<String>>,
     /// The address of this Weir for browsers, such as `https://weir.example.com`; left out: as the browser says in
@@ -209,7 +209,7 @@ pub struct ProviderRequest {
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GroupRights {
-    /// The group; `*`: everybody whom the provider lets in.
+    /// The group; `*`: everyone that the provider accepts.
     group: String,
     /// The rights.
     #[schemars(with = "Vec<RoleAssignment>")]
@@ -370,7 +370,8 @@ impl IdentityState {
         match is_nothing_left || has_admin {
             true => Ok(()),
             false => {
-                let detail = "no user could manage users any more: map a group to admin everywhere, or add such a user first";
+                let detail = "no user could manage users any more: map a group to admin everywhere, or add such a \
+                    user first";
                 Err(Problem::new(StatusCode::CONFLICT, detail))
             }
         }

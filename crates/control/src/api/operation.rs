@@ -46,7 +46,7 @@ pub struct Operation {
     pub summary: &'static str,
     /// Further text.
     pub description: &'static str,
-    /// The right that it asks for.
+    /// The right that it requires.
     pub action: Action,
     /// Whether it may be called with the right in any part. It then shows or does only what lies in such parts.
     pub is_partial: bool,

@@ -40,7 +40,7 @@ fn type_of(status: StatusCode) -> String {
 pub struct LastChange {
     /// The commit.
     pub revision: u64,
-    /// The user who made it.
+    /// The user who created it.
     pub author: String,
     /// When, in seconds since 1970.
     pub time: u64,
@@ -229,7 +229,8 @@ impl Problem {
     pub fn read_only() -> Self {
         Self::new(
             StatusCode::CONFLICT,
-            "this Weir serves files and has no store, so changes would be lost when it stops: change the files, or start it with --data DIR or --store URL",
+            "this Weir serves files and has no store, so changes would be lost when it stops: change the files, or \
+             start it with --data DIR or --store URL",
         )
         .of_type("read-only")
     }

@@ -35,7 +35,7 @@ const KIND: Kind = Kind {
 /// The rights of the preview: to show its own pictures and styles, and nothing else.
 const PREVIEW_POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; sandbox";
 
-/// A report, and what is known of it.
+/// A report with its metadata.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct ReportState {
     /// The report.
@@ -64,7 +64,7 @@ impl ReportState {
     }
 }
 
-/// Of which time a report is.
+/// The period of a report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReportPeriod {
@@ -79,7 +79,7 @@ pub enum ReportPeriod {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PreviewQuery {
-    /// Of which time the report is.
+    /// The period of the report.
     pub period: ReportPeriod,
 }
 
@@ -89,7 +89,7 @@ pub struct PreviewQuery {
 pub struct SendReportRequest {
     /// The addresses that get it; left out: those of the report.
     pub to: Vec<String>,
-    /// Of which time the report is.
+    /// The period of the report.
     pub period: ReportPeriod,
 }
 

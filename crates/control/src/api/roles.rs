@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub struct RoleTable {
     /// The roles.
     pub roles: Vec<ListedRole>,
-    /// The actions, which calls of this API ask for.
+    /// The actions that calls of this API require.
     pub actions: Vec<ListedAction>,
 }
 
@@ -194,7 +194,8 @@ mod tests {
                 false,
                 vec![],
                 vec![&owner],
-                "ada may not define APIs, change drafts, plans and pages in api:pets: only allowed in these scopes: api-owner in api:orders",
+                "ada may not define APIs, change drafts, plans and pages in api:pets: only allowed in these scopes: \
+                 api-owner in api:orders",
             ),
             (
                 vec![&owner, &reader],

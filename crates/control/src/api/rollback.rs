@@ -23,7 +23,7 @@ use weir_store::{Change, CommitError, Document, Key, Revision, Transaction};
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RollbackTarget {
-    /// The revision whose documents are to be restored.
+    /// The revision to restore.
     revision: u64,
 }
 

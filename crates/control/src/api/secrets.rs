@@ -27,7 +27,7 @@ const MOST: u32 = 30;
 /// The longest text that is tested.
 const MAX_TEXT: usize = 4096;
 
-/// Stores of secrets, and what refers to them.
+/// Secret stores and references to them.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct SecretList {
     /// The stores: the environment, and those that documents describe.
@@ -50,7 +50,7 @@ pub struct SecretStoreSummary {
     /// The key of the document that describes it; absent: it is always there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<String>,
-    /// The address at which it is asked for; absent: in the environment of each gateway.
+    /// The address of the vault; absent: in the environment of each gateway.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// How many different references name it.
@@ -62,23 +62,23 @@ pub struct SecretStoreSummary {
 /// A reference to a secret.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SecretReference {
-    /// The dialect in whose way it is written.
+    /// The dialect of its syntax.
     pub dialect: String,
     /// As it is written.
     pub text: String,
     /// The store that it names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
-    /// How it stands.
+    /// State.
     #[serde(flatten)]
     pub stand: SecretStatus,
     /// The places that refer to it, the first 50.
     pub used_by: Vec<ReferenceLocation>,
-    /// In how many places it stands.
+    /// In how many places it is used.
     pub uses: usize,
 }
 
-/// How it stands with a secret, as this process sees it.
+/// The state of a secret in this process.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SecretStatus {
     /// Whether it is known.
@@ -92,7 +92,7 @@ pub struct SecretStatus {
     /// When its value was last another one than before, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<u64>,
-    /// When it was last asked for in vain, likewise.
+    /// When the last failed request was made, in seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<u64>,
     /// For how many seconds a value counts as fresh; absent: it leads nowhere.
@@ -103,7 +103,7 @@ pub struct SecretStatus {
 /// The place of a reference.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReferenceLocation {
-    /// The key of the document; absent: it stands in a file.
+    /// The key of the document; absent: it is in a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<String>,
     /// The file's name.

@@ -32,7 +32,7 @@ pub struct ProblemShape {
 pub struct DocumentError {
     /// Where, such as `routes[0].paths`.
     pub path: String,
-    /// The message: what was expected.
+    /// The message, with the expected value.
     pub message: String,
 }
 
@@ -44,7 +44,7 @@ pub struct List<T> {
     pub items: Vec<T>,
 }
 
-/// A native resource: what stands in a `weir.yaml` for it.
+/// A native resource, as in a `weir.yaml`.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct Resource(pub Map<String, Value>);
 
@@ -122,7 +122,7 @@ pub struct ImportResult {
     pub is_new: bool,
     /// Its routes.
     pub routes: ImportedRoutes,
-    /// Operations that become no routes, such as `TRACE /pets`: the gateway answers their methods itself.
+    /// Operations without routes, such as `TRACE /pets`: the gateway answers their methods itself.
     pub skipped: Vec<String>,
     /// Whether nothing was changed.
     pub dry_run: bool,
@@ -209,7 +209,7 @@ pub struct IdentityProvider {
     pub client_id: String,
     /// Whether there is a secret for it.
     pub has_client_secret: bool,
-    /// The scopes to ask for.
+    /// The scopes to request.
     pub scopes: Vec<String>,
     /// The address of this Weir for browsers; `null`: as the browser says.
     pub base_url: Option<String>,
@@ -256,7 +256,7 @@ pub struct CurrentUser {
 pub struct PermittedOperation {
     /// The call's `operationId`.
     pub operation: String,
-    /// The right that it asks for.
+    /// The right that it requires.
     pub action: String,
     /// Whether the caller may make it somewhere.
     pub allowed: bool,
@@ -326,7 +326,7 @@ pub struct NewUser {
     pub name: String,
     /// The user's rights.
     pub rights: Vec<RoleAssignment>,
-    /// The token. It is shown this once; a dry run makes none.
+    /// The token. It is shown only once; a dry run creates none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
 }
@@ -336,7 +336,7 @@ pub struct NewUser {
 pub struct AuditEntry {
     /// When, in milliseconds since the Unix epoch.
     pub time: u64,
-    /// Who: a user's name, `anonymous` or `unknown`.
+    /// The user's name, `anonymous` or `unknown`.
     pub who: String,
     /// From which address.
     pub from: String,
@@ -354,7 +354,7 @@ pub struct AuditEntry {
     pub changes: Vec<AuditedChange>,
 }
 
-/// The gateways, and what the newest configuration is.
+/// The gateways and the newest configuration.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct GatewayList {
     /// The newest revision.
@@ -365,32 +365,32 @@ pub struct GatewayList {
     pub items: Vec<GatewayState>,
 }
 
-/// How it stands with a gateway.
+/// The state of a gateway.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct GatewayState {
     /// Its name.
     pub name: String,
-    /// The address at which it takes calls.
+    /// The address for calls to it.
     pub address: String,
     /// The version of its program.
     pub version: String,
     /// `serving`, `last-known-good`, `store-unreachable` or `offline`.
     pub state: String,
-    /// Whether it is taken out: it drains as soon as it has heard so.
+    /// Whether it is to be drained: it drains after its next report.
     pub drain: bool,
-    /// Whether it said last that it drains: it is not ready then.
+    /// Whether it drains, by its last report: then it is not ready.
     pub draining: bool,
     /// The revision that it serves.
     pub revision: u64,
-    /// The hash of what it serves.
+    /// The hash of the configuration that it serves.
     pub hash: String,
     /// How many documents it had to leave out.
     pub skipped: u64,
     /// The environments whose documents it serves.
     pub environments: Vec<String>,
-    /// The number of commits that it is behind.
+    /// Its lag in commits.
     pub lag_revisions: u64,
-    /// The time that it is behind, in milliseconds.
+    /// Its lag in milliseconds.
     pub lag_ms: u64,
     /// How long it has been running, in seconds; `null`: it does not say.
     pub uptime_s: Option<u64>,
@@ -398,7 +398,7 @@ pub struct GatewayState {
     pub cpu_permille: Option<u64>,
     /// The memory that it holds, in bytes; `null`: it does not say.
     pub memory_bytes: Option<u64>,
-    /// When it was last heard of, in seconds since the Unix epoch.
+    /// When its last report arrived, in seconds since the Unix epoch.
     pub last_seen: u64,
     /// Milliseconds since its last report.
     pub silent_ms: u64,

@@ -54,10 +54,10 @@ pub struct Developer {
     pub second_factor: Option<SecondFactor>,
     /// How far the developer has come.
     pub state: DeveloperState,
-    /// Groups that decide what is shown.
+    /// Groups that control visibility.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub groups: BTreeSet<String>,
-    /// Groups that an identity provider said with the last login.
+    /// Groups from the identity provider at the last login.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub provided: BTreeSet<String>,
     /// Seconds since 1970.
@@ -81,7 +81,7 @@ pub struct AdminDecision {
     pub by: String,
     /// When, in seconds since 1970.
     pub at: u64,
-    /// Why; empty: nothing was said.
+    /// The reason; empty: none was given.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
@@ -89,7 +89,7 @@ pub struct AdminDecision {
 /// A session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// By what it is ended.
+    /// Its id, to end it.
     pub id: String,
     /// Whose.
     pub developer: String,

@@ -23,7 +23,7 @@ pub struct ExplainedCall {
     pub sni: Option<String>,
     /// The body.
     pub body: String,
-    /// The consumer that the call is taken for if it carries no good credential: an id or a user name.
+    /// The consumer of calls without a valid credential: an id or a user name.
     pub consumer: Option<String>,
 }
 

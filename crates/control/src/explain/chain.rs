@@ -17,7 +17,7 @@ pub struct PluginStep {
     pub plugin: Option<Instance>,
     /// Whether it works on the response only.
     pub response_only: bool,
-    /// Consumers for whom something else runs.
+    /// Consumers with other plugins or configurations.
     pub exceptions: Vec<Exception>,
     /// How many more of those there are.
     pub exceptions_not_shown: usize,
@@ -32,7 +32,7 @@ pub struct Instance {
     pub name: String,
     /// Its id, if it has one.
     pub id: Option<String>,
-    /// The condition under which it works.
+    /// The condition for running it.
     pub when: Option<serde_json::Value>,
     /// Whether several chains share it.
     pub is_shared: bool,

@@ -21,9 +21,9 @@ pub struct Explanation {
     pub answer: Option<GatewayResponse>,
     /// Routes that nearly took it, the nearest first.
     pub others: Vec<NearMissRoute>,
-    /// The plugins, in the order in which they work on the request.
+    /// The plugins, in the order in which they process the request.
     pub plugins: Vec<PluginStep>,
-    /// Places in `plugins` (from 1), in the order in which they work on the response.
+    /// Positions in `plugins` (from 1), in the order in which they process the response.
     pub response_order: Vec<usize>,
     /// The consumer that the call is taken for.
     pub consumer: Option<String>,
@@ -46,7 +46,7 @@ pub struct MatchedRoute {
     pub dialect: DialectName,
     /// Its location: a file, and a line if that is known.
     pub at: Option<String>,
-    /// The conditions by which it takes the call.
+    /// The conditions by which it matches the call.
     pub by: String,
     /// The target of the call.
     pub to: String,
@@ -82,7 +82,7 @@ pub struct ExplainedTarget {
 pub struct GatewayResponse {
     /// The status.
     pub status: u16,
-    /// The dialect in whose words it is.
+    /// The dialect that it is written in.
     pub dialect: DialectName,
     /// Why.
     pub reason: String,

@@ -19,11 +19,11 @@ pub enum AccessKind {
     May,
     /// A plain call is refused.
     MayNot,
-    /// It depends on another server, or on what the call holds.
+    /// It depends on another server, or on the content of the call.
     Depends,
 }
 
-/// How a consumer stands to a route.
+/// Access of a consumer to a route.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "RouteReach")]
 pub struct ConsumerRouteAccess {
@@ -37,9 +37,9 @@ pub struct ConsumerRouteAccess {
     pub call: String,
     /// Whether the consumer may call it.
     pub verdict: AccessKind,
-    /// Whether it asks for no credential.
+    /// Whether it requires no credential.
     pub is_open: bool,
-    /// The plugin that decides against it, or that nothing can be said of.
+    /// The plugin that refuses it, or whose result is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plugin: Option<String>,
     /// The status of the refusal.

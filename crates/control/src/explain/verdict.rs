@@ -22,7 +22,7 @@ pub enum VerdictKind {
     /// An earlier plugin has answered.
     #[default]
     NotReached,
-    /// It works on the call, which goes on.
+    /// It changes the call, which continues.
     Continues,
     /// It refuses the call.
     Refuses,
@@ -32,7 +32,7 @@ pub enum VerdictKind {
     DoesNotApply,
     /// Nothing runs here for this consumer, or nothing that works on requests.
     Idle,
-    /// It cannot be said without asking another server or waiting.
+    /// Unknown without calling another server or waiting.
     Unknown,
 }
 
@@ -75,7 +75,7 @@ pub enum EndKind {
     Forwarded,
     /// The gateway answers it.
     Answered,
-    /// It depends on what another server says.
+    /// It depends on another server's answer.
     Unknown,
 }
 

@@ -13,12 +13,12 @@ use weir_dialect::SecretTarget;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SecretState {
-    /// It could not be had, and no earlier value is known. What refers to it is left out.
+    /// The request failed, and no earlier value is known. Documents that refer to it are not served.
     Missing,
-    /// It could not be had the last time; the value from before goes on serving.
+    /// The last request failed; the previous value is still used.
     #[serde(rename = "kept")]
     Stale,
-    /// It was not asked for yet.
+    /// Not requested yet.
     Waiting,
     /// It is known.
     Resolved,

@@ -86,7 +86,7 @@ impl Thresholds {
 /// What is remembered of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Health {
-    /// How it stands.
+    /// State.
     pub state: HealthState,
     /// Whether a person has put it out; time alone does not bring it back then.
     pub is_held: bool,

@@ -21,7 +21,8 @@ use weir_control::api::Problem;
 /// The calls.
 pub fn operations() -> Vec<Operation> {
     let operations = vec![
-        Operation::get("/portal/v1/me", ("getMe", "Reads who is signed in"), me).answers::<ProfileResponse>(),
+        Operation::get("/portal/v1/me", ("getMe", "Reads the current developer"), me)
+            .answers::<ProfileResponse>(),
         Operation::put(
             "/portal/v1/account",
             ("changeAccount", "Changes name or password"),

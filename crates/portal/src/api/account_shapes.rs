@@ -12,9 +12,9 @@ pub struct ProfileResponse {
     pub mail: String,
     /// The name.
     pub name: String,
-    /// Whether there is a password: who signs in through an identity provider needs none.
+    /// Whether there is a password: developers who sign in through an identity provider need none.
     pub has_password: bool,
-    /// Whether a code of an authenticator app is asked for besides the password.
+    /// Whether a code of an authenticator app is required besides the password.
     pub has_second_factor: bool,
 }
 
@@ -27,7 +27,7 @@ pub struct SecondFactorState {
     pub recovery_codes_left: usize,
 }
 
-/// The password, for what is asked for it once more.
+/// The password, for calls that require it again.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PasswordProof {
@@ -63,7 +63,7 @@ pub struct FirstCode {
     pub code: String,
 }
 
-/// Password and code, for what is asked for both once more.
+/// Password and code, for calls that require both again.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FactorProof {
@@ -73,7 +73,7 @@ pub struct FactorProof {
     pub code: String,
 }
 
-/// Recovery codes. Each is good once.
+/// Recovery codes. Each can be used once.
 #[derive(Serialize, JsonSchema)]
 pub struct RecoveryCodes {
     /// The codes.
@@ -173,7 +173,7 @@ pub struct SessionList {
 /// A session.
 #[derive(Serialize, JsonSchema)]
 pub struct SessionLine {
-    /// By what it is ended.
+    /// Its id, to end it.
     pub id: String,
     /// Seconds since 1970.
     pub created: u64,
@@ -191,9 +191,9 @@ pub struct SessionLine {
 pub struct NewToken {
     /// Its purpose.
     pub name: String,
-    /// For how many days it is good, 1 to 366.
+    /// For how many days it is valid, 1 to 366.
     pub days: u16,
-    /// The password. Who has none signs in through an identity provider, at most ten minutes before.
+    /// The password. Without one, the last login through an identity provider must be at most ten minutes old.
     #[serde(default)]
     pub password: Option<String>,
 }
@@ -208,13 +208,13 @@ pub struct TokenList {
 /// A personal token.
 #[derive(Serialize, JsonSchema)]
 pub struct TokenLine {
-    /// By what it is revoked.
+    /// Its id, to revoke it.
     pub id: String,
     /// Its purpose.
     pub name: String,
     /// Seconds since 1970.
     pub created: u64,
-    /// Until when it is good, in seconds since 1970.
+    /// Until when it is valid, in seconds since 1970.
     pub ends: u64,
     /// When it was last used, to the hour, in seconds since 1970; `null`: never.
     pub last_used: Option<u64>,

@@ -22,7 +22,7 @@ pub struct AppLine {
     pub title: String,
     /// Its description.
     pub description: String,
-    /// The team that it belongs to; `null`: it is one's own.
+    /// The team that it belongs to; `null`: it is your own.
     pub team: Option<String>,
     /// The team's name.
     pub team_name: String,
@@ -92,9 +92,9 @@ pub struct SubscriptionLine {
     pub created: u64,
     /// When it ends.
     pub ends: Option<u64>,
-    /// What the subscriber wrote to the provider.
+    /// The subscriber's message to the provider.
     pub request: String,
-    /// What was answered to the plan's questions, in their order.
+    /// The answers to the plan's questions, in their order.
     pub answers: Vec<AnswerLine>,
     /// Its keys, the latest first.
     pub keys: Vec<KeyLine>,
@@ -107,7 +107,7 @@ pub struct SubscriptionLine {
 pub struct AnswerLine {
     /// The question, by its title.
     pub question: String,
-    /// What was answered.
+    /// The answer.
     pub answer: String,
 }
 
@@ -122,13 +122,13 @@ pub struct KeyLine {
     pub name: String,
     /// Seconds since 1970.
     pub created: u64,
-    /// Until when it is good.
+    /// Until when it is valid.
     pub expires: Option<u64>,
     /// Whether it is a trial key. Those that have ended are left out.
     pub is_trial: bool,
     /// When it was revoked.
     pub revoked: Option<u64>,
-    /// The day on which it was used last, by its beginning in UTC. Only the page of the application shows it.
+    /// The day of its last use: its start in UTC. Only the page of the application shows it.
     pub last_used: Option<u64>,
 }
 
@@ -157,7 +157,7 @@ pub struct NewApp {
     /// Its description.
     #[serde(default)]
     pub description: String,
-    /// The team that it belongs to; `null`: oneself. Left out: it stays where it is, and a new one is one's own.
+    /// The team that it belongs to; `null`: you. Left out: it stays where it is, and a new one is your own.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "Option<String>")]
     pub team: Option<Option<String>>,
@@ -203,10 +203,10 @@ pub struct NewKey {
     /// The key that it replaces.
     #[serde(default)]
     pub replaces: Option<String>,
-    /// For how many seconds the old one stays good; left out: as the plan says.
+    /// For how many seconds the old one stays valid; left out: the plan's setting.
     #[serde(default)]
     pub overlap: Option<u64>,
-    /// The public key with which tokens are checked, for a plan with `jwt`.
+    /// The public key to check tokens with, for a plan with `jwt`.
     #[serde(default)]
     pub jwt: Option<TokenKey>,
 }
@@ -238,6 +238,6 @@ pub struct TrialKey {
     pub id: String,
     /// The key itself.
     pub key: String,
-    /// Until when it is good, in seconds since 1970.
+    /// Until when it is valid, in seconds since 1970.
     pub expires: u64,
 }

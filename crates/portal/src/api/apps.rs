@@ -26,12 +26,12 @@ pub fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::get(
             APPS,
-            ("listApps", "Lists applications of oneself and one's teams"),
+            ("listApps", "Lists your applications and those of your teams"),
             list,
         )
         .personal()
         .answers::<AppList>(),
-        Operation::post(APPS, ("createApp", "Makes an application"), create)
+        Operation::post(APPS, ("createApp", "Creates an application"), create)
             .personal()
             .body::<NewApp>()
             .status(StatusCode::CREATED)

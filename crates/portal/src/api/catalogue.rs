@@ -23,12 +23,8 @@ use weir_control::api::Problem;
 /// The calls.
 pub fn operations() -> Vec<Operation> {
     let operations = vec![
-        Operation::get(
-            "/portal/v1/portal",
-            ("getPortal", "Reads what the portal is"),
-            portal,
-        )
-        .answers::<PortalInfo>(),
+        Operation::get("/portal/v1/portal", ("getPortal", "Reads the portal"), portal)
+            .answers::<PortalInfo>(),
         Operation::get(
             "/portal/v1/apis",
             ("listApis", "Lists the APIs of the portal"),
@@ -80,7 +76,7 @@ pub struct Filter {
     label: String,
     /// How callers are recognised.
     security: String,
-    /// `true`: only those that one's own applications are subscribed to.
+    /// `true`: only those that your applications are subscribed to.
     mine: bool,
     /// `title` (the default) or `newest`.
     sort: String,

@@ -35,7 +35,7 @@ pub fn document(operations: &[Operation]) -> Value {
         "info": {
             "title": "Weir's developer portal",
             "version": "1",
-            "description": "What the pages of a developer portal call. Errors are problems (RFC 9457) whose types are stable.",
+            "description": "The API of the pages of a developer portal. Errors are problems (RFC 9457) with stable types.",
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
         "servers": [{ "url": "/", "description": "A listener of --portal." }],

@@ -45,10 +45,7 @@ pub fn operations() -> Vec<Operation> {
         .answers::<SubscriptionLine>(),
         Operation::post(
             "/portal/v1/apps/{app}/subscriptions/{subscription}/keys",
-            (
-                "addKey",
-                "Makes a further key, or one that replaces another; it is shown this once",
-            ),
+            ("addKey", "Creates a key, or replaces one; it is shown only once"),
             add_key,
         )
         .personal()
@@ -57,7 +54,7 @@ pub fn operations() -> Vec<Operation> {
         .answers::<IssuedKey>(),
         Operation::delete(
             "/portal/v1/apps/{app}/subscriptions/{subscription}/keys/{key}",
-            ("revokeKey", "Revokes a key at once"),
+            ("revokeKey", "Revokes a key immediately"),
             revoke_key,
         )
         .personal(),

@@ -24,7 +24,7 @@ pub fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::get(
             "/portal/v1/notices",
-            ("listNotices", "Lists what has happened to one's applications"),
+            ("listNotices", "Lists the notices about your applications"),
             list,
         )
         .personal()
@@ -64,7 +64,7 @@ pub struct NoticeLine {
     app: String,
     /// Its title.
     app_title: String,
-    /// Whether it came after the last reading.
+    /// Whether it is unread.
     is_new: bool,
 }
 

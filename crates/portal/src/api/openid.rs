@@ -63,10 +63,10 @@ pub struct SignInStart {
     /// The page to be shown afterwards: a path of the portal.
     #[serde(default)]
     to: Option<String>,
-    /// Whom the provider suggests to sign in, such as a mail address.
+    /// The suggested user for the login, such as a mail address.
     #[serde(default)]
     login_hint: Option<String>,
-    /// `true`: the provider has to ask the person again, also one whom it knows.
+    /// `true`: the provider must ask for the login again, even with an existing session.
     #[serde(default)]
     fresh: bool,
 }

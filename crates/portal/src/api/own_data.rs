@@ -25,7 +25,7 @@ use weir_model::unix_time::seconds;
 
 /// The calls.
 pub fn operations() -> Vec<Operation> {
-    let about = ("readOwnData", "Reads all that is kept about oneself, to download");
+    let about = ("readOwnData", "Reads all stored data about you, to download");
     let operations = vec![
         Operation::get("/portal/v1/account/data", about, read)
             .by_session()
@@ -43,7 +43,7 @@ pub struct OwnData {
     account: ProfileResponse,
     /// Since when there is the account, in seconds since 1970.
     created: u64,
-    /// Groups that decide what is shown.
+    /// Groups that control visibility.
     groups: BTreeSet<String>,
     /// The teams.
     teams: Vec<OwnTeam>,
@@ -51,7 +51,7 @@ pub struct OwnData {
     sessions: Vec<SessionLine>,
     /// The personal tokens, without the tokens themselves.
     tokens: Vec<TokenLine>,
-    /// The applications, one's own and those of the teams.
+    /// Your applications and those of your teams.
     applications: Vec<OwnApp>,
 }
 

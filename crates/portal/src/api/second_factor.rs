@@ -35,7 +35,8 @@ pub fn operations() -> Vec<Operation> {
             "/portal/v1/account/second-factor",
             (
                 "beginSecondFactor",
-                "Makes the secret for an authenticator app; it is shown this once, and waits ten minutes for the first code",
+                "Creates the secret for an authenticator app; it is shown only once and waits ten minutes for the \
+                 first code",
             ),
             begin,
         )
@@ -57,7 +58,7 @@ pub fn operations() -> Vec<Operation> {
             "/portal/v1/account/second-factor/recovery-codes",
             (
                 "renewRecoveryCodes",
-                "Makes new recovery codes; the former ones are good no longer",
+                "Creates new recovery codes; the old ones are no longer valid",
             ),
             renew,
         )

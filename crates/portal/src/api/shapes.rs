@@ -47,11 +47,11 @@ pub struct PortalInfo {
     pub footer: Vec<TitledLink>,
     /// `open`, `invited` or `closed`.
     pub sign_up: String,
-    /// Identity providers with which one can sign in.
+    /// Identity providers for signing in.
     pub providers: Vec<ProviderLine>,
 }
 
-/// An identity provider with which one can sign in.
+/// An identity provider for signing in.
 #[derive(Serialize, JsonSchema)]
 pub struct ProviderLine {
     /// Its name in paths.
@@ -87,7 +87,7 @@ pub struct Card {
     pub operations: usize,
 }
 
-/// The catalogue, and by what it can be filtered.
+/// The catalogue and its filters.
 #[derive(Serialize, JsonSchema)]
 pub struct Cards {
     /// The APIs.
@@ -217,7 +217,7 @@ pub struct PlanCard {
     pub operations: Vec<String>,
     /// Whether subscriptions need approval.
     pub needs_approval: bool,
-    /// Whether subscribers say what they want it for: `none`, `asked` or `required`.
+    /// Whether subscribers give a reason: `none`, `asked` or `required`.
     pub comment: String,
     /// Questions that subscribers answer, as a JSON Schema of a map; `null`: there are none.
     pub form: Option<serde_json::Value>,
@@ -283,7 +283,7 @@ pub struct OperationDetail {
     pub description: Vec<Node>,
     /// Parameters, body, answers, callbacks.
     pub value: Map<String, Value>,
-    /// The schemas that it names; further ones are asked for by name.
+    /// The schemas that it names; others can be requested by name.
     pub schemas: Map<String, Value>,
 }
 

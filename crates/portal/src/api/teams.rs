@@ -25,19 +25,19 @@ pub fn operations() -> Vec<Operation> {
     let operations = vec![
         Operation::get(
             "/portal/v1/teams",
-            ("listTeams", "Lists one's teams with their members"),
+            ("listTeams", "Lists your teams with their members"),
             list,
         )
         .personal()
         .answers::<TeamList>(),
-        Operation::post("/portal/v1/teams", ("createTeam", "Makes a team"), create)
+        Operation::post("/portal/v1/teams", ("createTeam", "Creates a team"), create)
             .by_session()
             .body::<NewTeam>()
             .status(StatusCode::CREATED)
             .answers::<TeamLine>(),
         Operation::post(
             "/portal/v1/teams/{team}/invitations",
-            ("inviteMember", "Invites somebody into a team by mail"),
+            ("inviteMember", "Invites a person into a team by mail"),
             invite,
         )
         .by_session()
@@ -54,7 +54,7 @@ pub fn operations() -> Vec<Operation> {
         .answers::<TeamLine>(),
         Operation::put(
             "/portal/v1/teams/{team}/members/{member}",
-            ("changeMember", "Changes what a member may do"),
+            ("changeMember", "Changes the role of a member"),
             change,
         )
         .by_session()
@@ -253,7 +253,8 @@ async fn invite(
     let link = portals.people.link(portal, &purpose, now).await?;
     // Names of people and teams are free text; the address is confirmed.
     let text = format!(
-        "Hello,\n\n{} invites you into a team of developers. Open this link to see the team and to join; it is good once, for a week.\n\n{url}/invitation#{}\n\nIf you do not know who invites you, ignore this mail.\n",
+        "Hello,\n\n{} invites you into a team of developers. Open this link to see the team and to join; it is good \
+         once, for a week.\n\n{url}/invitation#{}\n\nIf you do not know who invites you, ignore this mail.\n",
         me.mail, link.token
     );
     portals

@@ -31,7 +31,7 @@ pub fn operations() -> Vec<Operation> {
             "/portal/v1/account/tokens",
             (
                 "createToken",
-                "Makes a personal token for programs that call this API in your name; it is shown this once",
+                "Creates a personal token for programs that call this API in your name; it is shown only once",
             ),
             make,
         )
@@ -41,7 +41,7 @@ pub fn operations() -> Vec<Operation> {
         .answers::<TokenLine>(),
         Operation::delete(
             "/portal/v1/account/tokens/{id}",
-            ("revokeToken", "Revokes a personal token at once"),
+            ("revokeToken", "Revokes a personal token immediately"),
             revoke,
         )
         .by_session(),
@@ -129,7 +129,8 @@ async fn prove(
     {
         true => Ok(()),
         false => {
-            let detail = "sign in again through your identity provider: you can create a token within ten minutes after that";
+            let detail = "sign in again through your identity provider: you can create a token within ten minutes \
+                after that";
             Err(Problem::forbidden(detail).of_type("fresh-sign-in-needed"))
         }
     }

@@ -28,7 +28,7 @@ pub fn operations() -> Vec<Operation> {
             "/portal/v1/trial-subscriptions",
             (
                 "listTrialSubscriptions",
-                "Lists one's subscriptions that a trial key for a publication can be made of",
+                "Lists your subscriptions that can have a trial key for a publication",
             ),
             list,
         )
@@ -39,7 +39,7 @@ pub fn operations() -> Vec<Operation> {
             "/portal/v1/apps/{app}/subscriptions/{subscription}/trial-keys",
             (
                 "createTrialKey",
-                "Makes a key to try calls with; it is shown this once, and ends by itself after 15 minutes",
+                "Creates a trial key; it is shown only once and expires after 15 minutes",
             ),
             make,
         )

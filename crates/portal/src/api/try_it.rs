@@ -31,7 +31,7 @@ const QUERY: &AsciiSet = &NON_ALPHANUMERIC
 pub fn operations() -> Vec<Operation> {
     let about = (
         "tryOperation",
-        "Sends a call to a publication that the portal shows, and answers what came back",
+        "Sends a call to a publication that the portal shows, and returns the response",
     );
     let path = "/portal/v1/try/{api}/{version}/{environment}/{operation}";
     let operations = vec![
@@ -231,7 +231,8 @@ async fn try_it(
     }
     let base = place.base_url(&portals.gateway);
     let base = base.ok_or_else(|| {
-        let detail = "the address of this API is unknown: ask its provider to set an address of the environment (base_urls)";
+        let detail = "the address of this API is unknown: ask its provider to set an address of the environment \
+            (base_urls)";
         Problem::new(StatusCode::CONFLICT, detail)
     })?;
     let query: Vec<String> = call.query.iter().map(|(name, value)| pair(name, value)).collect();

@@ -34,7 +34,7 @@ pub fn operations() -> Vec<Operation> {
             "/portal/v1/apps/{app}/usage",
             (
                 "getUsage",
-                "Reads what an application has called, and what is left of its limits",
+                "Reads the usage of an application and the rest of its limits",
             ),
             usage,
         )
@@ -99,7 +99,7 @@ pub struct Usage {
     series: Vec<f64>,
     /// The rest of each limit.
     quotas: Vec<Quota>,
-    /// Of how many limits it is not known yet what is left.
+    /// The number of limits whose remaining calls are not known yet.
     unknown_quotas: usize,
 }
 
@@ -161,7 +161,7 @@ pub struct CallRow {
     status: u16,
     /// The time, in microseconds.
     total_us: u32,
-    /// The id by which the provider finds it.
+    /// The id that the provider knows it by.
     request_id: String,
     /// Why it was refused; empty: it was not.
     reason: String,

@@ -65,7 +65,7 @@ pub fn operations() -> Vec<Operation> {
         .media("application/openapi+yaml"),
         Operation::get(
             "/portal/v1/apis/{api}/versions/{version}/changes",
-            ("compareVersions", "Lists what differs from another version"),
+            ("compareVersions", "Lists the differences from another version"),
             changes,
         )
         .query::<CompareQuery>()

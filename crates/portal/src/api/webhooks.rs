@@ -48,7 +48,7 @@ pub fn operations() -> Vec<Operation> {
             ALL,
             (
                 "createWebhook",
-                "Makes a webhook; its secret is in the answer, and nowhere else",
+                "Creates a webhook; its secret is in the answer and nowhere else",
             ),
             create,
         )
@@ -68,19 +68,15 @@ pub fn operations() -> Vec<Operation> {
             DELIVERIES,
             (
                 "listDeliveries",
-                "Lists what was sent to a webhook, with its attempts",
+                "Lists the messages to a webhook with their attempts",
             ),
             deliveries,
         )
         .personal()
         .answers::<DeliveryList>(),
-        Operation::post(
-            RETRY,
-            ("retryDelivery", "Sends again what has not arrived"),
-            retry,
-        )
-        .personal()
-        .status(StatusCode::ACCEPTED),
+        Operation::post(RETRY, ("retryDelivery", "Resends undelivered messages"), retry)
+            .personal()
+            .status(StatusCode::ACCEPTED),
     ];
     Operation::tagged("Webhooks", operations)
 }

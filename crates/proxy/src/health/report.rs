@@ -61,7 +61,7 @@ pub struct TargetReport {
 pub struct AddressReport {
     /// The address.
     pub address: SocketAddr,
-    /// How it stands.
+    /// State.
     pub status: Status,
     /// Its health, and its counts.
     pub health: Health,

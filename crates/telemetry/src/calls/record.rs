@@ -125,7 +125,7 @@ pub struct CallTexts<'c> {
 pub struct SampledRecord<'c> {
     /// The call.
     pub record: CallRecord,
-    /// How many calls it stands for.
+    /// How many calls it represents.
     pub weight: u32,
     /// Its path, id, host and user agent, each perhaps cut.
     pub texts: [&'c [u8]; 4],

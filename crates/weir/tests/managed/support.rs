@@ -37,7 +37,7 @@ impl Weir {
         self.address("Weir's API on http://")
     }
 
-    /// The hash of what it serves.
+    /// The hash of the configuration that it serves.
     pub fn hash(&self) -> String {
         let answer = Call::get(&self.status(), "/status").make();
         answer.json()["store"]["hash"]

@@ -367,7 +367,7 @@ pub struct Callback {
     /// The code to exchange for tokens.
     #[serde(default)]
     pub code: Option<String>,
-    /// Which login it belongs to.
+    /// The login that it belongs to.
     #[serde(default)]
     pub state: Option<String>,
     /// The issuer of the answer.

@@ -31,7 +31,7 @@ pub struct Provider {
     /// The secret for it; `None`: a public client, which has PKCE alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_secret: Option<String>,
-    /// The scopes to ask for.
+    /// The scopes to request.
     pub scopes: Vec<String>,
     /// The address of this Weir for browsers; `None`: as the browser says in `Host`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

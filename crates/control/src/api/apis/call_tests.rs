@@ -120,7 +120,8 @@ fn keys_in(snapshot: &EntitySnapshot, request: &TestRequest) -> Result<Vec<(Stri
         .chain(in_headers)
         .chain(in_body)
         .filter(|(_, value)| is_key(value));
-    let expected = "expected no key of a subscription, for a test is kept as plain text: name the application in 'request.application'";
+    let expected = "expected no key of a subscription, for a test is kept as plain text: name the application in \
+        'request.application'";
     Ok(found.map(|(place, _)| (place, expected.to_owned())).collect())
 }
 
@@ -143,7 +144,7 @@ pub async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Which content is tested, and where.
+/// The tested content and its environment.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TestRun {

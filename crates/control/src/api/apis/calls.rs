@@ -127,20 +127,17 @@ fn of_environments() -> Vec<Operation> {
             .partial()
             .answers::<List<Environment>>(),
         written::<Environment>(Operation::post(ALL, "createEnvironment", write, create))
-            .about("Environments", "Makes an environment")
+            .about("Environments", "Creates an environment")
             .status(StatusCode::CREATED),
         Operation::get(ENVIRONMENT, "getEnvironment", see, read)
             .about("Environments", "Reads an environment")
             .answers::<Environment>(),
         versioned::<Environment>(Operation::put(ENVIRONMENT, "putEnvironment", write, put)).about(
             "Environments",
-            "Makes or changes an environment, and renders its publications again",
+            "Creates or changes an environment, and renders its publications again",
         ),
         Operation::delete(ENVIRONMENT, "deleteEnvironment", write, delete)
-            .about(
-                "Environments",
-                "Removes an environment in which nothing is published",
-            )
+            .about("Environments", "Removes an environment without publications")
             .headers(WRITES),
     ]
 }
@@ -155,12 +152,13 @@ fn of_apis() -> Vec<Operation> {
             .partial()
             .answers::<List<Api>>(),
         written::<Api>(Operation::post(ALL, "createApi", write, create))
-            .about("APIs", "Makes an API")
+            .about("APIs", "Creates an API")
             .status(StatusCode::CREATED),
         Operation::get(API, "getApi", see, read)
             .about("APIs", "Reads an API")
             .answers::<Api>(),
-        versioned::<Api>(Operation::put(API, "putApi", write, put)).about("APIs", "Makes or changes an API"),
+        versioned::<Api>(Operation::put(API, "putApi", write, put))
+            .about("APIs", "Creates or changes an API"),
         Operation::delete(API, "deleteApi", write, delete)
             .about("APIs", "Removes an API without versions")
             .headers(WRITES),
@@ -200,7 +198,7 @@ fn of_versions() -> Vec<Operation> {
         .answers::<VersionResponse>()
         .about(
             "APIs",
-            "Makes a version of an OpenAPI document or a Postman collection",
+            "Creates a version from an OpenAPI document or a Postman collection",
         )
         .description("The body is the document in JSON or YAML, or a map with it in `spec`.")
         .query::<versions::NewVersion>()
@@ -222,17 +220,14 @@ fn of_versions() -> Vec<Operation> {
         .query::<reading::SpecQuery>()
         .answers_of("text/plain", None),
         Operation::get(VERSION, "getVersion", see, versions::read)
-            .about(
-                "APIs",
-                "Reads a version: its draft, its operations, and what lint finds",
-            )
+            .about("APIs", "Reads a version: its draft, operations and lint findings")
             .answers::<VersionResponse>(),
         drafted(Operation::put(VERSION, "putDraft", write, versions::put))
             .headers(WRITES)
             .answers::<DraftResponse>()
             .about("APIs", "Changes the draft of a version")
             .description(
-                "A document that is uploaded again is merged: what was added to its operations stays.",
+                "If a document is uploaded again, it is merged: additions to its operations are kept.",
             ),
         Operation::delete(VERSION, "deleteVersion", write, versions::delete)
             .about(
@@ -263,7 +258,7 @@ fn of_revisions() -> Vec<Operation> {
             .about("APIs", "Lists revisions")
             .answers::<List<Revision>>(),
         Operation::post(REVISIONS, "createRevision", write, versions::revise)
-            .about("APIs", "Makes a revision of the draft")
+            .about("APIs", "Creates a revision of the draft")
             .headers(DRY_RUN)
             .body::<versions::RevisionRequest>()
             .status(StatusCode::CREATED)
@@ -299,15 +294,15 @@ fn of_reviews() -> Vec<Operation> {
     const REVIEW: &str = "/api/v1/apis/{api}/versions/{version}/review";
     vec![
         Operation::get(REVIEW, "getReview", Action::ApisRead, reviews::read)
-            .about("APIs", "Reads how a draft stands, and what was said about it")
+            .about("APIs", "Reads the review state of a draft")
             .answers::<ReviewResponse>(),
         Operation::post(REVIEW, "requestReview", Action::ApisWrite, reviews::ask)
-            .about("APIs", "Asks another person to look at what a draft holds")
+            .about("APIs", "Requests a review of a draft")
             .headers(DRY_RUN)
             .body::<reviews::ReviewRequest>()
             .answers::<ReviewResponse>(),
         Operation::delete(REVIEW, "withdrawReview", Action::ApisWrite, reviews::withdraw)
-            .about("APIs", "Takes back that one has asked for a review")
+            .about("APIs", "Withdraws the caller's request for a review")
             .headers(DRY_RUN),
         Operation::post(
             "/api/v1/apis/{api}/versions/{version}/review/decision",
@@ -315,8 +310,11 @@ fn of_reviews() -> Vec<Operation> {
             Action::ApprovalsDecide,
             reviews::decide,
         )
-        .about("APIs", "Approves what a draft holds, or asks for changes with a reason")
-        .description("Who has made a part of the draft, or asks for the review, cannot approve it. A later edit starts again.")
+        .about("APIs", "Approves a draft, or requests changes with a reason")
+        .description(
+            "The authors of the draft and the person who requested the review cannot approve it. A later \
+            edit discards the review.",
+        )
         .headers(DRY_RUN)
         .body::<reviews::ReviewDecision>()
         .answers::<ReviewResponse>(),
@@ -337,7 +335,7 @@ fn of_tests() -> Vec<Operation> {
         Operation::put(TEST, "putTest", write, call_tests::put)
             .about(
                 "APIs",
-                "Makes or changes a test: a call, and what has to come of it",
+                "Creates or changes a test: a call and its expected result",
             )
             .description("Every publish and promotion of the version runs it, and is refused if it fails.")
             .headers(DRY_RUN)
@@ -354,7 +352,7 @@ fn of_tests() -> Vec<Operation> {
         )
         .about(
             "APIs",
-            "Runs tests against the draft, a revision, or what is published",
+            "Runs tests against the draft, a revision, or a publication",
         )
         .description("Calls are explained, not sent.")
         .body::<call_tests::TestRun>()
@@ -368,7 +366,7 @@ fn of_adoption() -> Vec<Operation> {
         Operation::post("/api/v1/apis/{api}/adopt", "adoptService", write, adopting::adopt)
             .about(
                 "APIs",
-                "Makes a version of routes that exist, of any dialect, and leaves them alone",
+                "Creates a version from existing routes of any dialect and does not change them",
             )
             .description(
                 "Their service is named as it is in explanations. A publish with `take_over` removes them.",
@@ -396,7 +394,7 @@ fn of_plans() -> Vec<Operation> {
             .about("Plans", "Reads a plan")
             .answers::<Plan>(),
         versioned::<Plan>(Operation::put(PLAN, "putPlan", write, put))
-            .about("Plans", "Makes or changes a plan"),
+            .about("Plans", "Creates or changes a plan"),
         Operation::delete(PLAN, "deletePlan", write, plans::delete)
             .about("Plans", "Removes a plan without subscribers")
             .headers(WRITES),
@@ -408,7 +406,7 @@ fn of_plans() -> Vec<Operation> {
         )
         .about(
             "Plans",
-            "Publishes, deprecates or closes a plan, and says what becomes of its subscriptions",
+            "Publishes, deprecates or closes a plan, and sets what happens to its subscriptions",
         )
         .headers(DRY_RUN)
         .body::<NewState>()
@@ -447,11 +445,11 @@ fn of_publications() -> Vec<Operation> {
         published(step(
             PUBLICATION,
             "publish",
-            "Publishes a revision; a dry run tells what would change",
+            "Publishes a revision; a dry run lists the changes",
             |path, id, action| Operation::post(path, id, action, publish::publish),
         ))
         .body::<publish::PublishRequest>()
-        .description("Of two who publish at once, one wins. The other is told by whom with 412."),
+        .description("A concurrent publish gets 412 with the name of the winner."),
         Operation::delete(PUBLICATION, "removePublication", act, lifecycle::remove)
             .about("Publications", "Removes a publication with all its routes")
             .headers(DRY_RUN)
@@ -474,7 +472,7 @@ fn of_publications() -> Vec<Operation> {
         step(
             "/api/v1/publications/{api}/{version}/{environment}/deprecation",
             "deprecatePublication",
-            "Tells all callers that it ends",
+            "Deprecates a publication: callers get its end in headers",
             |path, id, action| Operation::put(path, id, action, lifecycle::deprecate),
         )
         .body_of(JSON, Some(with_note::<Deprecation>)),
@@ -497,7 +495,7 @@ fn of_publications() -> Vec<Operation> {
             |path, id, action| Operation::put(path, id, action, lifecycle::canary),
         )
         .body_of(JSON, Some(with_force::<Canary>))
-        .description("It is refused if the candidate takes calls of others; with `force` (true) it begins all the same."),
+        .description("It is refused if the candidate takes calls of other routes, unless `force` is true."),
         step(
             "/api/v1/publications/{api}/{version}/{environment}/canary/abort",
             "abortCanary",
@@ -507,7 +505,7 @@ fn of_publications() -> Vec<Operation> {
         step(
             "/api/v1/publications/{api}/{version}/{environment}/disable",
             "disablePublication",
-            "Takes its routes away for the time being",
+            "Disables a publication: its routes are removed until it is enabled",
             |path, id, action| Operation::post(path, id, action, lifecycle::disable),
         ),
         step(
@@ -516,9 +514,7 @@ fn of_publications() -> Vec<Operation> {
             "Serves its routes again",
             |path, id, action| Operation::post(path, id, action, lifecycle::enable),
         )
-        .description(
-            "It is refused if others take some of its calls by now; with `force` (true) it is done all the same.",
-        ),
+        .description("It is refused if other routes now match some of its calls, unless `force` is true."),
     ]
 }
 
@@ -533,7 +529,7 @@ fn of_subscribers() -> Vec<Operation> {
             .partial()
             .answers::<List<Application>>(),
         written::<Application>(Operation::post(APPLICATIONS, "createApplication", write, create))
-            .about("Subscriptions", "Makes an application")
+            .about("Subscriptions", "Creates an application")
             .partial()
             .status(StatusCode::CREATED),
         Operation::get(APPLICATION, "getApplication", see, read)
@@ -541,9 +537,10 @@ fn of_subscribers() -> Vec<Operation> {
             .partial()
             .answers::<Application>(),
         versioned::<Application>(Operation::put(APPLICATION, "putApplication", write, put))
-            .about("Subscriptions", "Makes or changes an application")
+            .about("Subscriptions", "Creates or changes an application")
             .description(
-                "A right in an API is enough for an application that is no developer's and that subscribes to nothing else.",
+                "A right in an API is enough for an application that is no developer's and that subscribes to \
+                 nothing else.",
             )
             .partial(),
         Operation::delete(APPLICATION, "deleteApplication", write, delete)
@@ -561,7 +558,8 @@ fn of_subscribers() -> Vec<Operation> {
             .about("Subscriptions", "Subscribes an application to a plan")
             .partial()
             .description(
-                "The key, password or secret of a subscription that is accepted at once is in the answer, and nowhere else.",
+                "If the subscription is accepted immediately, its key, password or secret is in the answer and \
+                 nowhere else.",
             )
             .status(StatusCode::CREATED),
         Operation::get(SUBSCRIPTION, "getSubscription", see, subscriptions::read)
@@ -604,14 +602,14 @@ fn of_credentials() -> Vec<Operation> {
         Operation::get(CREDENTIALS, "listCredentials", see, credentials::list)
             .about(
                 "Subscriptions",
-                "Lists the credentials of a subscription, without what is secret in them",
+                "Lists the credentials of a subscription, without secrets",
             )
             .partial()
             .answers::<List<CredentialResponse>>(),
         Operation::post(CREDENTIALS, "addCredential", write, credentials::add)
             .about(
                 "Subscriptions",
-                "Makes a credential, or one that replaces another; what is secret in it is shown once, as `key`",
+                "Creates a credential, or replaces one; its secret is shown once, as `key`",
             )
             .partial()
             .headers(DRY_RUN)
@@ -624,7 +622,7 @@ fn of_credentials() -> Vec<Operation> {
             write,
             credentials::revoke,
         )
-        .about("Subscriptions", "Revokes a key at once")
+        .about("Subscriptions", "Revokes a key immediately")
         .partial()
         .headers(DRY_RUN),
     ]
@@ -648,7 +646,7 @@ fn of_products() -> Vec<Operation> {
             .answers::<Product>(),
         versioned::<Product>(Operation::put(PRODUCT, "putProduct", write, products::put)).about(
             "Products",
-            "Makes or changes a product: chosen operations of several publications",
+            "Creates or changes a product: selected operations of several publications",
         ),
         Operation::delete(PRODUCT, "deleteProduct", write, products::delete)
             .about("Products", "Removes a product without subscriptions")
@@ -668,7 +666,7 @@ fn of_products() -> Vec<Operation> {
             .answers::<Plan>(),
         versioned::<Plan>(Operation::put(PLAN, "putProductPlan", write, products::put_plan)).about(
             "Products",
-            "Makes or changes a plan of a product; one that is closed closes its subscriptions",
+            "Creates or changes a plan of a product; closing it closes its subscriptions",
         ),
         Operation::delete(PLAN, "deleteProductPlan", write, products::delete_plan)
             .about("Products", "Removes a plan without subscribers from a product")
@@ -681,7 +679,7 @@ fn of_products() -> Vec<Operation> {
         )
         .about(
             "Products",
-            "Publishes, deprecates or closes a plan of a product, and says what becomes of its subscriptions",
+            "Publishes, deprecates or closes a plan of a product, and sets what happens to its subscriptions",
         )
         .headers(DRY_RUN)
         .body::<plans::NewState>()
@@ -701,7 +699,7 @@ fn of_hooks() -> Vec<Operation> {
             .answers::<HookResponse>(),
         versioned::<Hook>(Operation::put(HOOK, "putHook", write, hooks::put))
             .answers::<HookResponse>()
-            .about("Deliveries", "Makes or changes a hook")
+            .about("Deliveries", "Creates or changes a hook")
             .description("The secret of a new one is in the answer, and nowhere else."),
         Operation::delete(HOOK, "deleteHook", write, hooks::delete)
             .about("Deliveries", "Removes a hook")
@@ -719,7 +717,7 @@ fn of_hooks() -> Vec<Operation> {
             write,
             hooks::retry,
         )
-        .about("Deliveries", "Tries a mail or a webhook again at once")
+        .about("Deliveries", "Retries a mail or a webhook immediately")
         .status(StatusCode::ACCEPTED),
     ]
 }
@@ -732,7 +730,7 @@ fn of_approvals() -> Vec<Operation> {
             .partial()
             .answers::<List<ApprovalResponse>>(),
         Operation::post(ALL, "requestApproval", Action::ApisWrite, approvals::ask)
-            .about("Approvals", "Asks for an approval of one exact revision")
+            .about("Approvals", "Requests an approval of one exact revision")
             .partial()
             .headers(DRY_RUN)
             .body::<approvals::NewApproval>()
@@ -746,10 +744,11 @@ fn of_approvals() -> Vec<Operation> {
         )
         .about(
             "Approvals",
-            "Grants, refuses or withdraws an approval; another person than the one who asked grants it",
+            "Grants, refuses or withdraws an approval; the person who requested it cannot grant it",
         )
         .description(
-            "The right in the API or in the environment of the publication is enough. Who has made the revision cannot grant it either.",
+            "The right in the API or in the environment of the publication is enough. The authors of the revision \
+             cannot grant it either.",
         )
         .partial()
         .headers(DRY_RUN)
@@ -761,7 +760,7 @@ fn of_approvals() -> Vec<Operation> {
             Action::ApisWrite,
             approvals::withdraw,
         )
-        .about("Approvals", "Takes back what one has asked for oneself")
+        .about("Approvals", "Withdraws the caller's own request")
         .partial()
         .headers(DRY_RUN),
     ]

@@ -18,7 +18,7 @@ use weir_model::{DialectName, HostPattern, PathPattern, RouteMatch, document};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[schemars(rename = "PublishConflict")]
 pub struct Conflict {
-    /// Whose route it is: a publication, or a document.
+    /// The owner of the route: a publication, or a document.
     pub with: String,
     /// The route.
     pub route: String,
@@ -35,7 +35,7 @@ pub struct Conflict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ConflictEffect {
-    /// The other route takes it, or it is unclear which one does.
+    /// The other route matches it, or it is unclear which one does.
     Takes,
     /// The other route has taken it so far, and loses it to the publication.
     Loses,

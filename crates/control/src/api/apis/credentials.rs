@@ -68,7 +68,8 @@ pub fn new_credential(
     credential.prefix = key.chars().take(SHOWN).collect();
     match plan.security {
         PlanSecurity::Hmac if !is_sealed => {
-            let detail = "signatures need secrets, which this store would keep in plain text: start Weir with --store-key";
+            let detail = "signatures need secrets, which this store would keep in plain text: start Weir with \
+                --store-key";
             return Err(Problem::new(StatusCode::CONFLICT, detail));
         }
         PlanSecurity::Hmac => {
@@ -145,11 +146,11 @@ pub async fn list(
 pub struct NewCredential {
     /// The credential that it replaces.
     replaces: Option<String>,
-    /// For how many seconds the one that it replaces stays good; left out: as the plan says.
+    /// For how many seconds the replaced one stays valid; left out: the plan's setting.
     overlap: Option<u64>,
-    /// The public key with which tokens are checked: for plans with `jwt`, and for these only.
+    /// The public key to check tokens with: only for plans with `jwt`.
     jwt: Option<TokenKey>,
-    /// Whether it is a key to try calls with, which ends by itself after 15 minutes.
+    /// Whether it is a trial key, which expires after 15 minutes.
     trial: bool,
 }
 

@@ -45,7 +45,7 @@ pub struct ErasureSummary {
     credentials: usize,
     /// Teams that the developer has left.
     teams: Vec<String>,
-    /// Links and invitations that are good for nothing any more.
+    /// Links and invitations that are no longer valid.
     links: usize,
     /// Mails and webhooks to or about the developer, waiting or done.
     messages: usize,

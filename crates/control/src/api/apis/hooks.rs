@@ -166,7 +166,7 @@ pub struct DeliveryQuery {
     limit: Option<usize>,
 }
 
-/// A mail or a webhook, and what became of it. What it says is not shown.
+/// A mail or a webhook and its delivery state. Its content is not shown.
 #[derive(Serialize, JsonSchema)]
 pub struct DeliveryResponse {
     /// Its id.
@@ -177,7 +177,7 @@ pub struct DeliveryResponse {
     channel: &'static str,
     /// The address, or the host of the URL.
     to: String,
-    /// The portal in whose name it goes, if it is about developers of one.
+    /// The portal that sends it, if it is about developers of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     portal: Option<String>,
     /// The application that it is about.

@@ -89,7 +89,8 @@ impl<'c> ProtectedServing<'c> {
         for name in environments {
             if Self::is_refused(self.caller, &snapshot.environment(&name)?) {
                 return Err(Problem::forbidden(format!(
-                    "{name} is protected: this changes who may call its publications and requires '{}' there; a plan in the state 'staging' is not affected",
+                    "{name} is protected: this changes who may call its publications and requires '{}' there; a \
+                     plan in the state 'staging' is not affected",
                     right.as_str()
                 )));
             }
@@ -98,7 +99,7 @@ impl<'c> ProtectedServing<'c> {
     }
 }
 
-/// The change of a plan's state, and what becomes of the subscriptions to a plan that is closed.
+/// The change of a plan's state, and what happens to the subscriptions of a closed plan.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PlanStateChange")]
@@ -204,7 +205,8 @@ pub fn ready(
         let known = open(snapshot, before)?;
         if !known.is_empty() {
             let detail = format!(
-                "the plan '{}' has {} subscriptions with credentials of another kind: create a separate plan for the new kind",
+                "the plan '{}' has {} subscriptions with credentials of another kind: create a separate plan for \
+                 the new kind",
                 plan.name,
                 known.len()
             );

@@ -32,10 +32,7 @@ pub fn operations() -> Vec<Operation> {
             )
             .answers::<Value>(),
         Operation::put(FILES, "applyPortal", Action::PortalsWrite, apply)
-            .about(
-                "Portals",
-                "Makes a portal and its pages what they say, as one commit",
-            )
+            .about("Portals", "Replaces a portal and its pages in one commit")
             .description("Pages that are not named are removed. Nothing is written if something is wrong.")
             .headers(&["Weir-Dry-Run"])
             .body::<Value>()

@@ -40,7 +40,7 @@ pub fn operations() -> Vec<Operation> {
             .headers(WRITES)
             .body::<Portal>()
             .answers::<Portal>()
-            .about("Portals", "Makes or changes a developer portal")
+            .about("Portals", "Creates or changes a developer portal")
             .description("Colours that cannot be read on each other are refused with their contrast."),
         Operation::delete(ONE, "deletePortal", write, delete)
             .about("Portals", "Removes a developer portal with its pages")
@@ -55,7 +55,7 @@ pub fn operations() -> Vec<Operation> {
             .headers(WRITES)
             .body::<Page>()
             .answers::<Page>()
-            .about("Portals", "Makes or changes a page of a portal"),
+            .about("Portals", "Creates or changes a page of a portal"),
         Operation::delete(PAGE, "deletePage", write, delete_page)
             .about("Portals", "Removes a page of a portal")
             .headers(WRITES),

@@ -61,7 +61,7 @@ pub struct PublishRequest {
 pub struct PromoteRequest {
     /// The environment.
     to: String,
-    /// What holds there; left out: as it is.
+    /// The settings there; left out: unchanged.
     #[serde(default)]
     runtime: Option<Runtime>,
     /// Why.

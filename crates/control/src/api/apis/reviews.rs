@@ -29,16 +29,16 @@ pub struct ReviewRequest {
     reason: String,
 }
 
-/// The verdict of a person who has looked at a draft.
+/// A reviewer's verdict on a draft.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReviewDecision {
     /// `approved` or `changes-asked`.
     state: String,
-    /// Why; needed where changes are asked for.
+    /// The reason; required when changes are requested.
     #[serde(default)]
     reason: String,
-    /// The hash of the draft that was looked at. If it holds something else by now, the call is refused.
+    /// The hash of the reviewed draft. If the draft has changed since, the call is refused.
     #[serde(default)]
     hash: Option<String>,
 }

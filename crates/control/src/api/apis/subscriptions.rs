@@ -37,7 +37,7 @@ pub struct NewSubscription {
     product: String,
     /// The plan's name.
     plan: String,
-    /// What the subscriber says, for plans that ask for it.
+    /// The subscriber's reason, for plans that require one.
     #[serde(default)]
     request: String,
     /// Answers to the plan's questions.
@@ -46,7 +46,7 @@ pub struct NewSubscription {
     /// The revision of the plan's conditions that the subscriber agrees to; 0 for a plan without conditions.
     #[serde(default)]
     conditions_revision: u32,
-    /// When it begins, in seconds since 1970; left out: at once.
+    /// When it begins, in seconds since 1970; left out: immediately.
     #[serde(default)]
     starts: Option<u64>,
     /// When it ends, in seconds since 1970; left out: never.

@@ -29,7 +29,7 @@ use weir_apis::{Finding, Level, Position, diff, export, import, naming, postman,
 /// The name of a new version, if the document is sent as it is.
 #[derive(Deserialize, schemars::JsonSchema)]
 pub struct NewVersion {
-    /// The version; left out: what the document says in `info.version`.
+    /// The version; left out: `info.version` of the document.
     version: Option<String>,
 }
 
@@ -107,7 +107,7 @@ fn pretty(document: &Value) -> Result<String, Problem> {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "DraftEdit")]
 pub struct Edit {
-    /// The version, if this makes one; left out: what the document says in `info.version`.
+    /// The version, if this creates one; left out: `info.version` of the document.
     #[serde(default)]
     version: Option<String>,
     /// Its name for people.
@@ -181,7 +181,8 @@ pub async fn create(
 ) -> Result<Response, Problem> {
     let upload = Upload::read(&body)?;
     let spec = upload.spec.clone().ok_or_else(|| {
-        let message = "expected an OpenAPI document, or a map with one in 'spec': neither 'openapi' nor 'swagger' is a text";
+        let message = "expected an OpenAPI document, or a map with one in 'spec': neither 'openapi' nor 'swagger' \
+            is a text";
         let found = Finding::error(openapi::UNREADABLE, Default::default(), message);
         specs::unreadable(&[found.at(Position::START)])
     })?;
@@ -610,7 +611,7 @@ fn difference_json(difference: &diff::Diff) -> Value {
 /// For which environment.
 #[derive(Deserialize, schemars::JsonSchema)]
 pub struct ExportQuery {
-    /// The environment whose revision and addresses are wanted; left out: the draft.
+    /// The environment to take the revision and addresses from; left out: the draft.
     environment: Option<String>,
 }
 

@@ -39,7 +39,7 @@ pub fn operations() -> Vec<Operation> {
             .partial()
             .answers::<List<HookResponse>>(),
         Operation::put(ONE, "putWebhook", write, put)
-            .about("Subscriptions", "Makes or changes a webhook of an application")
+            .about("Subscriptions", "Creates or changes a webhook of an application")
             .description("The secret of a new one is in the answer, and nowhere else.")
             .headers(&["Weir-Dry-Run"])
             .body::<Hook>()

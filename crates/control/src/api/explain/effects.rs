@@ -37,10 +37,10 @@ pub struct EffectsRequest {
     environment: Option<String>,
 }
 
-/// Which calls other routes take.
+/// The calls that other routes take.
 #[derive(Serialize, JsonSchema)]
 pub struct EffectsResponse {
-    /// The store's revision that was looked at.
+    /// The revision of the store that was used.
     revision: u64,
     /// Calls that another route takes afterwards, or none: one item for each pair of routes.
     moved: Vec<MovedCalls>,

@@ -28,7 +28,7 @@ use weir_dialect::{DialectSet, ENVIRONMENTS};
 use weir_model::{Model, document};
 use weir_store::{Document, Revision};
 
-/// A call that is to be explained, and by what.
+/// A call to explain, and the configuration to explain it by.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExplainRequest {
@@ -49,7 +49,7 @@ pub struct ExplainRequest {
     /// The server name of the TLS handshake; left out: the URL's host.
     #[serde(default)]
     sni: Option<String>,
-    /// The consumer that the call is taken for if it carries no good credential: an id or a user name.
+    /// The consumer of calls without a valid credential: an id or a user name.
     #[serde(default)]
     consumer: Option<String>,
     /// The environment whose publications count; left out: those that this process serves.
@@ -64,7 +64,7 @@ pub struct ExplainRequest {
     /// Documents by their keys, such as `native/routes/shop`, that are taken for stored; `null`: as if it were gone.
     #[serde(default)]
     documents: BTreeMap<String, Value>,
-    /// The text of a configuration file of any dialect, by which alone the call is explained.
+    /// The text of a configuration file of any dialect; the call is explained by it alone.
     #[serde(default)]
     configuration: Option<String>,
 }
@@ -87,7 +87,7 @@ pub struct DraftRef {
 pub struct ExplainResponse {
     #[serde(flatten)]
     explanation: Explanation,
-    /// The store's revision that was looked at.
+    /// The revision of the store that was used.
     revision: u64,
     /// The publication that the route belongs to: `API/VERSION/ENVIRONMENT`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,14 +95,14 @@ pub struct ExplainResponse {
     /// Its operation; empty: the route is of none.
     #[serde(skip_serializing_if = "Option::is_none")]
     operation: Option<String>,
-    /// The plans of the publication in the order in which they are tried, and why each takes the call or does not.
+    /// The plans of the publication in the order in which they are tried, and why each accepts the call or not.
     plans: Vec<PlanDiagnosis>,
     /// The health of the upstream, as the gateway of this process sees it.
     #[serde(skip_serializing_if = "Option::is_none")]
     health: Option<UpstreamHealth>,
     /// Documents that would not be served, and why.
     skipped: Vec<UnservedDocument>,
-    /// What was not looked at, if no route takes the call: nothing is published where this process serves.
+    /// What was not checked if no route matches the call: nothing is published in the environments that are served.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
@@ -268,7 +268,8 @@ impl ExplainJob<'_> {
             .collect();
         (!others.is_empty()).then(|| {
             format!(
-                "nothing is published in the environments that this process serves, so no publication was checked: set 'environment' to one of: {}",
+                "nothing is published in the environments that this process serves, so no publication was checked: \
+                 set 'environment' to one of: {}",
                 others.join(", ")
             )
         })

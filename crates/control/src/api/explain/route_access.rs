@@ -19,33 +19,33 @@ const MAX_PAGE: usize = 1000;
 /// Which part of the list.
 #[derive(Deserialize, JsonSchema)]
 pub struct RouteAccessQuery {
-    /// Only routes whose name, service or call holds this.
+    /// Only routes whose name, service or call contains this.
     q: Option<String>,
     /// Only `may`, `may-not` or `depends`.
     verdict: Option<String>,
     /// At most so many: 1 to 1000; 100 if left out.
     limit: Option<usize>,
-    /// How many to leave out at the beginning: what `next` of the page before says.
+    /// How many to skip: `next` of the previous page.
     offset: Option<usize>,
     /// The environment whose publications count; left out: those that this process serves.
     environment: Option<String>,
 }
 
-/// How a consumer stands to routes.
+/// Access of a consumer to routes.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "ReachResponse")]
 pub struct RouteAccessResponse {
-    /// The store's revision that was looked at.
+    /// The revision of the store that was used.
     revision: u64,
     /// The consumer's id.
     consumer: String,
     /// Its group.
     group: Option<String>,
-    /// How many routes it may call, of all that were asked for by `q`.
+    /// How many routes it may call, of all that match `q`.
     may: usize,
     /// How many it may not call.
     may_not: usize,
-    /// How many of which it cannot be said.
+    /// How many with an unknown result.
     depends: usize,
     /// The routes of this page.
     items: Vec<ConsumerRouteAccess>,

@@ -36,30 +36,30 @@ pub struct VersionSummary {
     pub modified: u64,
 }
 
-/// The working copy of a version, without what it holds.
+/// The working copy of a version, without its content.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct DraftSummary {
-    /// What has come of it.
+    /// Its result.
     pub state: DraftState,
-    /// SHA-256 of what it holds.
+    /// SHA-256 of its content.
     pub hash: String,
     /// The last review; `null`: there was none.
     pub review: Option<Review>,
 }
 
-/// A version with the operations of its draft, and what lint finds in it.
+/// A version with the operations and lint findings of its draft.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct VersionResponse {
     /// The version.
     #[serde(flatten)]
     pub version: Version,
-    /// SHA-256 of what the draft holds.
+    /// SHA-256 of the draft's content.
     pub hash: String,
-    /// What the document is written in, such as `OpenAPI 3.1`.
+    /// The format of the document, such as `OpenAPI 3.1`.
     pub format: String,
     /// The operations of the draft.
     pub operations: Vec<OperationResponse>,
-    /// What lint finds with its own severities.
+    /// The lint findings with its own severities.
     pub findings: Vec<FindingResponse>,
 }
 
@@ -81,11 +81,11 @@ pub struct AdoptionResponse {
     /// The version.
     #[serde(flatten)]
     pub version: VersionResponse,
-    /// The runtime with which a publication takes the same calls to the same backend.
+    /// The runtime with which a publication sends the same calls to the same backend.
     pub runtime: Runtime,
     /// The names of the routes.
     pub routes: Vec<String>,
-    /// What a publication would not do as the routes do.
+    /// Differences between the publication and the routes.
     pub notes: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ pub struct FindingResponse {
     pub rule: String,
     /// How much it matters.
     pub level: Level,
-    /// What is wrong and what was expected.
+    /// The fault and the expected value.
     pub message: String,
     /// The place in the document, such as `paths./pets.get`.
     pub path: String,
@@ -127,7 +127,7 @@ pub struct FindingResponse {
     pub column: Option<usize>,
 }
 
-/// What lint finds.
+/// The lint findings.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct LintResponse {
     /// How many findings there are of each level.
@@ -136,27 +136,27 @@ pub struct LintResponse {
     pub findings: Vec<FindingResponse>,
 }
 
-/// What changed between two documents.
+/// The changes between two documents.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct DiffResponse {
     /// Whether a change breaks callers.
     pub breaking: bool,
-    /// The operations that are not what they were.
+    /// The changed operations.
     pub operations: Vec<OperationChange>,
     /// All of it, in lines for people.
     pub text: String,
 }
 
-/// How a draft stands, and what was said about it.
+/// The review state and the reviews of a draft.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct ReviewResponse {
-    /// What has come of it.
+    /// Its result.
     pub state: DraftState,
-    /// SHA-256 of what it holds.
+    /// SHA-256 of its content.
     pub hash: String,
-    /// Who has changed it since the last revision.
+    /// The users who changed it since the last revision.
     pub authors: BTreeSet<String>,
-    /// The last review, for as long as it is about what the draft holds.
+    /// The last review, as long as the draft has not changed since.
     pub review: Option<Review>,
 }
 
@@ -166,9 +166,9 @@ pub struct PublicationResponse {
     /// The publication.
     #[serde(flatten)]
     pub publication: Publication,
-    /// Whether the draft holds something else than what is published.
+    /// Whether the draft differs from the published revision.
     pub differs_from_draft: bool,
-    /// Which gateways serve it.
+    /// The gateways that serve it.
     pub rollout: Rollout,
 }
 
@@ -183,7 +183,7 @@ pub struct StepResponse {
     pub unchanged: Option<bool>,
 }
 
-/// What a publish, a promotion or a rollback did, or would do.
+/// The result of a publish, a promotion or a rollback, real or in a dry run.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct PublishResponse {
     /// The publication, as `API/VERSION/ENVIRONMENT`.
@@ -196,12 +196,12 @@ pub struct PublishResponse {
     pub state: PublicationState,
     /// The revision of the store that it made; `null`: nothing was changed, as by a dry run.
     pub commit: Option<u64>,
-    /// `true`: a rollback to what is published already, which is no commit.
+    /// `true`: a rollback to the published revision, which makes no commit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unchanged: Option<bool>,
     /// Whether a change breaks callers.
     pub breaking: bool,
-    /// What changes, in lines for people.
+    /// The changes, in lines for people.
     pub text: String,
     /// What changes.
     pub diff: PublishDiff,
@@ -209,13 +209,13 @@ pub struct PublishResponse {
     pub conflicts: Vec<Conflict>,
     /// How the document was linted.
     pub lint: PublishLint,
-    /// What would have refused it, and was overruled.
+    /// Refusals that were overridden with `force`.
     pub forced: Vec<String>,
-    /// What came of the tests of the version; `null`: it has none.
+    /// The result of the version's tests; `null`: it has none.
     pub tests: Option<TestReport>,
 }
 
-/// A publish that is refused. A dry run that gets as far as knowing what would change tells that, too.
+/// A refused publish. A dry run also lists the changes if it could compute them.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct PublishRefusal {
     /// What refuses it first.
@@ -229,12 +229,12 @@ pub struct PublishRefusal {
     pub refused: Vec<ProblemShape>,
 }
 
-/// What a publish changes.
+/// The changes of a publish.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct PublishDiff {
     /// Operations.
     pub operations: Vec<OperationChange>,
-    /// Documents of gateways, each with its key and what becomes of it.
+    /// Documents of gateways, each with its key and its change.
     pub documents: Vec<DocumentChange>,
     /// Plans that open something else.
     pub plans: Vec<PlanChange>,
@@ -255,12 +255,12 @@ pub struct SubscriptionResponse {
     /// The subscription.
     #[serde(flatten)]
     pub subscription: Subscription,
-    /// Its credential, with what is secret in it: only if it is accepted at once.
+    /// Its credential with its secret: only if it is accepted immediately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<CredentialResponse>,
 }
 
-/// A credential, without what only gateways need.
+/// A credential, without the fields that only gateways need.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct CredentialResponse {
     /// Its name.
@@ -269,7 +269,7 @@ pub struct CredentialResponse {
     pub subscription: String,
     /// What kind it is.
     pub kind: CredentialKind,
-    /// What calls name it by: a user name, a client id, or the SHA-256 of a certificate.
+    /// Its identity in calls: a user name, a client id, or the SHA-256 of a certificate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The first characters of the key, to recognise it.
@@ -283,7 +283,7 @@ pub struct CredentialResponse {
     /// When it was revoked, in seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked: Option<u64>,
-    /// Whether it is a key to try calls with, which ends soon.
+    /// Whether it is a trial key, which expires soon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<bool>,
     /// The credential that it takes the place of.
@@ -294,7 +294,7 @@ pub struct CredentialResponse {
     /// The day of its last use, in seconds since 1970; only in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used: Option<u64>,
-    /// What is secret in it: in the answer that made it, and nowhere else.
+    /// Its secret: only in the answer that created it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
@@ -309,7 +309,7 @@ pub struct HookResponse {
     pub description: Option<String>,
     /// Its URL.
     pub url: String,
-    /// What calls are signed with.
+    /// The secret that calls are signed with.
     pub secret: HookSecret,
     /// The kinds of events, such as `publication.published` or `subscription.*`; absent: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -341,6 +341,6 @@ pub struct ApprovalResponse {
     /// The approval.
     #[serde(flatten)]
     pub approval: Approval,
-    /// Whether the draft holds something else than what it is for.
+    /// Whether the draft has changed since.
     pub differs_from_draft: bool,
 }

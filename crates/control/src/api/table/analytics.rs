@@ -25,7 +25,7 @@ pub(super) fn of_analytics() -> Vec<Operation> {
         )
         .about(
             "Analytics",
-            "Reads which metrics and dimensions there are, and what is kept together",
+            "Lists metrics and dimensions, and possible combinations",
         )
         .partial()
         .answers::<Map<String, Value>>(),
@@ -61,27 +61,27 @@ pub(super) fn of_analytics() -> Vec<Operation> {
             .query::<analytics::CallsQuery>()
             .answers_of("text/event-stream", None),
         Operation::get(RULES, "listAlertRules", read, alerts::list)
-            .about("Alerts", "Lists alert rules, and how they stand")
+            .about("Alerts", "Lists alert rules and their state")
             .description("A caller with the right in parts only sees those whose filters name such parts.")
             .partial()
             .answers::<List<alerts::RuleState>>(),
         Operation::post(RULES, "createAlertRule", write, alerts::create)
             .about(
                 "Alerts",
-                "Makes an alert rule; without an id, it gets one of its name",
+                "Creates an alert rule; without an id, it gets one from its name",
             )
             .headers(DRY_RUN)
             .body::<weir_analytics::alerts::Rule>()
             .status(StatusCode::CREATED)
             .answers::<alerts::RuleState>(),
         Operation::get(RULE, "getAlertRule", read, alerts::show)
-            .about("Alerts", "Reads an alert rule, and how it stands")
+            .about("Alerts", "Reads an alert rule and its state")
             .partial()
             .answers::<alerts::RuleState>(),
         Operation::put(RULE, "putAlertRule", write, alerts::replace)
             .about(
                 "Alerts",
-                "Makes or replaces an alert rule; its alerts end if it watches something else",
+                "Creates or replaces an alert rule; its alerts end if it watches something else",
             )
             .headers(VERSIONED)
             .body::<weir_analytics::alerts::Rule>()
@@ -132,7 +132,8 @@ pub(super) fn of_boards() -> Vec<Operation> {
         Operation::get(BOARDS, "listBoards", read, boards::list)
             .about("Boards", "Lists boards: first those that Weir comes with")
             .description(
-                "A caller with the right in parts only sees those that Weir comes with, and those whose filter names such parts.",
+                "A caller with the right in parts only sees those that Weir comes with, and those whose filter \
+                 names such parts.",
             )
             .partial()
             .answers::<List<boards::SavedBoard>>(),
@@ -174,7 +175,7 @@ pub(super) fn of_reports() -> Vec<Operation> {
         Operation::post(REPORTS, "createReport", write, reports::create)
             .about(
                 "Reports",
-                "Makes a report; without an id, it gets one of its title",
+                "Creates a report; without an id, it gets one from its title",
             )
             .headers(DRY_RUN)
             .body::<weir_analytics::reports::ScheduledReport>()
@@ -185,7 +186,7 @@ pub(super) fn of_reports() -> Vec<Operation> {
             .partial()
             .answers::<reports::ReportState>(),
         Operation::put(REPORT, "putReport", write, reports::replace)
-            .about("Reports", "Makes or replaces a report")
+            .about("Reports", "Creates or replaces a report")
             .headers(VERSIONED)
             .body::<weir_analytics::reports::ScheduledReport>()
             .answers::<reports::ReportState>(),

@@ -24,7 +24,7 @@ pub(super) fn of_resources() -> Vec<Operation> {
             .query::<resources::Page>()
             .answers::<ResourcePage>(),
         Operation::post(ALL, "createResource", write, resources::create)
-            .about("Resources", "Makes a native resource that must not exist")
+            .about("Resources", "Creates a native resource that must not exist")
             .headers(CREATES)
             .body::<Resource>()
             .status(StatusCode::CREATED)
@@ -33,7 +33,7 @@ pub(super) fn of_resources() -> Vec<Operation> {
             .about("Resources", "Reads a native resource; its version is the ETag")
             .answers::<Resource>(),
         Operation::put(ONE, "putResource", write, resources::put)
-            .about("Resources", "Makes or replaces a native resource")
+            .about("Resources", "Creates or replaces a native resource")
             .description("201 if it did not exist, else 200. The version is the ETag.")
             .headers(WRITES)
             .body::<Resource>()
@@ -67,9 +67,9 @@ pub(super) fn of_resources() -> Vec<Operation> {
         Operation::post("/api/v1/import/openapi", "importOpenapi", write, import::import)
             .about(
                 "Resources",
-                "Makes a service with its routes of an OpenAPI document",
+                "Creates a service with its routes from an OpenAPI document",
             )
-            .description("The document may be JSON or YAML. A second import changes what has changed.")
+            .description("The document may be JSON or YAML. A second import applies only the differences.")
             .headers(WRITES)
             .query::<import::ImportOptions>()
             .body_of("text/plain", None)
@@ -102,7 +102,7 @@ pub(super) fn of_views() -> Vec<Operation> {
         )
         .about(
             "Views",
-            "Lists workspaces: which dialects' resources lie in each, and how many",
+            "Lists workspaces with the number of resources of each dialect",
         )
         .partial()
         .answers::<List<view::workspaces::Workspace>>(),
@@ -124,7 +124,8 @@ pub(super) fn of_explanations() -> Vec<Operation> {
             "Explains what would happen to a call: the route, every plugin's verdict, the target",
         )
         .description(
-            "By what is served now, an earlier revision, a draft, or documents that are not stored. Nothing is sent.",
+            "It uses the served configuration, an earlier revision, a draft, or documents that are not stored. \
+             Nothing is sent.",
         )
         .body::<explain::ExplainRequest>()
         .answers::<explain::ExplainResponse>(),
@@ -151,8 +152,8 @@ pub(super) fn of_explanations() -> Vec<Operation> {
         )
         .about("Views", "Lists the routes that a consumer may call, and why not the others")
         .description(
-            "A plain call of each route is looked at, with the credentials that the consumer has. Counters of limits are not \
-             looked at.",
+            "A plain call of each route is checked, with the credentials of the consumer. Counters of limits are \
+             not checked.",
         )
         .query::<explain::route_access::RouteAccessQuery>()
         .answers::<explain::route_access::RouteAccessResponse>(),
@@ -215,10 +216,10 @@ pub(super) fn of_state() -> Vec<Operation> {
 pub(super) fn of_tries() -> Vec<Operation> {
     vec![
         Operation::post("/api/v1/try", "sendCall", Action::CallsSend, sending::send)
-            .about("Views", "Sends a call to the gateway of this process, and answers what came back")
+            .about("Views", "Sends a call to the gateway of this process and returns the response")
             .description(
-                "It goes to the gateway's own listener and nowhere else; the host of the address becomes the `Host` header. 30 \
-                 calls a minute, 1 MiB each way, 30 seconds.",
+                "It goes only to the gateway's own listener; the host of the address becomes the `Host` header. At \
+                 most 30 calls a minute, 1 MiB each way, 30 seconds.",
             )
             .body::<sending::TryCallRequest>()
             .answers::<crate::try_it::TryItResponse>(),
@@ -230,7 +231,7 @@ pub(super) fn of_tries() -> Vec<Operation> {
         )
         .about(
             "Views",
-            "Lists stores of secrets, what refers to them, and whether each secret is available",
+            "Lists secret stores, references to them, and whether each secret is available",
         )
         .description("As the process that answers sees it. No answer holds a value.")
         .partial()
@@ -270,7 +271,7 @@ pub(super) fn of_history() -> Vec<Operation> {
         )
         .about(
             "History",
-            "Makes the configuration what it was at a revision, in one commit",
+            "Restores the configuration of a revision in one commit",
         )
         .headers(DRY_RUN)
         .body::<rollback::RollbackTarget>()

@@ -19,7 +19,7 @@ pub(super) fn of_gateways() -> Vec<Operation> {
         )
         .about(
             "Gateways",
-            "Lists gateways: what each serves, and how far it is behind",
+            "Lists gateways, the revision that each serves, and its lag",
         )
         .answers::<GatewayList>()
         .also("/gateways"),
@@ -40,8 +40,13 @@ pub(super) fn of_gateways() -> Vec<Operation> {
             Action::EnvironmentsWrite,
             draining::drain,
         )
-        .about("Gateways", "Takes a gateway out: it is not ready, and says that it drains")
-        .description("It learns this with its next report, in 10 seconds at most, and goes on answering the calls that come.")
+        .about(
+            "Gateways",
+            "Takes a gateway out: it is not ready, and says that it drains",
+        )
+        .description(
+            "The gateway learns this with its next report, within 10 seconds, and still answers calls.",
+        )
         .headers(DRY_RUN)
         .status(StatusCode::NO_CONTENT),
         Operation::delete(
@@ -50,7 +55,7 @@ pub(super) fn of_gateways() -> Vec<Operation> {
             Action::EnvironmentsWrite,
             draining::undrain,
         )
-        .about("Gateways", "Takes a gateway back that was taken out")
+        .about("Gateways", "Ends the draining of a gateway")
         .headers(DRY_RUN),
         Operation::delete(
             "/api/v1/gateways/{name}",
@@ -58,7 +63,7 @@ pub(super) fn of_gateways() -> Vec<Operation> {
             Action::EnvironmentsWrite,
             gateways::forget,
         )
-        .about("Gateways", "Forgets a gateway that is away")
+        .about("Gateways", "Removes an offline gateway")
         .description("A gateway that still reports is refused with 409: its next report would bring it back.")
         .headers(DRY_RUN),
         Operation::post(
@@ -69,7 +74,7 @@ pub(super) fn of_gateways() -> Vec<Operation> {
         )
         .about(
             "Gateways",
-            "Takes what a gateway has counted for limits over all gateways, and returns what the others have",
+            "Accepts a gateway's counts of shared limits, and returns those of the other gateways",
         )
         .description("A caller with the right in environments only names these, and settles with no others.")
         .partial()

@@ -17,7 +17,7 @@ pub(super) fn of_access() -> Vec<Operation> {
         Operation::post(USER, "addUser", manage, users::add_user)
             .about(
                 "Access",
-                "Makes a user, or gives one another token and other rights",
+                "Creates a user, or gives a user a new token and other rights",
             )
             .description("The sessions and personal tokens of the one before end.")
             .headers(DRY_RUN)
@@ -33,7 +33,7 @@ pub(super) fn of_access() -> Vec<Operation> {
             manage,
             accounts::set_rights,
         )
-        .about("Access", "Changes what a user may do")
+        .about("Access", "Changes the rights of a user")
         .headers(&["If-Match", "Weir-Dry-Run"])
         .body::<accounts::RightsRequest>()
         .answers::<ListedUser>(),
@@ -59,12 +59,12 @@ pub(super) fn of_access() -> Vec<Operation> {
         .about("Access", "Ends all sessions of a user")
         .headers(DRY_RUN),
         Operation::get("/api/v1/roles", "listRoles", Action::Own, roles::list)
-            .about("Access", "Lists roles, and what each allows")
+            .about("Access", "Lists roles and their actions")
             .answers::<roles::RoleTable>(),
         Operation::get("/api/v1/users/{name}/can", "checkPermission", manage, roles::can)
             .about(
                 "Access",
-                "Answers whether a user may do something somewhere: by which right, or what is missing",
+                "Checks whether a user may do an action in a scope, and names the right or the missing one",
             )
             .query::<roles::PermissionQuery>()
             .answers::<roles::Verdict>(),

@@ -51,7 +51,7 @@ pub struct ViewPage {
     pub total: usize,
 }
 
-/// A row, with what is known of it by now.
+/// A row with its current data.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct ViewRow {
     /// The resource.

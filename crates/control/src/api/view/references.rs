@@ -63,7 +63,7 @@ pub enum Holder {
 /// A text that refers to a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReferenceUse {
-    /// The dialect in whose way it is written.
+    /// The dialect of its syntax.
     pub dialect: DialectName,
     /// The text.
     pub text: String,

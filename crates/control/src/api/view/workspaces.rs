@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use weir_model::overview::List;
 
-/// A workspace, with what the caller may see of it.
+/// A workspace, as far as the caller may see it.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Workspace {
     /// Its name.

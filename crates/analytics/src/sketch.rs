@@ -72,7 +72,7 @@ impl Sketch {
         self.0.iter().copied()
     }
 
-    /// Adds counts to a bucket. One that there is not is the last one.
+    /// Adds counts to a bucket. Buckets out of range count as the last one.
     pub(crate) fn add_to(&mut self, bucket: u16, count: u64) {
         let bucket = bucket.min(BUCKETS - 1);
         match self.0.binary_search_by_key(&bucket, |(known, _)| *known) {

@@ -43,7 +43,7 @@ impl Uniques {
         used.map(|(register, rank)| (register as u16, *rank))
     }
 
-    /// Sets a register to a rank, if that is larger. One that there is not is left out.
+    /// Sets a register to a rank, if that is larger. Registers out of range are ignored.
     pub(crate) fn raise(&mut self, register: usize, rank: u8) {
         if register >= REGISTERS {
             return;

@@ -1,4 +1,5 @@
-//! Work that takes seconds, such as reading and linting a large document, by a thread that answers calls.
+//! Runs work that takes seconds, such as reading and linting a large document, without blocking other calls: the
+//! runtime moves them to other threads.
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 

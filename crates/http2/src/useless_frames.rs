@@ -1,5 +1,5 @@
 //! A limit for frames without effect: empty DATA, SETTINGS, PING, PRIORITY, WINDOW_UPDATE while there is enough room,
-//! frames of unknown types. Each is allowed, and costs little; without end they keep a worker busy for no call.
+//! frames of unknown types. Each is allowed and cheap, but an endless sequence would keep a worker busy.
 
 use crate::frame::Code;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Kong's dialect: its words, and the form in which it puts them.
+//! `KongErrorRenderer`: refusals with Kong's messages, in Kong's formats.
 //!
 //! There are three kinds of answers. What its router and its plugins refuse, and what its web server does, has the
 //! form that `Accept` asks for; without `Accept` the former is JSON and the latter plain text. Some plugins answer

@@ -21,7 +21,7 @@ const MAX_COPIED_BYTES: usize = 64 << 20;
 /// So many values anchors and aliases may make copies of in any document; a longer text may have more of them, one for
 /// each of its bytes. Memory grows with the text then, and not with what aliases stand for.
 const FREE_COPIES: usize = 50_000;
-/// Likewise bytes of texts, of which there may be eight for each byte.
+/// The same for bytes of copied texts, of which there may be eight for each byte.
 const FREE_COPIED_BYTES: usize = 4 << 20;
 const COPIED_BYTES_PER_BYTE: usize = 8;
 /// Up to so many entries, a map's keys are compared with each other; beyond, they are hashed.
@@ -100,7 +100,7 @@ struct Events<'t> {
     /// Items of the lists that are being read, the innermost's last. A list that is complete takes its own in one
     /// piece: thousands of small lists and maps that grow one by one cost more than all the rest of reading.
     items: Vec<Value>,
-    /// Likewise the entries of maps, each with the line of its key.
+    /// The entries of the maps that are being read, each with the line of its key.
     entries: Vec<(String, Value, usize)>,
     /// Keys that were given again.
     repeats: Vec<Diagnostic>,

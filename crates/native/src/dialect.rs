@@ -1,4 +1,4 @@
-//! The native dialect, as the program has it in its list. Its Admin API is Weir's own, which the management opens.
+//! The registration of the native dialect in the program's list. Its Admin API is Weir's own, opened by the management.
 
 use crate::{IncrementalModel, NativeErrorRenderer, translate};
 use serde_json::{Value, json};

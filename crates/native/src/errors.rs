@@ -1,4 +1,4 @@
-//! The native dialect: refusals as problem documents (RFC 9457).
+//! The error renderer of the native dialect: refusals as problem documents (RFC 9457).
 
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! Side calls: messages that the engine sends beside a call, whose responses are not awaited.
+//! Background requests: messages that the engine sends while a call continues, without waiting for the responses.
 
 use std::time::Duration;
 

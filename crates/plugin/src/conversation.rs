@@ -28,7 +28,7 @@ pub struct Conversation {
     pub timeout: Duration,
     /// Idle connections to the server that are kept at most, and for how long; `None`: none.
     pub keep: Option<(u32, Duration)>,
-    /// What is said.
+    /// The protocol messages of this conversation.
     pub dialogue: Box<dyn ProtocolDriver>,
 }
 
@@ -36,11 +36,12 @@ pub struct Conversation {
 pub struct UpstreamDialogue {
     /// The plugin's name in the catalogue.
     pub plugin: &'static str,
-    /// What is said. It finishes with an `Option` of a [`Reply`](crate::Reply) to the call; with `None`, the call is refused.
+    /// The protocol messages. The dialogue finishes with an `Option` of a [`Reply`](crate::Reply) to the call; with `None`,
+    /// the call is refused.
     pub dialogue: Box<dyn ProtocolDriver>,
 }
 
-/// What is said may hold a caller's data.
+/// The messages may hold a caller's data, so they are not printed.
 impl fmt::Debug for UpstreamDialogue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "UpstreamDialogue({})", self.plugin)
@@ -58,7 +59,7 @@ pub enum ConversationTls {
     OnRequest(Verify),
 }
 
-/// What is said in a conversation, step by step.
+/// The protocol messages of a conversation, step by step.
 pub trait ProtocolDriver {
     /// Begins. `is_new` distinguishes a new connection from one that was used in an earlier conversation. It may be
     /// called twice, if an idle connection turns out to be closed.

@@ -1,4 +1,4 @@
-//! Dialects: how refusals are put into words. Each dialect  implements one.
+//! The trait that renders refusals as responses. Each dialect implements it.
 
 use crate::exchange::Exchange;
 use crate::refusal::Refusal;

@@ -12,7 +12,7 @@ pub(crate) fn matched<'p>(patterns: &'p str, path: &[u8]) -> &'p str {
     all.fold(first, |best, it| if fit(&it) > fit(&best) { it } else { best })
 }
 
-/// Likewise for hosts, whose patterns begin with the `*`.
+/// The pattern that fits a host best; patterns of hosts begin with the `*`.
 pub(crate) fn matched_host<'p>(patterns: &'p str, host: &[u8]) -> &'p str {
     let fits = |pattern: &str| match pattern.strip_prefix('*') {
         Some(end) => host.ends_with(end.as_bytes()),

@@ -1,4 +1,4 @@
-//! Permits: places that calls take for as long as they last.
+//! Semaphores: permits that calls hold until they end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Questions: what a filter has the engine ask another server before the call goes on.
+//! Subrequests: requests of a filter to another server, which the engine sends before the call continues.
 
 use crate::connector::Connector;
 use crate::headers::Headers;

@@ -1,4 +1,4 @@
-//! Waiting: what a filter hands the engine when a call cannot go on yet.
+//! Suspension: the event or time that a call waits for before its filter runs again.
 
 use std::fmt;
 use std::pin::Pin;

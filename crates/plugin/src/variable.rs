@@ -417,7 +417,7 @@ impl Variable {
         }
     }
 
-    /// Likewise for those about the connection, the time and the process.
+    /// Reads the variables of the connection, the time and the process.
     fn read_of_connection<'x>(&self, exchange: &'x Exchange) -> Option<Cow<'x, [u8]>> {
         let request = &exchange.request;
         let text = |text: String| Some(Cow::Owned(text.into_bytes()));

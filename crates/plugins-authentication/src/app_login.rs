@@ -107,7 +107,7 @@ const TOKEN_MS: u64 = 7_000_000;
 const RETRY_MS: u64 = 1_000;
 const CACHE_BYTES: usize = 4 << 20;
 
-/// The plugin.
+/// The plugin `app-login`.
 pub struct AppLogin {
     tokens: Arc<ExpiringMap<Arc<str>>>,
     random: Random,

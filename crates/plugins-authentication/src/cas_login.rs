@@ -61,7 +61,7 @@ const ENDED_BYTES: usize = 8 << 20;
 /// The longest ticket: what the protocol advises clients to take.
 const MAX_TICKET: usize = 256;
 
-/// The plugin.
+/// The plugin `cas-login`.
 pub struct CasLogin {
     /// Tickets whose sessions the server has ended.
     ended: Arc<SharedRevocations>,

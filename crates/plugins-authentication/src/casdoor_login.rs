@@ -63,7 +63,7 @@ impl std::fmt::Debug for Config {
 
 const NAME: &str = "casdoor-login";
 
-/// The plugin.
+/// The plugin `casdoor-login`.
 pub struct CasdoorLogin(Random);
 
 impl Default for CasdoorLogin {

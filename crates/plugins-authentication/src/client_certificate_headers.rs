@@ -61,7 +61,7 @@ impl Config {
     }
 }
 
-/// The plugin.
+/// The plugin `client-certificate-headers`.
 pub struct ClientCertificateHeaders;
 
 impl Plugin for ClientCertificateHeaders {

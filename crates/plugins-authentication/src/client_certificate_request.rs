@@ -18,7 +18,7 @@ use weir_plugin::{BuildContext, Filter, Phases, Plugin, parse_config};
 #[serde(deny_unknown_fields)]
 pub struct Config {}
 
-/// The plugin.
+/// The plugin `client-certificate-request`.
 pub struct ClientCertificateRequest;
 
 impl Plugin for ClientCertificateRequest {

@@ -26,7 +26,7 @@ pub struct Config {
     pub headers: Vec<IdentityHeader>,
 }
 
-/// The plugin.
+/// The plugin `consumer-headers`.
 pub struct ConsumerHeaders;
 
 impl Plugin for ConsumerHeaders {

@@ -60,7 +60,7 @@ fn standard_name() -> String {
     "csrf-token".into()
 }
 
-/// The plugin.
+/// The plugin `csrf`.
 pub struct Csrf;
 
 impl Plugin for Csrf {

@@ -35,7 +35,7 @@ pub struct Config {
     pub report_failures: bool,
 }
 
-/// The plugin.
+/// The plugin `multi-auth`.
 #[derive(Default)]
 pub struct MultiAuth {
     /// The cached answers of directories.

@@ -146,7 +146,7 @@ const CACHE_BYTES: usize = 16 << 20;
 
 type Tokens = ExpiringMap<Arc<str>>;
 
-/// The plugin.
+/// The plugin `upstream-oauth`.
 pub struct UpstreamOauth(Arc<Tokens>);
 
 impl Default for UpstreamOauth {

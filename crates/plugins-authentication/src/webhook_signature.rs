@@ -85,7 +85,7 @@ fn standard_body_limit() -> usize {
     16 << 20
 }
 
-/// The plugin.
+/// The plugin `webhook-signature`.
 pub struct WebhookSignature;
 
 impl Plugin for WebhookSignature {

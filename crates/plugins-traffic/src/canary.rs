@@ -122,7 +122,7 @@ pub enum CallerKey {
     Random,
 }
 
-/// The plugin.
+/// The plugin `canary`.
 pub struct Canary;
 
 impl Plugin for Canary {

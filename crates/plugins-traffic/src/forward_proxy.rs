@@ -82,7 +82,7 @@ pub enum XHeaders {
     Delete,
 }
 
-/// The plugin.
+/// The plugin `forward-proxy`.
 pub struct ForwardProxy;
 
 impl Plugin for ForwardProxy {

@@ -34,7 +34,7 @@ pub struct Config {
     pub recursive: bool,
 }
 
-/// The plugin.
+/// The plugin `real-ip`.
 pub struct RealIp;
 
 impl Plugin for RealIp {

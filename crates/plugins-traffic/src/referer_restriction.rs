@@ -57,7 +57,7 @@ fn forbidden() -> u16 {
     403
 }
 
-/// The plugin.
+/// The plugin `referer-restriction`.
 pub struct RefererRestriction;
 
 impl Plugin for RefererRestriction {

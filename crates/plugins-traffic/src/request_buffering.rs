@@ -37,7 +37,7 @@ impl Default for Config {
 /// The most that `max_bytes` may be.
 const MOST: usize = 16 << 20;
 
-/// The plugin.
+/// The plugin `request-buffering`.
 pub struct RequestBuffering;
 
 impl Plugin for RequestBuffering {

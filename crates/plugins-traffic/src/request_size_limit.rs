@@ -52,7 +52,7 @@ fn expectation_failed() -> u16 {
     417
 }
 
-/// The plugin.
+/// The plugin `request-size-limit`.
 pub struct RequestSizeLimit;
 
 impl Plugin for RequestSizeLimit {

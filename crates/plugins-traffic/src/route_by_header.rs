@@ -39,7 +39,7 @@ pub struct Rule {
     pub host: Option<String>,
 }
 
-/// The plugin.
+/// The plugin `route-by-header`.
 pub struct RouteByHeader;
 
 impl Plugin for RouteByHeader {

@@ -55,7 +55,7 @@ fn one() -> u32 {
     1
 }
 
-/// The plugin.
+/// The plugin `traffic-label`.
 pub struct TrafficLabel;
 
 impl Plugin for TrafficLabel {

@@ -40,7 +40,7 @@ pub struct Config {
     pub escape_path: bool,
 }
 
-/// The plugin.
+/// The plugin `upstream-address`.
 pub struct UpstreamAddress;
 
 impl Plugin for UpstreamAddress {

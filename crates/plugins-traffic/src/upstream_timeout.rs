@@ -36,7 +36,7 @@ pub struct Config {
     pub total_ms: Option<u64>,
 }
 
-/// The plugin.
+/// The plugin `upstream-timeout`.
 pub struct UpstreamTimeout;
 
 impl Plugin for UpstreamTimeout {

@@ -59,7 +59,7 @@ fn forbidden() -> u16 {
     403
 }
 
-/// The plugin.
+/// The plugin `uri-restriction`.
 pub struct UriRestriction;
 
 impl Plugin for UriRestriction {

@@ -98,7 +98,7 @@ fn usual_bytes() -> usize {
     1 << 20
 }
 
-/// The plugin.
+/// The plugin `degraphql`.
 pub struct Degraphql;
 
 const NAME: &str = "degraphql";

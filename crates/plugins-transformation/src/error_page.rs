@@ -32,7 +32,7 @@ pub struct Page {
     pub body: String,
 }
 
-/// The plugin.
+/// The plugin `error-page`.
 pub struct ErrorPage;
 
 impl Plugin for ErrorPage {

@@ -51,7 +51,7 @@ pub struct MessageRules {
     pub binary: Option<Value>,
 }
 
-/// The plugin.
+/// The plugin `websocket-validation`.
 pub struct WebsocketValidation;
 
 impl Plugin for WebsocketValidation {

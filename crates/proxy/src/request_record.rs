@@ -1,4 +1,4 @@
-//! The facts of a call, noted while it goes on. [`crate::emit_records`] reports them.
+//! `RequestRecord`: the facts of a call, recorded while it runs. [`crate::emit_records`] emits them.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

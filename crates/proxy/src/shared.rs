@@ -63,7 +63,7 @@ pub struct Shared {
     pub fallback_stream_tls: Option<Arc<ServerConfig>>,
     pub proxy_protocol: Option<ProxyProtocolTrust>,
     pub health: HealthNotifier,
-    /// How it stands with servers that hold counts.
+    /// The state of servers that hold counts.
     pub redis: Arc<RedisStats>,
     pub log_sinks: LogSinks,
     /// Who reads for which group of Kafka.

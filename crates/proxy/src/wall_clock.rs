@@ -1,5 +1,5 @@
-//! The time of day by the steady clock, which a worker reads for each call anyway: the system's own clock is read once a
-//! second. Not a clock of its own: the time is an argument.
+//! The time of day, computed from the monotonic clock that a worker reads for each call anyway. The system clock is
+//! read once a second. The monotonic time is an argument.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};

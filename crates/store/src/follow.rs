@@ -71,7 +71,7 @@ impl SubscriptionEvent {
     }
 }
 
-/// How it stands with the store.
+/// The state of the connection to the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionStatus {
     /// Why the store cannot be followed at the moment; what was reported may be stale. `None`: it is followed.
@@ -147,7 +147,7 @@ impl Subscription {
         self.revision
     }
 
-    /// How it stands with the store, now and from then on.
+    /// The state of the connection to the store, now and from then on.
     pub fn link(&self) -> Receiver<ConnectionStatus> {
         self.link.subscribe()
     }

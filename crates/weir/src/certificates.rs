@@ -14,7 +14,7 @@ const SOON: i64 = 30 * DAY;
 /// The most certificates that are listed singly.
 const MAX_LISTED_CERTIFICATES: usize = 1_000;
 
-/// How it stands with a certificate.
+/// The state of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CertificateStatus {
     Good,

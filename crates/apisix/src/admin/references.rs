@@ -76,7 +76,7 @@ pub fn identities(key: &str, value: &Value) -> Vec<(String, String)> {
     }
 }
 
-/// Likewise of plugins: plugin, field and value. References to secrets are not looked into.
+/// The identities in a map of plugins: plugin, field and value. References to secrets are not looked into.
 pub fn identities_of(plugins: &Value) -> impl Iterator<Item = (&'static str, &'static str, &str)> {
     IDENTITIES.into_iter().filter_map(move |(plugin, field)| {
         let identity = plugins.get(plugin)?.get(field)?.as_str()?;

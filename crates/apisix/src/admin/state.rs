@@ -144,7 +144,7 @@ impl AdminState {
             .map(|(_, entry)| entry)
     }
 
-    /// Likewise, in the order of their age.
+    /// The documents of a collection, in the order of their age.
     pub fn iter_by_created(&self, collection: &str) -> impl Iterator<Item = &Arc<DocumentEntry>> {
         let by_created = self.by_created.get(collection).into_iter().flatten();
         by_created.filter_map(|(_, key)| self.entries.get(key))

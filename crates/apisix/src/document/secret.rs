@@ -9,7 +9,7 @@ pub fn shape_of(id: &str) -> Option<&'static Schema> {
     shape(id.split('/').next()?)
 }
 
-/// Likewise, by its kind.
+/// The shape of a vault's document, by its kind.
 pub fn shape(manager: &str) -> Option<&'static Schema> {
     static VAULT: LazyLock<Schema> = LazyLock::new(|| {
         object([

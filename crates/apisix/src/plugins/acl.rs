@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use weir_plugins::acl::{AclSubject, Config, Rule};
 
-/// The plugin.
+/// The plugin `acl`.
 pub struct Acl;
 
 #[derive(Deserialize)]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::sync::LazyLock;
 use weir_plugins::circuit_breaker::{BreakerScope, Config};
 
-/// The plugin.
+/// The plugin `api-breaker`.
 pub struct ApiBreaker;
 
 #[derive(Deserialize)]

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use weir_plugins::consumer_headers::Config;
 use weir_plugins::identity::{IdentityHeader, IdentityValue};
 
-/// The plugin.
+/// The plugin `attach-consumer-label`.
 pub struct AttachConsumerLabel;
 
 #[derive(Deserialize)]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use std::sync::LazyLock;
 use weir_plugins::casbin::{self, Config};
 
-/// The plugin.
+/// The plugin `authz-casbin`.
 pub struct AuthzCasbin;
 
 static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/authz-casbin.json"));

@@ -10,7 +10,7 @@ use weir_plugins::casdoor_login::Config;
 use weir_plugins::http_rules::HttpRules;
 use weir_plugins::session_cookie::SessionConfig;
 
-/// The plugin.
+/// The plugin `authz-casdoor`.
 pub struct AuthzCasdoor;
 
 static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/authz-casdoor.json"));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use weir_plugins::authz_keycloak::Config;
 use weir_plugins::http_rules::HttpRules;
 
-/// The plugin.
+/// The plugin `authz-keycloak`.
 pub struct AuthzKeycloak;
 
 static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/authz-keycloak.json"));

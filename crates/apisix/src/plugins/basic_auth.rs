@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::sync::LazyLock;
 use weir_plugins::basic_auth::{Config, Credential};
 
-/// The plugin.
+/// The plugin `basic-auth`.
 pub struct BasicAuth;
 
 #[derive(Deserialize)]

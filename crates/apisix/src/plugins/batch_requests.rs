@@ -4,7 +4,7 @@
 use super::PluginAdapter;
 use super::no_op::no_op_parts;
 
-/// The plugin.
+/// The plugin `batch-requests`.
 pub struct BatchRequests;
 
 impl PluginAdapter for BatchRequests {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::sync::LazyLock;
 use weir_plugins::body_transform::{Config, Input, OversizePolicy, Transform};
 
-/// The plugin.
+/// The plugin `body-transformer`.
 pub struct BodyTransformer;
 
 #[derive(Deserialize)]

@@ -10,7 +10,7 @@ use weir_plugins::cookie::SameSite;
 use weir_plugins::http_rules::HttpRules;
 use weir_plugins::session_cookie::SessionConfig;
 
-/// The plugin.
+/// The plugin `cas-auth`.
 pub struct CasAuth;
 
 static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/cas-auth.json"));

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use weir_model::Predicate;
 use weir_plugins::safeline_waf::{self, Config, Mode, Node};
 
-/// The plugin.
+/// The plugin `chaitin-waf`.
 pub struct ChaitinWaf;
 
 const NAME: &str = "chaitin-waf";

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::sync::LazyLock;
 use weir_plugins::request_size_limit::Config;
 
-/// The plugin.
+/// The plugin `client-control`.
 pub struct ClientControl;
 
 #[derive(Deserialize)]

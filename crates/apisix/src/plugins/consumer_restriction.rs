@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::sync::LazyLock;
 use weir_plugins::acl::{AclSubject, Config, Methods, Rule};
 
-/// The plugin.
+/// The plugin `consumer-restriction`.
 pub struct ConsumerRestriction;
 
 #[derive(Deserialize)]

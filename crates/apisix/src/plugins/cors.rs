@@ -11,7 +11,7 @@ use weir_plugins::cors::{Config, DisallowedOrigin, HeadersOn, Preflight};
 const ALL_METHODS: &str = "GET,POST,PUT,DELETE,PATCH,HEAD,OPTIONS,CONNECT,TRACE";
 const ORIGINS: &str = r"^(\*|\*\*|null|\w+://[^,]+(,\w+://[^,]+)*)$";
 
-/// The plugin.
+/// The plugin `cors`.
 pub struct Cors;
 
 #[derive(Deserialize)]

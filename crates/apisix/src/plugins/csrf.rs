@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::sync::LazyLock;
 use weir_plugins::csrf::Config;
 
-/// The plugin.
+/// The plugin `csrf`.
 pub struct Csrf;
 
 #[derive(Deserialize)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::sync::LazyLock;
 use weir_plugins::data_mask::{Config, MaskTarget, Masking, Rule};
 
-/// The plugin.
+/// The plugin `data-mask`.
 pub struct DataMask;
 
 #[derive(Deserialize)]

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use weir_plugin::graphql::{Document, DocumentError};
 use weir_plugins::degraphql::Config;
 
-/// The plugin.
+/// The plugin `degraphql`.
 pub struct Degraphql;
 
 #[derive(Deserialize)]

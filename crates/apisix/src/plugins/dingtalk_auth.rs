@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::app_login::Provider;
 
-/// The plugin.
+/// The plugin `dingtalk-auth`.
 pub struct DingtalkAuth;
 
 static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/dingtalk-auth.json"));

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use std::sync::LazyLock;
 use weir_plugins::response_rewrite::Config;
 
-/// The plugin.
+/// The plugin `echo`.
 pub struct Echo;
 
 #[derive(Deserialize)]

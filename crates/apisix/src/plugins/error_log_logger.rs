@@ -10,7 +10,7 @@ use weir_plugins::gateway_log::{Config, Form, Level, SkywalkingSource};
 use weir_plugins::logger::Batch;
 use weir_plugins::logger::target::{Broker, HttpTarget, KafkaTarget, Mechanism, Sasl, Target, TcpTarget};
 
-/// The plugin.
+/// The plugin `error-log-logger`.
 pub struct ErrorLogLogger;
 
 /// Its name.

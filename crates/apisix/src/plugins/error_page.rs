@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use weir_plugins::error_page::{Config, Page};
 
-/// The plugin.
+/// The plugin `error-page`.
 pub struct ErrorPage;
 
 /// The pages that there may be: field, status and the words of the default.

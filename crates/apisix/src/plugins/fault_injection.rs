@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use weir_model::Predicate;
 use weir_plugins::fault_injection::{Abort, Config, Delay};
 
-/// The plugin.
+/// The plugin `fault-injection`.
 pub struct FaultInjection;
 
 #[derive(Deserialize)]

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::app_login::{Config, Provider};
 
-/// The plugin.
+/// The plugin `feishu-auth`.
 pub struct FeishuAuth;
 
 static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/feishu-auth.json"));

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use weir_plugins::forward_auth::Config;
 
-/// The plugin.
+/// The plugin `forward-auth`.
 pub struct ForwardAuth;
 
 #[derive(Deserialize)]

@@ -13,7 +13,7 @@ use weir_plugins::graphql_cost::{FieldCosts, Introspection, ServiceWeights, Stra
 use weir_plugins::graphql_limit::Config;
 use weir_plugins::redis::WindowStore;
 
-/// The plugin.
+/// The plugin `graphql-limit-count`.
 pub struct GraphqlLimitCount;
 
 #[derive(Deserialize)]

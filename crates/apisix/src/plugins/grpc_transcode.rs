@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use weir_plugins::grpc_transcode::{Config, ErrorBody, Errors, Refusals, check};
 use weir_plugins::protobuf::{Enums, Integers, JsonForm, Mapping as Messages, Names};
 
-/// The plugin.
+/// The plugin `grpc-transcode`.
 pub struct GrpcTranscode;
 
 #[derive(Deserialize)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::sync::LazyLock;
 use weir_plugins::grpc_web::{Config, CrossOrigin, NonGrpcPolicy, Path, Preflight, Trailers};
 
-/// The plugin.
+/// The plugin `grpc-web`.
 pub struct GrpcWeb;
 
 #[derive(Deserialize)]

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use weir_plugins::hmac_auth::{Algorithm, Config, Credential, Form};
 use weir_plugins::request_uri::UriForm;
 
-/// The plugin.
+/// The plugin `hmac-auth`.
 pub struct HmacAuth;
 
 #[derive(Deserialize)]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::dubbo::{Config, MAX_ANSWER, MAX_BODY, MAX_TIMEOUT_MS};
 
-/// The plugin.
+/// The plugin `http-dubbo`.
 pub struct HttpDubbo;
 
 static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/http-dubbo.json"));

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::LazyLock;
 use weir_plugins::ip_restriction::Config;
 
-/// The plugin.
+/// The plugin `ip-restriction`.
 pub struct IpRestriction;
 
 #[derive(Deserialize)]

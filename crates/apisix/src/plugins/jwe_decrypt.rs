@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use std::sync::LazyLock;
 use weir_plugins::jwe_decrypt::{Config, Credential};
 
-/// The plugin.
+/// The plugin `jwe-decrypt`.
 pub struct JweDecrypt;
 
 /// Bytes of a secret.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use std::sync::LazyLock;
 use weir_plugins::jwt::{Algorithm, Config, Credential, MultipleTokens, TimeClaim, TokenLocation};
 
-/// The plugin.
+/// The plugin `jwt-auth`.
 pub struct JwtAuth;
 
 #[derive(Deserialize)]

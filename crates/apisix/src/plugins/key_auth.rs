@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::sync::LazyLock;
 use weir_plugins::key_auth::{Config, Credential, KeyLocation, MultipleKeys, StripCredential};
 
-/// The plugin.
+/// The plugin `key-auth`.
 pub struct KeyAuth;
 
 #[derive(Deserialize)]

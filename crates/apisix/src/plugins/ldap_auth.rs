@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::ldap_auth::{Config, Credential, DirectoryTls};
 
-/// The plugin.
+/// The plugin `ldap-auth`.
 pub struct LdapAuth;
 
 static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/ldap-auth.json"));

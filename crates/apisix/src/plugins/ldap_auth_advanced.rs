@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use weir_plugins::ldap_auth::{Config, DirectoryTls, Search};
 
-/// The plugin.
+/// The plugin `ldap-auth-advanced`.
 pub struct LdapAuthAdvanced;
 
 static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/ldap-auth-advanced.json"));

@@ -16,7 +16,7 @@ const MOST_RULES: usize = 8;
 /// The longest delay that it takes, in seconds.
 const LONGEST: f64 = 3600.0;
 
-/// The plugin.
+/// The plugin `limit-conn`.
 pub struct LimitConn;
 
 #[derive(Deserialize)]

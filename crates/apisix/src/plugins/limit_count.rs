@@ -17,7 +17,7 @@ const BOTH: &str = "count/time_window and rules cannot be specified at the same 
 /// The most rules that the catalogue's plugin takes.
 const MOST_RULES: usize = 8;
 
-/// The plugin.
+/// The plugin `limit-count`.
 pub struct LimitCount;
 
 #[derive(Deserialize)]

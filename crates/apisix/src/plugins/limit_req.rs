@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use weir_plugins::redis::Store;
 use weir_plugins::throttle::Config;
 
-/// The plugin.
+/// The plugin `limit-req`.
 pub struct LimitReq;
 
 #[derive(Deserialize)]

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use weir_plugins::header_edits::HeaderEdit;
 use weir_plugins::mocking::Config;
 
-/// The plugin.
+/// The plugin `mocking`.
 pub struct Mocking;
 
 #[derive(Deserialize)]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use weir_plugins::multi_auth::Config;
 
-/// The plugin.
+/// The plugin `multi-auth`.
 pub struct MultiAuth;
 
 impl PluginAdapter for MultiAuth {

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use weir_plugins::lenient_json;
 use weir_plugins::openapi_validation::{Action, BasePath, Config, SpecSource, check_spec};
 
-/// The plugin.
+/// The plugin `oas-validator`.
 pub struct OasValidator;
 
 const SCHEMAS: &str = include_str!("schemas/oas-validator.json");

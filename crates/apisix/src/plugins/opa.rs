@@ -8,7 +8,7 @@ use serde_json::Value;
 use weir_plugins::http_rules::HttpRules;
 use weir_plugins::opa::Config;
 
-/// The plugin.
+/// The plugin `opa`.
 pub struct Opa;
 
 static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/opa.json"));

@@ -12,7 +12,7 @@ use weir_plugins::tracing::propagation::{Format, Inject};
 use weir_plugins::tracing::span_config::{Root, Source, Spans, texts};
 use weir_plugins::tracing::{Config, Export, Parent, Sampling};
 
-/// The plugin.
+/// The plugin `opentelemetry`.
 pub struct Opentelemetry;
 
 #[derive(Deserialize)]

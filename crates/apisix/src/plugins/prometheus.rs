@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::sync::LazyLock;
 use weir_plugins::prometheus::{Config, Family, Label, LabelValue, Measure};
 
-/// The plugin.
+/// The plugin `prometheus`.
 pub struct Prometheus;
 
 #[derive(Deserialize)]

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::sync::LazyLock;
 use weir_plugins::request_buffering::Config;
 
-/// The plugin.
+/// The plugin `proxy-control`.
 pub struct ProxyControl;
 
 impl PluginAdapter for ProxyControl {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::sync::LazyLock;
 use weir_plugins::mirror::Config;
 
-/// The plugin.
+/// The plugin `proxy-mirror`.
 pub struct ProxyMirror;
 
 #[derive(Deserialize)]

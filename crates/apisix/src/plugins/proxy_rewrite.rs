@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use std::sync::LazyLock;
 use weir_plugins::request_rewrite::{Config, PathReplacement};
 
-/// The plugin.
+/// The plugin `proxy-rewrite`.
 pub struct ProxyRewrite;
 
 #[derive(Deserialize)]

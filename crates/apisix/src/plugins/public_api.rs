@@ -12,7 +12,7 @@ use weir_plugins::batch_requests;
 use weir_plugins::prometheus::{EndpointConfig, EndpointText};
 use weir_plugins::wolf_rbac::{Endpoint, EndpointKind};
 
-/// The plugin.
+/// The plugin `public-api`.
 pub struct PublicApi;
 
 /// The path for purging `graphql-proxy-cache`.

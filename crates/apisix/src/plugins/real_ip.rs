@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use std::sync::LazyLock;
 use weir_plugins::real_ip::Config;
 
-/// The plugin.
+/// The plugin `real-ip`.
 pub struct RealIp;
 
 #[derive(Deserialize)]

@@ -10,7 +10,7 @@ use weir_plugins::redirect::{Config, Replacement};
 /// The parts of an address, of which it has at least one: a variable, or anything else but backslashes.
 const PARTS: &str = r"(\\\$[0-9a-zA-Z_]+)|\$\{([0-9a-zA-Z_]+)\}|\$([0-9a-zA-Z_]+)|(\$|[^$\\]+)";
 
-/// The plugin.
+/// The plugin `redirect`.
 pub struct Redirect;
 
 #[derive(Deserialize)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::sync::LazyLock;
 use weir_plugins::referer_restriction::Config;
 
-/// The plugin.
+/// The plugin `referer-restriction`.
 pub struct RefererRestriction;
 
 #[derive(Deserialize)]

@@ -11,7 +11,7 @@ use weir_plugins::request_id::{Config, Echo, Generator};
 const CHARACTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIGKLMNOPQRSTUVWXYZ0123456789";
 const LENGTH: u32 = 16;
 
-/// The plugin.
+/// The plugin `request-id`.
 pub struct RequestId;
 
 #[derive(Deserialize)]

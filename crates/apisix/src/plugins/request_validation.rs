@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use std::sync::LazyLock;
 use weir_plugins::request_validation::{Config, check_schema};
 
-/// The plugin.
+/// The plugin `request-validation`.
 pub struct RequestValidation;
 
 #[derive(Deserialize)]

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use std::sync::LazyLock;
 use weir_plugins::response_rewrite::{Config, OversizePolicy, Replacement};
 
-/// The plugin.
+/// The plugin `response-rewrite`.
 pub struct ResponseRewrite;
 
 #[derive(Deserialize)]

@@ -11,7 +11,7 @@ use weir_plugins::saml::{
 };
 use weir_plugins::session_cookie::SessionConfig;
 
-/// The plugin.
+/// The plugin `saml-auth`.
 pub struct SamlAuth;
 
 static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/saml-auth.json"));

@@ -9,7 +9,7 @@ use weir_plugins::logger::Batch;
 use weir_plugins::logger::target::HttpTarget;
 use weir_plugins::skywalking::Config;
 
-/// The plugin.
+/// The plugin `skywalking`.
 pub struct Skywalking;
 
 /// The number of APISIX among SkyWalking's components.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use std::sync::LazyLock;
 use weir_plugins::traffic_label::{Action, Config, Rule};
 
-/// The plugin.
+/// The plugin `traffic-label`.
 pub struct TrafficLabel;
 
 #[derive(Deserialize)]

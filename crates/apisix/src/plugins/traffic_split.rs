@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use weir_model::{Predicate, UpstreamHost};
 use weir_plugins::traffic_split::{Choice, Config, Rule};
 
-/// The plugin.
+/// The plugin `traffic-split`.
 pub struct TrafficSplit;
 
 #[derive(Deserialize)]

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use std::sync::LazyLock;
 use weir_plugins::user_agent_restriction::Config;
 
-/// The plugin.
+/// The plugin `ua-restriction`.
 pub struct UaRestriction;
 
 #[derive(Deserialize)]

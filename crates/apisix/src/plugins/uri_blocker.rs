@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use std::sync::LazyLock;
 use weir_plugins::uri_restriction::Config;
 
-/// The plugin.
+/// The plugin `uri-blocker`.
 pub struct UriBlocker;
 
 #[derive(Deserialize)]

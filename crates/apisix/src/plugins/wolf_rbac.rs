@@ -8,7 +8,7 @@ use serde_json::Value;
 use weir_plugins::http_rules::HttpRules;
 use weir_plugins::wolf_rbac::{Config, Credential};
 
-/// The plugin.
+/// The plugin `wolf-rbac`.
 pub struct WolfRbac;
 
 static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("schemas/wolf-rbac.json"));

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use weir_plugins::workflow::{Action, Config, Refuse, Rule};
 
-/// The plugin.
+/// The plugin `workflow`.
 pub struct Workflow;
 
 /// Plugins that rules of the original can run besides.

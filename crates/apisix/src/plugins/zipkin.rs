@@ -13,7 +13,7 @@ use weir_plugins::tracing::propagation::{Format, Inject};
 use weir_plugins::tracing::span_config::{Kind, Moment, PhaseSpanOptions, Root, Spans, texts};
 use weir_plugins::tracing::{Config, Export, Parent, Sampling, ZipkinTarget};
 
-/// The plugin.
+/// The plugin `zipkin`.
 pub struct Zipkin;
 
 #[derive(Deserialize)]

@@ -14,7 +14,7 @@ pub(super) enum Violation<'s> {
     NoneOf(&'s [Schema]),
     /// These words.
     Fixed(&'static str),
-    /// Likewise.
+    /// A message, composed at run time.
     Message(String),
 }
 

@@ -152,7 +152,7 @@ impl Reader {
         (!found.is_null()).then_some(found)
     }
 
-    /// Likewise, as `convert` reads it.
+    /// Takes a value at a path out of the document and converts it with `convert`.
     fn take_as<T>(
         &mut self,
         path: &[&str],

@@ -89,7 +89,7 @@ impl<'d> Instances<'d> {
         }
     }
 
-    /// Likewise, with those that were made before.
+    /// Continues with the instances that were built before.
     pub fn resume(&mut self, made: BuiltInstances) {
         self.made = made;
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::sync::{Arc, Mutex, PoisonError};
 use weir_model::Acme;
 
-/// How it stands with one entry.
+/// The state of one entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AcmeEntryStatus {
     /// Its name.
@@ -25,7 +25,7 @@ pub struct AcmeEntryStatus {
     pub error: Option<String>,
 }
 
-/// How it stands with all entries. Cheap to share.
+/// The state of all entries. Cheap to share.
 #[derive(Debug, Clone, Default)]
 pub struct AcmeStatus(Arc<Mutex<Vec<AcmeEntryStatus>>>);
 

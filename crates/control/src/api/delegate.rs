@@ -52,7 +52,7 @@ impl Delegate {
         self.call_if(who, (method, path), body, None).await
     }
 
-    /// Likewise; a write only of the version that `If-Match` names.
+    /// Makes a call; a write only of the version that `If-Match` names.
     ///
     /// # Errors
     /// The API's refusal, in its words.

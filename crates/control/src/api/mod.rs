@@ -116,7 +116,7 @@ const MAX_BODY: usize = 16 << 20;
 pub struct ApiOptions {
     /// The users.
     pub users: Users,
-    /// How it stands with what this process serves or would serve.
+    /// The state of the configuration that this process serves or would serve.
     pub followed: StateHandle,
     /// The dialects, to check what would be served.
     pub dialects: DialectSet,

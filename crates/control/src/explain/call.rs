@@ -139,7 +139,7 @@ fn expect_method(method: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Likewise for a header: the name is a token (RFC 9110, 5.6.2), the value has no control characters but tabs.
+/// Refuses an invalid header: the name is a token (RFC 9110, 5.6.2), the value has no control characters but tabs.
 fn expect_field(name: &str, value: &str) -> Result<(), String> {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if name.is_empty() || !name.bytes().all(is_token) {

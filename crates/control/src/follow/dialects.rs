@@ -134,7 +134,7 @@ impl DialectModels {
         all.for_each(|dialect| dialect.is_stale = true);
     }
 
-    /// Documents that are served, but otherwise than they ask for. They stand in no way of a change.
+    /// Documents that are served, but otherwise than they ask for. They do not block changes.
     pub fn warnings(&self) -> impl Iterator<Item = SkippedDocument> {
         self.dialects
             .iter()

@@ -9,7 +9,7 @@ use weir_model::unix_time::seconds;
 use weir_model::{Model, Route, RouteMatch, StreamRoute};
 use weir_store::Revision;
 
-/// How it stands with the source.
+/// The state of the connection to the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Contact {
     /// Nothing was heard yet.
@@ -44,7 +44,7 @@ pub struct FollowState {
     pub refusal: Option<String>,
     /// The revision that was kept on disk last; `None`: none was yet.
     pub last_known_good: Option<Revision>,
-    /// How it stands with the source.
+    /// The state of the connection to the source.
     pub contact: Contact,
 }
 

@@ -24,7 +24,7 @@ pub enum SecretState {
     Resolved,
 }
 
-/// How it stands with a secret.
+/// The state of a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
     /// Whether it is known.
@@ -59,7 +59,7 @@ impl Reading {
 /// Knows the state of secrets.
 #[async_trait]
 pub trait SecretReadings: Send + Sync {
-    /// How it stands with one, as far as it was asked for.
+    /// The state of one, if it was requested.
     fn reading(&self, target: &SecretTarget) -> Reading;
 
     /// Asks for one now, and says what came of it. What is served takes it over a moment later; for what nothing served

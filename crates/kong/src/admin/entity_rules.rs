@@ -67,8 +67,8 @@ pub fn infer_former_names(definition: &Definition, config: &mut Map<String, Valu
     }
 }
 
-/// Takes out of what is given what is not kept in the entity itself, and spells the rest as it is kept. A whole
-/// certificate (`PUT`) that names no servers has none.
+/// Removes the fields that are not stored in the entity itself, and normalises the others. A whole certificate
+/// (`PUT`) that names no servers has none.
 ///
 /// # Errors
 /// What is taken out is wrong.

@@ -9,7 +9,7 @@ use weir_plugins::acl::{AclSubject, AuthenticatedGroups, Config, GroupHolders, L
 /// The consumers' label that holds their groups.
 pub const GROUPS: &str = "groups";
 
-/// The plugin.
+/// The definition of `acl`.
 pub const DEFINITION: Definition = Definition {
     name: "acl",
     priority: 950,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::collections::HashSet;
 use weir_model::{Acme, AcmeKey, ExternalAccount};
 
-/// The plugin.
+/// The definition of `acme`.
 pub const DEFINITION: Definition = Definition {
     name: "acme",
     priority: 1705,

@@ -11,7 +11,7 @@ use weir_plugins::remote_function::{
     AwsSignature, Config, FunctionAnswer, FunctionPayload, Payload, RequestForm,
 };
 
-/// The plugin.
+/// The definition of `aws-lambda`.
 pub const DEFINITION: Definition = Definition {
     name: "aws-lambda",
     priority: 750,

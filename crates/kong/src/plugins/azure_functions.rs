@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::remote_function::Config;
 
-/// The plugin.
+/// The definition of `azure-functions`.
 pub const DEFINITION: Definition = Definition {
     name: "azure-functions",
     priority: 749,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::basic_auth::Config;
 
-/// The plugin.
+/// The definition of `basic-auth`.
 pub const DEFINITION: Definition = Definition {
     name: "basic-auth",
     priority: 1100,

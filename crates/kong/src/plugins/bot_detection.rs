@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::user_agent_restriction::Config;
 
-/// The plugin.
+/// The definition of `bot-detection`.
 pub const DEFINITION: Definition = Definition {
     name: "bot-detection",
     priority: 2500,

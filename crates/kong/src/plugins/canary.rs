@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::canary::{CallerKey, Config, Groups, Ramp};
 
-/// The plugin.
+/// The definition of `canary`.
 pub const DEFINITION: Definition = Definition {
     name: "canary",
     priority: 13,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::logger::target::{KafkaTarget, Mechanism, Sasl};
 
-/// The plugin.
+/// The definition of `confluent`.
 pub const DEFINITION: Definition = Definition {
     name: "confluent",
     priority: 752,

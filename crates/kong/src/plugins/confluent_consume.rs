@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::kafka_consume::Config;
 
-/// The plugin.
+/// The definition of `confluent-consume`.
 pub const DEFINITION: Definition = Definition {
     name: "confluent-consume",
     priority: 754,

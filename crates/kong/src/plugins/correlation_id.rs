@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::request_id::{Config, Echo, Generator};
 
-/// The plugin.
+/// The definition of `correlation-id`.
 pub const DEFINITION: Definition = Definition {
     name: "correlation-id",
     priority: 100_001,

@@ -11,7 +11,7 @@ const METHODS: &[&str] = &[
     "GET", "HEAD", "PUT", "PATCH", "POST", "DELETE", "OPTIONS", "TRACE", "CONNECT",
 ];
 
-/// The plugin.
+/// The definition of `cors`.
 pub const DEFINITION: Definition = Definition {
     name: "cors",
     priority: 2000,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use weir_plugins::logger::target::{Target, UdpTarget};
 use weir_plugins::statsd::{Config, Kind as StatKind, Measure, Metric, Style};
 
-/// The plugin.
+/// The definition of `datadog`.
 pub const DEFINITION: Definition = Definition {
     name: "datadog",
     priority: 10,

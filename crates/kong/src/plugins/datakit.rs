@@ -15,7 +15,7 @@ use weir_plugins::orchestration::{
     BranchNode, CacheNode, CallNode, Config, ExitNode, JsonToXml, Node, PropertyNode, XmlToJson,
 };
 
-/// The plugin.
+/// The definition of `datakit`.
 pub const DEFINITION: Definition = Definition {
     name: "datakit",
     priority: 810,

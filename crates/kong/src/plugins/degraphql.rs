@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::degraphql::{Config, QueryRoute};
 
-/// The plugin.
+/// The definition of `degraphql`.
 pub const DEFINITION: Definition = Definition {
     name: "degraphql",
     priority: 1500,

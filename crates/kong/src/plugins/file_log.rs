@@ -9,7 +9,7 @@ use serde_json::Value;
 use weir_plugins::logger::target::{FileTarget, Target};
 use weir_plugins::logger::{Batch, Config, is_good_path};
 
-/// The plugin.
+/// The definition of `file-log`.
 pub const DEFINITION: Definition = Definition {
     name: "file-log",
     priority: 9,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::forward_proxy::{Config, ProxyServer, XHeaders};
 
-/// The plugin.
+/// The definition of `forward-proxy`.
 pub const DEFINITION: Definition = Definition {
     name: "forward-proxy",
     priority: 50,

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::proxy_cache::{CacheStatusTexts, Config};
 
-/// The plugin.
+/// The definition of `graphql-proxy-cache-advanced`.
 pub const DEFINITION: Definition = Definition {
     name: "graphql-proxy-cache-advanced",
     priority: 99,

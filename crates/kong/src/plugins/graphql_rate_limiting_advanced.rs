@@ -13,7 +13,7 @@ use serde_json::Value;
 use weir_plugins::graphql_cost::{Introspection, QueryCost, ServiceWeights, Strategy, Weight};
 use weir_plugins::rate_limit::{Config, RateLimitKey};
 
-/// The plugin.
+/// The definition of `graphql-rate-limiting-advanced`.
 pub const DEFINITION: Definition = Definition {
     name: "graphql-rate-limiting-advanced",
     priority: 902,

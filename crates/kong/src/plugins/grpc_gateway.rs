@@ -7,7 +7,7 @@ use serde_json::Value;
 use weir_plugins::grpc_transcode::{Config, ErrorBody, Errors, Refusals};
 use weir_plugins::protobuf::{Definitions, Enums, Integers, JsonForm, Mapping, Names};
 
-/// The plugin.
+/// The definition of `grpc-gateway`.
 pub const DEFINITION: Definition = Definition {
     name: "grpc-gateway",
     priority: 998,

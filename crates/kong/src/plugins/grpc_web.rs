@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::grpc_web::{Config, CrossOrigin, NonGrpcPolicy, Path, Preflight, Trailers};
 
-/// The plugin.
+/// The definition of `grpc-web`.
 pub const DEFINITION: Definition = Definition {
     name: "grpc-web",
     priority: 3,

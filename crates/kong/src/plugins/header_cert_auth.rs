@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::mtls_auth::{HeaderEncoding, HeaderSource, Source};
 
-/// The plugin.
+/// The definition of `header-cert-auth`.
 pub const DEFINITION: Definition = Definition {
     name: "header-cert-auth",
     priority: 1_009,

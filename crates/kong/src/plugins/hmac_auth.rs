@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::hmac_auth::{Algorithm, Config, Form};
 
-/// The plugin.
+/// The definition of `hmac-auth`.
 pub const DEFINITION: Definition = Definition {
     name: "hmac-auth",
     priority: 1030,

@@ -11,7 +11,7 @@ use weir_plugins::logger::Config;
 use weir_plugins::logger::form::Form;
 use weir_plugins::logger::target::{HttpTarget, Target};
 
-/// The plugin.
+/// The definition of `http-log`.
 pub const DEFINITION: Definition = Definition {
     name: "http-log",
     priority: 12,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::injection_protection::{Config, Custom, Location, Rule};
 
-/// The plugin.
+/// The definition of `injection-protection`.
 pub const DEFINITION: Definition = Definition {
     name: "injection-protection",
     priority: 1007,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::net::IpAddr;
 use weir_plugins::ip_restriction::Config;
 
-/// The plugin.
+/// The definition of `ip-restriction`.
 pub const DEFINITION: Definition = Definition {
     name: "ip-restriction",
     priority: 990,

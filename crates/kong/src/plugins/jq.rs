@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::jq::{Config, Output, Work, fault};
 
-/// The plugin.
+/// The definition of `jq`.
 pub const DEFINITION: Definition = Definition {
     name: "jq",
     priority: 811,

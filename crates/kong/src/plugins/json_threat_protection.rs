@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::json_threat_protection::Config;
 
-/// The plugin.
+/// The definition of `json-threat-protection`.
 pub const DEFINITION: Definition = Definition {
     name: "json-threat-protection",
     priority: 1009,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::jwe_decrypt::Config;
 
-/// The plugin.
+/// The definition of `jwe-decrypt`.
 pub const DEFINITION: Definition = Definition {
     name: "jwe-decrypt",
     priority: 1_999,

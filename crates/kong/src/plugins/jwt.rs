@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::jwt::{Config, MultipleTokens, TimeClaim, TokenLocation};
 
-/// The plugin.
+/// The definition of `jwt`.
 pub const DEFINITION: Definition = Definition {
     name: "jwt",
     priority: 1450,

@@ -13,7 +13,7 @@ use weir_plugins::jwt::Algorithm;
 use weir_plugins::jwt_signer::{ClaimRules, Config, Introspection, KeyServer, Signing, TokenRules};
 use weir_plugins::private_key::PrivateKey;
 
-/// The plugin.
+/// The definition of `jwt-signer`.
 pub const DEFINITION: Definition = Definition {
     name: "jwt-signer",
     priority: 1_020,

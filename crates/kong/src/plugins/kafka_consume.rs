@@ -7,7 +7,7 @@ use crate::schema::{EntityCheck, Field, Kind, Record, joined};
 use serde_json::Value;
 use weir_plugins::kafka_consume::Config;
 
-/// The plugin.
+/// The definition of `kafka-consume`.
 pub const DEFINITION: Definition = Definition {
     name: "kafka-consume",
     priority: 753,

@@ -10,7 +10,7 @@ use weir_plugins::logger::Config;
 use weir_plugins::logger::form::Form;
 use weir_plugins::logger::target::Target;
 
-/// The plugin.
+/// The definition of `kafka-log`.
 pub const DEFINITION: Definition = Definition {
     name: "kafka-log",
     priority: 5,

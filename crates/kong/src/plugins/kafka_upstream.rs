@@ -5,7 +5,7 @@ use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{EntityCheck, Field, Record, joined};
 use serde_json::Value;
 
-/// The plugin.
+/// The definition of `kafka-upstream`.
 pub const DEFINITION: Definition = Definition {
     name: "kafka-upstream",
     priority: 751,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::key_auth::{Config, KeyLocation, StripCredential};
 
-/// The plugin.
+/// The definition of `key-auth`.
 pub const DEFINITION: Definition = Definition {
     name: "key-auth",
     priority: 1250,

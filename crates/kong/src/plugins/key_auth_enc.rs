@@ -3,7 +3,7 @@
 
 use super::{Definition, key_auth};
 
-/// The plugin.
+/// The definition of `key-auth-enc`.
 pub const DEFINITION: Definition = Definition {
     name: "key-auth-enc",
     ..key_auth::DEFINITION

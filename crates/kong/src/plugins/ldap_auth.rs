@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::ldap_auth::{Config, DirectoryTls};
 
-/// The plugin.
+/// The definition of `ldap-auth`.
 pub const DEFINITION: Definition = Definition {
     name: "ldap-auth",
     priority: 1_200,

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::ldap_auth::{Config, ConsumerName, Groups, Search};
 
-/// The plugin.
+/// The definition of `ldap-auth-advanced`.
 pub const DEFINITION: Definition = Definition {
     name: "ldap-auth-advanced",
     priority: 1_200,

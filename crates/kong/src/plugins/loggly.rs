@@ -10,7 +10,7 @@ use weir_plugins::logger::form::{Form, StructuredSyslog};
 use weir_plugins::logger::target::{Target, UdpTarget};
 use weir_plugins::logger::{Batch, Config};
 
-/// The plugin.
+/// The definition of `loggly`.
 pub const DEFINITION: Definition = Definition {
     name: "loggly",
     priority: 6,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::openapi_mock::Config;
 
-/// The plugin.
+/// The definition of `mocking`.
 pub const DEFINITION: Definition = Definition {
     name: "mocking",
     priority: -1,

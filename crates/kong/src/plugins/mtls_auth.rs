@@ -10,7 +10,7 @@ use weir_plugins::consumer_names::ConsumerName;
 use weir_plugins::http_rules::HttpRules;
 use weir_plugins::mtls_auth::{CertificateGroup, Config, Revocation, Source};
 
-/// The plugin.
+/// The definition of `mtls-auth`.
 pub const DEFINITION: Definition = Definition {
     name: "mtls-auth",
     priority: 1_600,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::openapi_validation::{Action, Config, Unknown, check_spec};
 
-/// The plugin.
+/// The definition of `oas-validation`.
 pub const DEFINITION: Definition = Definition {
     name: "oas-validation",
     priority: 850,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::oauth2_server::{Config, Grant, Pkce};
 
-/// The plugin.
+/// The definition of `oauth2`.
 pub const DEFINITION: Definition = Definition {
     name: "oauth2",
     priority: 1_400,

@@ -10,7 +10,7 @@ use weir_plugins::openid_connect::{
     Config, ConsumerRules, Method, TokenHeader, TokenSource, TokenValue, Unauthenticated,
 };
 
-/// The plugin.
+/// The definition of `oauth2-introspection`.
 pub const DEFINITION: Definition = Definition {
     name: "oauth2-introspection",
     priority: 1_700,

@@ -10,7 +10,7 @@ use weir_plugins::opa::{BodyForm, Config, InputForm};
 /// What it is in the catalogue.
 pub const CATALOGUE_NAME: &str = "opa";
 
-/// The plugin.
+/// The definition of `opa`.
 pub const DEFINITION: Definition = Definition {
     name: "opa",
     priority: 920,

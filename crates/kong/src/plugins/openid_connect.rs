@@ -16,7 +16,7 @@ use weir_plugins::openid_connect::{
 };
 use weir_plugins::session_cookie::SessionConfig;
 
-/// The plugin.
+/// The definition of `openid-connect`.
 pub const DEFINITION: Definition = Definition {
     name: "openid-connect",
     priority: 1050,

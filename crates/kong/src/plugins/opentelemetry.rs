@@ -14,7 +14,7 @@ use weir_plugins::logger::target::HttpTarget;
 use weir_plugins::tracing::span_config::{AttemptSpanOptions, Root, Spans, texts};
 use weir_plugins::tracing::{Config, Export, Parent, Sampling};
 
-/// The plugin.
+/// The definition of `opentelemetry`.
 pub const DEFINITION: Definition = Definition {
     name: "opentelemetry",
     priority: 14,

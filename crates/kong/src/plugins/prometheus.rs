@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::prometheus::{Config, Family, Label, LabelValue, Measure};
 
-/// The plugin.
+/// The definition of `prometheus`.
 pub const DEFINITION: Definition = Definition {
     name: "prometheus",
     priority: 13,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::proxy_cache::{CacheStatusTexts, Config, QueryKey};
 
-/// The plugin.
+/// The definition of `proxy-cache`.
 pub const DEFINITION: Definition = Definition {
     name: "proxy-cache",
     priority: 100,

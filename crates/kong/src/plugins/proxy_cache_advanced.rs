@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::proxy_cache::Config;
 
-/// The plugin.
+/// The definition of `proxy-cache-advanced`.
 pub const DEFINITION: Definition = Definition {
     name: "proxy-cache-advanced",
     priority: 100,

@@ -12,7 +12,7 @@ use weir_plugins::rate_limit::{
 };
 use weir_plugins::redis::WindowStore;
 
-/// The plugin.
+/// The definition of `rate-limiting`.
 pub const DEFINITION: Definition = Definition {
     name: "rate-limiting",
     priority: 910,

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::rate_limit::{Config, RateLimitKey};
 
-/// The plugin.
+/// The definition of `rate-limiting-advanced`.
 pub const DEFINITION: Definition = Definition {
     name: "rate-limiting-advanced",
     priority: 910,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::redirect::Config;
 
-/// The plugin.
+/// The definition of `redirect`.
 pub const DEFINITION: Definition = Definition {
     name: "redirect",
     priority: 779,

@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use weir_plugins::callout::{Callout, Config, OnError, Parts};
 
-/// The plugin.
+/// The definition of `request-callout`.
 pub const DEFINITION: Definition = Definition {
     name: "request-callout",
     priority: 812,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::request_size_limit::Config;
 
-/// The plugin.
+/// The definition of `request-size-limiting`.
 pub const DEFINITION: Definition = Definition {
     name: "request-size-limiting",
     priority: 951,

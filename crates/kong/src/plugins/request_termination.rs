@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use weir_plugins::request_termination::Config;
 
-/// The plugin.
+/// The definition of `request-termination`.
 pub const DEFINITION: Definition = Definition {
     name: "request-termination",
     priority: 2,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use weir_plugins::header_edits::HeaderEdit;
 use weir_plugins::request_rewrite::{Config, expression_fault};
 
-/// The plugin.
+/// The definition of `request-transformer`.
 pub const DEFINITION: Definition = Definition {
     name: "request-transformer",
     priority: 801,

@@ -9,7 +9,7 @@ use crate::schema::{Check, Field, Kind, Record, text};
 use serde_json::Value;
 use weir_plugins::field_edits::FieldEdit;
 
-/// The plugin.
+/// The definition of `request-transformer-advanced`.
 pub const DEFINITION: Definition = Definition {
     name: "request-transformer-advanced",
     priority: 802,

@@ -11,7 +11,7 @@ use serde_json::Value;
 use weir_plugins::lenient_json;
 use weir_plugins::request_validator::{Config, ParameterConfig, check_schema, is_media_type, style_fits};
 
-/// The plugin.
+/// The definition of `request-validator`.
 pub const DEFINITION: Definition = Definition {
     name: "request-validator",
     priority: 999,

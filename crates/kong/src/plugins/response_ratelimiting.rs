@@ -11,7 +11,7 @@ use weir_plugins::rate_limit::CountScope;
 use weir_plugins::redis::Store;
 use weir_plugins::response_rate_limit::{Config, Limit, Period};
 
-/// The plugin.
+/// The definition of `response-ratelimiting`.
 pub const DEFINITION: Definition = Definition {
     name: "response-ratelimiting",
     priority: 900,

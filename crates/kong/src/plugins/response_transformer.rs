@@ -7,7 +7,7 @@ use crate::schema::{Check, Field, Kind, Record};
 use serde_json::Value;
 use weir_plugins::response_rewrite::Config;
 
-/// The plugin.
+/// The definition of `response-transformer`.
 pub const DEFINITION: Definition = Definition {
     name: "response-transformer",
     priority: 800,

@@ -10,7 +10,7 @@ use crate::schema::{Check, Field, Kind, Record};
 use serde_json::{Value, json};
 use weir_plugins::field_edits::FieldEdit;
 
-/// The plugin.
+/// The definition of `response-transformer-advanced`.
 pub const DEFINITION: Definition = Definition {
     name: "response-transformer-advanced",
     priority: 800,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use weir_plugins::route_by_header::{Config, Rule};
 
-/// The plugin.
+/// The definition of `route-by-header`.
 pub const DEFINITION: Definition = Definition {
     name: "route-by-header",
     priority: 850,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use weir_plugins::request_rewrite::expression_fault;
 use weir_plugins::upstream_address::Config;
 
-/// The plugin.
+/// The definition of `route-transformer-advanced`.
 pub const DEFINITION: Definition = Definition {
     name: "route-transformer-advanced",
     priority: 780,

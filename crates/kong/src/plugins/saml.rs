@@ -12,7 +12,7 @@ use weir_plugins::saml::{
     Binding, Config, ConsumerRules, HashName, Provider, RequestRules, ResponseRules, Signing, Unauthenticated,
 };
 
-/// The plugin.
+/// The definition of `saml`.
 pub const DEFINITION: Definition = Definition {
     name: "saml",
     priority: 1_010,

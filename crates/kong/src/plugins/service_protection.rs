@@ -7,7 +7,7 @@ use crate::schema::{Default, EntityCheck, Field, Kind, Record};
 use serde_json::Value;
 use weir_plugins::rate_limit::{Config, RateLimitKey};
 
-/// The plugin.
+/// The definition of `service-protection`.
 pub const DEFINITION: Definition = Definition {
     name: "service-protection",
     priority: 901,

@@ -8,7 +8,7 @@ use weir_plugins::cookie::SameSite;
 use weir_plugins::session::Config;
 use weir_plugins::session_cookie::SessionConfig;
 
-/// The plugin.
+/// The definition of `session`.
 pub const DEFINITION: Definition = Definition {
     name: "session",
     priority: 1900,

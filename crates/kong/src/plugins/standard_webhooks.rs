@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::webhook_signature::Config;
 
-/// The plugin.
+/// The definition of `standard-webhooks`.
 pub const DEFINITION: Definition = Definition {
     name: "standard-webhooks",
     priority: 760,

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use weir_plugins::logger::target::{Target, TcpTarget, UdpTarget};
 use weir_plugins::statsd::{Config, Kind as StatKind, Measure, Metric, Range, Style};
 
-/// The plugin.
+/// The definition of `statsd`.
 pub const DEFINITION: Definition = Definition {
     name: "statsd",
     priority: 11,

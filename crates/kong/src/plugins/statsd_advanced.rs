@@ -2,7 +2,7 @@
 
 use super::Definition;
 
-/// The plugin.
+/// The definition of `statsd-advanced`.
 pub const DEFINITION: Definition = Definition {
     name: "statsd-advanced",
     ..super::statsd::DEFINITION

@@ -10,7 +10,7 @@ use weir_plugins::logger::form::{Form, LocalSyslog};
 use weir_plugins::logger::target::{LocalTarget, Target};
 use weir_plugins::logger::{Batch, Config};
 
-/// The plugin.
+/// The definition of `syslog`.
 pub const DEFINITION: Definition = Definition {
     name: "syslog",
     priority: 4,

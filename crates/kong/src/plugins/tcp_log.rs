@@ -10,7 +10,7 @@ use weir_plugins::logger::form::Form;
 use weir_plugins::logger::target::{Target, TcpTarget};
 use weir_plugins::logger::{Batch, Config};
 
-/// The plugin.
+/// The definition of `tcp-log`.
 pub const DEFINITION: Definition = Definition {
     name: "tcp-log",
     priority: 7,

@@ -4,7 +4,7 @@ use super::{Consumers, Definition, UnsupportedOption};
 use crate::schema::{Check, Default, Field, Kind, Record};
 use serde_json::{Value, json};
 
-/// The plugin.
+/// The definition of `tls-handshake-modifier`.
 pub const DEFINITION: Definition = Definition {
     name: "tls-handshake-modifier",
     priority: 997,

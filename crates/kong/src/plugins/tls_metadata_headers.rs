@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::client_certificate_headers::Config;
 
-/// The plugin.
+/// The definition of `tls-metadata-headers`.
 pub const DEFINITION: Definition = Definition {
     name: "tls-metadata-headers",
     priority: 996,

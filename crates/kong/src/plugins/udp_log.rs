@@ -10,7 +10,7 @@ use weir_plugins::logger::form::Form;
 use weir_plugins::logger::target::{Target, UdpTarget};
 use weir_plugins::logger::{Batch, Config};
 
-/// The plugin.
+/// The definition of `udp-log`.
 pub const DEFINITION: Definition = Definition {
     name: "udp-log",
     priority: 8,

@@ -9,7 +9,7 @@ use weir_plugins::http_rules::HttpRules;
 use weir_plugins::openid_connect::ClientAuth;
 use weir_plugins::upstream_oauth::Config;
 
-/// The plugin.
+/// The definition of `upstream-oauth`.
 pub const DEFINITION: Definition = Definition {
     name: "upstream-oauth",
     priority: 760,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::upstream_timeout::Config;
 
-/// The plugin.
+/// The definition of `upstream-timeout`.
 pub const DEFINITION: Definition = Definition {
     name: "upstream-timeout",
     priority: 400,

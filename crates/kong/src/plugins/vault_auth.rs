@@ -7,7 +7,7 @@ use serde_json::Value;
 use weir_plugins::key_auth::KeyLocation;
 use weir_plugins::vault_auth::{Config, VaultServer};
 
-/// The plugin.
+/// The definition of `vault-auth`.
 pub const DEFINITION: Definition = Definition {
     name: "vault-auth",
     priority: 1_350,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::websocket_validation::{Config, MessageRules};
 
-/// The plugin.
+/// The definition of `websocket-size-limit`.
 pub const DEFINITION: Definition = Definition {
     name: "websocket-size-limit",
     priority: 1003,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use weir_plugins::request_validator::check_schema;
 use weir_plugins::websocket_validation::{Config, MessageRules};
 
-/// The plugin.
+/// The definition of `websocket-validator`.
 pub const DEFINITION: Definition = Definition {
     name: "websocket-validator",
     priority: 1006,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::xml_threat_protection::Config;
 
-/// The plugin.
+/// The definition of `xml-threat-protection`.
 pub const DEFINITION: Definition = Definition {
     name: "xml-threat-protection",
     priority: 999,

@@ -13,7 +13,7 @@ use weir_plugins::tracing::span_config::{
 };
 use weir_plugins::tracing::{Config, Export, Parent, Sampling, ZipkinTarget};
 
-/// The plugin.
+/// The definition of `zipkin`.
 pub const DEFINITION: Definition = Definition {
     name: "zipkin",
     priority: 100_000,

@@ -154,7 +154,7 @@ pub struct LabelHeader {
     pub if_empty: bool,
 }
 
-/// The plugin.
+/// The plugin `acl`.
 pub struct Acl;
 
 impl Plugin for Acl {

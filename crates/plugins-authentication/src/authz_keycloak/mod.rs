@@ -108,7 +108,7 @@ fn five_minutes() -> u64 {
 const NAME: &str = "authz-keycloak";
 const CACHE_BYTES: usize = 16 << 20;
 
-/// The plugin.
+/// The plugin `authz-keycloak`.
 pub struct AuthzKeycloak {
     documents: Arc<ExpiringMap<Arc<Endpoints>>>,
     tokens: Arc<ExpiringMap<Arc<str>>>,

@@ -109,7 +109,7 @@ impl std::fmt::Debug for Credential {
     }
 }
 
-/// The plugin.
+/// The plugin `basic-auth`.
 pub struct BasicAuth;
 
 impl Plugin for BasicAuth {

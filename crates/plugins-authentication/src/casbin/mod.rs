@@ -60,7 +60,7 @@ pub fn check(model: &str, policy: &str) -> Result<(), String> {
         .map_err(|(field, message)| format!("{field}: {message}"))
 }
 
-/// The plugin.
+/// The plugin `casbin`.
 pub struct Casbin;
 
 impl Plugin for Casbin {

@@ -119,7 +119,7 @@ fn forbidden() -> u16 {
 /// The most bytes of an answer's body that callers get.
 const MAX_ANSWER: usize = 1 << 20;
 
-/// The plugin.
+/// The plugin `forward-auth`.
 pub struct ForwardAuth;
 
 impl Plugin for ForwardAuth {

@@ -175,7 +175,7 @@ impl std::fmt::Debug for Credential {
     }
 }
 
-/// The plugin.
+/// The plugin `hmac-auth`.
 pub struct HmacAuth;
 
 impl Plugin for HmacAuth {

@@ -117,7 +117,7 @@ impl std::fmt::Debug for Credential {
     }
 }
 
-/// The plugin.
+/// The plugin `jwe-decrypt`.
 pub struct JweDecrypt;
 
 impl Plugin for JweDecrypt {

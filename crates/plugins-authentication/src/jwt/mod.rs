@@ -239,7 +239,7 @@ pub enum Algorithm {
     EdDSA,
 }
 
-/// The plugin.
+/// The plugin `jwt`.
 pub struct Jwt;
 
 impl Plugin for Jwt {

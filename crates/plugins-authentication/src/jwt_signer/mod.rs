@@ -43,7 +43,7 @@ use weir_plugins_shared::http_request::ServerCallRules;
 /// The plugin's name.
 const NAME: &str = "jwt-signer";
 
-/// The plugin.
+/// The plugin `jwt-signer`.
 #[derive(Default)]
 pub struct JwtSigner {
     caches: Arc<Caches>,

@@ -152,7 +152,7 @@ impl std::fmt::Debug for Credential {
     }
 }
 
-/// The plugin.
+/// The plugin `key-auth`.
 pub struct KeyAuth;
 
 impl Plugin for KeyAuth {

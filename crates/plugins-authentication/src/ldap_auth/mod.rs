@@ -38,7 +38,7 @@ use weir_plugins_shared::config_checks::ConfigErrors;
 /// The most bytes of the cache.
 const CACHE_BYTES: usize = 16 << 20;
 
-/// The plugin.
+/// The plugin `ldap-auth`.
 pub struct LdapAuth(Arc<Verdicts>);
 
 impl Default for LdapAuth {

@@ -176,7 +176,7 @@ const NAME: &str = "mtls-auth";
 const VERDICT_BYTES: usize = 8 << 20;
 const LIST_BYTES: usize = 64 << 20;
 
-/// The plugin.
+/// The plugin `mtls-auth`.
 pub struct MtlsAuth {
     verdicts: Arc<Verdicts>,
     lists: Arc<Lists>,

@@ -151,7 +151,7 @@ const DECISION_BYTES: usize = 256;
 /// Decisions by all that they depend on.
 type Decisions = ExpiringMap<Arc<Decision>>;
 
-/// The plugin.
+/// The plugin `opa`.
 pub struct Opa(Arc<Decisions>);
 
 impl Default for Opa {

@@ -53,7 +53,7 @@ const MARK_BYTES: usize = 16 << 20;
 const URL_EXPECTED: &str = "expected an address that begins with http:// or https://";
 const PLACE_EXPECTED: &str = "expected a path, or an address that begins with http:// or https://";
 
-/// The plugin.
+/// The plugin `saml`.
 pub struct Saml {
     /// Answers and messages that were used, and sessions that have ended.
     marks: Arc<SharedRevocations>,

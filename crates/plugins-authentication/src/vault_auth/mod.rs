@@ -158,7 +158,7 @@ struct Pair {
 /// By access tokens; `None`: the vault does not know it.
 type Pairs = ExpiringMap<Option<Arc<Pair>>>;
 
-/// The plugin.
+/// The plugin `vault-auth`.
 pub struct VaultAuth(Arc<Pairs>);
 
 impl Default for VaultAuth {

@@ -73,7 +73,7 @@ const USER_HEADERS: [&str; 3] = ["UserId", "Username", "Nickname"];
 const TRIES: u8 = 3;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The plugin.
+/// The plugin `wolf-rbac`.
 pub struct WolfRbac;
 
 /// What is made of a credential.

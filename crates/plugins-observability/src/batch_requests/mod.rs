@@ -57,7 +57,7 @@ impl Default for Config {
     }
 }
 
-/// The plugin.
+/// The plugin `batch-requests`.
 pub struct BatchRequests;
 
 impl Plugin for BatchRequests {

@@ -95,7 +95,7 @@ pub enum Masking {
     },
 }
 
-/// The plugin.
+/// The plugin `data-mask`.
 pub struct DataMask;
 
 impl Plugin for DataMask {

@@ -142,7 +142,7 @@ impl Form {
     }
 }
 
-/// The plugin.
+/// The plugin `gateway-log`.
 #[derive(Debug, Default)]
 pub struct GatewayLog {
     files: LogFolder,

@@ -226,7 +226,7 @@ const MAX_BODY: usize = 16 << 20;
 /// Bytes that can wait for a target at most.
 pub(crate) const MAX_PENDING_BYTES: usize = 1 << 30;
 
-/// The plugin.
+/// The plugin `logger`.
 #[derive(Debug, Default)]
 pub struct Logger {
     files: LogFolder,

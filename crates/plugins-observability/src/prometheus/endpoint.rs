@@ -86,7 +86,7 @@ pub struct EndpointText {
     pub content_type: String,
 }
 
-/// The plugin.
+/// The plugin `metrics-endpoint`.
 pub struct MetricsEndpoint {
     registry: Arc<MetricRegistry>,
     caches: Caches,

@@ -167,7 +167,7 @@ pub enum Measure {
     GatewayMs,
 }
 
-/// The plugin.
+/// The plugin `prometheus`.
 pub struct Prometheus(Arc<MetricRegistry>);
 
 impl Prometheus {

@@ -67,7 +67,7 @@ impl Default for Config {
     }
 }
 
-/// The plugin.
+/// The plugin `skywalking`.
 #[derive(Default)]
 pub struct Skywalking {
     /// The gateway's host name, known after the first finished call.

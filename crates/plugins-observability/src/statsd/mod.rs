@@ -40,7 +40,7 @@ use weir_plugin::{
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
 
-/// The plugin.
+/// The plugin `statsd`.
 pub struct Statsd;
 
 impl Plugin for Statsd {

@@ -116,7 +116,7 @@ impl Default for Config {
     }
 }
 
-/// The plugin.
+/// The plugin `tracing`.
 pub struct Tracing {
     /// Tells this process from others of its name.
     instance: String,

@@ -92,7 +92,7 @@ pub enum BreakerScope {
     Path,
 }
 
-/// The plugin.
+/// The plugin `circuit-breaker`.
 pub struct CircuitBreaker {
     breakers: BreakerStore,
     /// Keyed by a secret of each process, so that no caller can find two paths with one breaker.

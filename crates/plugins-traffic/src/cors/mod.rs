@@ -148,7 +148,7 @@ pub enum DisallowedOrigin {
     WithoutOrigin,
 }
 
-/// The plugin.
+/// The plugin `cors`.
 pub struct Cors;
 
 impl Plugin for Cors {

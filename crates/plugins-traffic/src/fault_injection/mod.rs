@@ -73,7 +73,7 @@ pub struct Abort {
     pub when: Option<Predicate>,
 }
 
-/// The plugin.
+/// The plugin `fault-injection`.
 pub struct FaultInjection;
 
 /// The most seconds of a delay.

@@ -54,7 +54,7 @@ fn forbidden() -> u16 {
     403
 }
 
-/// The plugin.
+/// The plugin `ip-restriction`.
 pub struct IpRestriction;
 
 impl Plugin for IpRestriction {

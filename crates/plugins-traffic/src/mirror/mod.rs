@@ -58,7 +58,7 @@ impl Default for Config {
     }
 }
 
-/// The plugin.
+/// The plugin `mirror`.
 pub struct Mirror;
 
 impl Plugin for Mirror {

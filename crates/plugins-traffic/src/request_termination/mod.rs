@@ -70,7 +70,7 @@ impl Default for Config {
 /// The most bytes of a body that an echo shows.
 const MAX_ECHO_BYTES: usize = 1 << 20;
 
-/// The plugin.
+/// The plugin `request-termination`.
 pub struct RequestTermination;
 
 impl Plugin for RequestTermination {

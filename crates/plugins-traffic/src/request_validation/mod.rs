@@ -78,7 +78,7 @@ pub fn check_schema(schema: &Value) -> Result<(), String> {
     Schema::read(schema, false).map(drop)
 }
 
-/// The plugin.
+/// The plugin `request-validation`.
 pub struct RequestValidation;
 
 impl Plugin for RequestValidation {

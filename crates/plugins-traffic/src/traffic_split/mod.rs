@@ -55,7 +55,7 @@ fn one() -> u32 {
     1
 }
 
-/// The plugin.
+/// The plugin `traffic-split`.
 pub struct TrafficSplit;
 
 impl Plugin for TrafficSplit {

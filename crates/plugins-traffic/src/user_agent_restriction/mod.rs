@@ -82,7 +82,7 @@ fn forbidden() -> u16 {
     403
 }
 
-/// The plugin.
+/// The plugin `user-agent-restriction`.
 pub struct UserAgentRestriction;
 
 impl Plugin for UserAgentRestriction {

@@ -106,7 +106,7 @@ pub enum Input {
 /// The most that a body may have.
 const MOST: usize = 64 << 20;
 
-/// The plugin.
+/// The plugin `body-transform`.
 pub struct BodyTransform;
 
 impl Plugin for BodyTransform {

@@ -89,7 +89,7 @@ impl Default for Config {
     }
 }
 
-/// The plugin.
+/// The plugin `compression`.
 pub struct Compression;
 
 impl Plugin for Compression {

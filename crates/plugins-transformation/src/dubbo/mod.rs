@@ -95,7 +95,7 @@ fn six_seconds() -> u64 {
     6_000
 }
 
-/// The plugin.
+/// The plugin `dubbo`.
 #[derive(Debug)]
 pub struct Dubbo;
 

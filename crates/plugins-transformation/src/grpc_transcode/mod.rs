@@ -127,7 +127,7 @@ pub enum Refusals {
 /// As many digits as `grpc-timeout` may have.
 const MAX_DEADLINE_MS: u64 = 99_999_999;
 
-/// The plugin.
+/// The plugin `grpc-transcode`.
 #[derive(Default)]
 pub struct GrpcTranscode {
     definitions: Cache,

@@ -164,7 +164,7 @@ impl Default for Preflight {
     }
 }
 
-/// The plugin.
+/// The plugin `grpc-web`.
 #[derive(Default)]
 pub struct GrpcWeb {
     definitions: Cache,

@@ -256,7 +256,7 @@ fn write(outputs: &[Value], output: &Output) -> Vec<u8> {
     body
 }
 
-/// The plugin.
+/// The plugin `jq`.
 pub struct Jq;
 
 impl Plugin for Jq {

@@ -182,7 +182,7 @@ impl Config {
     }
 }
 
-/// The plugin.
+/// The plugin `kafka-consume`.
 #[derive(Debug)]
 pub struct KafkaConsume;
 

@@ -82,7 +82,7 @@ impl Default for Config {
     }
 }
 
-/// The plugin.
+/// The plugin `kafka-upstream`.
 #[derive(Debug)]
 pub struct KafkaUpstream;
 

@@ -62,7 +62,7 @@ impl Default for Config {
     }
 }
 
-/// The plugin.
+/// The plugin `mocking`.
 pub struct Mocking;
 
 impl Plugin for Mocking {

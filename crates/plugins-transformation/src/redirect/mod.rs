@@ -84,7 +84,7 @@ pub struct Replacement {
     pub replacement: String,
 }
 
-/// The plugin.
+/// The plugin `redirect`.
 pub struct Redirect;
 
 impl Plugin for Redirect {

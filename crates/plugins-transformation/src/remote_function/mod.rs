@@ -161,7 +161,7 @@ impl Default for RequestForm {
 pub use payload::PayloadForm as FunctionPayload;
 pub use response::AnswerForm as FunctionAnswer;
 
-/// The plugin.
+/// The plugin `remote-function`.
 pub struct RemoteFunction;
 
 impl Plugin for RemoteFunction {

@@ -120,7 +120,7 @@ pub fn expression_fault(text: &str) -> Option<String> {
     Interpolated::parse(text).err()
 }
 
-/// The plugin.
+/// The plugin `request-rewrite`.
 pub struct RequestRewrite;
 
 impl Plugin for RequestRewrite {

@@ -113,7 +113,7 @@ fn is_default(excess: &OversizePolicy) -> bool {
     *excess == OversizePolicy::default()
 }
 
-/// The plugin.
+/// The plugin `response-rewrite`.
 pub struct ResponseRewrite;
 
 impl Plugin for ResponseRewrite {

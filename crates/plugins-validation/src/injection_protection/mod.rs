@@ -132,7 +132,7 @@ pub struct Custom {
     pub regex: String,
 }
 
-/// The plugin.
+/// The plugin `injection-protection`.
 pub struct InjectionProtection;
 
 impl Plugin for InjectionProtection {

@@ -76,7 +76,7 @@ impl Default for Config {
     }
 }
 
-/// The plugin.
+/// The plugin `json-threat-protection`.
 pub struct JsonThreatProtection;
 
 impl Plugin for JsonThreatProtection {

@@ -79,7 +79,7 @@ impl Default for Config {
     }
 }
 
-/// The plugin.
+/// The plugin `openapi-mock`.
 pub struct OpenapiMock;
 
 impl Plugin for OpenapiMock {

@@ -106,7 +106,7 @@ pub fn is_media_type(text: &str) -> bool {
     MediaType::parse(text.as_bytes()).is_some()
 }
 
-/// The plugin.
+/// The plugin `request-validator`.
 pub struct RequestValidator;
 
 impl Plugin for RequestValidator {

@@ -111,7 +111,7 @@ pub enum Mode {
     Block,
 }
 
-/// The plugin.
+/// The plugin `safeline-waf`.
 #[derive(Debug)]
 pub struct SafelineWaf;
 

@@ -120,7 +120,7 @@ impl Default for Config {
     }
 }
 
-/// The plugin.
+/// The plugin `xml-threat-protection`.
 pub struct XmlThreatProtection;
 
 impl Plugin for XmlThreatProtection {

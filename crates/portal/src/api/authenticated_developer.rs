@@ -65,7 +65,7 @@ impl AuthenticatedDeveloper {
         self.write_if(portals, (method, path), body, None).await
     }
 
-    /// Likewise; only of the version that `If-Match` names.
+    /// Makes such a call, only of the version that `If-Match` names.
     pub async fn write_if(
         &self,
         portals: &Portals,
@@ -98,7 +98,7 @@ impl AuthenticatedDeveloper {
         self.app_version(portals, name, least).map(|(_, app)| app)
     }
 
-    /// Likewise, with its version.
+    /// An application that the asker may see, or change, with its version.
     pub fn app_version(
         &self,
         portals: &Portals,

@@ -1,4 +1,4 @@
-//! Signing up and confirming. No answer shows whether a mail address is known: the mail itself says what happened.
+//! Signing up. No answer shows whether a mail address is known: the mail itself says what happened.
 
 use super::account_common::{SENT, again, busy, checked_name, gone, may_mail, message, take_turn, wrong};
 use super::account_shapes::{MessageResponse, NewDeveloper, UsedLink};

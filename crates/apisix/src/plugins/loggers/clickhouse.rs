@@ -10,7 +10,7 @@ use weir_plugins::logger::Config;
 use weir_plugins::logger::form::Form;
 use weir_plugins::logger::target::{HttpTarget, Target};
 
-/// The plugin.
+/// The plugin `clickhouse-logger`.
 pub struct ClickhouseLogger;
 
 #[derive(Deserialize)]

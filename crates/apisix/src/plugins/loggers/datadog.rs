@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use weir_plugins::logger::target::{Target, UdpTarget};
 use weir_plugins::statsd::{Config, Kind, Measure, Metric, Style};
 
-/// The plugin.
+/// The plugin `datadog`.
 pub struct Datadog;
 
 #[derive(Deserialize)]

@@ -13,7 +13,7 @@ use weir_plugins::logger::Config;
 use weir_plugins::logger::form::{ElasticsearchForm, Form};
 use weir_plugins::logger::target::{HttpTarget, Target};
 
-/// The plugin.
+/// The plugin `elasticsearch-logger`.
 pub struct ElasticsearchLogger;
 
 #[derive(Deserialize)]

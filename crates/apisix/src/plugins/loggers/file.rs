@@ -15,7 +15,7 @@ use weir_plugins::logger::{Batch, Config, is_good_path};
 /// APISIX's message if neither a configuration nor the plugin's metadata names a file.
 pub const NO_PATH: &str = "property \"path\" is not set in either the plugin conf or the metadata";
 
-/// The plugin.
+/// The plugin `file-logger`.
 pub struct FileLogger;
 
 #[derive(Deserialize)]

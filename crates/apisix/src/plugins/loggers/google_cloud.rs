@@ -10,7 +10,7 @@ use weir_plugins::logger::authorization::{Authorization, ServiceAccount};
 use weir_plugins::logger::form::{Form, GoogleForm};
 use weir_plugins::logger::target::{HttpTarget, Target};
 
-/// The plugin.
+/// The plugin `google-cloud-logging`.
 pub struct GoogleCloudLogging;
 
 /// The address for entries, if the configuration says nothing else.

@@ -11,7 +11,7 @@ use weir_plugins::logger::Config;
 use weir_plugins::logger::form::Form;
 use weir_plugins::logger::target::{HttpTarget, Target};
 
-/// The plugin.
+/// The plugin `http-logger`.
 pub struct HttpLogger;
 
 #[derive(Deserialize)]

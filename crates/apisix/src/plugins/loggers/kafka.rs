@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use weir_plugins::logger::Config;
 use weir_plugins::logger::target::{Broker, KafkaTarget, Mechanism, Sasl, Target};
 
-/// The plugin.
+/// The plugin `kafka-logger`.
 pub struct KafkaLogger;
 
 #[derive(Deserialize)]

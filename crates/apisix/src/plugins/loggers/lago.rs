@@ -9,7 +9,7 @@ use weir_plugins::logger::Config;
 use weir_plugins::logger::form::Form;
 use weir_plugins::logger::target::{HttpTarget, Target};
 
-/// The plugin.
+/// The plugin `lago`.
 pub struct Lago;
 
 #[derive(Deserialize)]

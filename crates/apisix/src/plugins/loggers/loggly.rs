@@ -11,7 +11,7 @@ use weir_plugins::logger::Config;
 use weir_plugins::logger::form::{Form, StructuredSyslog};
 use weir_plugins::logger::target::{HttpTarget, Target, UdpTarget};
 
-/// The plugin.
+/// The plugin `loggly`.
 pub struct Loggly;
 
 const SCHEMAS: &str = include_str!("../schemas/loggly.json");

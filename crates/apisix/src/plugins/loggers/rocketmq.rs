@@ -7,7 +7,7 @@ use serde_json::Value;
 use weir_plugins::logger::Config;
 use weir_plugins::logger::target::{Credentials, Nameserver, RocketmqTarget, Target, nameserver_port};
 
-/// The plugin.
+/// The plugin `rocketmq-logger`.
 pub struct RocketmqLogger;
 
 /// The group of producers that APISIX belongs to.

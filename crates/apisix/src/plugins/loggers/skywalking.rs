@@ -8,7 +8,7 @@ use weir_plugins::logger::Config;
 use weir_plugins::logger::form::{Form, SkywalkingForm};
 use weir_plugins::logger::target::{HttpTarget, Target};
 
-/// The plugin.
+/// The plugin `skywalking-logger`.
 pub struct SkywalkingLogger;
 
 #[derive(Deserialize)]

@@ -8,7 +8,7 @@ use weir_plugins::logger::Config;
 use weir_plugins::logger::form::{Form, StructuredSyslog};
 use weir_plugins::logger::target::{Target, TcpTarget};
 
-/// The plugin.
+/// The plugin `sls-logger`.
 pub struct SlsLogger;
 
 #[derive(Deserialize)]

@@ -12,7 +12,7 @@ use weir_plugins::logger::form::Form;
 use weir_plugins::logger::layout::Layout;
 use weir_plugins::logger::target::{HttpTarget, Target};
 
-/// The plugin.
+/// The plugin `splunk-hec-logging`.
 pub struct SplunkHecLogging;
 
 #[derive(Deserialize)]

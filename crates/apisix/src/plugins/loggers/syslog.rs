@@ -10,7 +10,7 @@ use weir_plugins::logger::Config;
 use weir_plugins::logger::form::Form;
 use weir_plugins::logger::target::{Target, TcpTarget, UdpTarget};
 
-/// The plugin.
+/// The plugin `syslog`.
 pub struct Syslog;
 
 #[derive(Deserialize)]

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use weir_plugins::logger::Config;
 use weir_plugins::logger::target::{Target, TcpTarget};
 
-/// The plugin.
+/// The plugin `tcp-logger`.
 pub struct TcpLogger;
 
 #[derive(Deserialize)]

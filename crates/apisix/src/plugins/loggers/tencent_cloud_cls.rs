@@ -9,7 +9,7 @@ use weir_plugins::logger::authorization::{Authorization, TencentCls};
 use weir_plugins::logger::form::Form;
 use weir_plugins::logger::target::{HttpTarget, Target};
 
-/// The plugin.
+/// The plugin `tencent-cloud-cls`.
 pub struct TencentCloudCls;
 
 #[derive(Deserialize)]

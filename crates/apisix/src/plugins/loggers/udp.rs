@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use weir_plugins::logger::Config;
 use weir_plugins::logger::target::{Target, UdpTarget};
 
-/// The plugin.
+/// The plugin `udp-logger`.
 pub struct UdpLogger;
 
 #[derive(Deserialize)]

@@ -9,7 +9,7 @@ use crate::schema::Schema;
 use options::Options;
 use serde_json::{Map, Value};
 
-/// The plugin.
+/// The plugin `openid-connect`.
 pub struct OpenidConnect;
 
 static SCHEMAS: PrintedSchemas = PrintedSchemas::new(include_str!("../schemas/openid-connect.json"));

@@ -4,7 +4,7 @@ use super::shared::{LLM_FORMAT, MAX_REQUEST_BODY_SIZE};
 use super::{Definition, blocking};
 use crate::schema::{Check, Default, EntityCheck, Field, Kind, Record};
 
-/// The plugin.
+/// The definition of `ai-prompt-decorator`.
 pub const DEFINITION: Definition = blocking("ai-prompt-decorator", 772, CONFIG).with_checks(&[
     EntityCheck::AtLeastOneOf(&["config.prompts.prepend", "config.prompts.append"]),
 ]);

@@ -4,7 +4,7 @@ use super::shared::{LLM_FORMAT, MAX_REQUEST_BODY_SIZE};
 use super::{Definition, blocking};
 use crate::schema::{Default, EntityCheck, Field, Kind, Record};
 
-/// The plugin.
+/// The definition of `ai-prompt-guard`.
 pub const DEFINITION: Definition = blocking("ai-prompt-guard", 771, CONFIG).with_checks(&[
     EntityCheck::AtLeastOneOf(&["config.allow_patterns", "config.deny_patterns"]),
 ]);

@@ -4,7 +4,7 @@ use super::shared::MAX_REQUEST_BODY_SIZE;
 use super::{Definition, blocking};
 use crate::schema::{Default, Field, Kind, Record};
 
-/// The plugin.
+/// The definition of `ai-prompt-template`.
 pub const DEFINITION: Definition = blocking("ai-prompt-template", 773, CONFIG);
 
 const CONFIG: Record = Record::of(&[

@@ -5,7 +5,7 @@ use super::shared::{LLM_FORMAT, MAX_REQUEST_BODY_SIZE};
 use super::{Definition, blocking};
 use crate::schema::{Check, Default, EntityCheck, Field, Fields, Kind, Record};
 
-/// The plugin.
+/// The definition of `ai-proxy`.
 pub const DEFINITION: Definition =
     blocking("ai-proxy", 770, CONFIG).with_checks(&[EntityCheck::Test(check_format)]);
 

@@ -5,7 +5,7 @@ use super::shared::{MAX_REQUEST_BODY_SIZE, PORT};
 use super::{Definition, blocking};
 use crate::schema::{Check, Default, EntityCheck, Field, Kind, Record, text};
 
-/// The plugin.
+/// The definition of `ai-request-transformer`.
 pub const DEFINITION: Definition = blocking("ai-request-transformer", 777, CONFIG)
     .with_checks(&[
         EntityCheck::Test(check_chat),

@@ -4,7 +4,7 @@ use super::pre_function::{CHECKS, check, phases};
 use super::{Definition, blocking_if_code};
 use crate::schema::{Check, Field, Kind, Record};
 
-/// The plugin.
+/// The definition of `post-function`.
 pub const DEFINITION: Definition = blocking_if_code("post-function", -1_000, CONFIG)
     .never_on_consumers()
     .with_checks(CHECKS);

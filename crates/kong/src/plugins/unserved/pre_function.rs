@@ -4,7 +4,7 @@ use super::{Definition, blocking_if_code};
 use crate::schema::{Check, Default, EntityCheck, Field, Kind, Record};
 use weir_plugins::lua_syntax;
 
-/// The plugin.
+/// The definition of `pre-function`.
 pub const DEFINITION: Definition = blocking_if_code("pre-function", 1_000_000, CONFIG)
     .never_on_consumers()
     .with_checks(CHECKS);

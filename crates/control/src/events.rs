@@ -308,9 +308,9 @@ mod tests {
             (Role::ApiOwner, "api:pets", None),
             (Role::Gateway, "everything", None),
         ] {
-            let shown = commit.shown_to(&caller(role, scope));
+            let visible = commit.shown_to(&caller(role, scope));
             assert_eq!(
-                shown.map(|it| it["documents"].clone()),
+                visible.map(|it| it["documents"].clone()),
                 expected,
                 "{role:?} {scope}"
             );

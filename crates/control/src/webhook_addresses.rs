@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn of_a_url_scheme_and_host_are_shown() {
-        for (url, shown) in [
+        for (url, shortened) in [
             ("https://chat.test/services/T0/s3cr3t", "https://chat.test/***"),
             (
                 "https://u:s3cr3t@chat.test:8443?s3cr3t",
@@ -86,7 +86,7 @@ mod tests {
             ("http://chat.test\\s3cr3t", "http://chat.test/***"),
             ("s3cr3t", ":///***"),
         ] {
-            assert_eq!(without_path(url), shown);
+            assert_eq!(without_path(url), shortened);
         }
     }
 

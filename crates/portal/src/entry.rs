@@ -79,8 +79,8 @@ async fn enter(
 
 /// The personal token that a program shows. A call that shows one is made by its developer, whatever cookie comes with it.
 fn bearer(headers: &HeaderMap) -> Option<String> {
-    let shown = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = shown.split_once(' ')?;
+    let authorization = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = authorization.split_once(' ')?;
     scheme
         .eq_ignore_ascii_case("bearer")
         .then(|| token.trim().to_owned())

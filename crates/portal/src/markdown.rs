@@ -295,7 +295,7 @@ mod tests {
     /// 36
     #[test]
     fn what_would_run_is_text() {
-        for (text, shown) in [
+        for (text, expected) in [
             ("<script>alert(1)</script>", "<script>alert(1)</script>"),
             (
                 "a <img src=x onerror=alert(1)> b",
@@ -304,7 +304,7 @@ mod tests {
             ("<svg onload=alert(1)></svg>", "<svg onload=alert(1)></svg>"),
         ] {
             let found = read(text);
-            assert_eq!(plain(&found).trim(), shown);
+            assert_eq!(plain(&found).trim(), expected);
             assert!(!json!(found).to_string().contains("html"), "{found:?}");
         }
         for to in [

@@ -265,8 +265,8 @@ mod tests {
             now: day(2.0, 2.0),
             days: vec![day(0.0, 0.0), day(100.0, 0.0), day(100.0, 50.0)],
         };
-        let shown = record.status_in("prod");
-        assert_eq!(shown.days[..4], [None, Some(1.0), Some(0.5), None]);
-        assert_eq!((shown.answered, shown.state), (Some(0.75), LiveState::Down));
+        let status = record.status_in("prod");
+        assert_eq!(status.days[..4], [None, Some(1.0), Some(0.5), None]);
+        assert_eq!((status.answered, status.state), (Some(0.75), LiveState::Down));
     }
 }

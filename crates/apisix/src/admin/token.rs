@@ -25,14 +25,14 @@ pub fn check(keys: &[Key], call: &ApiCall) -> Outcome<Option<Role>> {
     if is_public {
         return Ok(None);
     }
-    let shown = call
+    let presented = call
         .arg("api_key")
         .or_else(|| call.header("x-api-key"))
         .or_else(|| call.header("x_api_key"))
         .or_else(|| cookie(call, "x_api_key"));
-    let fault = match shown {
+    let fault = match presented {
         None => "missing apikey",
-        Some(shown) => match keys.iter().find(|known| is_same(&known.key, shown)) {
+        Some(presented) => match keys.iter().find(|known| is_same(&known.key, presented)) {
             None => "wrong apikey",
             Some(Key {
                 role: Role::Viewer, ..
@@ -55,10 +55,10 @@ fn cookie<'c>(call: &'c ApiCall, name: &str) -> Option<&'c str> {
 }
 
 /// Compares in a time that does not reveal how much of the text was right.
-fn is_same(known: &str, shown: &str) -> bool {
+fn is_same(known: &str, presented: &str) -> bool {
     let differing = known
         .bytes()
-        .zip(shown.bytes())
+        .zip(presented.bytes())
         .fold(0, |differing, (one, other)| differing | (one ^ other));
-    known.len() == shown.len() && differing == 0
+    known.len() == presented.len() && differing == 0
 }

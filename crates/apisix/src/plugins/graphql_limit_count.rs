@@ -204,7 +204,7 @@ impl PluginAdapter for GraphqlLimitCount {
         if limit.is_none() || window.is_none() {
             notes.not_available("count", "a count that is found out for each call, or by rules,");
         }
-        let shown = |name: &str| options.show_limit_quota_header.then(|| name.to_owned());
+        let header = |name: &str| options.show_limit_quota_header.then(|| name.to_owned());
         // A limit of 0 means no limit; what is more than a fraction of a whole cost does not matter.
         let max_cost = (options.max_cost > 0.0).then_some(options.max_cost as u64);
         serde_json::to_value(Config {
@@ -218,10 +218,10 @@ impl PluginAdapter for GraphqlLimitCount {
             status: options.rejected_code,
             message: options.rejected_msg,
             store,
-            limit_header: shown(&headers.limit_header),
-            remaining_header: shown(&headers.remaining_header),
-            reset_header: shown(&headers.reset_header),
-            cost_header: shown("X-Graphql-Query-Cost"),
+            limit_header: header(&headers.limit_header),
+            remaining_header: header(&headers.remaining_header),
+            reset_header: header(&headers.reset_header),
+            cost_header: header("X-Graphql-Query-Cost"),
             cost_factor: options.score_factor,
             cost_offset: fields.as_ref().map_or(0.0, |_| OFFSET),
             fields,

@@ -134,7 +134,7 @@ impl PluginAdapter for LimitCount {
         let options: Options = read(config)?;
         options.report(notes);
         let headers = Headers::of(context.metadata, self.name())?;
-        let shown = options.show_limit_quota_header;
+        let sends_headers = options.show_limit_quota_header;
         let by_rule = !options.rules.is_empty();
         serde_json::to_value(Config {
             by: count_by(&options.key_type, &options.key),
@@ -142,7 +142,7 @@ impl PluginAdapter for LimitCount {
             scope: Some(options.scope(config, context.instance)),
             status: options.rejected_code,
             message: options.rejected_msg.clone(),
-            headers: if shown && !by_rule {
+            headers: if sends_headers && !by_rule {
                 headers.summary()
             } else {
                 SummaryHeaders::NONE
@@ -153,7 +153,7 @@ impl PluginAdapter for LimitCount {
                 _ => OnFailure::Refuse,
             },
             store: options.store(notes),
-            limits: options.limits(shown.then_some(&headers)),
+            limits: options.limits(sends_headers.then_some(&headers)),
             ..Config::default()
         })
     }
@@ -235,7 +235,7 @@ impl Options {
         })
     }
 
-    fn limits(self, shown: Option<&Headers>) -> Vec<Limit> {
+    fn limits(self, names: Option<&Headers>) -> Vec<Limit> {
         let per = match self.window_type.as_str() {
             "sliding" => Per::SlidingSeconds,
             _ => Per::Seconds,
@@ -256,7 +256,7 @@ impl Options {
                     count: rule.count,
                     per: per(rule.time_window),
                     by: Some(RateLimitKey::Template(rule.key)),
-                    headers: shown
+                    headers: names
                         .map(|headers| headers.with_prefix(&prefix))
                         .unwrap_or_default(),
                 }

@@ -316,6 +316,6 @@ fn what_is_wrong_is_refused_with_its_place() {
     let found = read("apisix: {node_listen: ${{NO_PORT}}}", &|_| None).expect_err("no variable");
     assert!(found.message.contains("NO_PORT"), "{}", found.message);
     let settings = of("apisix: {data_encryption: {keyring: edd1c9f0985e76a2}}").0;
-    let shown = format!("{settings:?} {:?}", settings.keyring);
-    assert!(!shown.contains("edd1c9"), "keys are secrets: {shown}");
+    let printed = format!("{settings:?} {:?}", settings.keyring);
+    assert!(!printed.contains("edd1c9"), "keys are secrets: {printed}");
 }

@@ -5,11 +5,11 @@ use weir_model::{Certificate, ClientCertificate, KeyPair, OcspStapling, TlsVersi
 
 /// The certificates for clients, of all documents that are on. References to secrets stay what they are.
 pub fn translate(documents: &Documents) -> Vec<Certificate> {
-    let shown = documents
+    let presented = documents
         .ssls
         .iter()
         .filter(|item| item.value.kind == "server" && item.value.status == 1);
-    shown
+    presented
         .map(|item| {
             let ssl = &item.value;
             let client = ssl.client.as_ref();

@@ -212,7 +212,9 @@ impl<'d> Translation<'d> {
                 return translated;
             };
             match certificates::of_upstream(self.documents, &id) {
-                Some(shown) => Arc::make_mut(&mut translated.as_mut()?.service).tls.certificate = Some(shown),
+                Some(certificate) => {
+                    Arc::make_mut(&mut translated.as_mut()?.service).tls.certificate = Some(certificate)
+                }
                 // Without it, an upstream may take the gateway for another client.
                 None => {
                     let place = place().field("tls").field("client_cert_id");
@@ -231,8 +233,9 @@ impl<'d> Translation<'d> {
             self.model.services.push(Arc::clone(&translated.service));
         }
         if !has_nodes {
-            let shown = client_certificate_id(used).map(|id| certificates::of_upstream(self.documents, &id));
-            let status = if shown == Some(None) { 502 } else { 503 };
+            let certificate =
+                client_certificate_id(used).map(|id| certificates::of_upstream(self.documents, &id));
+            let status = if certificate == Some(None) { 502 } else { 503 };
             return Destination::nowhere(RouteTarget::respond_after_plugins(status));
         }
         Destination {

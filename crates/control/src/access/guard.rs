@@ -262,8 +262,8 @@ impl Guard {
 
     fn by_cookie(&self, request: &Request, peer: SocketAddr) -> Result<Caller, AccessError> {
         let (headers, extensions) = (request.headers(), request.extensions());
-        let shown = cookie::SESSION.value_in(headers, is_secure(extensions, headers, peer));
-        let caller = shown.and_then(|it| self.users.caller_of_cookie(it, SystemTime::now()));
+        let cookie_value = cookie::SESSION.value_in(headers, is_secure(extensions, headers, peer));
+        let caller = cookie_value.and_then(|it| self.users.caller_of_cookie(it, SystemTime::now()));
         let caller = caller.ok_or(AccessError::NoToken)?;
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
         match is_read || cookie::is_of_own_page(headers) {

@@ -139,7 +139,7 @@ fn type_of(kind: AcmeChallenge) -> ChallengeType {
 
 /// The signed certificate, once it is known that it can be served.
 fn usable(entry: &Acme, certificate: String, key: String) -> Result<IssuedCertificate, AcmeError> {
-    let shown = Certificate {
+    let certificate_of_entry = Certificate {
         names: entry.hosts.clone(),
         key_pairs: vec![KeyPair {
             certificate: certificate.clone(),
@@ -149,7 +149,7 @@ fn usable(entry: &Acme, certificate: String, key: String) -> Result<IssuedCertif
         min_version: entry.min_version,
         ocsp_stapling: None,
     };
-    ServerIdentity::of(&shown, &ServerTlsState::default())
+    ServerIdentity::of(&certificate_of_entry, &ServerTlsState::default())
         .map_err(|found| AcmeError::Unusable(found.message))?;
     let first = CertificateDer::from_pem_slice(certificate.as_bytes());
     let validity = first

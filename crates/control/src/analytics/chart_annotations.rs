@@ -157,18 +157,18 @@ mod tests {
         )
         .await;
         assert_eq!(annotations(0, 5_000, &[]).await, [(1, false), (3, true)]);
-        let shown = marks.between((&store, &dialects), (1_003, 1_004), &[]).await;
-        let shown = shown.expect("marks").pop().expect("one");
+        let annotation = marks.between((&store, &dialects), (1_003, 1_004), &[]).await;
+        let annotation = annotation.expect("marks").pop().expect("one");
         assert_eq!(
             (
-                shown.at,
-                shown.author.as_str(),
-                shown.note.as_str(),
-                shown.diff.as_str()
+                annotation.at,
+                annotation.author.as_str(),
+                annotation.note.as_str(),
+                annotation.diff.as_str()
             ),
             (1_003, "ann", "note 3", "/api/v1/diff?from=2&to=3")
         );
-        assert_eq!(shown.publications, ["pets/1.0.0/test"]);
+        assert_eq!(annotation.publications, ["pets/1.0.0/test"]);
         // What comes later is read then, and each commit is one mark.
         commit(
             &store,

@@ -24,8 +24,8 @@ pub struct ClickhouseServer {
 /// Passwords are not shown.
 impl std::fmt::Debug for ClickhouseServer {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut shown = formatter.debug_struct("ClickhouseServer");
-        shown
+        let mut output = formatter.debug_struct("ClickhouseServer");
+        output
             .field("url", &self.url)
             .field("user", &self.user)
             .finish_non_exhaustive()

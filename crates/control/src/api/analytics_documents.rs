@@ -85,7 +85,7 @@ impl Kind {
         analytics: &Analytics,
         written: DocumentWrite<T>,
         check: impl FnOnce(&AnalyticsStorage, &T) -> Result<(), StoreError> + Send + 'static,
-        shown: impl FnOnce(&AnalyticsStorage, T) -> S + Send + 'static,
+        to_response: impl FnOnce(&AnalyticsStorage, T) -> S + Send + 'static,
     ) -> Result<Response, Problem> {
         check_id(&written.id)?;
         let (is_dry, what) = (written.is_dry, format!("the {} '{}'", self.name, written.id));
@@ -110,8 +110,8 @@ impl Kind {
                     precondition.holds_tag(there.map(tag_of_stored::<T>).as_deref())
                 })?;
             Ok(match placed {
-                InsertResult::Made => Ok((StatusCode::CREATED, shown(kept, document))),
-                InsertResult::Replaced => Ok((StatusCode::OK, shown(kept, document))),
+                InsertResult::Made => Ok((StatusCode::CREATED, to_response(kept, document))),
+                InsertResult::Replaced => Ok((StatusCode::OK, to_response(kept, document))),
                 InsertResult::Exists => Err(conflict(format!(
                     "the {} '{id}' exists already; use PUT",
                     self.name

@@ -216,11 +216,11 @@ pub async fn remove(
     }
     // The report would not be sent any more, without a word.
     let wanted = id.clone();
-    let shown = api.analytics()?.with(move |kept| {
+    let found_report = api.analytics()?.with(move |kept| {
         let mut reports = kept.reports()?.into_iter();
         Ok(reports.find(|it| it.board.as_ref() == Some(&wanted)))
     });
-    if let Some(report) = shown.await.map_err(failed)? {
+    if let Some(report) = found_report.await.map_err(failed)? {
         let detail = format!(
             "the report '{}' shows this board: remove the report first",
             report.id

@@ -194,11 +194,11 @@ pub async fn list_sessions(
     let own = own_session(&caller).map(|it| it.value.id.clone());
     let name = caller.user().map(|it| it.name.clone()).unwrap_or_default();
     let sessions = api.options.users.sessions().list(&name, SystemTime::now());
-    let shown = sessions
+    let listed_sessions = sessions
         .iter()
         .map(|it| shown_session(it, own.as_ref() == Some(&it.value.id)));
     Json(List {
-        items: shown.collect(),
+        items: listed_sessions.collect(),
     })
 }
 

@@ -89,10 +89,10 @@ pub trait HealthSource: Send + Sync {
 pub fn summary_of(
     source: &dyn HealthSource,
     dialects: &DialectSet,
-    shown: &IndexedRow,
+    row: &IndexedRow,
 ) -> Option<HealthSummary> {
-    let dialect = dialects.get(shown.row.dialect)?;
-    let names = dialect.upstream_names(&shown.row, &shown.own_id);
+    let dialect = dialects.get(row.row.dialect)?;
+    let names = dialect.upstream_names(&row.row, &row.own_id);
     let found = names.iter().find_map(|name| source.upstream(name))?;
     Some(HealthSummary {
         status: found.status,

@@ -86,15 +86,15 @@ pub async fn add_user(
     })
     .await?;
     if is_dry {
-        let shown = json!({ "name": name, "rights": user.rights });
-        let answer = (StatusCode::CREATED, Json(shown)).into_response();
+        let body = json!({ "name": name, "rights": user.rights });
+        let answer = (StatusCode::CREATED, Json(body)).into_response();
         return Ok(tried(warning.with_warning(answer)));
     }
-    let mut shown = json!({ "name": name, "rights": user.rights });
+    let mut body = json!({ "name": name, "rights": user.rights });
     if let Some(token) = token {
-        shown["token"] = token.as_str().into();
+        body["token"] = token.as_str().into();
     }
-    Ok(warning.with_warning((StatusCode::CREATED, Json(shown)).into_response()))
+    Ok(warning.with_warning((StatusCode::CREATED, Json(body)).into_response()))
 }
 
 pub async fn remove_user(

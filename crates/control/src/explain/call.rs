@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn calls_read_and_fill_requests() {
-        for (text, shown, host, port, path, query) in [
+        for (text, printed, host, port, path, query) in [
             (
                 "GET http://a.com/x?y=1#z",
                 "GET http://a.com/x?y=1",
@@ -201,7 +201,7 @@ mod tests {
             ("/only", "GET /only", "", None, "/only", None),
         ] {
             let call = ExplainedCall::parse(text, &[], IpAddr::from([127, 0, 0, 1])).expect("valid");
-            assert_eq!(call.to_string(), shown);
+            assert_eq!(call.to_string(), printed);
             let mut request = Request::default();
             call.fill(&mut request);
             assert_eq!(String::from_utf8_lossy(&request.host), host, "{text}");

@@ -231,8 +231,8 @@ mod tests {
         }]});
         let route: Route = serde_json::from_value(route).expect("a route");
         let calls = calls_of(&route, &["x.com".to_owned()]);
-        let shown: Vec<String> = calls.iter().map(ToString::to_string).collect();
-        assert_eq!(shown, ["GET /a", "GET http://x.com/a"]);
+        let texts: Vec<String> = calls.iter().map(ToString::to_string).collect();
+        assert_eq!(texts, ["GET /a", "GET http://x.com/a"]);
         let expected = [("a", "1"), ("b", "v11")].map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(calls[0].headers, expected);
     }

@@ -128,8 +128,8 @@ pub async fn serve(
                             let Some(stream) = shake_hands(stream, peer, &tls, bounds.head).await else {
                                 return;
                             };
-                            let shown = stream.get_ref().1.peer_certificates();
-                            let router = match tls.requires_client_certificate() && shown.is_none() {
+                            let certificates = stream.get_ref().1.peer_certificates();
+                            let router = match tls.requires_client_certificate() && certificates.is_none() {
                                 true => Router::new().fallback(refuse_unknown),
                                 false => router,
                             };

@@ -476,7 +476,7 @@ async fn webhooks_that_are_disabled_or_gone_get_nothing() {
 
 #[test]
 fn developers_read_nothing_of_the_operators_network() {
-    let shown = |outcome: &str, is_delivered| {
+    let visible_outcome = |outcome: &str, is_delivered| {
         let attempt = Attempt {
             at: NOW,
             is_delivered,
@@ -484,7 +484,7 @@ fn developers_read_nothing_of_the_operators_network() {
         };
         attempt.for_developers().outcome
     };
-    let neutral = shown("inner.test: failed to lookup address", false);
+    let neutral = visible_outcome("inner.test: failed to lookup address", false);
     assert!(
         !neutral.contains("inner") && !neutral.contains("lookup"),
         "{neutral}"
@@ -493,9 +493,9 @@ fn developers_read_nothing_of_the_operators_network() {
         "10.0.0.1: no flag of the gateway allows it",
         "x: no answer in time",
     ] {
-        assert_eq!(shown(outcome, false), neutral);
+        assert_eq!(visible_outcome(outcome, false), neutral);
     }
     let answered = "the receiver answered 503 Service Unavailable";
-    assert_eq!(shown(answered, false), answered);
-    assert_eq!(shown("delivered", true), "delivered");
+    assert_eq!(visible_outcome(answered, false), answered);
+    assert_eq!(visible_outcome("delivered", true), "delivered");
 }

@@ -131,7 +131,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
 /// The catalogue's configuration.
 pub fn config_of(config: &Value) -> Result<Config, UnsupportedOption> {
     let config: ProxyCache = typed(config)?;
-    let shown = |name: &str, wanted: Option<bool>| wanted.unwrap_or(true).then(|| name.to_owned());
+    let header = |name: &str, wanted: Option<bool>| wanted.unwrap_or(true).then(|| name.to_owned());
     Ok(Config {
         zone: config.memory.dictionary_name,
         zone_bytes: 128 << 20,
@@ -149,8 +149,8 @@ pub fn config_of(config: &Value) -> Result<Config, UnsupportedOption> {
         cache_control: config.cache_control,
         obey_private: false,
         store_cookies: true,
-        status_header: shown("X-Cache-Status", config.response_headers.status),
-        key_header: shown("X-Cache-Key", config.response_headers.key),
+        status_header: header("X-Cache-Status", config.response_headers.status),
+        key_header: header("X-Cache-Key", config.response_headers.key),
         age: config.response_headers.age.unwrap_or(true),
         status_values: CacheStatusTexts {
             hit: "Hit".to_owned(),

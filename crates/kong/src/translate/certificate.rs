@@ -28,13 +28,13 @@ impl<'d> Certificates<'d> {
         let ids = service.ca_certificates.iter().flatten();
         let authorities: Vec<&str> = ids.filter_map(|id| self.authorities.get(id).copied()).collect();
         let of_upstream = upstream.and_then(|it| it.client_certificate);
-        let shown = service.client_certificate.or(of_upstream);
-        let shown = shown.and_then(|id| self.by_id.get(&id));
+        let presented = service.client_certificate.or(of_upstream);
+        let presented = presented.and_then(|id| self.by_id.get(&id));
         UpstreamTls {
             verify: service.tls_verify.unwrap_or(false),
             authorities: (!authorities.is_empty()).then(|| authorities.join("\n")),
             server_name: None,
-            certificate: shown.map(|certificate| key_pair(&certificate.cert, &certificate.key)),
+            certificate: presented.map(|certificate| key_pair(&certificate.cert, &certificate.key)),
         }
     }
 }
@@ -50,7 +50,7 @@ pub fn translate(document: &Document) -> Vec<weir_model::Certificate> {
     {
         names.entry(sni.certificate).or_default().push(sni.name.clone());
     }
-    let shown = document.certificates.iter().filter_map(|it| {
+    let certificates = document.certificates.iter().filter_map(|it| {
         let certificate = &it.value;
         let names = names.remove(&certificate.id)?;
         let alternate = certificate.cert_alt.as_ref().zip(certificate.key_alt.as_ref());
@@ -64,7 +64,7 @@ pub fn translate(document: &Document) -> Vec<weir_model::Certificate> {
             ocsp_stapling: None,
         })
     });
-    shown.collect()
+    certificates.collect()
 }
 
 /// Whether the original looks for this name: what stands next to a wildcard is a dot.

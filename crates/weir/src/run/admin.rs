@@ -65,16 +65,16 @@ impl Listeners {
             .into_iter()
             .flat_map(|(dialect, flag, all)| all.iter().map(move |listen| (dialect, flag, listen)));
         // All of them show the same.
-        let mut shown = None;
+        let mut tls_config = None;
         let mut bound = Vec::new();
         for (dialect, flag, listen) in each {
-            if listen.is_tls && shown.is_none() {
-                shown = Some(Arc::new(admin_tls(management)?));
+            if listen.is_tls && tls_config.is_none() {
+                tls_config = Some(Arc::new(admin_tls(management)?));
             }
             bound.push(AdminListener {
                 dialect,
                 listener: bind(flag, listen.address)?,
-                tls: shown.clone().filter(|_| listen.is_tls),
+                tls: tls_config.clone().filter(|_| listen.is_tls),
             });
         }
         Ok(Self(bound))

@@ -26,13 +26,13 @@ pub struct Listeners(Vec<(TcpListener, Option<Arc<Tls>>)>);
 impl Listeners {
     /// Binds those that are wanted.
     pub fn bind(management: &Management) -> anyhow::Result<Self> {
-        let mut shown = None;
+        let mut tls_config = None;
         let mut bound = Vec::new();
         for listen in &management.portal {
-            if listen.is_tls && shown.is_none() {
-                shown = Some(Arc::new(tls(management)?));
+            if listen.is_tls && tls_config.is_none() {
+                tls_config = Some(Arc::new(tls(management)?));
             }
-            let tls = shown.clone().filter(|_| listen.is_tls);
+            let tls = tls_config.clone().filter(|_| listen.is_tls);
             bound.push((bind("--portal", listen.address)?, tls));
         }
         Ok(Self(bound))

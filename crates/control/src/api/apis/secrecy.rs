@@ -120,7 +120,7 @@ mod tests {
         let approval = json!({"publication": "a/1/test", "hash": "h", "runtime": runtime});
         let environment = json!({"name": "test", "chain": chain, "variables": {"DB": "hush"}});
         let everywhere = "everything";
-        for (kind, entity, shown) in [
+        for (kind, entity, expected) in [
             (
                 "versions",
                 version,
@@ -143,7 +143,7 @@ mod tests {
                 vec![(Role::Operator, "environment:test")],
             ),
         ] {
-            for (role, scope) in shown {
+            for (role, scope) in expected {
                 let mut seen = entity.clone();
                 hide(&caller(role, scope), kind, &mut seen);
                 assert_eq!(seen, entity, "{kind} {role:?} {scope}");

@@ -20,8 +20,8 @@ fn what_is_too_long_is_not_kept() {
     ] {
         gateways.note(name, report(length), UNIX_EPOCH);
     }
-    let shown = gateways.to_json(UNIX_EPOCH);
-    assert_eq!((shown.len(), &shown[0]["name"]), (1, &json!("a")));
+    let listed = gateways.to_json(UNIX_EPOCH);
+    assert_eq!((listed.len(), &listed[0]["name"]), (1, &json!("a")));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn lag_is_what_was_committed_since() {
         };
         gateways.note(name, report, at(104));
     }
-    let shown = |now| -> Vec<(u64, u64, String)> {
+    let listed_at = |now| -> Vec<(u64, u64, String)> {
         let number = |it: &Value, field: &str| it[field].as_u64().expect("a number");
         let one = |it: &Value| {
             let state = it["state"].as_str().expect("a text").to_owned();
@@ -165,11 +165,11 @@ fn lag_is_what_was_committed_since() {
     };
     let serving = || "serving".to_owned();
     assert_eq!(
-        shown(105),
+        listed_at(105),
         [(0, 0, serving()), (1, 1000, serving()), (3, 5000, serving())]
     );
-    assert!(shown(200).iter().all(|(.., state)| state == "offline"));
-    assert!(shown(100_000).is_empty());
+    assert!(listed_at(200).iter().all(|(.., state)| state == "offline"));
+    assert!(listed_at(100_000).is_empty());
 }
 
 #[test]
@@ -198,9 +198,9 @@ fn one_that_is_out_has_to_serve_a_revision_as_others_do() {
             Gateways::is_at(&stored, Revision(9), at),
         );
         assert_eq!(found, (expected, expected), "{state} {draining} {revision}");
-        let shown = gateways.to_json(at).remove(0);
+        let gateway = gateways.to_json(at).remove(0);
         assert_eq!(
-            (&shown["state"], &shown["draining"]),
+            (&gateway["state"], &gateway["draining"]),
             (&json!(state), &json!(draining))
         );
     }

@@ -374,13 +374,13 @@ fn finish(dialects: &DialectSet, rows: Vec<(List, String, Row)>, attached: &Atta
             .as_deref()
             .or(own)
             .map_or(Scope::Everything, Scope::workspace);
-        let shown = IndexedRow {
+        let indexed = IndexedRow {
             row,
             text,
             own_id,
             scope,
         };
-        lists.entry(list).or_default().push(Arc::new(shown));
+        lists.entry(list).or_default().push(Arc::new(indexed));
     }
     lists
         .into_iter()

@@ -81,11 +81,11 @@ pub async fn list(
         .map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
     let (rows, next, total) = page?;
     let health = api.options.health.as_deref();
-    let items = rows.into_iter().map(|shown| ViewRow {
+    let items = rows.into_iter().map(|indexed| ViewRow {
         health: health
             .filter(|_| list == List::Upstreams)
-            .and_then(|source| super::health::summary_of(source, &api.options.dialects, &shown)),
-        row: shown.row.clone(),
+            .and_then(|source| super::health::summary_of(source, &api.options.dialects, &indexed)),
+        row: indexed.row.clone(),
     });
     Ok(Json(ViewPage {
         items: items.collect(),
@@ -128,6 +128,6 @@ fn page(rows: &[Arc<IndexedRow>], wanted: &ViewQuery, caller: &Caller) -> Result
     ))
 }
 
-fn is_visible(shown: &IndexedRow, scopes: &[Scope]) -> bool {
-    scopes.iter().any(|it| it.contains(&shown.scope))
+fn is_visible(row: &IndexedRow, scopes: &[Scope]) -> bool {
+    scopes.iter().any(|it| it.contains(&row.scope))
 }

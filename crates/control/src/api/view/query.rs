@@ -77,9 +77,9 @@ impl Search {
     }
 
     /// Whether a row holds all of it.
-    pub fn takes(&self, shown: &IndexedRow) -> bool {
-        self.words.iter().all(|word| holds(&shown.text, word))
-            && (self.fields.iter()).all(|(field, wanted)| field.has(&shown.row, wanted))
+    pub fn takes(&self, row: &IndexedRow) -> bool {
+        self.words.iter().all(|word| holds(&row.text, word))
+            && (self.fields.iter()).all(|(field, wanted)| field.has(&row.row, wanted))
     }
 }
 

@@ -50,15 +50,15 @@ pub async fn list(
 /// The workspaces of rows that may be seen in these parts, by name.
 fn counted<'a>(rows: impl Iterator<Item = (List, &'a IndexedRow)>, scopes: &[Scope]) -> Vec<Workspace> {
     let mut found: BTreeMap<&str, Workspace> = BTreeMap::new();
-    for (list, shown) in rows.filter(|(_, it)| is_visible(it, scopes)) {
-        let Scope::Workspace(name) = &shown.scope else {
+    for (list, row) in rows.filter(|(_, it)| is_visible(it, scopes)) {
+        let Scope::Workspace(name) = &row.scope else {
             continue;
         };
         let known = found.entry(name).or_insert_with(|| Workspace {
             name: name.clone(),
             ..Workspace::default()
         });
-        known.dialects.insert(shown.row.dialect.as_str().to_owned());
+        known.dialects.insert(row.row.dialect.as_str().to_owned());
         *known.resources.entry(list.as_str().to_owned()).or_default() += 1;
     }
     found.into_values().collect()

@@ -114,8 +114,8 @@ fn keys_of_a_caller_have_one_hash_tag() {
     });
     let filter = build(&RateLimit::default(), &config).expect("valid");
     let outcome = filter.on_request(&mut exchange());
-    let asked = redis_call(&outcome);
-    let words = words(asked);
+    let call = redis_call(&outcome);
+    let words = words(call);
     // What would end the tag too soon is hidden in a digest.
     assert!(words[0].starts_with("weir:{#"), "{words:?}");
     let tags: Vec<&str> = words[..6]

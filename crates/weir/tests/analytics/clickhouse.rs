@@ -188,10 +188,10 @@ fn wrong_stores_are_refused_at_the_start() {
             "--analytics-store-password-file gone",
         ),
     ] {
-        let refusal_of = refusal_of(flags);
+        let stderr = refusal_of(flags);
         assert!(
-            refusal_of.contains(part) && !refusal_of.contains("s3cret"),
-            "{flags:?}: {refusal_of}"
+            stderr.contains(part) && !stderr.contains("s3cret"),
+            "{flags:?}: {stderr}"
         );
     }
 }

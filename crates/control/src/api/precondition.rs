@@ -158,7 +158,6 @@ async fn last_change(store: &dyn Store, key: &Key, version: Option<Revision>) ->
 
 #[cfg(test)]
 mod tests {
-    use std::time::UNIX_EPOCH;
 
     use super::*;
     use std::time::{Duration, SystemTime};

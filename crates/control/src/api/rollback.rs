@@ -161,7 +161,7 @@ fn broken(api: &Api, dialects: &mut DialectModels) -> Vec<SkippedDocument> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::{Duration, UNIX_EPOCH};
+    use weir_model::unix_time;
 
     #[test]
     fn what_was_to_stay_for_a_while_stays_no_longer() {

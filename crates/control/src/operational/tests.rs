@@ -1,6 +1,7 @@
 //! The operational store, in memory and in a file. The crate of the stores tests that each kind keeps the contract.
 
 use super::*;
+use std::time::UNIX_EPOCH;
 use weir_store::sqlite::{OPERATIONAL_FILE_NAME, Options, SqliteStore};
 
 fn at(seconds: u64) -> SystemTime {

@@ -5,6 +5,7 @@ use crate::analytics::{AnalyticsPaths, Options};
 use crate::operational::OperationalStore;
 use crate::outbox::{Failure, Transport};
 use std::sync::{Arc, Mutex};
+use std::time::UNIX_EPOCH;
 use weir_analytics::aggregate::{Aggregator, FinishedCall};
 
 /// Monday, 2026-01-12, 06:00 UTC.

@@ -1,6 +1,7 @@
 //! The users that speak for gateways, and the list of all gateways.
 
 use super::*;
+use std::time::UNIX_EPOCH;
 use weir_store::memory::MemoryStore;
 use weir_store::{Change, Transaction};
 

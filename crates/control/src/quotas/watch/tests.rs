@@ -8,6 +8,7 @@ use crate::quotas::{Limited, WindowUsage};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::sync::Mutex;
+use std::time::UNIX_EPOCH;
 use weir_store::memory::MemoryStore;
 use weir_store::{Change, Transaction};
 

@@ -4,6 +4,7 @@ use super::*;
 use crate::access::openid::jose::tests::{signed, signer};
 use crate::access::openid::provider::tests::sample;
 use serde_json::json;
+use std::time::UNIX_EPOCH;
 
 const REDIRECT: &str = "https://weir.test/api/v1/session/openid/corp/callback";
 

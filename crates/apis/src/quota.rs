@@ -8,6 +8,7 @@ use crate::naming;
 use crate::render::limit_of_product;
 
 const DAY: u64 = 86_400;
+const WEEK: u64 = 7 * DAY;
 
 /// The shares of a quota, in per cent, at which developers are notified.
 pub const LEVELS: [u8; 2] = [80, 100];
@@ -60,7 +61,11 @@ pub fn window(per: Period, now: u64) -> (u64, u64) {
         Period::Minute => of(60),
         Period::Hour => of(3_600),
         Period::Day => of(DAY),
-        Period::Week => of(7 * DAY),
+        Period::Week => {
+            // 1970 began on a Thursday, three days into its week.
+            let into = (now + 3 * DAY) % WEEK;
+            (now.saturating_sub(into), now + WEEK - into)
+        }
         Period::Month => month(now),
     }
 }
@@ -150,7 +155,7 @@ mod tests {
             (Period::Minute, 1_709_210_040, 1_709_210_100),
             (Period::Hour, 1_709_208_000, 1_709_211_600),
             (Period::Day, 1_709_164_800, 1_709_251_200),
-            (Period::Week, 1_709_164_800, 1_709_769_600),
+            (Period::Week, 1_708_905_600, 1_709_510_400),
             (Period::Month, 1_706_745_600, 1_709_251_200),
         ] {
             assert_eq!(window(per, now), (begin, end), "{per:?}");

@@ -73,10 +73,10 @@ pub enum CountWindow {
     Hour,
     /// A day in UTC.
     Day,
+    /// A week in UTC, from Monday on.
+    Week,
     /// A month in UTC.
     Month,
-    /// So many seconds of the clock: the time since 1970 is divided into windows of this length.
-    ClockSeconds(u64),
 }
 
 /// A plugin of the catalogue: a name, a configuration type, and how an instance is built from it.

@@ -74,9 +74,7 @@ fn window(of: CountWindow) -> Window {
         CountWindow::Minute => Window::Minute,
         CountWindow::Hour => Window::Hour,
         CountWindow::Day => Window::Day,
+        CountWindow::Week => Window::Week,
         CountWindow::Month => Window::Month,
-        CountWindow::ClockSeconds(seconds) => Window::Aligned {
-            length_ms: seconds.saturating_mul(1_000),
-        },
     }
 }

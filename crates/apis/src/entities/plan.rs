@@ -159,7 +159,7 @@ pub enum Period {
     Hour,
     /// The day, in UTC.
     Day,
-    /// Seven days.
+    /// The week, from Monday 00:00 UTC on.
     Week,
     /// The calendar month.
     Month,

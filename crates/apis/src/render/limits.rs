@@ -105,7 +105,7 @@ fn window(limit: &Limit) -> Value {
         Period::Minute => json!("minute"),
         Period::Hour => json!("hour"),
         Period::Day => json!("day"),
-        Period::Week => json!({ "clock-seconds": 7 * 24 * 3600 }),
+        Period::Week => json!("week"),
         Period::Month => json!("month"),
     };
     json!({ "count": limit.count, "per": per })

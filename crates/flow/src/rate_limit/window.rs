@@ -4,6 +4,7 @@ const SECOND_MS: u64 = 1_000;
 const MINUTE_MS: u64 = 60 * SECOND_MS;
 const HOUR_MS: u64 = 60 * MINUTE_MS;
 const DAY_MS: u64 = 24 * HOUR_MS;
+const WEEK_MS: u64 = 7 * DAY_MS;
 
 /// A span of time with a count of its own, at whose end the count starts again from nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,6 +17,8 @@ pub enum Window {
     Hour,
     /// The calendar day.
     Day,
+    /// The week, which begins on Monday.
+    Week,
     /// The calendar month, 28 to 31 days.
     Month,
     /// The calendar year.
@@ -48,6 +51,8 @@ impl Window {
             Self::Minute => aligned(MINUTE_MS),
             Self::Hour => aligned(HOUR_MS),
             Self::Day => aligned(DAY_MS),
+            // 1970 began on a Thursday, three days into its week.
+            Self::Week => now_ms.saturating_add(WEEK_MS - (now_ms % WEEK_MS + 3 * DAY_MS) % WEEK_MS),
             Self::Month => {
                 let (year, month) = year_and_month(now_ms / DAY_MS);
                 let (year, month) = if month == 12 {
@@ -73,6 +78,7 @@ impl Window {
             Self::Minute => MINUTE_MS,
             Self::Hour => HOUR_MS,
             Self::Day => DAY_MS,
+            Self::Week => WEEK_MS,
             Self::Month => 31 * DAY_MS,
             Self::Year => 366 * DAY_MS,
             Self::Aligned { length_ms } | Self::FromFirst { length_ms } | Self::Sliding { length_ms } => {
@@ -93,6 +99,7 @@ impl Window {
             Self::FromFirst { length_ms } => (7, length_ms),
             Self::Sliding { length_ms } => (0, length_ms),
             Self::Aligned { length_ms } => (8, length_ms),
+            Self::Week => (9, 0),
         };
         // Any odd factor keeps different windows different; this one also spreads them over the low bits.
         key ^ (u128::from(length_ms) << 4 | kind).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
@@ -142,11 +149,12 @@ mod tests {
 
     use super::*;
 
-    const ALL: [Window; 6] = [
+    const ALL: [Window; 7] = [
         Window::Second,
         Window::Minute,
         Window::Hour,
         Window::Day,
+        Window::Week,
         Window::Month,
         Window::Year,
     ];
@@ -194,6 +202,7 @@ mod tests {
             (Window::Minute, 1_795_188_720_000),
             (Window::Hour, 1_795_190_400_000),
             (Window::Day, 1_795_219_200_000),
+            (Window::Week, 1_795_392_000_000),
             (Window::FromFirst { length_ms: 60_000 }, now + 60_000),
             (Window::FromFirst { length_ms: 0 }, now + 1),
             (Window::Aligned { length_ms: 7_000 }, 1_795_188_668_000),
@@ -208,6 +217,20 @@ mod tests {
                 window.end_ms(end - 1) == end && window.end_ms(end) > end,
                 "{window:?}"
             );
+        }
+    }
+
+    /// The defect: weeks were counted from 1970-01-01 on, a Thursday.
+    #[test]
+    fn weeks_begin_on_monday() {
+        for (now, end) in [
+            // 1970-01-01, a Thursday.
+            (0, 345_600),
+            // 2027-03-07, a Sunday, 23:59:59; then Monday.
+            (1_804_463_999, 1_804_464_000),
+            (1_804_464_000, 1_805_068_800),
+        ] {
+            assert_eq!(Window::Week.end_ms(now * 1_000), end * 1_000, "{now}");
         }
     }
 
@@ -252,7 +275,7 @@ mod tests {
             .collect();
         places.sort_unstable();
         places.dedup();
-        assert_eq!(places.len(), 12);
+        assert_eq!(places.len(), 13);
     }
 
     proptest! {

@@ -62,6 +62,7 @@ impl CompiledLimit {
             Per::Minute => WindowKind::Fixed(Window::Minute),
             Per::Hour => WindowKind::Fixed(Window::Hour),
             Per::Day => WindowKind::Fixed(Window::Day),
+            Per::Week => WindowKind::Fixed(Window::Week),
             Per::Month => WindowKind::Fixed(Window::Month),
             Per::Year => WindowKind::Fixed(Window::Year),
             Per::Seconds(amount) => WindowKind::FromFirst(Number::new(amount)),
@@ -140,6 +141,7 @@ pub(super) fn length_ms(window: Window) -> u64 {
         Window::Minute => 60_000,
         Window::Hour => 3_600_000,
         Window::Day => DAY_MS,
+        Window::Week => 7 * DAY_MS,
         Window::Month => 30 * DAY_MS,
         Window::Year => 365 * DAY_MS,
         Window::Aligned { length_ms } | Window::FromFirst { length_ms } | Window::Sliding { length_ms } => {

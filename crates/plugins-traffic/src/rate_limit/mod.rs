@@ -254,6 +254,8 @@ pub enum Per {
     Hour,
     /// The day.
     Day,
+    /// The week, from Monday on.
+    Week,
     /// The calendar month.
     Month,
     /// The calendar year.

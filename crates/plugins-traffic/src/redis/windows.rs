@@ -18,6 +18,7 @@ fn suffix(window: Window, end_ms: u64, out: &mut Vec<u8>) {
         Window::Minute => write!(out, ":m{seconds}"),
         Window::Hour => write!(out, ":h{seconds}"),
         Window::Day => write!(out, ":d{seconds}"),
+        Window::Week => write!(out, ":W{seconds}"),
         Window::Month => write!(out, ":M{seconds}"),
         Window::Year => write!(out, ":y{seconds}"),
         Window::Aligned { length_ms } => write!(out, ":a{length_ms}:{}", end_ms / length_ms.max(1)),

@@ -30,7 +30,7 @@ fn window(per: Period) -> CountWindow {
         Period::Minute => CountWindow::Minute,
         Period::Hour => CountWindow::Hour,
         Period::Day => CountWindow::Day,
-        Period::Week => CountWindow::ClockSeconds(7 * 24 * 3_600),
+        Period::Week => CountWindow::Week,
         Period::Month => CountWindow::Month,
     }
 }

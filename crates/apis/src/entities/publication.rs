@@ -253,11 +253,22 @@ impl Publication {
         format!("{}/{}/{}", self.api, self.version, self.environment)
     }
 
-    /// Whether it is over, and not because a sunset has come.
-    pub fn is_retired_by_hand(&self, now: u64) -> bool {
+    /// Whether a sunset has come, and is enforced.
+    pub fn is_past_sunset(&self, now: u64) -> bool {
         let deprecation = self.deprecation.as_ref().filter(|it| it.enforce);
-        let is_over = deprecation.and_then(|it| it.sunset).is_some_and(|at| at <= now);
-        self.retired && !is_over
+        deprecation.and_then(|it| it.sunset).is_some_and(|at| at <= now)
+    }
+
+    /// Whether it is over, and not because a sunset has come. The history says which of both it was: the sunset may have been put
+    /// off since.
+    pub fn is_retired_by_hand(&self, now: u64) -> bool {
+        let mut actions = self.history.iter().rev().map(|it| it.action.as_str());
+        let is_by_hand = match actions.find(|it| matches!(*it, "retire" | "sunset")) {
+            Some(action) => action == "retire",
+            // It was so long ago that the history has lost it.
+            None => !self.is_past_sunset(now),
+        };
+        self.retired && is_by_hand
     }
 
     /// The revision before the one that is served, and before those that were rolled back since.
@@ -320,16 +331,27 @@ mod tests {
         }
     }
 
+    /// The defect: a sunset that had come was taken for a retirement by hand as soon as it was put off.
     #[test]
     fn a_sunset_retires_otherwise_than_a_hand() {
-        for (retired, enforce, sunset, expected) in [
-            (true, true, Some(10), false),
-            (true, true, Some(11), true),
-            (true, false, Some(10), true),
-            (true, true, None, true),
-            (false, true, Some(11), false),
+        for (steps, retired, enforce, sunset, expected) in [
+            (&[][..], true, true, Some(10), false),
+            (&[], true, true, Some(11), true),
+            (&[], true, false, Some(10), true),
+            (&[], true, true, None, true),
+            (&[], false, true, Some(11), false),
+            (&["deprecate", "sunset"], true, true, Some(11), false),
+            (&["sunset", "deprecate"], true, false, None, false),
+            (&["retire", "deprecate"], true, true, Some(10), true),
+            (&["sunset", "undeprecate", "retire"], true, true, Some(10), true),
+            (&["sunset", "undeprecate"], false, true, Some(10), false),
         ] {
+            let item = |action: &&str| HistoryItem {
+                action: (*action).to_owned(),
+                ..HistoryItem::default()
+            };
             let publication = Publication {
+                history: steps.iter().map(item).collect(),
                 retired,
                 deprecation: Some(Deprecation {
                     enforce,

@@ -499,6 +499,15 @@ fn a_sunset_is_announced_in_every_answer_and_comes_by_itself() {
         let last = history.as_array().and_then(|it| it.last()).expect("a history");
         (&last["action"], &last["by"]) == (&json!("sunset"), &json!("weir"))
     });
+    // It can be put off, and then holds no one up.
+    plane
+        .put(&format!("{PUBLICATION}/deprecation"), at(now() + 86_400))
+        .expect(200);
+    until("it is put off", || plane.status("/v1/pets", None) == Some(401));
+    plane
+        .post(&format!("{PUBLICATION}/undeprecate"), json!({}))
+        .expect(200);
+    plane.post(PUBLICATION, json!({})).expect(200);
 }
 
 /// Seconds since 1970.

@@ -33,7 +33,10 @@ pub async fn deprecate(mut step: Step) -> JsonResult {
         }
         check_deprecation(&deprecation)?;
         version.line = states::line(version.line, LineState::Deprecated)?;
+        let is_by_hand = publication.is_retired_by_hand(now());
         publication.deprecation = Some(deprecation);
+        // A sunset that has come may be put off. Who retires by hand ends it for good.
+        publication.retired &= is_by_hand || publication.is_past_sunset(now());
         Ok(())
     })
     .await

@@ -63,7 +63,7 @@ impl Head {
 
     /// Whether a call that is searched for can be in the block.
     pub fn may_hold(&self, search: &Search) -> bool {
-        let is_in_time = self.last >= search.from && self.first < search.to;
+        let is_in_time = self.last >= search.from && self.first < search.end();
         let has_class = match search.classes() {
             Some(classes) => classes & self.classes != 0,
             None => true,

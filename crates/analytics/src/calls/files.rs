@@ -4,7 +4,7 @@
 
 use super::CallLine;
 use super::block::{self, HEAD, Head};
-use super::search::{CallSearchResponse, MAX_FOUND, Search};
+use super::search::{CallCursor, CallSearchResponse, MAX_FOUND, Search, latest_first};
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -169,30 +169,25 @@ impl CallLog {
     /// # Errors
     /// A file cannot be read.
     pub fn search(&self, search: &Search) -> io::Result<CallSearchResponse> {
-        let limit = search.limit.clamp(1, MAX_FOUND);
-        let mut found = CallSearchResponse {
-            complete: true,
-            searched_from: search.from,
-            ..CallSearchResponse::default()
-        };
+        // Those of the cursor's call that were given are found once more.
+        let given = search.after.map_or(0, |it| it.given);
+        let limit = search.limit.clamp(1, MAX_FOUND).saturating_add(given);
+        let (mut calls, mut is_complete, mut stopped_at) = (Vec::new(), true, None);
         let in_memory: Vec<Arc<CallLine>> = match &self.options.folder {
             Some(_) => self.state().waiting.clone(),
             None => self.state().ring.iter().cloned().collect(),
         };
-        found
-            .calls
-            .extend(in_memory.into_iter().rev().filter(|line| search.holds(line)));
+        calls.extend(in_memory.into_iter().rev().filter(|line| search.holds(line)));
         let mut opened = 0;
         for (hour, _, path) in self.files()? {
             let start = hour * HOUR_MS;
-            if start >= search.to || start + HOUR_MS <= search.from {
+            if start >= search.end() || start + HOUR_MS <= search.from {
                 continue;
             }
             let end = start + HOUR_MS;
-            let is_enough = oldest_found(&mut found.calls, limit).is_some_and(|oldest| oldest >= end);
+            let is_enough = oldest_found(&mut calls, limit).is_some_and(|oldest| oldest >= end);
             if is_enough || opened > MAX_OPENED {
-                found.complete = false;
-                found.searched_from = end;
+                stopped_at = Some(end);
                 break;
             }
             let mut file = match File::open(path) {
@@ -207,10 +202,10 @@ impl CallLog {
                 if !head.may_hold(search) {
                     continue;
                 }
-                if let Some(oldest) = oldest_found(&mut found.calls, limit)
+                if let Some(oldest) = oldest_found(&mut calls, limit)
                     && head.last < oldest
                 {
-                    found.complete = false;
+                    is_complete = false;
                     break;
                 }
                 let mut packed = vec![0; head.length as usize];
@@ -219,20 +214,50 @@ impl CallLog {
                 opened += u64::from(head.length);
                 let lines = block::read(&head, &packed).unwrap_or_default();
                 let lines = lines.into_iter().filter(|line| search.holds(line)).map(Arc::new);
-                found.calls.extend(lines.rev());
+                calls.extend(lines.rev());
             }
         }
-        found.calls.sort_by_key(|line| std::cmp::Reverse(line.time));
-        if found.calls.len() > limit {
-            found.calls.truncate(limit);
-            found.complete = false;
+        Ok(page(search, calls, (is_complete, stopped_at)))
+    }
+}
+
+/// The page of a search in the calls that were found, and where the next one begins. `stopped_at`: nothing was searched before that
+/// time.
+fn page(
+    search: &Search,
+    mut calls: Vec<Arc<CallLine>>,
+    (is_complete, stopped_at): (bool, Option<u64>),
+) -> CallSearchResponse {
+    calls.sort_by(latest_first);
+    let is_given = |line: &Arc<CallLine>| search.after.is_some_and(|it| it.order(line).is_eq());
+    let given = search.after.map_or(0, |it| it.given);
+    let again = calls.iter().take(given).take_while(|it| is_given(it)).count();
+    calls.drain(..again);
+    // Of the time before it, only the calls in memory are known.
+    calls.retain(|it| stopped_at.is_none_or(|end| it.time >= end));
+    let limit = search.limit.clamp(1, MAX_FOUND);
+    let is_cut = calls.len() > limit || (calls.len() == limit && (!is_complete || stopped_at.is_some()));
+    calls.truncate(limit);
+    let next = match (calls.last(), stopped_at) {
+        (Some(last), _) if is_cut => {
+            let equal = calls.iter().rev().take_while(|it| *it == last).count();
+            Some(CallCursor {
+                time: last.time,
+                hash: last.hash(),
+                given: equal + if is_given(last) { given } else { 0 },
+            })
         }
-        if !found.complete
-            && let Some(last) = found.calls.last()
-        {
-            found.searched_from = last.time;
-        }
-        Ok(found)
+        (_, Some(end)) => Some(CallCursor::at(end)),
+        (_, None) => None,
+    };
+    CallSearchResponse {
+        complete: next.is_none(),
+        searched_from: match (calls.last(), stopped_at) {
+            (Some(last), _) if is_cut => last.time,
+            (_, end) => end.unwrap_or(search.from),
+        },
+        next: next.map(|it| it.to_string()),
+        calls,
     }
 }
 
@@ -241,7 +266,7 @@ fn oldest_found(calls: &mut Vec<Arc<CallLine>>, limit: usize) -> Option<u64> {
     if calls.len() < limit {
         return None;
     }
-    calls.sort_by_key(|line| std::cmp::Reverse(line.time));
+    calls.sort_by(latest_first);
     // One more shows that there are more.
     calls.truncate(limit + 1);
     calls.get(limit - 1).map(|line| line.time)
@@ -373,6 +398,49 @@ mod tests {
             let times = found.calls.iter().map(|it| (it.time - NOW) * 4 / HOUR_MS);
             assert_eq!(times.collect::<Vec<_>>(), expected);
             assert_eq!(found.complete, limit == 12, "{limit}");
+        }
+    }
+
+    /// The defect: lines of the millisecond at which a page ended were lost, and `searched_from` was in another unit than `to`.
+    #[test]
+    fn pages_lose_nothing_and_repeat_nothing() {
+        let (_folder, log) = log(CallLogOptions::default());
+        // Thirty calls of each millisecond, of which ten are the same; two hours; the last part is in memory only.
+        for part in 0..4_u64 {
+            log.add((0..150).map(|it| CallLine {
+                request_id: format!("{}", if it % 3 == 0 { 0 } else { it }).into(),
+                total_us: 7,
+                ..line(part / 2 * HOUR_MS + it / 30, 200)
+            }));
+            if part < 3 {
+                log.flush(NOW).expect("written");
+            }
+        }
+        for limit in [1, 7, 30, 100, 599, 600, 1_000] {
+            let mut search = Search {
+                limit,
+                ..Search::default()
+            };
+            let mut lines = Vec::new();
+            loop {
+                let found = log.search(&search).expect("searched");
+                assert!(found.calls.len() <= limit && !(found.calls.is_empty() && !found.complete));
+                lines.extend(found.calls);
+                assert_eq!(found.complete, found.next.is_none());
+                let Some(next) = found.next else {
+                    break;
+                };
+                search.after = Some(next.parse().expect("a cursor"));
+            }
+            let mut all = log.search(&Search {
+                limit: 1_000,
+                ..Search::default()
+            });
+            let all = std::mem::take(&mut all.as_mut().expect("searched").calls);
+            assert_eq!((all.len(), lines == all), (600, true), "{limit}: {}", lines.len());
+        }
+        for wrong in ["", "1", "1-2", "1-x-3", "1-2-3-4", "-1-2-3"] {
+            assert!(wrong.parse::<CallCursor>().is_err(), "{wrong}");
         }
     }
 

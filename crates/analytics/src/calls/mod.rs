@@ -8,8 +8,9 @@ pub mod files;
 pub mod search;
 
 pub use files::{CallLog, CallLogOptions};
-pub use search::{CallOwner, CallSearchResponse, Search};
+pub use search::{CallCursor, CallOwner, CallSearchResponse, MAX_FOUND, Search};
 
+use crate::uniques;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -77,6 +78,26 @@ pub struct CallLine {
 }
 
 impl CallLine {
+    /// A fingerprint of the line: lines of a millisecond are in its order, wherever they are kept.
+    pub(crate) fn hash(&self) -> u64 {
+        let mut bytes = Vec::with_capacity(256);
+        for number in [
+            u64::from(self.weight),
+            u64::from(self.status),
+            u64::from(self.total_us),
+            u64::from(self.upstream_us),
+            self.bytes_in,
+            self.bytes_out,
+            u64::from(self.retries),
+        ] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        for text in self.texts().into_iter().chain([&self.headers]) {
+            bytes.extend_from_slice(text.as_bytes());
+            bytes.push(0);
+        }
+        uniques::hash(&bytes)
+    }
     /// Whether its texts are as short as those that gateways write.
     pub fn is_short(&self) -> bool {
         let texts = self.texts().into_iter().chain([&self.headers]);

@@ -3,7 +3,10 @@
 use super::CallLine;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// Calls that are found at once, at most.
@@ -42,6 +45,64 @@ fn api_of(line: &CallLine) -> Option<&str> {
     rest.split_once('.').map(|(api, _)| api)
 }
 
+/// A place in the order of results: the next ones come after it. It is written `TIME-HASH-GIVEN`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallCursor {
+    /// The time of the last call before it, in milliseconds since the Unix epoch.
+    pub time: u64,
+    /// The hash of that call.
+    pub hash: u64,
+    /// How many equal calls were given.
+    pub given: usize,
+}
+
+impl CallCursor {
+    /// The place after all calls of a time, and later ones.
+    pub(super) fn at(time: u64) -> Self {
+        Self {
+            time: time.saturating_sub(1),
+            hash: u64::MAX,
+            given: 0,
+        }
+    }
+
+    /// How a call stands to the cursor's.
+    pub(super) fn order(self, line: &CallLine) -> Ordering {
+        let by_time = line.time.cmp(&self.time);
+        by_time.then_with(|| line.hash().cmp(&self.hash))
+    }
+}
+
+impl fmt::Display for CallCursor {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{}-{:016x}-{}", self.time, self.hash, self.given)
+    }
+}
+
+impl FromStr for CallCursor {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let mut parts = text.split('-');
+        let mut part = || parts.next().ok_or(());
+        let (time, hash, given) = (part()?, part()?, part()?);
+        let found = Self {
+            time: time.parse().map_err(|_| ())?,
+            hash: u64::from_str_radix(hash, 16).map_err(|_| ())?,
+            given: given.parse().map_err(|_| ())?,
+        };
+        match parts.next() {
+            None => Ok(found),
+            Some(_) => Err(()),
+        }
+    }
+}
+
+/// The order of results: the latest first, and of a millisecond always the same.
+pub(super) fn latest_first(a: &Arc<CallLine>, b: &Arc<CallLine>) -> Ordering {
+    b.time.cmp(&a.time).then_with(|| b.hash().cmp(&a.hash()))
+}
+
 /// The conditions of a search. All of them must hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Search {
@@ -49,6 +110,8 @@ pub struct Search {
     pub from: u64,
     /// Until when.
     pub to: u64,
+    /// Where the calls before it ended: only those after it are found.
+    pub after: Option<CallCursor>,
     /// The id.
     pub request_id: Option<String>,
     /// The service.
@@ -80,6 +143,7 @@ impl Default for Search {
         Self {
             from: 0,
             to: u64::MAX,
+            after: None,
             request_id: None,
             service: None,
             route: None,
@@ -101,10 +165,13 @@ impl Default for Search {
 pub struct CallSearchResponse {
     /// The calls, the latest first.
     pub calls: Vec<Arc<CallLine>>,
-    /// Whether all of the time was searched. If not, there may be more before `searched_from`.
+    /// Whether all of the time was searched. If not, there may be more.
     pub complete: bool,
     /// How far back was searched, in milliseconds since the Unix epoch.
     pub searched_from: u64,
+    /// Where to go on, as `after`, if not all of the time was searched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 impl Search {
@@ -136,6 +203,11 @@ impl Search {
         named.filter_map(|(field, name)| Some((field as u8, name.as_deref()?)))
     }
 
+    /// The end of the time that calls are searched in.
+    pub(super) fn end(&self) -> u64 {
+        self.after.map_or(self.to, |it| self.to.min(it.time.saturating_add(1)))
+    }
+
     /// The classes that a status of the search can have, a bit each; `None`: any.
     pub(super) fn classes(&self) -> Option<u16> {
         let first = self.status.as_ref()?.chars().next()?;
@@ -162,6 +234,7 @@ impl Search {
                 .parts
                 .as_ref()
                 .is_none_or(|parts| parts.iter().any(|part| part.holds(line)))
+            && self.after.is_none_or(|it| it.order(line).is_le())
             && self.status.as_ref().is_none_or(is_status)
             && self
                 .path

@@ -24,11 +24,12 @@ use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 use tokio::sync::mpsc;
 use weir_analytics::batch::Batch;
-use weir_analytics::calls::{CallLine, CallOwner, CallSearchResponse, MAX_DELIVERED, Search};
+use weir_analytics::calls::{CallLine, CallOwner, CallSearchResponse, MAX_DELIVERED, MAX_FOUND, Search};
 use weir_analytics::query::{QueryError, TimePoint, time};
 use weir_analytics::{IngestResult, StoreError, csv, definition};
 use weir_dialect::{DEFAULT_ENVIRONMENT, DEFAULT_WORKSPACE};
 use weir_model::{Diagnostic, DocPath};
+use weir_telemetry::metrics::Refusal;
 
 /// How often the live view looks for calls, and how many it sends in a second.
 const LIVE_TICK: Duration = Duration::from_millis(200);
@@ -128,11 +129,28 @@ pub async fn query(
     Ok((Extension(NoAudit), answer).into_response())
 }
 
+/// A number that can only be a time in milliseconds, as the lines of the log have it: seconds would be beyond the year 5000.
+fn milliseconds(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|number| *number >= 100_000_000_000)
+}
+
+/// Whether it is a status that a call can have, or a class of such.
+fn is_status(text: &str) -> bool {
+    let digits = text.strip_suffix("xx").unwrap_or(text);
+    let is_class = digits.len() < text.len();
+    digits.bytes().all(|it| it.is_ascii_digit())
+        && match digits.parse::<u16>() {
+            Ok(class) if is_class => (1..=5).contains(&class),
+            Ok(status) => (100..600).contains(&status),
+            Err(_) => false,
+        }
+}
+
 /// A search in the request log.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CallsQuery {
-    /// From when: seconds since 1970, RFC 3339, or `-1h`.
+    /// From when: seconds or milliseconds since 1970, RFC 3339, or `-1h`.
     from: Option<String>,
     /// Until when.
     to: Option<String>,
@@ -156,8 +174,10 @@ pub struct CallsQuery {
     path: Option<String>,
     /// The shortest time, in milliseconds.
     min_ms: Option<u32>,
-    /// How many calls, at most 1,000.
+    /// How many calls, 1 to 1,000; left out: 100.
     limit: Option<usize>,
+    /// Where an earlier search ended: its `next`.
+    after: Option<String>,
 }
 
 impl CallsQuery {
@@ -170,27 +190,51 @@ impl CallsQuery {
         Ok(read.map_err(|error| Problem::bad(error.body_text()))?.0)
     }
 
+    /// Refuses values that no call can have: nothing would be found, and look like an answer.
+    fn check(&self) -> Result<(), QueryError> {
+        if let Some(status) = &self.status
+            && !is_status(status)
+        {
+            let message = format!("'{status}' is not a valid status; write '404' or '5xx'");
+            return Err(QueryError::new("status", message));
+        }
+        if let Some(refusal) = self.refusal.as_deref()
+            && !Refusal::ALL.iter().any(|it| it.label() == refusal)
+        {
+            let known: Vec<&str> = Refusal::ALL.iter().map(|it| it.label()).collect();
+            let message = format!("'{refusal}' is no refusal: there are {}", known.join(", "));
+            return Err(QueryError::new("refusal", message));
+        }
+        match self.limit {
+            Some(limit) if !(1..=MAX_FOUND).contains(&limit) => {
+                Err(QueryError::new("limit", format!("expected 1 to {MAX_FOUND}, found {limit}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn search(self) -> Result<Search, Problem> {
         let at = |field: &str, text: Option<String>| match text {
             None => Ok(None),
+            Some(text) if milliseconds(&text).is_some() => Ok(milliseconds(&text)),
             Some(text) => match time::read(field, &TimePoint::Text(text), now()) {
                 Ok(seconds) => Ok(Some(seconds.saturating_mul(1_000))),
                 Err(error) => Err(wrong(&error)),
             },
         };
-        if let Some(status) = &self.status {
-            let digits = status.strip_suffix("xx").unwrap_or(status);
-            if digits.is_empty() || !digits.bytes().all(|it| it.is_ascii_digit()) {
-                let error = QueryError::new(
-                    "status",
-                    format!("'{status}' is not a valid status; write '404' or '5xx'"),
-                );
-                return Err(wrong(&error));
+        self.check().map_err(|error| wrong(&error))?;
+        let after = match self.after.as_deref().map(str::parse) {
+            None => None,
+            Some(Ok(after)) => Some(after),
+            Some(Err(())) => {
+                let message = "expected the 'next' of an earlier search".to_owned();
+                return Err(wrong(&QueryError::new("after", message)));
             }
-        }
+        };
         Ok(Search {
             from: at("from", self.from)?.unwrap_or(0),
             to: at("to", self.to)?.unwrap_or(u64::MAX),
+            after,
             request_id: self.request_id,
             service: self.service,
             route: self.route,

@@ -58,10 +58,37 @@ fn single_calls_are_found() {
     assert_eq!(its_id.len(), 32, "{served}");
     assert_eq!(of(&format!("request_id={its_id}")), 1);
     assert!(!served.to_string().contains("secret"));
-    for wrong in ["status=red", "from=soon", "colour=1"] {
+    for (wrong, status) in [
+        ("status=red", 422),
+        ("status=600", 422),
+        ("status=99", 422),
+        ("status=6xx", 422),
+        ("status=xx", 422),
+        ("limit=0", 422),
+        ("limit=1001", 422),
+        ("refusal=no-subscription", 422),
+        ("after=1", 422),
+        ("from=soon", 422),
+        ("colour=1", 400),
+    ] {
         let answer = Call::get(&weir.console(), &format!("/api/v1/analytics/calls?{wrong}")).make();
-        assert!((400..=422).contains(&answer.status), "{answer:?}");
+        assert_eq!(answer.status, status, "{wrong}: {answer:?}");
     }
+    // One page after the other, and by the time that an answer says.
+    let (mut paged, mut query) = (Vec::new(), "limit=3".to_owned());
+    loop {
+        let path = format!("/api/v1/analytics/calls?{query}");
+        let found = Call::get(&weir.console(), &path).make().expect(200).json();
+        paged.extend(found["calls"].as_array().expect("calls").clone());
+        let Some(next) = found["next"].as_str() else {
+            break;
+        };
+        query = format!("limit=3&after={next}");
+    }
+    assert_eq!(paged, search(&weir, "limit=1000"));
+    let oldest = paged.last().expect("a call")["time"].as_u64().expect("a time");
+    assert_eq!(of(&format!("from={oldest}")), 8);
+    assert_eq!(of(&format!("to={oldest}")), 0);
     // They are still there after a restart.
     weir.signal(rustix::process::Signal::TERM);
     weir.end();

@@ -6,11 +6,17 @@
 use foldhash::HashMap;
 use std::hash::Hash;
 
+/// A key that stands for more calls than it was counted with is believed if it came so often: of a key that came once, its weight
+/// says nothing.
+const ENOUGH: u64 = 3;
+
 struct Entry<K> {
     key: K,
     count: u64,
     /// The part of it that was the count of the key whose place it took.
     inherited: u64,
+    /// How often the key was counted itself.
+    times: u64,
     /// Its place in the heap, once there is one.
     place: usize,
 }
@@ -40,7 +46,9 @@ impl<K: Clone + Eq + Hash> HeavyHitters<K> {
     pub fn count(&mut self, key: &K, weight: u64) -> Option<K> {
         if let Some(number) = self.known.get(key) {
             let number = *number;
-            self.entries[number].count = self.entries[number].count.saturating_add(weight);
+            let entry = &mut self.entries[number];
+            entry.count = entry.count.saturating_add(weight);
+            entry.times += 1;
             if !self.heap.is_empty() {
                 self.sink(self.entries[number].place);
             }
@@ -52,6 +60,7 @@ impl<K: Clone + Eq + Hash> HeavyHitters<K> {
                 key: key.clone(),
                 count: weight,
                 inherited: 0,
+                times: 1,
                 place: 0,
             });
             self.known.insert(key.clone(), number);
@@ -63,6 +72,7 @@ impl<K: Clone + Eq + Hash> HeavyHitters<K> {
         let least = self.heap[0];
         let entry = &mut self.entries[least];
         entry.inherited = entry.count;
+        entry.times = 1;
         entry.count = entry.count.saturating_add(weight);
         let evicted = std::mem::replace(&mut entry.key, key.clone());
         self.known.remove(&evicted);
@@ -71,14 +81,26 @@ impl<K: Clone + Eq + Hash> HeavyHitters<K> {
         Some(evicted)
     }
 
-    /// Whether a key is frequent beyond doubt: more of its count is its own than was there before it. As long as there is
-    /// room for all keys, each of them is.
+    /// Whether the count of a key is its own beyond doubt. It came often enough, or with no more weight than as often as it came.
+    /// And once there is no room for all keys, more of the count is its own than was there before it.
     pub fn is_sure(&self, key: &K) -> bool {
-        let is_own = |number: &usize| {
+        self.known.get(key).is_some_and(|number| {
             let entry = &self.entries[*number];
-            entry.count - entry.inherited >= entry.inherited
-        };
-        self.entries.len() < self.limit || self.known.get(key).is_some_and(is_own)
+            let own = entry.count - entry.inherited;
+            own >= entry.inherited && (entry.times >= ENOUGH || own <= entry.times)
+        })
+    }
+
+    /// Whether there is no room for all keys any more.
+    pub fn is_full(&self) -> bool {
+        self.entries.len() >= self.limit
+    }
+
+    /// The tracked keys, the most frequent first.
+    pub fn by_count(&self) -> Vec<K> {
+        let mut entries: Vec<&Entry<K>> = self.entries.iter().collect();
+        entries.sort_by_key(|entry| std::cmp::Reverse(entry.count));
+        entries.into_iter().map(|entry| entry.key.clone()).collect()
     }
 
     /// How many keys are tracked.
@@ -155,14 +177,21 @@ mod tests {
     }
 
     #[test]
-    fn with_room_for_all_each_key_is_sure() {
+    fn keys_are_sure_that_came_often_or_with_no_more_weight() {
         let mut tracked = HeavyHitters::new(2);
         tracked.count(&"a", 1);
-        assert!(tracked.is_sure(&"a") && tracked.is_sure(&"unknown"));
+        assert!(tracked.is_sure(&"a") && !tracked.is_sure(&"unknown") && !tracked.is_full());
         tracked.count(&"b", 5);
-        tracked.count(&"c", 3);
+        assert!(!tracked.is_sure(&"b"), "it came once");
+        for _ in 0..2 {
+            tracked.count(&"b", 5);
+        }
+        for _ in 0..3 {
+            tracked.count(&"c", 3);
+        }
         let sure = ["a", "b", "c"].map(|key| tracked.is_sure(&key));
-        assert_eq!(sure, [false, true, true], "of four of c, one was of a");
+        assert_eq!(sure, [false, true, true], "of ten of c, one was of a");
+        assert_eq!((tracked.by_count(), tracked.is_full()), (vec!["b", "c"], true));
     }
 
     proptest! {

@@ -3,6 +3,7 @@
 use super::NameId;
 use super::series::Counts;
 use crate::batch::Key;
+use crate::cell::Field;
 use crate::cube::{Cube, Dimension};
 use crate::heavy_hitters::HeavyHitters;
 use foldhash::HashMap;
@@ -15,6 +16,9 @@ pub(super) struct Tracker {
     hour: u32,
     frequent: Option<HeavyHitters<Key>>,
     first: foldhash::HashSet<Key>,
+    /// Of sampled calls: the keys that have rows in this hour, and in the one before.
+    shown: foldhash::HashSet<Key>,
+    shown_before: foldhash::HashSet<Key>,
 }
 
 impl Tracker {
@@ -23,14 +27,24 @@ impl Tracker {
             hour: 0,
             frequent: cube.is_unbounded().then(|| HeavyHitters::new(cube.limit())),
             first: foldhash::HashSet::default(),
+            shown: foldhash::HashSet::default(),
+            shown_before: foldhash::HashSet::default(),
         }
     }
 
     /// Whether a key is counted separately. Also returns the key that lost its place.
     fn admit(&mut self, cube: Cube, hour: u32, key: &Key, weight: u64) -> (bool, Option<Key>) {
         if hour > self.hour {
+            // Rows of the hour that has ended may still wait.
+            if cube.is_sampled() {
+                let keys = self.frequent.as_ref().map(HeavyHitters::by_count);
+                keys.into_iter().flatten().for_each(|key| {
+                    self.is_shown(cube, self.hour, &key);
+                });
+            }
             *self = Self {
                 hour,
+                shown_before: std::mem::take(&mut self.shown),
                 ..Self::of(cube)
             };
         }
@@ -45,11 +59,24 @@ impl Tracker {
         }
     }
 
-    /// Whether a key is frequent beyond doubt.
-    fn is_sure(&self, key: &Key) -> bool {
-        self.frequent
-            .as_ref()
-            .is_none_or(|frequent| frequent.is_sure(key))
+    /// Whether a key of sampled calls has a row in an hour: it is frequent beyond doubt, and there are not too many of them. Some room
+    /// is kept for those that turn out to be frequent when there is no room for all.
+    fn is_shown(&mut self, cube: Cube, hour: u32, key: &Key) -> bool {
+        let Some(frequent) = &self.frequent else {
+            return true;
+        };
+        if hour < self.hour {
+            return self.shown_before.contains(key);
+        }
+        let room = match frequent.is_full() {
+            true => cube.limit(),
+            false => cube.limit() - cube.limit() / 5,
+        };
+        let is_shown = frequent.is_sure(key) && (self.shown.contains(key) || self.shown.len() < room);
+        if is_shown {
+            self.shown.insert(*key);
+        }
+        is_shown
     }
 }
 
@@ -124,15 +151,18 @@ impl Rows {
     /// Takes all of them. Texts of clients that may have become frequent by chance only are counted for `_other`: if all
     /// calls have other ones, there is no row for each.
     pub(super) fn take(&mut self) -> Vec<(RowKey, Counts<3>)> {
-        let is_unsure =
-            |(cube, _, key): &&RowKey| cube.is_sampled() && !self.trackers[*cube as usize].is_sure(key);
-        let unsure: Vec<RowKey> = self.places.keys().filter(is_unsure).copied().collect();
-        unsure.into_iter().for_each(|place| {
+        let calls = |place: u32| self.counts[place as usize].sums.get(Field::Calls);
+        let sampled = self.places.iter().filter(|((cube, _, _), _)| cube.is_sampled());
+        let mut sampled: Vec<(u64, RowKey)> = sampled.map(|(key, place)| (calls(*place), *key)).collect();
+        sampled.sort_unstable_by(|a, b| b.cmp(a));
+        for (_, row) in sampled {
+            let (cube, minute, key) = row;
             // `_other` is itself in no list of frequent keys.
-            if folded(place.0, place.2, self.other) != place.2 {
-                self.fold(place);
+            let is_other = folded(cube, key, self.other) == key;
+            if !is_other && !self.trackers[cube as usize].is_shown(cube, minute / 60, &key) {
+                self.fold(row);
             }
-        });
+        }
         let counts = &mut self.counts;
         let of = |(key, place): (RowKey, u32)| (key, std::mem::take(&mut counts[place as usize]));
         let taken = self.places.drain().map(of).collect();

@@ -213,6 +213,42 @@ fn a_frequent_path_stays_among_many_rare_ones() {
     assert_eq!(calls_of(&batch, Cube::Path, |names| names[1] == "/new"), 1);
 }
 
+/// The defect: a path that was called once stood there with the weight of its line, and there were more rows than the bound.
+#[test]
+fn a_path_that_came_once_claims_no_more() {
+    let mut aggregator = Aggregator::new("g", "", 0);
+    let mut add = |aggregator: &mut Aggregator, minute: u32, weight: u32, path: &str| {
+        aggregator.add_sampled(&SampledCall {
+            minute,
+            weight,
+            unmatched_path: Some(path),
+            ..SampledCall::default()
+        });
+    };
+    let mut shown = std::collections::BTreeSet::new();
+    let mut take = |aggregator: &mut Aggregator, at: u64| {
+        let batch = aggregator.take_batch(at, false);
+        let rows = batch.rows.iter().filter(|row| row.cube == Cube::Path);
+        shown.extend(rows.map(|row| batch.names[row.key[1] as usize].clone()));
+        let of = |path: &str| calls_of(&batch, Cube::Path, |names| names[1] == path);
+        (of("/once"), of("/often"), of(OTHER), shown.len())
+    };
+    add(&mut aggregator, 7, 334, "/once");
+    (0..3).for_each(|_| add(&mut aggregator, 7, 334, "/often"));
+    assert_eq!(take(&mut aggregator, 480), (0, 1_002, 334, 2));
+    // Lines that stand for themselves are certain, up to the bound.
+    for number in 0..5_000 {
+        add(&mut aggregator, 8, 1, &format!("/{number}"));
+    }
+    for number in 0..5_000 {
+        add(&mut aggregator, 8, 1_271, &format!("/u{number}"));
+        add(&mut aggregator, 8, 1_271, "/later");
+    }
+    let (_, _, _, rows) = take(&mut aggregator, 540);
+    assert!(rows <= 500, "{rows}");
+    assert!(shown.contains("/later"), "{shown:?}");
+}
+
 /// Calls of several minutes, hours and kinds, in any order: what series have counted goes to the rows of their minute.
 #[test]
 fn counts_go_to_the_minutes_of_their_calls() {

@@ -7,20 +7,15 @@ use std::fmt::Write;
 /// in seconds since the Unix epoch.
 pub fn write(answer: &QueryResponse) -> String {
     let mut out = String::new();
-    let dimensions: Vec<&str> = answer
-        .frames
-        .first()
-        .map_or(Vec::new(), |it| it.group.keys().copied().collect());
-    let metrics: Vec<&str> = answer.units.keys().copied().collect();
+    let (dimensions, metrics) = (&answer.columns.dimensions, &answer.columns.metrics);
     let has_series = answer.step.is_some();
-    let has_compare = answer.frames.iter().any(|it| it.compare.is_some());
     let mut head: Vec<String> = Vec::new();
     if has_series {
         head.push("time".to_owned());
     }
     head.extend(dimensions.iter().map(|it| (*it).to_owned()));
     head.extend(metrics.iter().map(|it| (*it).to_owned()));
-    if has_compare {
+    if answer.columns.is_compared {
         head.extend(metrics.iter().map(|it| format!("{it}_before")));
     }
     line(&mut out, head.iter().map(String::as_str));
@@ -31,7 +26,8 @@ pub fn write(answer: &QueryResponse) -> String {
             if has_series {
                 fields.push(answer.times[point].to_string());
             }
-            fields.extend(frame.group.values().map(|it| guarded(it)));
+            let name = |it: &&str| frame.group.get(it).map_or(String::new(), |it| guarded(it));
+            fields.extend(dimensions.iter().map(name));
             let value = |total: &std::collections::BTreeMap<&'static str, Option<f64>>,
                          values: &std::collections::BTreeMap<&'static str, Vec<Option<f64>>>,
                          metric: &str| {

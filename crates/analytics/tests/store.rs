@@ -348,6 +348,22 @@ fn comparisons_and_csv_have_the_same_numbers() {
         csv::write(&answer),
         "service,calls,latency_p50\r\nshop,40,1007\r\n"
     );
+    // The defect: the columns were those of the first line, and the metrics in the order of the alphabet.
+    asked.metrics = vec!["latency_p50".to_owned(), "calls".to_owned()];
+    asked.filter = serde_json::from_value(serde_json::json!({ "service": "other" })).expect("a filter");
+    for (compare, step, expected) in [
+        (None, None, "service,latency_p50,calls\r\n"),
+        (
+            Some("1h"),
+            Some("1m"),
+            "time,service,latency_p50,calls,latency_p50_before,calls_before\r\n",
+        ),
+    ] {
+        asked.compare = compare.map(|it| Length::Text(it.to_owned()));
+        asked.step = step.map(|it| Length::Text(it.to_owned()));
+        let answer = store.query(&asked, START + HOUR + 200).expect("an answer");
+        assert_eq!(csv::write(&answer), expected);
+    }
 }
 
 /// An hour as a gateway with 10,000 calls a second would fill it, at a quarter of its size: bytes a row in the file,

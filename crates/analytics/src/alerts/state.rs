@@ -250,7 +250,7 @@ fn event(rule: &Rule, kind: EventKind, group: &BTreeMap<String, String>, alert: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::{ComparisonValues, Frame, QueryResponse};
+    use crate::query::{Columns, ComparisonValues, Frame, QueryResponse};
     use crate::store::Gap;
     use serde_json::json;
 
@@ -427,6 +427,7 @@ mod tests {
             units: BTreeMap::new(),
             times: Vec::new(),
             marks: Vec::new(),
+            columns: Columns::default(),
             frames: frames.iter().map(frame).collect(),
         }
     }

@@ -5,7 +5,7 @@
 //! are most of what there is to read; where steps follow, the first pass leaves them out ([`QueryPlan::ranks_by_sums`]).
 
 use super::plan::QueryPlan;
-use super::{ComparisonValues, Frame, MAX_GROUPS, Metric, QueryResponse};
+use super::{Columns, ComparisonValues, Frame, MAX_GROUPS, Metric, QueryResponse};
 use crate::cell::Cell;
 use crate::cube::OTHER;
 use crate::store::Gap;
@@ -280,6 +280,11 @@ impl Frames {
             times: plan.times(),
             frames: self.displayed.iter().map(frame).collect(),
             marks: Vec::new(),
+            columns: Columns {
+                dimensions: plan.group_by.iter().map(|(it, _)| it.as_str()).collect(),
+                metrics: plan.metrics.iter().map(|it| it.as_str()).collect(),
+                is_compared: compared.is_some(),
+            },
         }
     }
 }

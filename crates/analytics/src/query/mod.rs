@@ -232,6 +232,20 @@ pub struct QueryResponse {
     pub frames: Vec<Frame>,
     /// Commits and publications of this time, in order; a store of analytics does not know any.
     pub marks: Vec<ChartAnnotation>,
+    /// What was asked for: the columns of tables.
+    #[serde(skip)]
+    pub columns: Columns,
+}
+
+/// The columns of an answer as a table, in the order in which they were asked for. They are there without any call, too.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Columns {
+    /// The dimensions that are grouped by.
+    pub dimensions: Vec<&'static str>,
+    /// The metrics.
+    pub metrics: Vec<&'static str>,
+    /// Whether each metric has the value of another time beside it.
+    pub is_compared: bool,
 }
 
 /// The kind of a mark.

@@ -277,10 +277,10 @@ fn period_has_clock(answer: &QueryResponse) -> bool {
 
 /// The totals of all groups, each with its change against the time before.
 fn table(answer: &QueryResponse, html: &mut String, text: &mut String) {
-    let metrics: Vec<&str> = answer.units.keys().copied().collect();
+    let metrics = &answer.columns.metrics;
     html.push_str("<table cellspacing=\"0\" style=\"border-collapse:collapse;font-size:14px\"><tr>");
     add(html, format_args!("<th style=\"{CELL}\"></th>"));
-    for metric in &metrics {
+    for metric in metrics {
         add(html, format_args!("<th style=\"{NUMBER}\">{metric}</th>"));
     }
     html.push_str("</tr>");
@@ -291,7 +291,7 @@ fn table(answer: &QueryResponse, html: &mut String, text: &mut String) {
             format_args!("<tr><td style=\"{CELL}\">{}</td>", escaped(&name)),
         );
         add(text, format_args!("  {name}:"));
-        for metric in &metrics {
+        for metric in metrics {
             let unit = answer.units.get(metric).copied().unwrap_or_default();
             let value = frame.total.get(metric).copied().flatten();
             let before = frame.compare.as_ref();

@@ -4,7 +4,7 @@ use super::chart::{Form, draw, nice};
 use super::render::number;
 use super::*;
 use crate::query::time;
-use crate::query::{ComparisonValues, Frame, QueryResponse};
+use crate::query::{Columns, ComparisonValues, Frame, QueryResponse};
 use flate2::read::ZlibDecoder;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -330,6 +330,11 @@ fn answer() -> QueryResponse {
         times: vec![at("2026-01-05T00:00:00Z"), at("2026-01-08T12:00:00Z")],
         frames: vec![frame("<script>", 1_500.0, 1_000.0), frame("=shop", 10.0, 20.0)],
         marks: Vec::new(),
+        columns: Columns {
+            dimensions: vec!["service"],
+            metrics: vec!["calls"],
+            is_compared: true,
+        },
     }
 }
 

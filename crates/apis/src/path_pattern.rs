@@ -25,6 +25,14 @@ pub fn encoded(path: &str) -> String {
     out
 }
 
+/// Whether a segment is `.` or `..`, which the gateway resolves in a call's path before it looks for a route; encoded ones, too.
+pub fn is_dots(segment: &str) -> bool {
+    matches!(
+        segment.to_ascii_uppercase().replace("%2E", ".").as_str(),
+        "." | ".."
+    )
+}
+
 /// A part of a path as a document writes it.
 #[derive(Debug, PartialEq, Eq)]
 enum PathPart<'p> {

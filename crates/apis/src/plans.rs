@@ -69,6 +69,12 @@ pub fn check(plan: &Plan) -> Vec<(String, String)> {
             "expected none: the plan's subscribers have no keys",
         );
     }
+    if plan.key_lifetime == Some(0) {
+        add(
+            "key_lifetime",
+            "expected at least 1 second: with 0 no key would ever be good",
+        );
+    }
     let of_operations = plan.operation_limits.iter().map(|(id, limits)| {
         let place = format!("operation_limits.{id}");
         (place, limits)
@@ -81,6 +87,10 @@ pub fn check(plan: &Plan) -> Vec<(String, String)> {
             if !(1..=MAX_COUNT).contains(&limit.count) {
                 let message = format!("expected 1 to {MAX_COUNT} calls, found {}", limit.count);
                 add(&format!("{place}[{index}].count"), &message);
+            }
+            if limits[..index].iter().any(|it| it.per == limit.per) {
+                let message = "a limit above is for the same window: one of the two would never count";
+                add(&format!("{place}[{index}].per"), message);
             }
         }
     }

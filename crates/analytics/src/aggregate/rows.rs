@@ -17,8 +17,8 @@ pub(super) struct Tracker {
     frequent: Option<HeavyHitters<Key>>,
     first: foldhash::HashSet<Key>,
     /// Of sampled calls: the keys that have rows in this hour, and in the one before.
-    shown: foldhash::HashSet<Key>,
-    shown_before: foldhash::HashSet<Key>,
+    with_rows: foldhash::HashSet<Key>,
+    with_rows_before: foldhash::HashSet<Key>,
 }
 
 impl Tracker {
@@ -27,8 +27,8 @@ impl Tracker {
             hour: 0,
             frequent: cube.is_unbounded().then(|| HeavyHitters::new(cube.limit())),
             first: foldhash::HashSet::default(),
-            shown: foldhash::HashSet::default(),
-            shown_before: foldhash::HashSet::default(),
+            with_rows: foldhash::HashSet::default(),
+            with_rows_before: foldhash::HashSet::default(),
         }
     }
 
@@ -39,12 +39,12 @@ impl Tracker {
             if cube.is_sampled() {
                 let keys = self.frequent.as_ref().map(HeavyHitters::by_count);
                 keys.into_iter().flatten().for_each(|key| {
-                    self.is_shown(cube, self.hour, &key);
+                    self.has_row(cube, self.hour, &key);
                 });
             }
             *self = Self {
                 hour,
-                shown_before: std::mem::take(&mut self.shown),
+                with_rows_before: std::mem::take(&mut self.with_rows),
                 ..Self::of(cube)
             };
         }
@@ -61,22 +61,22 @@ impl Tracker {
 
     /// Whether a key of sampled calls has a row in an hour: it is frequent beyond doubt, and there are not too many of them. Some room
     /// is kept for those that turn out to be frequent when there is no room for all.
-    fn is_shown(&mut self, cube: Cube, hour: u32, key: &Key) -> bool {
+    fn has_row(&mut self, cube: Cube, hour: u32, key: &Key) -> bool {
         let Some(frequent) = &self.frequent else {
             return true;
         };
         if hour < self.hour {
-            return self.shown_before.contains(key);
+            return self.with_rows_before.contains(key);
         }
         let room = match frequent.is_full() {
             true => cube.limit(),
             false => cube.limit() - cube.limit() / 5,
         };
-        let is_shown = frequent.is_sure(key) && (self.shown.contains(key) || self.shown.len() < room);
-        if is_shown {
-            self.shown.insert(*key);
+        let has_row = frequent.is_sure(key) && (self.with_rows.contains(key) || self.with_rows.len() < room);
+        if has_row {
+            self.with_rows.insert(*key);
         }
-        is_shown
+        has_row
     }
 }
 
@@ -159,7 +159,7 @@ impl Rows {
             let (cube, minute, key) = row;
             // `_other` is itself in no list of frequent keys.
             let is_other = folded(cube, key, self.other) == key;
-            if !is_other && !self.trackers[cube as usize].is_shown(cube, minute / 60, &key) {
+            if !is_other && !self.trackers[cube as usize].has_row(cube, minute / 60, &key) {
                 self.fold(row);
             }
         }

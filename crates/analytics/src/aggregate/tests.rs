@@ -225,13 +225,13 @@ fn a_path_that_came_once_claims_no_more() {
             ..SampledCall::default()
         });
     };
-    let mut shown = std::collections::BTreeSet::new();
+    let mut paths = std::collections::BTreeSet::new();
     let mut take = |aggregator: &mut Aggregator, at: u64| {
         let batch = aggregator.take_batch(at, false);
         let rows = batch.rows.iter().filter(|row| row.cube == Cube::Path);
-        shown.extend(rows.map(|row| batch.names[row.key[1] as usize].clone()));
+        paths.extend(rows.map(|row| batch.names[row.key[1] as usize].clone()));
         let of = |path: &str| calls_of(&batch, Cube::Path, |names| names[1] == path);
-        (of("/once"), of("/often"), of(OTHER), shown.len())
+        (of("/once"), of("/often"), of(OTHER), paths.len())
     };
     add(&mut aggregator, 7, 334, "/once");
     (0..3).for_each(|_| add(&mut aggregator, 7, 334, "/often"));
@@ -246,7 +246,7 @@ fn a_path_that_came_once_claims_no_more() {
     }
     let (_, _, _, rows) = take(&mut aggregator, 540);
     assert!(rows <= 500, "{rows}");
-    assert!(shown.contains("/later"), "{shown:?}");
+    assert!(paths.contains("/later"), "{paths:?}");
 }
 
 /// Calls of several minutes, hours and kinds, in any order: what series have counted goes to the rows of their minute.

@@ -205,7 +205,8 @@ impl Search {
 
     /// The end of the time that calls are searched in.
     pub(super) fn end(&self) -> u64 {
-        self.after.map_or(self.to, |it| self.to.min(it.time.saturating_add(1)))
+        self.after
+            .map_or(self.to, |it| self.to.min(it.time.saturating_add(1)))
     }
 
     /// The classes that a status of the search can have, a bit each; `None`: any.

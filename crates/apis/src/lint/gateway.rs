@@ -91,7 +91,7 @@ fn empty_segment(context: &mut Context<'_>) {
         let mut segments = operation.path.split('/');
         let reason = match operation.path.contains("//") {
             true => "several slashes of a call's path are read as one",
-            false if segments.any(|it| matches!(it, "." | "..")) => {
+            false if segments.any(path_pattern::is_dots) => {
                 "'.' and '..' of a call's path are resolved before"
             }
             false => continue,

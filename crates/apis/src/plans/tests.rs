@@ -45,6 +45,16 @@ fn settings_belong_to_their_kind_and_are_whole() {
             &["mtls.authorities[0]"],
         ),
         (json!({"security": "mtls", "key_lifetime": 5}), &["key_lifetime"]),
+        (json!({"key_lifetime": 0}), &["key_lifetime"]),
+        (json!({"key_lifetime": 1}), &[]),
+        (
+            json!({"limits": [{"count": 5, "per": "day"}, {"count": 1, "per": "hour"}, {"count": 7, "per": "day"}]}),
+            &["limits[2].per"],
+        ),
+        (
+            json!({"operation_limits": {"a": [{"count": 5, "per": "day"}, {"count": 5, "per": "day"}]}}),
+            &["operation_limits.a[1].per"],
+        ),
         (
             json!({"security": "keyless", "form": {"type": "object", "properties": {"a": {"type": "string"}}}}),
             &["form"],

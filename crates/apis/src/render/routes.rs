@@ -6,7 +6,7 @@ use super::{Content, Renderer, canary_condition};
 use crate::entities::{Canary, Component, OperationSettings};
 use crate::naming::{plugin_of, slug};
 use crate::openapi::{Operation, UniqueNames};
-use crate::path_pattern::{encoded, pattern};
+use crate::path_pattern::{encoded, is_dots, pattern};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 
@@ -310,7 +310,7 @@ fn path_of(upstream: &Map<String, Value>) -> &str {
 pub fn base_path_fault(base: &str) -> Option<String> {
     let is_ambiguous = |segment: &str| {
         let upper = segment.to_ascii_uppercase();
-        matches!(segment, "" | "." | "..") || upper.contains("%2F") || upper.contains("%5C")
+        segment.is_empty() || is_dots(segment) || upper.contains("%2F") || upper.contains("%5C")
     };
     let whole = base.trim_end_matches('/');
     if whole.is_empty() {
@@ -372,6 +372,9 @@ mod tests {
             "//a",
             "/a/../b",
             "/./a",
+            "/%2e%2e",
+            "/a/%2E",
+            "/.%2e/a",
             "/a%2fb",
             "/a\\b",
             "/a\nb",

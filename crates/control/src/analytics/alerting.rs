@@ -175,7 +175,11 @@ fn line(event: &Event) -> String {
     let group: Vec<String> = event
         .group
         .iter()
-        .map(|(name, value)| format!("{name} {value}"))
+        .map(|(name, value)| match value.is_empty() {
+            // Such as the service of calls that no route took.
+            true => format!("no {name}"),
+            false => format!("{name} {value}"),
+        })
         .collect();
     match group.is_empty() {
         true => format!("{} {kind}: {}", event.name, event.text),
@@ -220,4 +224,42 @@ fn log(event: &Event) {
         threshold = event.threshold,
         "alert"
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_analytics::alerts::Severity;
+
+    /// The defect: a group without a name was told as "(service )".
+    #[test]
+    fn an_event_names_its_group() {
+        for (group, expected) in [
+            (json!({}), "Errors started: 5xx share is 3 %"),
+            (
+                json!({"service": "shop"}),
+                "Errors started: 5xx share is 3 % (service shop)",
+            ),
+            (
+                json!({"environment": "prod", "service": ""}),
+                "Errors started: 5xx share is 3 % (environment prod, no service)",
+            ),
+        ] {
+            let event = Event {
+                kind: EventKind::Started,
+                rule: "errors".to_owned(),
+                name: "Errors".to_owned(),
+                severity: Severity::Warning,
+                group: serde_json::from_value(group).expect("a map"),
+                metric: "share_5xx".to_owned(),
+                threshold: 0.02,
+                start_value: Some(0.03),
+                value: Some(0.03),
+                since: 0,
+                at: 0,
+                text: "5xx share is 3 %".to_owned(),
+            };
+            assert_eq!(line(&event), expected);
+        }
+    }
 }

@@ -206,9 +206,10 @@ impl CallsQuery {
             return Err(QueryError::new("refusal", message));
         }
         match self.limit {
-            Some(limit) if !(1..=MAX_FOUND).contains(&limit) => {
-                Err(QueryError::new("limit", format!("expected 1 to {MAX_FOUND}, found {limit}")))
-            }
+            Some(limit) if !(1..=MAX_FOUND).contains(&limit) => Err(QueryError::new(
+                "limit",
+                format!("expected 1 to {MAX_FOUND}, found {limit}"),
+            )),
             _ => Ok(()),
         }
     }

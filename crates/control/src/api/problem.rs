@@ -113,6 +113,12 @@ impl Problem {
         body
     }
 
+    /// With another status.
+    #[must_use]
+    pub fn with_status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
+    }
+
     /// With a type of its own.
     #[must_use]
     pub fn of_type(self, kind: &'static str) -> Self {

@@ -161,6 +161,7 @@ fn a_runtime_means_what_it_says() {
             "runtime.backends.mian",
         ),
         (json!({"base_path": "/x/{tenant}"}), "runtime.base_path"),
+        (json!({"base_path": "/%2e%2E"}), "runtime.base_path"),
         (json!({"hosts": ["a.test", "*"]}), "runtime.hosts[1]"),
     ] {
         let refused = plane.post(PUBLICATION, with(fields.clone())).expect(422);
@@ -184,6 +185,66 @@ fn a_runtime_means_what_it_says() {
     plane
         .post(&format!("{PUBLICATION}/rollback"), json!({"revision": 1}))
         .expect(200);
+}
+
+/// The defect: such a draft was stored, and a publish said that its components had ''.
+#[test]
+fn a_draft_has_components_with_backends() {
+    const VERSION: &str = "/api/v1/apis/pets/versions/1.0.0";
+    let plane = Plane::start();
+    plane.version(&petstore());
+    for (components, expected) in [
+        (json!([]), "components"),
+        (json!([{"name": "x"}]), "components[0].backend"),
+        (
+            json!([{"name": "x", "backend": "main"}, {"name": "y", "backend": " "}]),
+            "components[1].backend",
+        ),
+    ] {
+        let refused = plane.put(VERSION, json!({"components": components})).expect(422);
+        assert_eq!(places(&refused), [expected], "{components}: {refused:?}");
+        let new = json!({"version": "2", "components": components, "spec": petstore().to_string()});
+        let refused = plane.post("/api/v1/apis/pets/versions", new).expect(422);
+        assert_eq!(places(&refused), [expected], "{components}: {refused:?}");
+    }
+    let new = json!({"version": "9", "spec": petstore().to_string()});
+    let refused = plane
+        .post("/api/v1/apis/pets/versions?version=8", new.clone())
+        .expect(422);
+    assert_eq!(places(&refused), ["version"], "{refused:?}");
+    plane
+        .post("/api/v1/apis/pets/versions?version=9", new)
+        .expect(201);
+}
+
+/// The defect: a document that was too long, or in another encoding, was refused without a place in it.
+#[test]
+fn documents_that_are_no_text_are_refused_with_line_and_column() {
+    let plane = Plane::start();
+    let console = plane.weir.console();
+    let path = "/api/v1/apis/pets/versions?version=1.0.0";
+    let too_long = "#".repeat((16 << 20) + 1);
+    let refused = Call::new("POST", &console, path)
+        .body(&too_long)
+        .make()
+        .expect(413);
+    assert!(
+        refused.body.contains("1:1: error: expected at most 16 MiB"),
+        "{refused:?}"
+    );
+    let head = format!("POST {path} HTTP/1.1\r\nHost: {console}\r\nConnection: close\r\n");
+    let body = b"openapi: 3.1.0\ninfo:\n  title: \xe4\xfc\xdf caf\xe9\n";
+    let mut stream = std::net::TcpStream::connect(console).expect("connected");
+    let call = [
+        format!("{head}Content-Length: {}\r\n\r\n", body.len()).as_bytes(),
+        body,
+    ]
+    .concat();
+    std::io::Write::write_all(&mut stream, &call).expect("sent");
+    let mut answer = String::new();
+    std::io::Read::read_to_string(&mut stream, &mut answer).expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    assert!(answer.contains("3:10: error: expected UTF-8"), "{answer}");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 use super::entity_snapshot::EntitySnapshot;
 use super::foreign_conflicts::call_of;
+use super::regex_conflicts::ChoosyRegex;
 use crate::api::view::FileText;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -280,15 +281,17 @@ fn routes_of_file(file: &FileText) -> Vec<Route> {
 
 /// The conflict with a route: the first call that it takes, else the first that it loses.
 fn conflict(own: &OwnMatches<'_>, with: &str, other: &Route, relation: Relation) -> Option<Conflict> {
-    let pairs = other
-        .matches
-        .iter()
-        .flat_map(|it| own.near(it).map(move |own| (it, own)));
-    let met = pairs.filter(|(other, own)| own.may_overlap(other, false));
-    let ranked = met.filter_map(|(other, own)| Some((other, own, Rank::of(other, own)?)));
-    let (found, own, rank) = ranked
-        .filter(|(_, _, rank)| relation.is_conflict(*rank))
-        .min_by_key(|(_, _, rank)| rank.effect() == ConflictEffect::Loses)?;
+    let met = other.matches.iter().flat_map(|it| {
+        let by_hand = relation == Relation::Document;
+        let regex = by_hand.then(|| ChoosyRegex::of(&it.path)).flatten();
+        let near = own.near(it).filter(|own| own.may_overlap(it, false));
+        near.filter_map(move |own| {
+            let rank = Rank::of(it, own)?;
+            let is_met = relation.is_conflict(rank) || regex.as_ref().is_some_and(|it| it.meets(own));
+            is_met.then_some((it, own, rank))
+        })
+    });
+    let (found, own, rank) = met.min_by_key(|(_, _, rank)| rank.effect() == ConflictEffect::Loses)?;
     Some(Conflict {
         with: with.to_owned(),
         route: other.name.clone(),
@@ -317,6 +320,12 @@ Some of them
 {"paths": ["=/t/5"]}   | publications/b/1/test | {"paths": ["/t/{id}"]} | loses GET /t/5
 {"paths": ["=/t/5"]}   | -                     | {"paths": ["/t/{id}"]} |
 {"paths": ["=/t/5"]}   | publications/a/2/test | {"paths": ["/t/{id}"]} |
+Regular expressions, which stand behind
+{"paths": ["/t/{id}"]} | - | {"paths": ["~/t/\\d+"]} | loses GET /t/1
+{"paths": ["=/t5"]}    | - | {"paths": ["~/t\\d"]}   | loses GET /t5
+{"paths": ["=/tx"]}    | - | {"paths": ["~/t\\d"]}   |
+{"paths": ["/t/{id}"]} | - | {"paths": ["~/t/.*"]}   |
+{"paths": ["=/tx"]}    | publications/b/1/test | {"paths": ["~/t\\d"]} | loses GET /tx
 Hosts
 {"paths": ["=/t"], "hosts": ["a.test"]} | publications/b/1/test | {"paths": ["=/t"]} | loses GET http://a.test/t
 {"paths": ["=/t"], "hosts": ["a.test"]} | publications/b/1/test | {"paths": ["=/t"], "hosts": ["b.test"]} |

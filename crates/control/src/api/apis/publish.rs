@@ -599,11 +599,16 @@ fn checked(runtime: &Runtime, known: &Runtime, components: &[Component]) -> Resu
     let used: BTreeSet<&str> = components.iter().map(|it| it.backend.as_str()).collect();
     for name in runtime.backends.keys() {
         if !used.contains(name.as_str()) && !known.backends.contains_key(name) {
-            let used: Vec<&str> = used.iter().copied().collect();
-            let message = format!(
-                "no component has a backend '{name}': the components of this version have '{}'",
-                used.join("', '")
-            );
+            let used: Vec<&str> = used.iter().copied().filter(|it| !it.is_empty()).collect();
+            let message = match used.is_empty() {
+                true => format!(
+                    "no component has a backend '{name}': this version has no component with the name of a backend; give it one in 'components'"
+                ),
+                false => format!(
+                    "no component has a backend '{name}': the components of this version have '{}'",
+                    used.join("', '")
+                ),
+            };
             wrong.push((format!("runtime.backends.{name}"), message));
         }
     }

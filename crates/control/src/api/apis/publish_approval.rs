@@ -57,12 +57,14 @@ pub fn approved(
                 "approval: {name} is already used: an approval is good for one publish; request another one"
             )));
         }
-        return match approval.state {
-            ApprovalState::Granted => Ok(Some(name.to_owned())),
-            state => Err(outdated(format!(
-                "approval: {name} is not granted, but {state:?}"
-            ))),
+        let why = match approval.state {
+            ApprovalState::Granted => return Ok(Some(name.to_owned())),
+            ApprovalState::Open => "is not decided yet",
+            ApprovalState::Refused => "was refused",
+            ApprovalState::Withdrawn => "was withdrawn by the person who asked for it",
+            ApprovalState::Outdated => "is outdated: its content has changed since; ask for another one",
         };
+        return Err(outdated(format!("approval: {name} {why}")));
     }
     match caller.can(
         Action::ApisPublishProtected,
@@ -151,6 +153,44 @@ mod tests {
             let named = Some(("x", takes_over));
             let found = approved(&snapshot, &caller, &environment, (known, &wanted), named);
             assert_eq!(found.is_ok(), expected, "{known:?} {used:?} {takes_over}");
+        }
+    }
+
+    /// The defect: a refusal named the state as the program does.
+    #[test]
+    fn an_approval_that_is_not_granted_says_why_in_plain_words() {
+        let environment = Environment {
+            protected: true,
+            ..Environment::default()
+        };
+        for (state, expected) in [
+            (ApprovalState::Open, "approval: x is not decided yet"),
+            (ApprovalState::Refused, "approval: x was refused"),
+            (
+                ApprovalState::Withdrawn,
+                "approval: x was withdrawn by the person who asked for it",
+            ),
+            (
+                ApprovalState::Outdated,
+                "approval: x is outdated: its content has changed since; ask for another one",
+            ),
+        ] {
+            let publication = Publication::default();
+            let approval = Approval {
+                publication: publication.id(),
+                state,
+                ..Approval::default()
+            };
+            let snapshot = EntitySnapshot::new(vec![Document {
+                key: Key::new(&entity_snapshot::approval_key("x")).expect("a key"),
+                value: json!(approval).to_string().into_bytes().into(),
+                created: StoreRevision(1),
+                modified: StoreRevision(1),
+            }]);
+            let (caller, named) = (Caller::Key(Role::Read), Some(("x", false)));
+            let refused = approved(&snapshot, &caller, &environment, (None, &publication), named);
+            let message = refused.expect_err("it is not granted").to_string();
+            assert_eq!(message, expected);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::clock::now;
 use super::commit::WriteEffects;
+use super::document_body::DocumentBody;
 use super::entities::{body_of, parse};
 use super::entity_snapshot::{EntitySnapshot, PREFIX};
 use super::{chains, entity_snapshot, renaming, reviews, secrecy, specs};
@@ -138,6 +139,28 @@ pub struct Edit {
 }
 
 impl Edit {
+    /// Refuses components that no publish could serve.
+    fn check_components(&self) -> Result<(), Problem> {
+        let components = self.components.as_deref();
+        let unnamed = components.into_iter().flatten().enumerate();
+        let unnamed = unnamed.filter(|(_, it)| it.backend.trim().is_empty());
+        let mut wrong: Vec<(String, String)> = unnamed
+            .map(|(index, _)| {
+                let message = "expected the name of a backend, such as main".to_owned();
+                (format!("components[{index}].backend"), message)
+            })
+            .collect();
+        if components.is_some_and(<[Component]>::is_empty) {
+            let message =
+                "expected at least one component: operations belong to one, and it names their backend";
+            wrong.push(("components".to_owned(), message.to_owned()));
+        }
+        match wrong.is_empty() {
+            true => Ok(()),
+            false => Err(Problem::step("read", wrong)),
+        }
+    }
+
     fn has_plugins(&self) -> bool {
         self.chain.is_some() || self.components.is_some() || self.operations.is_some()
     }
@@ -177,7 +200,7 @@ pub async fn create(
     Path(name): Path<String>,
     Query(new): Query<NewVersion>,
     headers: HeaderMap,
-    body: String,
+    DocumentBody(body): DocumentBody,
 ) -> Result<Response, Problem> {
     let upload = Upload::read(&body)?;
     let spec = upload.spec.clone().ok_or_else(|| {
@@ -187,8 +210,15 @@ pub async fn create(
         specs::unreadable(&[found.at(Position::START)])
     })?;
     let edit: Edit = parse(&upload.fields)?;
+    edit.check_components()?;
     let description = specs::read(&spec)?;
     chains_of(&api, &caller, &Draft::default(), &edit).await?;
+    if let (Some(in_body), Some(in_address)) = (&edit.version, &new.version)
+        && in_body != in_address
+    {
+        let message = format!("the address asks for version '{in_address}', and the body says '{in_body}'");
+        return Err(Problem::step("read", vec![("version".to_owned(), message)]));
+    }
     let version = match edit.version.clone().or(new.version) {
         Some(version) => version,
         None => naming::version_of(&json!({ "info": description.info }))
@@ -343,11 +373,12 @@ pub async fn put(
     Extension(caller): Extension<Caller>,
     Path((name, version)): Path<(String, String)>,
     headers: HeaderMap,
-    body: String,
+    DocumentBody(body): DocumentBody,
 ) -> Result<Response, Problem> {
     let upload = Upload::read(&body)?;
     let spec = &upload.spec;
     let edit: Edit = parse(&upload.fields)?;
+    edit.check_components()?;
     let fresh = spec.as_deref().map(specs::read).transpose()?;
     let key = entity_snapshot::version_key(&name, &version);
     if edit.has_plugins() {
@@ -576,10 +607,19 @@ pub async fn revise(
 #[derive(Deserialize, schemars::JsonSchema)]
 pub struct RevisionDiffQuery {
     /// The revision before.
+    #[serde(deserialize_with = "revision_number")]
     from: u32,
     /// The revision after; left out: the draft.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "revision_number")]
     to: u32,
+}
+
+fn revision_number<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    let text = String::deserialize(from)?;
+    text.parse().map_err(|_| {
+        let message = format!("expected the number of a revision, or 0 for the draft, found '{text}'");
+        serde::de::Error::custom(message)
+    })
 }
 
 pub async fn compare(

@@ -35,6 +35,23 @@ fn groups_and_several_things_together_are_counted_by() {
 }
 
 #[test]
+fn weeks_end_on_sunday() {
+    const WEEK_MS: u64 = 7 * 86_400_000;
+    let plugin = RateLimit::default();
+    let filter = build(&plugin, &json!({"limits": [{"count": 1, "per": "week"}]})).expect("valid");
+    let mut exchange = exchange();
+    prepare(&mut exchange, "GET /", &[]);
+    // 1970-01-01 was a Thursday.
+    let left_ms = WEEK_MS - (exchange.unix_ms() + 3 * 86_400_000) % WEEK_MS;
+    assert_eq!(word(&filter.on_request(&mut exchange)), "continue");
+    let reset = exchange
+        .response_headers
+        .get(b"ratelimit-reset")
+        .expect("the header");
+    assert_eq!(reset, left_ms.div_ceil(1_000).to_string().as_bytes());
+}
+
+#[test]
 fn windows_of_the_clock_have_any_length_and_retries_are_spread() {
     let plugin = RateLimit::default();
     let config = json!({

@@ -31,6 +31,7 @@ use weir_plugin::{
 use weir_plugins_shared::config_checks::ConfigErrors;
 use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules, form};
 use weir_plugins_shared::random::{Random, system_random};
+use weir_saml::{Document, Limits};
 
 /// Configuration of `cas-login`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -57,6 +58,8 @@ fn sixty_four_kib() -> usize {
 }
 
 const NAME: &str = "cas-login";
+/// The namespace of the server's answers.
+const CAS: &str = "http://www.yale.edu/tp/cas";
 const ENDED_BYTES: usize = 8 << 20;
 /// The longest ticket: what the protocol advises clients to take.
 const MAX_TICKET: usize = 256;
@@ -159,6 +162,23 @@ fn between<'t>(text: &'t str, begin: &str, end: &str) -> Option<&'t str> {
     Some(&rest[..rest.find(end)?])
 }
 
+/// The user whose ticket the server accepts, by its answer. It is read as XML: what a refusal or an attribute quotes, also
+/// in a comment or a section of characters, is no answer.
+fn user_of(answer: &str) -> Option<String> {
+    let answer = Document::parse(answer.trim(), Limits::default()).ok()?;
+    let root = answer.root();
+    let mut results = answer.children(root);
+    let success = results
+        .next()
+        .filter(|it| answer.is(*it, CAS, "authenticationSuccess"))?;
+    if !answer.is(root, CAS, "serviceResponse") || results.next().is_some() {
+        return None;
+    }
+    let user = answer.text(answer.only(success, CAS, "user").ok()??)?;
+    let user = user.trim();
+    (!user.is_empty()).then(|| user.to_owned())
+}
+
 impl LoginFilter {
     /// The address for which the server gives tickets.
     fn service(&self, exchange: &Exchange) -> String {
@@ -210,16 +230,7 @@ impl LoginFilter {
     fn finish(&self, exchange: &mut Exchange, asked: TicketCheck) -> Outcome {
         let answer = exchange.subrequest_response.take().flatten();
         let answer = answer.filter(|answer| answer.status == 200);
-        let user = answer.and_then(|answer| {
-            let text = String::from_utf8(answer.body).ok()?;
-            let success = between(
-                &text,
-                "<cas:authenticationSuccess>",
-                "</cas:authenticationSuccess>",
-            )?;
-            let user = between(success, "<cas:user>", "</cas:user>")?.trim();
-            (!user.is_empty()).then(|| user.to_owned())
-        });
+        let user = answer.and_then(|answer| user_of(std::str::from_utf8(&answer.body).ok()?));
         let Some(user) = user else {
             return refused(NAME, 401, "invalid ticket");
         };
@@ -391,8 +402,72 @@ mod tests {
         (location, asked, cookies(&call))
     }
 
-    const GOOD: &str = "<cas:serviceResponse><cas:authenticationSuccess>\n<cas:user>alice</cas:user>\
+    const GOOD: &str = "<?xml version=\"1.0\"?>\n<cas:serviceResponse xmlns:cas='http://www.yale.edu/tp/cas'>\
+        <cas:authenticationSuccess>\n<cas:user>alice</cas:user><cas:attributes><cas:user>eve</cas:user></cas:attributes>\
         </cas:authenticationSuccess></cas:serviceResponse>";
+
+    /// The defect: an accepted ticket was looked for in the text, so a refusal that quotes one logged its caller in.
+    #[test]
+    fn only_the_element_of_the_answer_says_who_calls() {
+        const SUCCESS: &str =
+            "<cas:authenticationSuccess><cas:user>alice</cas:user></cas:authenticationSuccess>";
+        let whole = |inner: &str| {
+            format!(
+                "<cas:serviceResponse xmlns:cas='http://www.yale.edu/tp/cas'>{inner}</cas:serviceResponse>"
+            )
+        };
+        let failure = |inner: &str| {
+            let code = "code='INVALID_TICKET'";
+            whole(&format!(
+                "<cas:authenticationFailure {code}>{inner}</cas:authenticationFailure>"
+            ))
+        };
+        for (answer, expected) in [
+            (GOOD.to_owned(), Some("alice")),
+            (whole(SUCCESS), Some("alice")),
+            (
+                whole(&SUCCESS.replace("alice", " <![CDATA[a&b]]>\n")),
+                Some("a&b"),
+            ),
+            (
+                whole(SUCCESS).replace("cas:", "c:").replace(":cas", ":c"),
+                Some("alice"),
+            ),
+            (
+                whole(SUCCESS).replace("xmlns:cas", "xmlns").replace("cas:", ""),
+                Some("alice"),
+            ),
+            (
+                failure(&format!("ticket <![CDATA[{SUCCESS}]]> not recognised")),
+                None,
+            ),
+            (failure(&format!("<!--{SUCCESS}-->")), None),
+            (failure(SUCCESS), None),
+            (whole(&format!("<!--{SUCCESS}-->")), None),
+            (whole(&format!("<cas:x>{SUCCESS}</cas:x>")), None),
+            (whole(&format!("{SUCCESS}{SUCCESS}")), None),
+            (whole(&format!("{SUCCESS}<cas:authenticationFailure/>")), None),
+            (
+                whole(&SUCCESS.replace("alice", "alice</cas:user><cas:user>eve")),
+                None,
+            ),
+            (whole(&SUCCESS.replace("alice", "<b>alice</b>")), None),
+            (whole(&SUCCESS.replace("alice", " ")), None),
+            (
+                whole("<cas:authenticationSuccess/><cas:user>alice</cas:user>"),
+                None,
+            ),
+            (whole(SUCCESS).replace("yale", "evil"), None),
+            (whole(SUCCESS).replace("serviceResponse", "proxyResponse"), None),
+            (SUCCESS.to_owned(), None),
+            (
+                format!("<!DOCTYPE a [<!ENTITY b '{SUCCESS}'>]>{}", failure("&b;")),
+                None,
+            ),
+        ] {
+            assert_eq!(user_of(&answer).as_deref(), expected, "{answer}");
+        }
+    }
 
     #[test]
     fn a_ticket_begins_a_session_that_the_server_may_end() {

@@ -2,7 +2,8 @@
 //!
 //! Upstreams trust the headers that are set here, so a client's own copies never get through. After a plugin has
 //! checked a call, it removes the headers that it does not set, and also those whose names differ only in `_` and `-`,
-//! because many servers treat these as the same.
+//! because many servers treat these as the same. The same holds for the caller's groups: only groups that a plugin of
+//! this call has found reach the upstream.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -101,6 +102,9 @@ fn standard_anonymous_header() -> Option<String> {
     Some("X-Anonymous-Consumer".into())
 }
 
+/// The request header in which upstreams expect the caller's groups.
+const GROUPS_HEADER: &str = "X-Authenticated-Groups";
+
 /// What a plugin does with a call once it knows whether the call carries a good credential.
 pub(crate) struct Gate {
     plugin: &'static str,
@@ -114,6 +118,8 @@ pub(crate) struct Gate {
     credential_header: Option<FieldName>,
     /// The names of all these headers, and of those that the next one of the list replaces.
     owned: OwnedNames,
+    /// These, and the caller's groups.
+    owned_with_groups: OwnedNames,
     /// Stands for the id of credentials without one, so that their callers do not look anonymous.
     unnamed: Arc<str>,
 }
@@ -165,16 +171,18 @@ impl Gate {
                 credential_id: None,
             })
         });
+        let names = || {
+            let headers = config.headers.iter().map(|header| header.name.as_str());
+            headers.chain(config.anonymous_header.as_deref())
+        };
         Ok(Self {
             plugin,
             anonymous,
             skip_authenticated: config.skip_authenticated,
             on_preflight: config.on_preflight,
             credential_header: credential_header(&config.headers),
-            owned: OwnedNames::new(
-                (config.headers.iter().map(|header| header.name.as_str()))
-                    .chain(config.anonymous_header.as_deref()),
-            ),
+            owned: OwnedNames::new(names()),
+            owned_with_groups: OwnedNames::new(names().chain([GROUPS_HEADER])),
             headers: lasting(config.headers, config.anonymous_header.as_deref()),
             anonymous_header: config.anonymous_header.as_deref().and_then(FieldName::new),
             unnamed: Arc::from(""),
@@ -267,7 +275,12 @@ impl Gate {
 
     /// Takes out what the client has said about who calls.
     pub(crate) fn clear(&self, exchange: &mut Exchange) {
-        exchange.request.headers.remove_all_owned(&self.owned);
+        // A plugin that was here before may have found groups.
+        let owned = match exchange.is_user_header(GROUPS_HEADER) {
+            true => &self.owned,
+            false => &self.owned_with_groups,
+        };
+        exchange.request.headers.remove_all_owned(owned);
     }
 }
 
@@ -313,6 +326,50 @@ impl IdentityValue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+    use weir_plugin::Plugin;
+    use weir_plugins_testkit::{build, exchange, lines, prepare, word};
+
+    /// The defect: plugins that find no groups let the client's own through, also with the anonymous consumer.
+    #[test]
+    fn groups_that_no_plugin_has_found_are_removed() {
+        let identity = json!({"anonymous": "guest"});
+        let directory = json!({"host": "a", "base_dn": "b", "attribute": "c", "identity": identity});
+        let key = json!({"identity": identity});
+        for (plugin, config) in [
+            (&crate::ldap_auth::LdapAuth::default() as &dyn Plugin, &directory),
+            (&crate::key_auth::KeyAuth, &key),
+            (&crate::basic_auth::BasicAuth, &key),
+        ] {
+            let filter = build(plugin, config).expect("valid");
+            for is_found in [false, true] {
+                let mut call = exchange();
+                let forged = [
+                    ("x_authenticated_groups", "admins"),
+                    ("X-Authenticated-Groups", "admins"),
+                ];
+                prepare(&mut call, "GET /", &forged);
+                if is_found {
+                    crate::authenticated_groups::set_header(&mut call, GROUPS_HEADER, &["users".to_owned()]);
+                }
+                assert_eq!(
+                    word(&filter.on_request(&mut call)),
+                    "continue",
+                    "{}",
+                    plugin.name()
+                );
+                let groups = lines(&call.request.headers)
+                    .into_iter()
+                    .filter(|line| line.to_ascii_lowercase().contains("groups"));
+                let expected: &[&str] = if is_found {
+                    &["X-Authenticated-Groups: users"]
+                } else {
+                    &[]
+                };
+                assert_eq!(groups.collect::<Vec<_>>(), expected, "{}", plugin.name());
+            }
+        }
+    }
 
     #[test]
     fn identity_headers_are_replaced_by_later_ones_of_the_name() {

@@ -83,8 +83,8 @@ impl SignerFilter {
             }
         }
         match self.consumer(&progress.0) {
-            // The headers that callers send about themselves must not take its place.
-            Ok(None) if self.consumers.is_some() => self.gate.clear(exchange),
+            // What callers say about themselves is not true, unless another plugin has said it.
+            Ok(None) if self.consumers.is_some() || exchange.identity.is_none() => self.gate.clear(exchange),
             Ok(None) => {}
             Ok(Some((consumer, judged))) => {
                 let subject = judged.claims.get("sub").and_then(Value::as_str);

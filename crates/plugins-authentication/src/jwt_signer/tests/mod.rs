@@ -461,6 +461,39 @@ fn tokens_name_consumers() {
     }
 }
 
+/// The defect: without a claim that names a consumer, the client's own headers reached the upstream.
+#[test]
+fn callers_do_not_say_who_they_are() {
+    let token = format!("Bearer {}", signed(Algorithm::RS256, "issuer", &claims()));
+    let mut optional = config();
+    optional["access_token"]["optional"] = json!(true);
+    for (config, token) in [
+        (&config(), Some(&token)),
+        (&optional, Some(&token)),
+        (&optional, None),
+    ] {
+        let mut headers = vec![
+            ("X-Consumer-ID", "forged"),
+            ("X_Consumer_Username", "forged"),
+            ("X-Consumer-Custom-ID", "forged"),
+            ("X-Credential-Identifier", "forged"),
+            ("X-Anonymous-Consumer", "forged"),
+            ("X-Authenticated-Groups", "forged"),
+        ];
+        headers.extend(token.map(|it| ("Authorization", it.as_str())));
+        let (found, headers) = call(&Servers::new(), config, &headers);
+        assert_eq!(found, "continue");
+        assert!(!headers.iter().any(|line| line.contains("forged")), "{headers:?}");
+    }
+    // What another plugin has said stays.
+    let mut call = exchange();
+    prepare(&mut call, "GET /", &[("X-Consumer-Username", "ALICE")]);
+    call.identity = Some(weir_plugins_testkit::identity("alice", None));
+    let filter = build(&JwtSigner::default(), &optional).expect("valid");
+    assert_eq!(word(&Servers::new().run(&filter, &mut call)), "continue");
+    assert_eq!(lines(&call.request.headers), ["X-Consumer-Username: ALICE"]);
+}
+
 #[test]
 fn challenges_name_the_realm_and_no_more() {
     let mut config = config();

@@ -16,6 +16,7 @@ pub mod secrets;
 pub mod unix_time;
 pub mod x509;
 pub mod x509_details;
+pub mod x509_plain_list;
 pub mod x509_version_1;
 
 mod acme;

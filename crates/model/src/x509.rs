@@ -28,6 +28,7 @@ const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
 /// `2.5.29.19`
 const BASIC_CONSTRAINTS: &[u8] = &[0x55, 0x1d, 0x13];
 
+pub(crate) const BOOLEAN: u8 = 0x01;
 pub(crate) const INTEGER: u8 = 0x02;
 pub(crate) const BIT_STRING: u8 = 0x03;
 pub(crate) const OCTET_STRING: u8 = 0x04;
@@ -242,6 +243,14 @@ fn is_authority(body: Values<'_>) -> Option<bool> {
     let mut constraints = Extension::find(body, BASIC_CONSTRAINTS)?;
     let (_, truth) = constraints.value.sequence()?.next()?;
     Some(truth == [0xff])
+}
+
+/// The bytes of a string of bits that ends with a byte.
+pub(crate) fn whole_bytes(bits: &[u8]) -> Option<&[u8]> {
+    match bits {
+        [0, bytes @ ..] => Some(bytes),
+        _ => None,
+    }
 }
 
 /// Seconds since the Unix epoch: `YYMMDDHHMMSSZ` up to 2049, `YYYYMMDDHHMMSSZ` from then on (RFC 5280, 4.1.2.5). The

@@ -3,7 +3,7 @@
 //!
 //! A certificate with a version, an extension or trailing data is not accepted.
 
-use crate::x509::{BIT_STRING, INTEGER, OBJECT_ID, SEQUENCE, Values, time};
+use crate::x509::{BIT_STRING, INTEGER, OBJECT_ID, SEQUENCE, Values, time, whole_bytes};
 
 /// A certificate of version 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,14 +64,6 @@ pub fn public_key(content: &[u8]) -> Option<(&[u8], &[u8])> {
     Values(algorithm).expect(OBJECT_ID)?;
     let key = whole_bytes(values.expect(BIT_STRING)?)?;
     values.0.is_empty().then_some((algorithm, key))
-}
-
-/// The bytes of a string of bits that ends with a byte.
-fn whole_bytes(bits: &[u8]) -> Option<&[u8]> {
-    match bits {
-        [0, bytes @ ..] => Some(bytes),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

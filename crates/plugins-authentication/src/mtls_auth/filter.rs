@@ -170,7 +170,12 @@ impl CertificateFilter {
             },
             |exchange| {
                 let answer = exchange.subrequest_response.take()??;
-                let list = read_list(&answer.body).filter(|_| answer.status == 200)?;
+                let list = read_list(&answer.body).filter(|_| answer.status == 200);
+                if list.is_none() {
+                    let status = answer.status;
+                    tracing::warn!(url, status, "a list of revoked certificates cannot be read");
+                }
+                let list = list?;
                 let bytes = list.len();
                 let is_usable = self.authorities.can_use(chain, exchange.unix_ms(), &list);
                 let lasts_ms = if is_usable { LIST_MS } else { RETRY_MS };

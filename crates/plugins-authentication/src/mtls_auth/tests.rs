@@ -84,6 +84,46 @@ impl Authority {
     }
 }
 
+/// A value in DER.
+fn der(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
+    let content = parts.concat();
+    let [high, low] = u16::try_from(content.len()).expect("a short one").to_be_bytes();
+    let length = match (high, low) {
+        (0, 0..=0x7f) => vec![low],
+        (0, _) => vec![0x81, low],
+        _ => vec![0x82, high, low],
+    };
+    [&[kind], length.as_slice(), &content].concat()
+}
+
+impl Authority {
+    /// A list without extensions, as some authorities write them. `version`: that of the list, and of its end if there is one.
+    fn plain_list(&self, serials: &[u8], version: Option<u8>, ends: Option<&str>) -> Vec<u8> {
+        use rcgen::SigningKey as _;
+        // ecdsa-with-SHA256
+        let algorithm = der(
+            0x30,
+            &[&der(0x06, &[&[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02]])],
+        );
+        let begun = der(0x17, &[b"260101000000Z"]);
+        let entries = serials
+            .iter()
+            .map(|it| der(0x30, &[&der(0x02, &[&[*it]]), &begun]));
+        let issuer = weir_model::x509_plain_list::ListedCertificate::of_der(&self.der).expect("good");
+        let parts = [
+            version.map_or_else(Vec::new, |it| der(0x02, &[&[it]])),
+            algorithm.clone(),
+            der(0x30, &[issuer.subject]),
+            begun.clone(),
+            ends.map_or_else(Vec::new, |at| der(0x17, &[at.as_bytes()])),
+            der(0x30, &[&entries.collect::<Vec<_>>().concat()]),
+        ];
+        let body = der(0x30, &[&parts.concat()]);
+        let signature = self.key.sign(&body).expect("signed");
+        der(0x30, &[&body, &algorithm, &der(0x03, &[&[0], &signature])])
+    }
+}
+
 fn filter(authority: &Authority, change: impl FnOnce(&mut Config)) -> Arc<dyn Filter> {
     let mut config = Config::new(vec![authority.pem.clone()]);
     config.revocation = Revocation::Skip;
@@ -370,6 +410,80 @@ fn certificates_that_were_taken_back_are_refused() {
     // Nothing is fetched for a certificate that is not good.
     let forged = other.client("BOB", names_list);
     assert_eq!(check_call(&strict, &[&forged], None), ("Invalid".into(), 0));
+}
+
+/// The defect: lists without extensions were taken for none, so certificates on them were let in.
+#[test]
+fn lists_without_extensions_are_read() {
+    let authority = Authority::new("root", None);
+    let other = Authority::new("root", None);
+    let client = authority.client("BOB", names_list);
+    let (later, before) = (Some("360101000000Z"), Some("260201000000Z"));
+    let pem = |der: Vec<u8>| {
+        let base64 = data_encoding::BASE64.encode(&der);
+        format!("-----BEGIN X509 CRL-----\n{base64}\n-----END X509 CRL-----\n").into_bytes()
+    };
+    let mut forged = authority.plain_list(&[8], None, later);
+    let last = forged.len() - 1;
+    forged[last] ^= 1;
+    let version_2 = Some(1);
+    for (list, lenient, strict, what) in [
+        (
+            authority.plain_list(&[7], None, later),
+            "Invalid",
+            "Invalid",
+            "on the list",
+        ),
+        (
+            authority.plain_list(&[1, 7], version_2, later),
+            "Invalid",
+            "Invalid",
+            "on a list of version 2",
+        ),
+        (
+            pem(authority.plain_list(&[7], None, later)),
+            "Invalid",
+            "Invalid",
+            "in PEM",
+        ),
+        (
+            authority.plain_list(&[8], None, later),
+            "continue",
+            "continue",
+            "not on it",
+        ),
+        (
+            authority.plain_list(&[8], None, before),
+            "continue",
+            "Invalid",
+            "an old list",
+        ),
+        (
+            authority.plain_list(&[7], None, before),
+            "Invalid",
+            "Invalid",
+            "on an old list",
+        ),
+        (
+            authority.plain_list(&[8], None, None),
+            "continue",
+            "Invalid",
+            "a list without an end",
+        ),
+        (
+            other.plain_list(&[7], None, later),
+            "continue",
+            "Invalid",
+            "a list of another one",
+        ),
+        (forged, "continue", "Invalid", "a forged list"),
+    ] {
+        for (mode, expected) in [(Revocation::Lenient, lenient), (Revocation::Strict, strict)] {
+            let filter = filter(&authority, |config| config.revocation = mode);
+            let (found, count) = asked(&filter, &[&client], Some((200, list.clone())));
+            assert_eq!((found.as_str(), count), (expected, 1), "{what} {mode:?}");
+        }
+    }
 }
 
 /// A list that another instance was given, or one that says nothing about the certificate, does not stay in the way.

@@ -11,9 +11,26 @@ use webpki::{
 };
 use weir_model::x509::Certificate;
 use weir_model::x509_details::CertificateDetails;
+use weir_model::x509_plain_list::{ListedCertificate, PlainList, Signed};
 
 /// A list of certificates that were taken back, in DER.
 pub(super) type List = Arc<[u8]>;
+
+/// A list as it is read.
+enum ReadList<'l> {
+    Full(Box<CertRevocationList<'l>>),
+    /// It has no extensions.
+    Plain(PlainList<'l>),
+}
+
+impl<'l> ReadList<'l> {
+    fn of(der: &'l [u8]) -> Option<Self> {
+        match BorrowedCertRevocationList::from_der(der) {
+            Ok(list) => Some(Self::Full(Box::new(CertRevocationList::Borrowed(list)))),
+            Err(_) => PlainList::of_der(der).map(Self::Plain),
+        }
+    }
+}
 
 /// The authorities of a configuration.
 #[derive(Default)]
@@ -67,26 +84,52 @@ impl Authorities {
         mode: Revocation,
     ) -> bool {
         let is_strict = mode == Revocation::Strict;
-        let list = list.and_then(|list| BorrowedCertRevocationList::from_der(list).ok());
-        let Some(list) = list.map(CertRevocationList::Borrowed) else {
-            return is_strict;
-        };
-        match self.verify(chain, now_ms, Some((&list, is_strict))) {
-            Ok(()) => false,
-            Err(webpki::Error::CertRevoked) => true,
-            Err(_) => is_strict,
+        match list.and_then(|list| ReadList::of(list)) {
+            None => is_strict,
+            Some(ReadList::Full(list)) => match self.verify(chain, now_ms, Some((&list, is_strict))) {
+                Ok(()) => false,
+                Err(webpki::Error::CertRevoked) => true,
+                Err(_) => is_strict,
+            },
+            Some(ReadList::Plain(list)) => match self.is_on(chain, &list) {
+                Some(true) => true,
+                Some(false) => is_strict && !lasts(&list, now_ms),
+                None => is_strict,
+            },
         }
+    }
+
+    /// Whether the client's certificate is on a list without extensions. `None`: the list is not that of its authority.
+    ///
+    /// The name alone does not tell an authority from another one: the key that has signed the certificate must have signed
+    /// the list.
+    fn is_on(&self, chain: &[Vec<u8>], list: &PlainList<'_>) -> Option<bool> {
+        let (own, others) = chain.split_first()?;
+        let own = ListedCertificate::of_der(own)?;
+        let between = self.between.iter().map(|it| &it[..]);
+        let mut issuers = others.iter().map(Vec::as_slice).chain(between);
+        let is_its = |issuer: &[u8]| {
+            ListedCertificate::of_der(issuer).is_some_and(|issuer| {
+                issuer.subject == own.issuer
+                    && issuer.may_sign_lists
+                    && has_signed(issuer.key, &own.signed)
+                    && has_signed(issuer.key, &list.signed)
+            })
+        };
+        (list.issuer == own.issuer && issuers.any(is_its)).then(|| list.has(own.serial))
     }
 
     /// Whether a list says something about the client's certificate: its authority has signed it, and it is not too old.
     /// The chain is known to be good.
     pub(super) fn can_use(&self, chain: &[Vec<u8>], now_ms: u64, list: &List) -> bool {
-        let Ok(list) = BorrowedCertRevocationList::from_der(list) else {
-            return false;
-        };
-        let list = CertRevocationList::Borrowed(list);
-        let found = self.verify(chain, now_ms, Some((&list, true)));
-        matches!(found, Ok(()) | Err(webpki::Error::CertRevoked))
+        match ReadList::of(list) {
+            None => false,
+            Some(ReadList::Full(list)) => {
+                let found = self.verify(chain, now_ms, Some((&list, true)));
+                matches!(found, Ok(()) | Err(webpki::Error::CertRevoked))
+            }
+            Some(ReadList::Plain(list)) => lasts(&list, now_ms) && self.is_on(chain, &list).is_some(),
+        }
     }
 
     fn verify(
@@ -131,6 +174,20 @@ impl Authorities {
     }
 }
 
+/// Whether a list is not too old. One that does not say when there is a newer one is.
+fn lasts(list: &PlainList<'_>, now_ms: u64) -> bool {
+    let now = i64::try_from(now_ms / 1_000).unwrap_or(i64::MAX);
+    list.next_update.is_some_and(|next| now <= next)
+}
+
+/// Whether a key has signed this. The key's algorithm must be one of those of the signature's.
+fn has_signed((algorithm, key): (&[u8], &[u8]), signed: &Signed<'_>) -> bool {
+    let known = webpki::ALL_VERIFICATION_ALGS.iter();
+    let mut fitting = known
+        .filter(|it| *it.signature_alg_id() == *signed.algorithm && *it.public_key_alg_id() == *algorithm);
+    fitting.any(|it| it.verify_signature(key, signed.content, signed.signature).is_ok())
+}
+
 /// Whether the caller's own certificate is within its time. It looks at no signature: for certificates that are
 /// known one by one. That the caller has the private key is what the handshake shows.
 pub(super) fn is_current(chain: &[Vec<u8>], now_ms: u64) -> bool {
@@ -147,6 +204,6 @@ pub(super) fn read_list(body: &[u8]) -> Option<List> {
             .to_vec(),
         false => body.to_vec(),
     };
-    BorrowedCertRevocationList::from_der(&der).ok()?;
+    ReadList::of(&der)?;
     Some(der.into())
 }

@@ -220,6 +220,9 @@ impl OpenIdFilter {
                     self.gate.accept(exchange, &identity);
                 }
                 None if rules.optional => self.gate.clear(exchange),
+                None if self.gate.allows_anonymous() => {
+                    return self.reject(exchange, AuthFailure::ConsumerMissing);
+                }
                 None => return Err(engine.forbidden("consumer not found")),
             }
         } else if exchange.identity.is_none() {

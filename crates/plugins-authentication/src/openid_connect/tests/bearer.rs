@@ -509,14 +509,20 @@ fn opaque_tokens_are_explained_by_the_provider() {
 fn consumers_are_found_by_a_claim() {
     let provider = FakeProvider::new();
     for (claims, optional, expected) in [
-        (json!({"name": "ALICE"}), false, "continue"),
-        (json!({"name": "cid"}), false, "continue"),
+        (json!({"name": "ALICE"}), false, "alice"),
+        (json!({"name": "cid"}), false, "alice"),
         (json!({"name": "unknown"}), false, "answered 403"),
         (json!({}), false, "answered 403"),
-        (json!({"name": "unknown"}), true, "continue"),
+        (json!({"name": "unknown"}), true, "nobody"),
+        // The defect: these were refused, though calls without a token pass as the anonymous consumer.
+        (json!({"name": "unknown", "guests": true}), false, "guest"),
+        (json!({"guests": true}), false, "guest"),
+        (json!({"name": "ALICE", "guests": true}), false, "alice"),
+        (json!({"name": "unknown", "guests": true}), true, "nobody"),
     ] {
         let filter = filter(|config| {
             config.methods = vec![Method::Bearer];
+            config.identity.anonymous = claims.get("guests").map(|_| "guest".to_owned());
             config.consumer = Some(ConsumerRules {
                 claim: vec!["name".into()],
                 by: vec![

@@ -273,6 +273,11 @@ impl Gate {
         }
     }
 
+    /// Whether this header tells the upstream who calls.
+    pub(crate) fn owns(&self, header: &str) -> bool {
+        self.owned.contains(header.as_bytes())
+    }
+
     /// Takes out what the client has said about who calls.
     pub(crate) fn clear(&self, exchange: &mut Exchange) {
         // A plugin that was here before may have found groups.

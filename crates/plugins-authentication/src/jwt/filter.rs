@@ -281,7 +281,8 @@ impl TimeClaim {
     }
 }
 
-fn remove_cookie(request: &mut Request, name: &[u8]) {
+/// Takes a cookie out of a request.
+pub(crate) fn remove_cookie(request: &mut Request, name: &[u8]) {
     let is_named = |pair: &&[u8]| {
         pair.strip_prefix(name)
             .is_some_and(|rest| rest.first() == Some(&b'='))

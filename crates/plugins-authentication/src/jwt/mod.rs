@@ -19,6 +19,8 @@ mod short_rsa;
 mod token;
 pub(crate) mod verifier;
 
+pub(crate) use filter::remove_cookie;
+
 use crate::identity::{self, Gate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! By what the provider's answers about opaque tokens are kept. It asks nothing.
 
-use super::config::Config;
+use super::config::{Config, ProviderAnswer};
 use crate::shared_fetch::KeyParts;
 
 /// What the keys of answers begin with: all that decides, besides the token, what the provider says about it.
@@ -12,13 +12,14 @@ pub(super) struct AnswerKeys {
 impl AnswerKeys {
     /// Those of an instance, whose other keys begin with `client`.
     pub(super) fn new(client: &KeyParts, config: &Config) -> Self {
-        let of = |endpoint: &str| {
+        let of = |endpoint: &str, answer: ProviderAnswer| {
             let mut key = client.clone();
             key.add(endpoint.as_bytes());
+            key.add(&[u8::from(config.uncached.contains(&answer))]);
             key.add(&config.introspection_seconds.to_be_bytes());
             key
         };
-        let mut introspection = of("introspection");
+        let mut introspection = of("introspection", ProviderAnswer::Introspection);
         // Answers may depend on who asks, and how.
         introspection.add(config.introspection_hint.as_bytes());
         introspection.add(format!("{:?}", config.introspection_auth).as_bytes());
@@ -30,7 +31,7 @@ impl AnswerKeys {
         }
         Self {
             introspection,
-            userinfo: of("userinfo"),
+            userinfo: of("userinfo", ProviderAnswer::Userinfo),
         }
     }
 }

@@ -8,6 +8,9 @@ use super::provider::{Provider, Step};
 use super::token_description::TokenTimes;
 use crate::body_fields::{Field, Form};
 use crate::jose::{Jws, JwsError, KeySet};
+use crate::jwt::remove_cookie;
+use crate::key_locations::KeyLocation;
+use crate::query::remove_argument;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,7 +28,8 @@ pub(super) const UNAVAILABLE: &str = "temporarily_unavailable";
 /// A token that a call brings.
 pub(super) enum BearerToken {
     None,
-    Token(Arc<str>),
+    /// The token, and its place among the locations.
+    Token(Arc<str>, usize),
     /// The header cannot be read.
     Malformed,
 }
@@ -41,7 +45,7 @@ impl Engine {
     /// The token that a call brings.
     pub(super) fn find_token(&self, exchange: &Exchange) -> BearerToken {
         let request = &exchange.request;
-        for place in &self.config.bearer_locations {
+        for (index, place) in self.config.bearer_locations.iter().enumerate() {
             let found = match place {
                 TokenSource::Bearer => {
                     let Some(value) = request.headers.get(b"authorization") else {
@@ -66,10 +70,25 @@ impl Engine {
                 && let Ok(token) = std::str::from_utf8(&found)
                 && !token.is_empty()
             {
-                return BearerToken::Token(Arc::from(token));
+                return BearerToken::Token(Arc::from(token), index);
             }
         }
         BearerToken::None
+    }
+
+    /// Takes the token out of its place, so that the upstream does not see it.
+    pub(super) fn remove_token(&self, request: &mut Request, place: usize) {
+        match &self.config.bearer_locations[place] {
+            TokenSource::Bearer => {
+                request.headers.remove(b"authorization");
+            }
+            TokenSource::Header(name) => {
+                request.headers.remove(name.as_bytes());
+            }
+            TokenSource::Query(name) => remove_argument(request, name.as_bytes()),
+            TokenSource::Cookie(name) => remove_cookie(request, name.as_bytes()),
+            TokenSource::Body(name) => KeyLocation::Body(name.clone()).remove(request, remove_argument),
+        }
     }
 
     /// Whether the token may be in a body that is not read yet.

@@ -126,6 +126,13 @@ pub struct Config {
     /// Headers that callers get.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub client_headers: Vec<TokenHeader>,
+    /// Whether the token or the password by which the caller is recognised is removed from the request before it is
+    /// forwarded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strip: bool,
+    /// Answers of the provider that are used only for the calls that wait for them. All others are kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncached: Vec<ProviderAnswer>,
     /// Which consumer calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consumer: Option<ConsumerRules>,
@@ -144,6 +151,12 @@ pub struct Config {
     /// Whether a refusal says in JSON what is wrong: `{"error": …}`.
     #[serde(default)]
     pub explain: bool,
+    /// The message of refusals with 401; absent: the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unauthorized_message: Option<String>,
+    /// The message of refusals with 403; absent: the usual one. With `explain`, they say what is wrong instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forbidden_message: Option<String>,
     /// Status of the response to browsers that come back from the provider without a valid login, 200 to 599.
     #[serde(default = "unauthorized")]
     #[schemars(range(min = 200, max = 599))]
@@ -165,6 +178,15 @@ impl std::fmt::Debug for Config {
 }
 
 impl Config {
+    /// How long an answer of the provider is used that would be good for so many seconds, in milliseconds. Even what is not
+    /// kept serves the calls that wait for it.
+    pub(super) fn kept_ms(&self, answer: ProviderAnswer, seconds: u64) -> u64 {
+        match self.uncached.contains(&answer) {
+            true => 1,
+            false => seconds.saturating_mul(1_000).max(1),
+        }
+    }
+
     /// The defaults of all options, for this provider and client.
     pub fn new(discovery: String, client_id: String) -> Self {
         Self {
@@ -205,12 +227,16 @@ impl Config {
             cleared_headers: Vec::new(),
             introspection_authorization: None,
             client_headers: Vec::new(),
+            strip: false,
+            uncached: Vec::new(),
             consumer: None,
             client: None,
             groups: None,
             identity: identity::Config::default(),
             realm: None,
             explain: false,
+            unauthorized_message: None,
+            forbidden_message: None,
             login_failure_status: unauthorized(),
             http: crate::http_rules::HttpRules::default(),
         }
@@ -324,6 +350,18 @@ pub enum Method {
     ClientCredentials,
     /// By a login at the provider, to which the browser is sent.
     AuthorizationCode,
+}
+
+/// An answer of the provider to a question about a caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProviderAnswer {
+    /// The tokens of a password or of a client.
+    Tokens,
+    /// That of the introspection endpoint.
+    Introspection,
+    /// That of the userinfo endpoint about a bearer token.
+    Userinfo,
 }
 
 /// What happens to calls that no method recognises.

@@ -155,6 +155,7 @@ impl Engine {
         }
         let mut refusal = Refusal::with_status(RefusalKind::Answered { plugin: NAME }, 401);
         refusal.challenge = Some(challenge);
+        refusal.message.clone_from(&self.config.unauthorized_message);
         Box::new(Outcome::Refuse(Box::new(refusal)))
     }
 
@@ -169,7 +170,9 @@ impl Engine {
             ))));
         }
         let kind = RefusalKind::Answered { plugin: NAME };
-        Box::new(Outcome::Refuse(Box::new(Refusal::with_status(kind, 403))))
+        let mut refusal = Refusal::with_status(kind, 403);
+        refusal.message.clone_from(&self.config.forbidden_message);
+        Box::new(Outcome::Refuse(Box::new(refusal)))
     }
 }
 

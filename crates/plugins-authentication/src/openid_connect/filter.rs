@@ -9,7 +9,7 @@ use crate::consumer_names::{ConsumerNames, scoped_key};
 use crate::identity::Gate;
 use crate::{authenticated_groups, user_headers};
 use std::sync::Arc;
-use weir_plugin::{AuthFailure, CredentialIndex, Exchange, Filter, Identity, Outcome, Phases};
+use weir_plugin::{AuthFailure, CredentialIndex, Exchange, Filter, Identity, Outcome, Phases, Request};
 use weir_plugins_shared::json_schema::Schema;
 
 /// How often the engine may call this filter for one call.
@@ -29,8 +29,8 @@ pub(super) struct OpenIdFilter {
 /// What is known of a call from its first round on.
 struct CallState {
     rounds: u8,
-    /// The token that it brings, read before headers are removed.
-    token: Option<Arc<str>>,
+    /// The token that it brings, read before headers are removed, and its place among the locations.
+    token: Option<(Arc<str>, usize)>,
     is_malformed: bool,
     /// How many of the methods do not recognise the caller. They are not tried again when another one has asked the
     /// provider: what they have asked may be forgotten by then.
@@ -57,7 +57,8 @@ impl Filter for OpenIdFilter {
     fn remove_forged(&self, exchange: &mut Exchange) {
         let config = &self.engine.config;
         let set = config.upstream_headers.iter().map(|header| header.name.as_str());
-        let set = set.filter(|name| !name.eq_ignore_ascii_case("authorization"));
+        // Those about the consumer are of the plugin that knows it.
+        let set = set.filter(|name| !name.eq_ignore_ascii_case("authorization") && !self.gate.owns(name));
         let cleared = config.cleared_headers.iter().map(String::as_str);
         user_headers::remove_forged(exchange, set.chain(cleared));
     }
@@ -96,7 +97,7 @@ impl OpenIdFilter {
     /// Reads what the caller brings, and removes what only this plugin may say.
     fn first(&self, exchange: &mut Exchange) -> CallState {
         let (token, is_malformed) = match self.engine.find_token(exchange) {
-            BearerToken::Token(token) => (Some(token), false),
+            BearerToken::Token(token, place) => (Some((token, place)), false),
             BearerToken::Malformed => (None, true),
             BearerToken::None => (None, false),
         };
@@ -129,7 +130,7 @@ impl OpenIdFilter {
         }
         while let Some(method) = methods.get(call.tried) {
             match self.try_method(exchange, call, *method)? {
-                Some(Ok(recognised)) => return self.accept(exchange, recognised),
+                Some(Ok(recognised)) => return self.accept(exchange, call, *method, recognised),
                 Some(Err(fault)) => call.note(fault),
                 None => {}
             }
@@ -147,9 +148,9 @@ impl OpenIdFilter {
         let engine = &self.engine;
         match (method, &call.token) {
             (Method::Session, _) => Ok(engine.by_session(exchange)?.map(Ok)),
-            (Method::Bearer, Some(token)) => engine.signed(exchange, token),
-            (Method::Introspection, Some(token)) => engine.introspect(exchange, token).map(Some),
-            (Method::Userinfo, Some(token)) => engine.fetch_userinfo(exchange, token).map(Some),
+            (Method::Bearer, Some((token, _))) => engine.signed(exchange, token),
+            (Method::Introspection, Some((token, _))) => engine.introspect(exchange, token).map(Some),
+            (Method::Userinfo, Some((token, _))) => engine.fetch_userinfo(exchange, token).map(Some),
             (Method::Password | Method::ClientCredentials, _) => engine.granted(exchange, method),
             _ => Ok(None),
         }
@@ -182,7 +183,13 @@ impl OpenIdFilter {
         }
     }
 
-    fn accept(&self, exchange: &mut Exchange, recognised: CallTokens) -> Step<()> {
+    fn accept(
+        &self,
+        exchange: &mut Exchange,
+        call: &CallState,
+        method: Method,
+        recognised: CallTokens,
+    ) -> Step<()> {
         let engine = &self.engine;
         let required = &engine.config.required;
         match recognised.suffices(required, self.schema.as_ref(), exchange) {
@@ -193,40 +200,11 @@ impl OpenIdFilter {
                 return Err(engine.unauthorized(Some(fault)));
             }
         }
-        if let Some((rules, index)) = &self.clients {
-            let mut claims = rules.claims.iter();
-            let client = claims.find_map(|claim| recognised.text(std::slice::from_ref(claim)));
-            match client.and_then(|it| index.get(&scoped_key(&rules.scope, &it), || exchange.now_ms())) {
-                Some(entry) => {
-                    self.gate.accept(exchange, &entry.identity);
-                }
-                None if self.gate.allows_anonymous() => {
-                    return self.reject(exchange, AuthFailure::Invalid);
-                }
-                None => {
-                    let fault = ("invalid_token", "the client is not known");
-                    return Err(engine.unauthorized(Some(fault)));
-                }
-            }
-        } else if let Some((rules, names)) = &self.consumers {
-            let name = recognised.text(&rules.claim);
-            match name.and_then(|name| names.find(&name, &rules.by).cloned()) {
-                Some(consumer) => {
-                    let id = recognised.subject().map(|it| Arc::from(&*it));
-                    let identity = Identity {
-                        consumer,
-                        credential_id: id,
-                    };
-                    self.gate.accept(exchange, &identity);
-                }
-                None if rules.optional => self.gate.clear(exchange),
-                None if self.gate.allows_anonymous() => {
-                    return self.reject(exchange, AuthFailure::ConsumerMissing);
-                }
-                None => return Err(engine.forbidden("consumer not found")),
-            }
-        } else if exchange.identity.is_none() {
-            self.gate.clear(exchange);
+        if !self.identify(exchange, &recognised)? {
+            return Ok(());
+        }
+        if engine.config.strip {
+            self.remove_credential(&mut exchange.request, call, method);
         }
         if let Some(claim) = &engine.config.groups {
             let groups = recognised.words(&claim.path);
@@ -257,6 +235,59 @@ impl OpenIdFilter {
         }
         self.strip(exchange);
         Ok(())
+    }
+
+    /// Says which client or consumer calls. `false`: neither is known, and the anonymous consumer takes the call.
+    fn identify(&self, exchange: &mut Exchange, recognised: &CallTokens) -> Step<bool> {
+        if let Some((rules, index)) = &self.clients {
+            let mut claims = rules.claims.iter();
+            let client = claims.find_map(|claim| recognised.text(std::slice::from_ref(claim)));
+            match client.and_then(|it| index.get(&scoped_key(&rules.scope, &it), || exchange.now_ms())) {
+                Some(entry) => {
+                    self.gate.accept(exchange, &entry.identity);
+                }
+                None if self.gate.allows_anonymous() => {
+                    return self.reject(exchange, AuthFailure::Invalid).map(|()| false);
+                }
+                None => {
+                    let fault = ("invalid_token", "the client is not known");
+                    return Err(self.engine.unauthorized(Some(fault)));
+                }
+            }
+        } else if let Some((rules, names)) = &self.consumers {
+            let name = recognised.text(&rules.claim);
+            match name.and_then(|name| names.find(&name, &rules.by).cloned()) {
+                Some(consumer) => {
+                    let id = recognised.subject().map(|it| Arc::from(&*it));
+                    let identity = Identity {
+                        consumer,
+                        credential_id: id,
+                    };
+                    self.gate.accept(exchange, &identity);
+                }
+                None if rules.optional => self.gate.clear(exchange),
+                None if self.gate.allows_anonymous() => {
+                    return self
+                        .reject(exchange, AuthFailure::ConsumerMissing)
+                        .map(|()| false);
+                }
+                None => return Err(self.engine.forbidden("consumer not found")),
+            }
+        } else if exchange.identity.is_none() {
+            self.gate.clear(exchange);
+        }
+        Ok(true)
+    }
+
+    /// Takes out what the caller was recognised by.
+    fn remove_credential(&self, request: &mut Request, call: &CallState, method: Method) {
+        match (method, &call.token) {
+            (Method::Password | Method::ClientCredentials, _) => {
+                request.headers.remove(b"authorization");
+            }
+            (method, Some((_, place))) if is_bearer(method) => self.engine.remove_token(request, *place),
+            _ => {}
+        }
     }
 
     /// What becomes of a call without a good credential, if an anonymous consumer takes it.

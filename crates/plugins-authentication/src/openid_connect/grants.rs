@@ -3,7 +3,7 @@
 use super::bearer::{TokenResult, UNAVAILABLE};
 use super::call_tokens::CallTokens;
 use super::client::{self, NoToken};
-use super::config::Method;
+use super::config::{Method, ProviderAnswer};
 use super::engine::Engine;
 use super::provider::{Step, TokenSet};
 use base64::Engine as _;
@@ -46,6 +46,9 @@ impl Engine {
         for (name, value) in &self.config.token_arguments {
             parts.extend([name.as_bytes(), value.as_bytes()]);
         }
+        if self.config.uncached.contains(&ProviderAnswer::Tokens) {
+            parts.push(b"uncached");
+        }
         let key = self.key(kind, &parts);
         let found = self.fetched(
             exchange,
@@ -79,7 +82,7 @@ impl Engine {
                 let is_callers = method == Method::ClientCredentials || !client::is_refused(&answer);
                 let is_refused = is_callers && matches!(answer.status, 400 | 401 | 403);
                 match client::tokens(Some(answer), now_s) {
-                    Ok(tokens) => Some(kept(tokens, now_s)),
+                    Ok(tokens) => Some(self.kept(tokens, now_s)),
                     Err(NoToken) if is_refused => Some((None, REFUSAL_BYTES, Lifetime::fresh(REFUSED_MS))),
                     Err(NoToken) => None,
                 }
@@ -109,18 +112,15 @@ impl Engine {
         }
         Ok(Some(Ok(recognised)))
     }
-}
 
-/// How long tokens of a grant are used.
-fn kept(tokens: TokenSet, now_s: u64) -> (Option<Arc<TokenSet>>, usize, Lifetime) {
-    let until_s = tokens.expires_at_s.unwrap_or(now_s + 60);
-    let seconds = until_s.saturating_sub(now_s).saturating_sub(EARLY_S);
-    let bytes = tokens.access_token.len() + tokens.id_token.as_ref().map_or(0, String::len) + 200;
-    (
-        Some(Arc::new(tokens)),
-        bytes,
-        Lifetime::fresh((seconds * 1_000).max(1)),
-    )
+    /// How long tokens of a grant are used.
+    fn kept(&self, tokens: TokenSet, now_s: u64) -> (Option<Arc<TokenSet>>, usize, Lifetime) {
+        let until_s = tokens.expires_at_s.unwrap_or(now_s + 60);
+        let seconds = until_s.saturating_sub(now_s).saturating_sub(EARLY_S);
+        let bytes = tokens.access_token.len() + tokens.id_token.as_ref().map_or(0, String::len) + 200;
+        let kept_ms = self.config.kept_ms(ProviderAnswer::Tokens, seconds);
+        (Some(Arc::new(tokens)), bytes, Lifetime::fresh(kept_ms))
+    }
 }
 
 fn basic(exchange: &Exchange) -> Option<(String, String)> {

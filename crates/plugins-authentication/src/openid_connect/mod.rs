@@ -35,7 +35,8 @@ mod token_description;
 
 pub use config::{
     ClientAssertion, ClientAuth, ClientCredential, ClientRules, Config, ConsumerRules, GroupsClaim, Logout,
-    Method, Pkce, PushedRequests, RequiredClaims, TokenHeader, TokenSource, TokenValue, Unauthenticated,
+    Method, Pkce, ProviderAnswer, PushedRequests, RequiredClaims, TokenHeader, TokenSource, TokenValue,
+    Unauthenticated,
 };
 
 use crate::consumer_names::{ConsumerNames, scoped_key};

@@ -4,6 +4,7 @@
 use super::bearer::{TokenResult, UNAVAILABLE};
 use super::call_tokens::CallTokens;
 use super::client;
+use super::config::ProviderAnswer;
 use super::engine::Engine;
 use super::provider::Step;
 use super::token_description::TokenDescription;
@@ -97,8 +98,8 @@ impl Engine {
                     (0, left) => left.unwrap_or(0),
                     (longest, left) => left.map_or(longest, |left| left.min(longest)),
                 };
-                // Even what is not kept serves the calls that wait for it.
-                let lifetime = Lifetime::fresh((seconds * 1_000).max(1));
+                let kept_ms = self.config.kept_ms(ProviderAnswer::Introspection, seconds);
+                let lifetime = Lifetime::fresh(kept_ms);
                 Some((TokenDescription::new(claims), answer.body.len() * 3, lifetime))
             },
         )
@@ -189,7 +190,8 @@ impl Engine {
                 if answer.status == 200 {
                     claims.get(SUBJECT)?.as_str()?;
                 }
-                let lifetime = Lifetime::fresh((self.config.introspection_seconds * 1_000).max(1));
+                let seconds = self.config.introspection_seconds;
+                let lifetime = Lifetime::fresh(self.config.kept_ms(ProviderAnswer::Userinfo, seconds));
                 Some((TokenDescription::new(claims), answer.body.len() * 3, lifetime))
             },
         )

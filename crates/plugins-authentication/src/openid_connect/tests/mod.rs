@@ -3,6 +3,7 @@
 
 mod bearer;
 mod logins;
+mod options;
 
 use super::*;
 use crate::jose::SigningKey;

@@ -24,8 +24,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use weir_flow::expiring::{ExpiringMap, Lifetime};
 use weir_model::Diagnostic;
+use weir_plugin::headers::is_value;
 use weir_plugin::{
-    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, Suspend, parse_config,
+    BuildContext, Exchange, Filter, Outcome, Phases, Plugin, Refusal, RefusalKind, Reply, Suspend,
+    parse_config,
 };
 use weir_plugins_shared::config_checks::ConfigErrors;
 use weir_plugins_shared::http_request::{HttpServer, ServerCallRules};
@@ -77,9 +79,22 @@ pub struct Config {
     #[serde(default = "bad_gateway")]
     #[schemars(range(min = 200, max = 599))]
     pub failure_status: u16,
+    /// Body of that response; absent: the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_body: Option<FailureBody>,
     /// The HTTP settings for calls to the endpoint.
     #[serde(default)]
     pub http: HttpRules,
+}
+
+/// The body of a response.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FailureBody {
+    /// Its media type.
+    pub content_type: String,
+    /// Its text.
+    pub text: String,
 }
 
 /// Secrets are left out.
@@ -111,6 +126,7 @@ impl Config {
             refresh_leeway_seconds: five(),
             purge_on: unauthorized(),
             failure_status: bad_gateway(),
+            failure_body: None,
             http: HttpRules::default(),
         }
     }
@@ -182,6 +198,11 @@ impl Plugin for UpstreamOauth {
         faults.check_name("upstream_header", &config.upstream_header);
         faults.check_names("headers", &config.headers.keys().cloned().collect::<Vec<_>>());
         faults.check_status("failure_status", config.failure_status);
+        if let Some(body) = &config.failure_body
+            && !is_value(body.content_type.as_bytes())
+        {
+            faults.add_at(&["failure_body", "content_type"], "expected a header value");
+        }
         config.http.check(&mut faults);
         let client = Client::new(
             &ClientConfig {
@@ -258,14 +279,22 @@ impl TokenFilter {
                 exchange.filter_state.put(self, CallToken { token, is_second });
                 Outcome::Continue
             }
-            FetchResult::Nothing => {
-                let kind = RefusalKind::PluginFailed {
-                    plugin: "upstream-oauth",
-                    reason: "the token endpoint gives no token",
-                };
-                Outcome::Refuse(Box::new(Refusal::with_status(kind, self.config.failure_status)))
-            }
+            FetchResult::Nothing => self.fail(),
         }
+    }
+
+    /// The response while there is no token.
+    fn fail(&self) -> Outcome {
+        let status = self.config.failure_status;
+        if let Some(body) = &self.config.failure_body {
+            let reply = Reply::new(status, body.content_type.clone(), body.text.clone());
+            return Outcome::Reply(Box::new(reply));
+        }
+        let kind = RefusalKind::PluginFailed {
+            plugin: "upstream-oauth",
+            reason: "the token endpoint gives no token",
+        };
+        Outcome::Refuse(Box::new(Refusal::with_status(kind, status)))
     }
 
     /// Forgets a token that was refused, unless another one has taken its place.
@@ -508,6 +537,37 @@ mod tests {
     }
 
     #[test]
+    fn callers_get_the_configured_answer_while_there_is_no_token() {
+        let filter = filter(&UpstreamOauth::default(), |config| {
+            config.failure_status = 503;
+            config.failure_body = Some(FailureBody {
+                content_type: "text/plain".into(),
+                text: "later".into(),
+            });
+        });
+        for answer in [None, Some("no JSON")] {
+            let mut call = exchange();
+            let outcome = loop {
+                match filter.on_request(&mut call) {
+                    Outcome::Subrequest(_) => {
+                        call.subrequest_response = Some(answer.map(|body: &str| SubrequestResponse {
+                            status: 200,
+                            body: body.as_bytes().to_vec(),
+                            ..SubrequestResponse::default()
+                        }));
+                    }
+                    outcome => break outcome,
+                }
+            };
+            let Outcome::Reply(reply) = outcome else {
+                panic!("it answers");
+            };
+            let found = (reply.status, &*reply.content_type, reply.body.as_slice());
+            assert_eq!(found, (503, "text/plain", &b"later"[..]));
+        }
+    }
+
+    #[test]
     fn bad_configurations_are_refused_at_their_place() {
         let good = json!({"token_endpoint": "http://a", "client_id": "b"});
         for (field, value, place) in [
@@ -517,6 +577,11 @@ mod tests {
             ("upstream_header", json!("a b"), "upstream_header"),
             ("client_auth", json!("secret-jwt"), "client_secret"),
             ("failure_status", json!(99), "failure_status"),
+            (
+                "failure_body",
+                json!({"content_type": "a\nb", "text": ""}),
+                "failure_body.content_type",
+            ),
         ] {
             let mut config = good.clone();
             config[field] = value;

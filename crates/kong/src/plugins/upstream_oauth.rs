@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use weir_plugins::http_rules::HttpRules;
 use weir_plugins::openid_connect::ClientAuth;
-use weir_plugins::upstream_oauth::Config;
+use weir_plugins::upstream_oauth::{Config, FailureBody};
 
 /// The definition of `upstream-oauth`.
 pub const DEFINITION: Definition = Definition {
@@ -81,6 +81,17 @@ static BEHAVIOR: Record = Record::of(&[
         Kind::Array(&Field::element(Kind::Integer).check(&[Check::Between(100, 599)])),
     )
     .or(Default::Integers(&[401])),
+    Field::new("idp_error_response_status_code", Kind::Integer)
+        .required()
+        .or(Default::Integer(502))
+        .check(&[Check::Between(500, 599)]),
+    Field::new("idp_error_response_content_type", Kind::String)
+        .or(Default::Text("application/json; charset=utf-8")),
+    Field::new("idp_error_response_message", Kind::String)
+        .or(Default::Text("Failed to authenticate request to upstream")),
+    Field::new("idp_error_response_body_template", Kind::String).or(Default::Text(
+        "{ \"code\": \"{{status}}\", \"message\": \"{{message}}\" }",
+    )),
 ]);
 
 #[derive(Deserialize)]
@@ -127,6 +138,36 @@ struct CacheOptions {
 struct BehaviorOptions {
     upstream_access_token_header_name: String,
     purge_token_on_upstream_status_codes: Vec<u16>,
+    idp_error_response_status_code: u16,
+    idp_error_response_content_type: Option<String>,
+    idp_error_response_message: Option<String>,
+    idp_error_response_body_template: Option<String>,
+}
+
+impl BehaviorOptions {
+    /// The body of the answer while there is no token. A message inside of JSON is written as JSON has it.
+    fn failure_body(&self) -> FailureBody {
+        let content_type = self.idp_error_response_content_type.clone().unwrap_or_default();
+        let message = self.idp_error_response_message.clone().unwrap_or_default();
+        let message = match content_type.contains("json") {
+            true => {
+                let quoted = Value::from(message).to_string();
+                quoted[1..quoted.len() - 1].to_owned()
+            }
+            false => message,
+        };
+        let template = self
+            .idp_error_response_body_template
+            .as_deref()
+            .unwrap_or_default();
+        let status = self.idp_error_response_status_code.to_string();
+        FailureBody {
+            text: template
+                .replace("{{status}}", &status)
+                .replace("{{message}}", &message),
+            content_type,
+        }
+    }
 }
 
 fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
@@ -146,6 +187,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         arguments.insert("audience".to_owned(), audience.join(" "));
     }
     let is_password = oauth.grant_type == "password";
+    let failure_body = behavior.failure_body();
     Ok(untyped(Config {
         client_secret: oauth.client_secret,
         client_auth: match client.auth_method.as_str() {
@@ -162,6 +204,8 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         upstream_header: behavior.upstream_access_token_header_name,
         default_seconds: cache.default_ttl as u64,
         refresh_leeway_seconds: cache.eagerly_expire,
+        failure_status: behavior.idp_error_response_status_code,
+        failure_body: Some(failure_body),
         purge_on: behavior.purge_token_on_upstream_status_codes,
         http: HttpRules {
             timeout_ms: client.timeout.max(1),
@@ -173,4 +217,38 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         },
         ..Config::new(oauth.token_endpoint, oauth.client_id.unwrap_or_default())
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_without_a_token_is_made_of_its_template() {
+        for (content_type, message, template, expected) in [
+            (
+                "application/json",
+                "no",
+                "{ \"code\": \"{{status}}\", \"message\": \"{{message}}\" }",
+                "{ \"code\": \"503\", \"message\": \"no\" }",
+            ),
+            ("application/json", "a \"b\"", "{{message}}", "a \\\"b\\\""),
+            ("text/plain", "a \"b\"", "{{message}}: {{status}}", "a \"b\": 503"),
+            ("text/plain", "{{status}}", "fixed", "fixed"),
+        ] {
+            let behavior = BehaviorOptions {
+                upstream_access_token_header_name: "Authorization".to_owned(),
+                purge_token_on_upstream_status_codes: Vec::new(),
+                idp_error_response_status_code: 503,
+                idp_error_response_content_type: Some(content_type.to_owned()),
+                idp_error_response_message: Some(message.to_owned()),
+                idp_error_response_body_template: Some(template.to_owned()),
+            };
+            let body = behavior.failure_body();
+            assert_eq!(
+                (body.text.as_str(), body.content_type.as_str()),
+                (expected, content_type)
+            );
+        }
+    }
 }

@@ -16,7 +16,7 @@ use weir_plugins_shared::cookie::{CookieRules, SameSite};
 use weir_plugins_shared::random::{self, Random};
 use weir_plugins_shared::sealed::Sealer;
 
-/// How long a session is used before its cookie says so.
+/// How long a session is used at most before its cookie says so.
 const TOUCH_S: u64 = 60;
 /// So long an ended session is remembered, unless it lasts for a shorter time.
 const MAX_ENDED_S: u64 = 7 * 86_400;
@@ -301,6 +301,14 @@ impl Sessions {
         }
     }
 
+    /// How long a session is used before its cookie says so: one that is in use must not idle for too long by then.
+    fn touch_s(&self) -> u64 {
+        match self.config.idling_timeout_seconds {
+            0 => TOUCH_S,
+            idling => TOUCH_S.min(idling / 4),
+        }
+    }
+
     /// Renews a session that is used late. Returns whether its cookie should be sent again.
     fn renew(&self, session: &mut Session, now_s: u64) -> bool {
         let rolling = self.config.rolling_timeout_seconds;
@@ -308,7 +316,7 @@ impl Sessions {
         if is_late {
             session.renewed_s = now_s;
         }
-        is_late || now_s >= session.used_s.saturating_add(TOUCH_S)
+        is_late || now_s >= session.used_s.saturating_add(self.touch_s())
     }
 
     /// Writes a session before there is a response. Says whether it is short enough for cookies.
@@ -440,6 +448,33 @@ mod tests {
             assert_eq!(own.left(&session, now_s), Some(left), "{now_s}");
         }
         assert_eq!(session.renewed_s, 3_700);
+    }
+
+    /// The defect: with a short idling timeout, the cookie of a session in use was not written again in time.
+    #[test]
+    fn sessions_in_use_do_not_idle() {
+        for (idling, every, writes) in [
+            (40, 9, 4),
+            (40, 10, 8),
+            (20, 5, 8),
+            (60, 15, 8),
+            (2, 1, 8),
+            (0, 30, 4),
+        ] {
+            let own = sessions(|config| config.idling_timeout_seconds = idling);
+            let mut session = own.begin(Vec::new(), 1_000);
+            let mut sent = cookie(&own, &mut session, 1_000);
+            let mut written = 0;
+            for step in 1..=8 {
+                let now_s = 1_000 + step * every;
+                let mut session = opened(&own, &sent, now_s).expect("it is in use");
+                if own.renew(&mut session, now_s) {
+                    sent = cookie(&own, &mut session, now_s);
+                    written += 1;
+                }
+            }
+            assert_eq!(written, writes, "{idling} {every}");
+        }
     }
 
     #[test]

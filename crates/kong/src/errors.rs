@@ -193,6 +193,31 @@ mod tests {
                 426,
                 json("Please use HTTPS protocol"),
             ),
+            (
+                RefusalKind::Answered {
+                    plugin: "openid-connect",
+                },
+                Some(401),
+                &[],
+                401,
+                json("Unauthorized"),
+            ),
+            (
+                RefusalKind::Answered {
+                    plugin: "openid-connect",
+                },
+                Some(403),
+                &[("accept", "text/plain")],
+                403,
+                plain("Forbidden"),
+            ),
+            (
+                RefusalKind::Forbidden { plugin: "opa" },
+                None,
+                &[],
+                403,
+                "{\"message\":\"unauthorized\"}".to_owned(),
+            ),
             (RefusalKind::BadRequest("x"), None, &[], 400, plain("Bad request")),
             (RefusalKind::ConnectFailed, None, &[], 502, plain(bad_gateway)),
             (

@@ -208,7 +208,7 @@ fn check_plugin(
         // What they contain has been checked with them.
         graphql: &Vec::new,
     };
-    let made = (definition.translate)(&config, &known);
+    let made = definition.translated(&config, &known);
     let (made, unfit) = match made {
         Ok(made) => (made, plugins::missing(definition.name, &config, &known)),
         Err(unfit) => (Value::Null, Some(unfit)),

@@ -21,7 +21,9 @@ pub fn warning(entity_type: &EntityType, fields: &Map<String, Value>) -> Option<
         return None;
     }
     let config = fields.get("config").cloned().unwrap_or_default();
-    let passes = (definition.translate)(&config, &Consumers::NONE).map_or(true, |made| made.is_null());
+    let passes = definition
+        .translated(&config, &Consumers::NONE)
+        .map_or(true, |made| made.is_null());
     Some(unserved::warning(definition.name, passes))
 }
 

@@ -119,12 +119,12 @@ pub fn of(refusal: &Refusal, exchange: &Exchange) -> RenderedMessage {
         RefusalKind::AnonymousConsumerMissing | RefusalKind::PluginFailed { .. } => {
             RenderedMessage::router("An unexpected error occurred")
         }
+        // In the original, the plugin answers, and not the server.
+        RefusalKind::Answered {
+            plugin: "openid-connect",
+        } => RenderedMessage::router(answered(refusal.status)),
         RefusalKind::Answered { .. } | RefusalKind::NotOpen { .. } => {
-            RenderedMessage::server(match refusal.status {
-                401 => "Unauthorized",
-                403 => "Forbidden",
-                status => of_status(status),
-            })
+            RenderedMessage::server(answered(refusal.status))
         }
         _ => RenderedMessage::server("An unexpected error occurred"),
     }
@@ -139,6 +139,15 @@ const VALIDATORS: [&str; 6] = [
     "request-validator",
     "xml-threat-protection",
 ];
+
+/// The message of an answer that has no words of its own.
+fn answered(status: u16) -> &'static str {
+    match status {
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        status => of_status(status),
+    }
+}
 
 /// The message of the original's server about a status.
 fn of_status(status: u16) -> &'static str {
@@ -198,6 +207,7 @@ fn unauthenticated(plugin: &str, failure: &AuthFailure) -> RenderedMessage {
 
 fn forbidden(plugin: &str, exchange: &Exchange) -> RenderedMessage {
     match plugin {
+        "opa" => RenderedMessage::own(&json!({ "message": "unauthorized" })),
         "acl" => RenderedMessage::router("You cannot consume this service"),
         "ip-restriction" => {
             let client = exchange.request.client.to_canonical();

@@ -507,7 +507,7 @@ fn make_config(plugin: &Plugin, consumers: &Consumers<'_>) -> Config {
     let tells_graphql = GRAPHQL_PLUGINS.contains(&plugin.name.as_str());
     let mut may_be_missed = false;
     let made = match known(&plugin.name) {
-        PluginSupport::Yes(definition) => match (definition.translate)(&plugin.config, consumers) {
+        PluginSupport::Yes(definition) => match definition.translated(&plugin.config, consumers) {
             Ok(config) => Ok(config),
             // Kept, and not served.
             Err(_) if !chain::is_served(definition) => Ok(Value::Null),

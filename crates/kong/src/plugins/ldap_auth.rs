@@ -90,6 +90,7 @@ pub fn config_of(config: &Value, consumers: &Consumers<'_>) -> Result<Config, Un
     let scheme = config.header_type.unwrap_or_else(|| "ldap".to_owned());
     let word = if scheme == "ldap" { "LDAP" } else { &scheme };
     let keepalive = config.keepalive.unwrap_or(60_000.0) as u64;
+    let anonymous = config.anonymous.as_deref().filter(|name| !name.is_empty());
     Ok(Config {
         port: Some(config.ldap_port),
         tls: match (config.ldaps, config.start_tls) {
@@ -105,7 +106,7 @@ pub fn config_of(config: &Value, consumers: &Consumers<'_>) -> Result<Config, Un
         pool_idle_timeout_ms: keepalive,
         challenge: Some(challenge(word, config.realm.as_deref())),
         schemes: vec![scheme.to_owned()],
-        identity: identity(config.anonymous.as_deref(), true, consumers),
+        identity: identity(anonymous, true, consumers),
         ..Config::new(config.ldap_host, config.base_dn, config.attribute)
     })
 }

@@ -45,7 +45,7 @@ const FIELDS: &[Field] = &[
     flag("hide_credentials", false).required(),
     Field::new("timeout", Kind::Number).or(Default::Integer(10_000)),
     Field::new("keepalive", Kind::Number).or(Default::Integer(60_000)),
-    Field::new("anonymous", Kind::String),
+    Field::new("anonymous", Kind::Text),
     Field::new("header_type", Kind::String).or(Default::Text("ldap")),
     flag("consumer_optional", false),
     Field::new("consumer_by", Kind::Array(&NAME)).or(Default::Texts(&["username", "custom_id"])),
@@ -99,4 +99,29 @@ fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unsuppo
         },
         ..config_of(config, consumers)?
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// The defect: an empty name was refused, though it stands for none.
+    #[test]
+    fn an_empty_anonymous_consumer_is_none() {
+        let field = DEFINITION.config.field("anonymous").expect("a field");
+        assert!(matches!(field.kind, Kind::Text));
+        for (name, expected) in [
+            (json!(""), None),
+            (Value::Null, None),
+            (json!("guest"), Some("guest")),
+        ] {
+            let config = json!({
+                "ldap_host": "a", "ldap_port": 389, "ldaps": false, "start_tls": false, "verify_ldap_host": false,
+                "base_dn": "b", "attribute": "c", "cache_ttl": 60, "hide_credentials": false, "anonymous": name,
+            });
+            let made = translate(&config, &Consumers::NONE).expect("it is served");
+            assert_eq!(made["identity"]["anonymous"].as_str(), expected, "{name}");
+        }
+    }
 }

@@ -323,6 +323,43 @@ pub static DEFINITIONS: &[Definition] = &[
     zipkin::DEFINITION,
 ];
 
+impl Definition {
+    /// Makes the catalogue's configuration of `config`, which has all its defaults. Numbers are the one thing that a
+    /// description may let pass and a plugin may have no room for: the field with such a one is named.
+    ///
+    /// # Errors
+    /// An option that Weir's plugin cannot do.
+    pub fn translated(&self, config: &Value, consumers: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
+        let fault = match (self.translate)(config, consumers) {
+            Err(fault) if fault.field.is_empty() => fault,
+            made => return made,
+        };
+        let is_it = |pointer: &String| {
+            let mut other = config.clone();
+            let Some(number) = other.pointer_mut(pointer).filter(|value| value.is_number()) else {
+                return false;
+            };
+            *number = Value::from(1);
+            (self.translate)(&other, consumers) != Err(fault.clone())
+        };
+        for field in self.config.fields {
+            let inner = config.get(field.name).and_then(Value::as_object);
+            let inner = inner.into_iter().flat_map(|record| record.keys());
+            let inner = inner.map(|name| format!("/{}/{name}", field.name));
+            let mut pointers = std::iter::once(format!("/{}", field.name)).chain(inner);
+            if let Some(pointer) = pointers.find(is_it) {
+                let number = config.pointer(&pointer).cloned().unwrap_or_default();
+                let name = pointer[1..].replace('/', ".");
+                return Err(UnsupportedOption {
+                    field: field.name,
+                    what: format!("the number {number} as {name}"),
+                });
+            }
+        }
+        Err(fault)
+    }
+}
+
 /// Reads a configuration that has passed its description. A text in place of a number cannot
 /// occur any more.
 fn typed<T: DeserializeOwned>(config: &Value) -> Result<T, UnsupportedOption> {

@@ -8,13 +8,20 @@ use serde_json::{Map, Value};
 /// there (empty: what it says means nothing any more). Names inside of records are written with dots.
 pub type Shorthand = (&'static str, &'static str, &'static str);
 
+/// Values of former names that are written otherwise now.
+const FORMER_VALUES: [(&str, &str, &str); 1] = [("cookie_samesite", "off", "Lax")];
+
 impl Definition {
     /// Moves what is given under former names to the present ones; a value that stands there already stays.
     pub fn expand(&self, config: &mut RawFields<'_>) {
         for (former, record, field) in self.shorthands {
-            let Some(value) = take(config, former) else {
+            let Some(mut value) = take(config, former) else {
                 continue;
             };
+            let is_it = |(name, old, _): &&(&str, &str, &str)| name == former && value == *old;
+            if let Some((_, _, present)) = FORMER_VALUES.iter().find(is_it) {
+                value = Value::from(*present);
+            }
             if field.is_empty() {
                 continue;
             }
@@ -106,6 +113,16 @@ mod tests {
                 "session",
                 json!({"cookie_lifetime": 5, "cookie_renew": 1}),
                 json!({"rolling_timeout": 5}),
+            ),
+            (
+                "session",
+                json!({"cookie_samesite": "off"}),
+                json!({"cookie_same_site": "Lax"}),
+            ),
+            (
+                "session",
+                json!({"cookie_samesite": "None"}),
+                json!({"cookie_same_site": "None"}),
             ),
             (
                 "acme",

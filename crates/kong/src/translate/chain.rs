@@ -91,7 +91,7 @@ impl Chains {
             };
             let translated = match plugins::missing(definition.name, &config, &consumers) {
                 Some(missing) => Err(missing),
-                None => (definition.translate)(&config, &consumers),
+                None => definition.translated(&config, &consumers),
             };
             if !is_served(definition) {
                 let warning = unserved::warning(definition.name, translated.is_err());

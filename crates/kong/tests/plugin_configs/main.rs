@@ -56,6 +56,49 @@ fn names_and_values_are_checked_as_by_the_original() {
     }
 }
 
+/// The defect: a number that the plugin has no room for was told as a fault of the whole configuration.
+#[test]
+fn numbers_that_cannot_be_are_named() {
+    let oauth = |timeout: i64| {
+        json!({
+            "oauth": {"token_endpoint": "http://a/"}, "client": {"timeout": timeout}, "cache": {}, "behavior": {},
+        })
+    };
+    let introspection = json!({"introspection_url": "http://a/", "authorization_value": "b", "timeout": -5});
+    for (plugin, config, path, words) in [
+        (
+            "oauth2-introspection",
+            introspection,
+            "config.timeout",
+            "the number -5 as timeout",
+        ),
+        (
+            "upstream-oauth",
+            oauth(-1),
+            "config.client",
+            "the number -1 as client.timeout",
+        ),
+    ] {
+        let document = json!({
+            "_format_version": "3.0",
+            "routes": [{"name": "r", "paths": ["/x"], "plugins": [{"name": plugin, "config": config}]}],
+        });
+        let found = match translate(&document, &Options::default()) {
+            Ok((_, found)) | Err(found) => found,
+        };
+        let faults: Vec<_> = found
+            .iter()
+            .filter(|it| it.severity == Severity::Error)
+            .map(|it| (it.path.to_string(), it.message.clone()))
+            .collect();
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        assert!(
+            faults[0].0.ends_with(path) && faults[0].1.starts_with(words),
+            "{faults:?}"
+        );
+    }
+}
+
 #[test]
 fn templates_that_cannot_be_read_are_for_calls_to_find_but_in_bodies_and_queries() {
     let broken = "$(headers.x +)";

@@ -83,11 +83,13 @@ impl DirectoryFilter {
         })
     }
 
-    /// What the directory was asked, as a key that shows no password.
+    /// What the directory was asked, and as whom, as a key that shows no password.
     fn key(&self, credentials: &Credentials) -> Vec<u8> {
         let config = &self.config;
         let port = config.port.unwrap_or(0).to_string();
-        let service = config.search.as_ref().map(|search| &search.bind_dn);
+        let search = config.search.as_ref();
+        let service = search.map(|it| (&it.bind_dn, it.size_limit, it.time_limit_seconds));
+        let service_password = search.and_then(|it| it.password.as_deref()).unwrap_or_default();
         let groups = config.groups.as_ref().map(|groups| &groups.attribute);
         let search = format!("{service:?} {:?} {} {groups:?}", config.tls, config.verify_tls);
         let mut context = digest::Context::new(&digest::SHA256);
@@ -95,6 +97,7 @@ impl DirectoryFilter {
             config.host.as_str(),
             &port,
             &search,
+            service_password,
             &config.base_dn,
             &config.attribute,
             &credentials.user,

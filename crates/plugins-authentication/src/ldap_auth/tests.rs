@@ -144,6 +144,37 @@ fn credentials_are_read_and_verdicts_are_kept() {
     }
 }
 
+/// The defect: an instance with a wrong password for the directory used the answers of one with the right one.
+#[test]
+fn answers_belong_to_who_has_asked() {
+    let plugin = LdapAuth::default();
+    let search = |password: &str, size_limit: u32| {
+        Some(Search {
+            bind_dn: Some("cn=service".into()),
+            password: Some(password.into()),
+            size_limit,
+            time_limit_seconds: 5,
+        })
+    };
+    for (search, requests) in [
+        (search("right", 2), 1),
+        (search("right", 2), 0),
+        (search("wrong", 2), 1),
+        (search("right", 3), 1),
+        (None, 1),
+    ] {
+        let filter = filter(&plugin, |config| config.search = search.clone());
+        let mut call = exchange();
+        prepare(&mut call, "GET /", &[("Authorization", &basic("alice:good"))]);
+        let answer = Some(accepted_as("uid=alice,o=x", &[]));
+        assert_eq!(
+            run(&filter, &mut call, answer),
+            ("continue".to_owned(), requests),
+            "{search:?}"
+        );
+    }
+}
+
 #[test]
 fn users_need_not_be_consumers() {
     for (required, entry, expected) in [

@@ -134,7 +134,7 @@ pub fn config(config: Limits) -> Result<Config, UnsupportedOption> {
     // Below 0 counts are never synchronised.
     let is_shared = config.strategy == "redis" && config.sync_rate.is_some_and(|rate| rate >= 0.0);
     let rate = config.sync_rate.filter(|rate| *rate > 0.0);
-    let redis = config.redis;
+    let redis = is_shared.then(|| config.redis.redis()).transpose()?;
     Ok(Config {
         limits,
         // A `/` stands between a workspace and its own scopes.
@@ -143,10 +143,10 @@ pub fn config(config: Limits) -> Result<Config, UnsupportedOption> {
             "cluster" if config.sync_rate.is_none_or(|rate| rate >= 0.0) => CountScope::Gateways,
             _ => CountScope::Gateway,
         },
-        store: is_shared.then(|| WindowStore {
+        store: redis.map(|redis| WindowStore {
             on_unavailable: OnUnavailable::Pass,
             sync_interval_seconds: rate.map(|rate| rate.clamp(0.02, 3600.0)),
-            ..WindowStore::new(redis.redis())
+            ..WindowStore::new(redis)
         }),
         when_key_missing: MissingKey::Ip,
         status,

@@ -4,7 +4,7 @@
 use super::enterprise_fields::flag;
 use super::proxy_cache::MEMORY;
 use super::proxy_cache_advanced::STRATEGY;
-use super::redis::{REDIS, Settings};
+use super::redis::{ADVANCED_REDIS, Settings};
 use super::{CataloguePlugin, Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, EntityCheck, Field, Fields, Kind, Record};
 use data_encoding::BASE64;
@@ -243,7 +243,7 @@ static RESOURCES: Record = Record::of(&[record("cache", &CACHE_RESOURCE), Field:
 static CACHE_RESOURCE: Record = Record::of(&[
     STRATEGY.required(),
     MEMORY,
-    Field::new("redis", Kind::Record(&REDIS)).required(),
+    Field::new("redis", Kind::Record(&ADVANCED_REDIS)).required(),
 ]);
 
 fn check_method(method: &str) -> Result<(), String> {
@@ -370,7 +370,8 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         nodes: nodes.collect::<Result<_, _>>()?,
         redis: cache
             .filter(|it| it.strategy == "redis")
-            .map(|it| it.redis.redis()),
+            .map(|it| it.redis.redis())
+            .transpose()?,
         secrets,
         debug: options.debug,
         max_body_bytes: 1 << 20,

@@ -3,7 +3,7 @@
 use super::enterprise_fields::flag;
 use super::proxy_cache::{MEMORY, TTL, VARY_HEADERS, check_dictionary};
 use super::proxy_cache_advanced::{STRATEGY, placed};
-use super::redis::{REDIS, SHORTHANDS};
+use super::redis::{ADVANCED_REDIS, SHORTHANDS};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Default, EntityCheck, Field, Kind, Record};
 use serde::Deserialize;
@@ -27,7 +27,7 @@ const FIELDS: &[Field] = &[
     STRATEGY.required().or(Default::Text("memory")),
     MEMORY,
     VARY_HEADERS,
-    Field::new("redis", Kind::Record(&REDIS)).required(),
+    Field::new("redis", Kind::Record(&ADVANCED_REDIS)).required(),
     flag("bypass_on_err", false),
 ];
 

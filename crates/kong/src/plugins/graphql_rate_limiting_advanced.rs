@@ -3,7 +3,7 @@
 
 use super::advanced_limits::{self, Limits};
 use super::enterprise_fields::flag;
-use super::redis::{REDIS, SHORTHANDS};
+use super::redis::{ADVANCED_REDIS, SHORTHANDS};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::document::GraphqlCost;
 use crate::schema::{Check, Default, EntityCheck, Field, Kind, Record};
@@ -51,7 +51,7 @@ const FIELDS: &[Field] = &[
         .or(Default::Text("kong_rate_limiting_counters")),
     advanced_limits::HIDDEN,
     flag("pass_all_downstream_headers", false),
-    Field::new("redis", Kind::Record(&REDIS)).required(),
+    Field::new("redis", Kind::Record(&ADVANCED_REDIS)).required(),
 ];
 
 #[derive(Deserialize)]

@@ -6,7 +6,7 @@ use super::proxy_cache::{
     CACHE_CONTROL, CONTENT_TYPES, IGNORE_CASE, MEMORY, METHODS, SHOWN, STATUSES, STORAGE_TTL, TTL,
     VARY_HEADERS, VARY_QUERY, check_dictionary, config_of,
 };
-use super::redis::{REDIS, SHORTHANDS, Settings};
+use super::redis::{ADVANCED_REDIS, SHORTHANDS, Settings};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, EntityCheck, Field, Kind, Record};
 use serde::Deserialize;
@@ -38,7 +38,7 @@ const FIELDS: &[Field] = &[
     VARY_QUERY,
     VARY_HEADERS,
     SHOWN,
-    Field::new("redis", Kind::Record(&REDIS)).required(),
+    Field::new("redis", Kind::Record(&ADVANCED_REDIS)).required(),
     flag("bypass_on_err", false),
 ];
 
@@ -54,7 +54,8 @@ struct StorageOptions {
 /// Keeps responses in the store that the document names.
 pub fn placed(config: &Value, mut cache: Config) -> Result<Config, UnsupportedOption> {
     let place: StorageOptions = typed(config)?;
-    cache.redis = (place.strategy == "redis").then(|| place.redis.redis());
+    let is_shared = place.strategy == "redis";
+    cache.redis = is_shared.then(|| place.redis.redis()).transpose()?;
     Ok(cache)
 }
 

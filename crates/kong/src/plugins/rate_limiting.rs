@@ -164,11 +164,14 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         })
         .collect();
     let by = count_by(&config);
-    let store = (config.policy == "redis").then(|| WindowStore {
+    let redis = (config.policy == "redis")
+        .then(|| config.redis.redis())
+        .transpose()?;
+    let store = redis.map(|redis| WindowStore {
         on_unavailable: on_unavailable(config.fault_tolerant),
         // Below 0 each call asks.
         sync_interval_seconds: (config.sync_rate >= 0.0).then(|| config.sync_rate.clamp(0.02, 3600.0)),
-        ..WindowStore::new(config.redis.redis())
+        ..WindowStore::new(redis)
     });
     Ok(untyped(Config {
         limits,

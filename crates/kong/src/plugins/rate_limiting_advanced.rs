@@ -2,7 +2,7 @@
 //! groups and what else calls can be counted by.
 
 use super::advanced_limits::{self, Limits};
-use super::redis::{REDIS, SHORTHANDS};
+use super::redis::{ADVANCED_REDIS, SHORTHANDS};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, EntityCheck, Field, FieldTest, Kind, Record, Requirement, text};
 use serde::Deserialize;
@@ -58,7 +58,7 @@ const FIELDS: &[Field] = &[
     advanced_limits::JITTER,
     Field::new("header_name", Kind::String).check(&[Check::Text(text::header_name)]),
     Field::new("path", Kind::String).check(&[Check::Text(text::path)]),
-    Field::new("redis", Kind::Record(&REDIS)).required(),
+    Field::new("redis", Kind::Record(&ADVANCED_REDIS)).required(),
     Field::new("enforce_consumer_groups", Kind::Boolean).or(Default::Boolean(false)),
     Field::new("consumer_groups", Kind::Array(&Field::element(Kind::String))),
     advanced_limits::NO_PENALTY,

@@ -1,7 +1,7 @@
 //! `request-callout` of the paid edition: other services are asked before a call goes on. Its fields of Lua are refused.
 
 use super::enterprise_fields::flag;
-use super::redis::{REDIS, Settings};
+use super::redis::{ADVANCED_REDIS, Settings};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, EntityCheck, Field, Fields, Kind, Record};
 use data_encoding::BASE64;
@@ -116,7 +116,7 @@ static CACHE: Record = Record::of(&[
         .or(Default::Text("off"))
         .check(&[Check::OneOf(&["memory", "off", "redis"])]),
     Field::new("memory", Kind::Record(&MEMORY)).required(),
-    Field::new("redis", Kind::Record(&REDIS)).required(),
+    Field::new("redis", Kind::Record(&ADVANCED_REDIS)).required(),
     Field::new("cache_ttl", Kind::Integer).or(Default::Integer(300)),
 ]);
 
@@ -261,7 +261,9 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         headers, query, body, ..
     } = options.upstream;
     Ok(untyped(Config {
-        redis: (options.cache.strategy == "redis").then(|| options.cache.redis.redis()),
+        redis: (options.cache.strategy == "redis")
+            .then(|| options.cache.redis.redis())
+            .transpose()?,
         cache_seconds: match options.cache.strategy.as_str() {
             "off" => 0,
             _ => options.cache.cache_ttl,

@@ -151,8 +151,12 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         });
         (name, limits.collect())
     });
+    let limits = limits.collect();
+    let redis = (config.policy == "redis")
+        .then(|| config.redis.redis())
+        .transpose()?;
     Ok(untyped(Config {
-        limits: limits.collect(),
+        limits,
         by: match config.limit_by.as_str() {
             "consumer" => RateLimitKey::Consumer,
             "credential" => RateLimitKey::Credential,
@@ -162,9 +166,9 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
         header: config.header_name,
         refuse_when_used_up: config.block_on_first_violation,
         limit_headers: !config.hide_client_headers,
-        store: (config.policy == "redis").then(|| Store {
+        store: redis.map(|redis| Store {
             on_unavailable: on_unavailable(config.fault_tolerant),
-            ..Store::new(config.redis.redis())
+            ..Store::new(redis)
         }),
         across: match config.policy.as_str() {
             "cluster" => CountScope::Gateways,

@@ -1,7 +1,7 @@
 //! `service-protection` of the paid edition: how many calls reach a service from all callers.
 
 use super::advanced_limits::{self, Limits};
-use super::redis::{REDIS, SHORTHANDS};
+use super::redis::{ADVANCED_REDIS, SHORTHANDS};
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Default, EntityCheck, Field, Kind, Record};
 use serde_json::Value;
@@ -32,7 +32,7 @@ const FIELDS: &[Field] = &[
     advanced_limits::LOCKS,
     advanced_limits::HIDDEN,
     advanced_limits::JITTER,
-    Field::new("redis", Kind::Record(&REDIS)).required(),
+    Field::new("redis", Kind::Record(&ADVANCED_REDIS)).required(),
     advanced_limits::NO_PENALTY,
     advanced_limits::ERROR_CODE,
     advanced_limits::ERROR_MESSAGE,

@@ -1,5 +1,6 @@
 //! Fields that several plugins of the paid edition have in common.
 
+use super::UnsupportedOption;
 use crate::schema::{Check, Default, Field, Kind};
 use serde_json::Value;
 use weir_plugins::openapi_validation::{Action, BasePath};
@@ -18,6 +19,33 @@ pub const MESSAGE: Field = Field::new("error_message", Kind::String).or(Default:
 /// A truth value that has a default.
 pub const fn flag(name: &'static str, default: bool) -> Field {
     Field::new(name, Kind::Boolean).or(Default::Boolean(default))
+}
+
+/// Refuses a field of these that has another value than its default: only that one is served. Nothing, and a list or a map
+/// without anything, is the default, too.
+///
+/// # Errors
+/// The first such field.
+pub fn only_defaults(config: &Value, fields: &'static [Field]) -> Result<(), UnsupportedOption> {
+    let is_nothing = |value: &Value| match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
+    };
+    let differs = |field: &&Field| {
+        let value = config.get(field.name).unwrap_or(&Value::Null);
+        let is_number = |default: &Value| value.as_f64().is_some() && value.as_f64() == default.as_f64();
+        let default = field.default.value();
+        !is_nothing(value) && *value != default && !is_number(&default)
+    };
+    match fields.iter().find(differs) {
+        Some(field) => Err(UnsupportedOption {
+            field: field.name,
+            what: format!("another value of {} than its default", field.name),
+        }),
+        None => Ok(()),
+    }
 }
 
 /// The action for calls in a mode.

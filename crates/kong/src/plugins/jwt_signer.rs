@@ -2,9 +2,10 @@
 //!
 //! The original has each field twice: for the access token and for the channel token.
 
+use super::enterprise_fields::only_defaults;
 use super::mtls_auth::joined;
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
-use crate::schema::{Check, Default, EntityCheck, Field, Kind, Record};
+use crate::schema::{self, Check, Default, EntityCheck, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -125,7 +126,37 @@ const ACCESS: [Field; 44] = token_fields!(
     TEXT.or(Default::Text("access_token"))
 );
 const CHANNEL: [Field; 44] = token_fields!("channel_token", TEXT, TEXT, TEXT);
-const FIELDS: &[Field] = &joined::<49, 44, 93>(&joined::<5, 44, 49>(&OF_BOTH, &ACCESS), &CHANNEL);
+const SERVED: [Field; 93] = joined::<49, 44, 93>(&joined::<5, 44, 49>(&OF_BOTH, &ACCESS), &CHANNEL);
+
+/// The fields of one of the two tokens of which only the default is served.
+macro_rules! default_fields {
+    ($token:literal, $($kind:literal),*) => {
+        [
+            $(
+                named(concat!($token, $kind, "_audience_claim"), LIST.or(Default::Texts(&["aud"]))),
+                named(concat!($token, $kind, "_audiences_allowed"), LIST),
+                named(concat!($token, $kind, "_issuer_claim"), LIST.or(Default::Texts(&["iss"]))),
+                named(concat!($token, $kind, "_issuers_allowed"), LIST),
+                named(concat!($token, $kind, "_subject_claim"), LIST.or(Default::Texts(&["sub"]))),
+                named(concat!($token, $kind, "_subjects_allowed"), LIST),
+                named(concat!($token, $kind, "_expiry_claim"), LIST.or(Default::Texts(&["exp"]))),
+                named(concat!($token, $kind, "_notbefore_claim"), LIST.or(Default::Texts(&["nbf"]))),
+                named(concat!($token, $kind, "_optional_claims"), PATHS),
+                named(concat!($token, $kind, "_required_claims"), PATHS),
+                named(concat!("verify_", $token, $kind, "_audience"), ON),
+                named(concat!("verify_", $token, $kind, "_issuer"), ON),
+                named(concat!("verify_", $token, $kind, "_subject"), ON),
+                named(concat!("verify_", $token, $kind, "_notbefore"), OFF),
+            )*
+        ]
+    };
+}
+
+const PATHS: Field = Field::element(Kind::Array(&Field::element(Kind::Any))).or(Default::Texts(&[]));
+const DEFAULTS_OF_ACCESS: [Field; 28] = default_fields!("access_token", "", "_introspection");
+const DEFAULTS_OF_CHANNEL: [Field; 28] = default_fields!("channel_token", "", "_introspection");
+const ONLY_DEFAULTS: &[Field] = &joined::<28, 28, 56>(&DEFAULTS_OF_ACCESS, &DEFAULTS_OF_CHANNEL);
+const FIELDS: &[Field] = &schema::joined::<{ SERVED.len() + ONLY_DEFAULTS.len() }>(&[&SERVED, ONLY_DEFAULTS]);
 
 /// The fields of one token that are read, without the token's name in the fields' names.
 #[derive(Deserialize)]
@@ -192,6 +223,7 @@ struct KeysetFieldNames {
 }
 
 fn translate(config: &Value, known: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
+    only_defaults(config, ONLY_DEFAULTS)?;
     let common: Common = typed(config)?;
     let names = KeysetFieldNames {
         of_keyset: "access_token_keyset_client_certificate",
@@ -533,13 +565,23 @@ mod tests {
     #[test]
     fn what_there_is_not_is_refused_at_its_field() {
         for (field, value) in [
-            ("access_token_keyset_client_certificate", "id"),
-            ("access_token_jwks_uri_client_certificate", "id"),
+            ("access_token_keyset_client_certificate", json!("id")),
+            ("access_token_jwks_uri_client_certificate", json!("id")),
+            ("access_token_audiences_allowed", json!(["a"])),
+            ("channel_token_introspection_required_claims", json!([["a"]])),
+            ("verify_access_token_notbefore", json!(true)),
+            ("verify_channel_token_introspection_issuer", json!(false)),
         ] {
             let mut config = defaults();
-            config[field] = json!(value);
+            config[field] = value;
             assert_eq!(translated(&config).expect_err("refused").field, field);
         }
+        // The defect: these were unknown fields, also with the values that the original fills in.
+        let mut config = defaults();
+        for field in ONLY_DEFAULTS {
+            config[field.name] = field.default.value();
+        }
+        assert_eq!(made(&config), made(&defaults()));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! `openid-connect`: callers log in at an OpenID provider, or bring one of its tokens.
 
+mod default_fields;
 mod fields;
 
+use super::enterprise_fields::only_defaults;
 use super::session_options::SessionOptions;
 use super::{Consumers, Definition, UnsupportedOption, identity, typed, untyped};
 use crate::schema::Record;
@@ -11,8 +13,8 @@ use std::collections::BTreeMap;
 use weir_plugins::consumer_names::ConsumerName;
 use weir_plugins::http_rules::HttpRules;
 use weir_plugins::openid_connect::{
-    ClientAuth, Config, ConsumerRules, GroupsClaim, Logout, Method, Pkce, PushedRequests, RequiredClaims,
-    TokenHeader, TokenSource, TokenValue, Unauthenticated,
+    ClientAuth, Config, ConsumerRules, GroupsClaim, Logout, Method, Pkce, ProviderAnswer, PushedRequests,
+    RequiredClaims, TokenHeader, TokenSource, TokenValue, Unauthenticated,
 };
 use weir_plugins::session_cookie::SessionConfig;
 
@@ -98,6 +100,14 @@ struct Options {
     https_proxy: Option<String>,
     https_proxy_authorization: Option<String>,
     display_errors: bool,
+    hide_credentials: bool,
+    cache_tokens: bool,
+    cache_introspection: bool,
+    cache_user_info: bool,
+    introspection_hint: Option<String>,
+    introspection_headers_client: Option<Vec<String>>,
+    unauthorized_error_message: Option<String>,
+    forbidden_error_message: Option<String>,
     session_secret: Option<String>,
     #[serde(flatten)]
     session: SessionOptions,
@@ -134,6 +144,7 @@ const METHODS: [(&str, Method); 7] = [
 ];
 
 fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, UnsupportedOption> {
+    only_defaults(config, default_fields::ONLY_DEFAULTS)?;
     let options: Options = typed(config)?;
     let several = |values: Option<&Vec<String>>| values.is_some_and(|values| values.len() > 1);
     if several(options.client_id.as_ref()) {
@@ -208,6 +219,12 @@ impl Options {
             groups: self.authenticated_groups(),
             identity: identity(self.anonymous.as_deref(), self.run_on_preflight, consumers),
             explain: self.display_errors,
+            strip: self.hide_credentials,
+            uncached: self.uncached(),
+            introspection_hint: self.introspection_hint.clone().unwrap_or_default(),
+            introspection_headers: self.introspection_headers_client.clone().unwrap_or_default(),
+            unauthorized_message: own_words(self.unauthorized_error_message.as_ref(), "Unauthorized"),
+            forbidden_message: own_words(self.forbidden_error_message.as_ref(), "Forbidden"),
             http: self.http(),
             introspection_endpoint: self.introspection_endpoint,
             client_secret: secret,
@@ -231,6 +248,16 @@ impl Options {
             arguments.insert("audience".to_owned(), audience.join(" "));
         }
         arguments
+    }
+
+    fn uncached(&self) -> Vec<ProviderAnswer> {
+        let all = [
+            (self.cache_tokens, ProviderAnswer::Tokens),
+            (self.cache_introspection, ProviderAnswer::Introspection),
+            (self.cache_user_info, ProviderAnswer::Userinfo),
+        ];
+        let uncached = all.into_iter().filter(|(is_kept, _)| !is_kept);
+        uncached.map(|(_, answer)| answer).collect()
     }
 
     fn logout(&self) -> Logout {
@@ -351,6 +378,11 @@ impl Options {
     }
 }
 
+/// A message that is not the usual one.
+fn own_words(message: Option<&String>, usual: &str) -> Option<String> {
+    message.filter(|message| *message != usual).cloned()
+}
+
 /// Names with their values.
 fn pairs(names: Option<&Vec<String>>, values: Option<&Vec<String>>) -> BTreeMap<String, String> {
     let names = names.into_iter().flatten().cloned();
@@ -381,4 +413,86 @@ fn headers<const N: usize>(all: [(&Option<String>, TokenValue); N]) -> Vec<Token
         }
     };
     set.map(header).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Map, json};
+
+    /// A configuration with the defaults of all fields, and these.
+    fn translated(changes: &Value) -> Result<Value, UnsupportedOption> {
+        let fields = fields::FIELDS
+            .iter()
+            .map(|field| (field.name.to_owned(), field.default.value()));
+        let mut config: Map<String, Value> = fields.collect();
+        config.extend(
+            json!({"issuer": "https://id.example", "client_id": ["c"]})
+                .as_object()
+                .cloned()
+                .unwrap_or_default(),
+        );
+        config.extend(changes.as_object().cloned().unwrap_or_default());
+        translate(&Value::Object(config), &Consumers::NONE)
+    }
+
+    /// The defect: these were unknown fields, also with the values that Kong itself fills in.
+    #[test]
+    fn fields_are_served_or_named() {
+        let plain = translated(&json!({})).expect("defaults are served");
+        for (changes, pointer, expected) in [
+            (json!({"hide_credentials": true}), "/strip", json!(true)),
+            (
+                json!({"cache_introspection": false, "cache_user_info": false}),
+                "/uncached",
+                json!(["introspection", "userinfo"]),
+            ),
+            (json!({"cache_tokens": false}), "/uncached", json!(["tokens"])),
+            (
+                json!({"unauthorized_error_message": "who?"}),
+                "/unauthorized_message",
+                json!("who?"),
+            ),
+            (
+                json!({"forbidden_error_message": "no"}),
+                "/forbidden_message",
+                json!("no"),
+            ),
+            (
+                json!({"introspection_headers_client": ["X-A"]}),
+                "/introspection_headers",
+                json!(["X-A"]),
+            ),
+            (
+                json!({"introspection_hint": "x"}),
+                "/introspection_hint",
+                json!("x"),
+            ),
+        ] {
+            let found = translated(&changes).expect("it is served");
+            assert_eq!(found.pointer(pointer), Some(&expected), "{changes}");
+            assert_ne!(plain.pointer(pointer), Some(&expected), "{changes}");
+        }
+        for changes in [
+            json!({"extra_jwks_uris": []}),
+            json!({"login_action": "upstream", "login_tokens": null, "dpop_proof_lifetime": 300.0}),
+            json!({"session_storage": "redis", "redis": {"host": "a"}, "session_redis_host": "b"}),
+        ] {
+            assert_eq!(translated(&changes).expect("it is served"), plain, "{changes}");
+        }
+        for (field, value) in [
+            ("login_action", json!("response")),
+            ("login_tokens", json!(["tokens"])),
+            ("extra_jwks_uris", json!(["https://a/keys"])),
+            ("credential_claim", json!(["jti"])),
+            ("forbidden_redirect_uri", json!(["https://a/"])),
+            ("client_arg", json!("tenant")),
+            ("logout_post_arg", json!("out")),
+            ("verify_signature", json!(false)),
+        ] {
+            let fault = translated(&json!({field: value})).expect_err("refused");
+            assert_eq!(fault.field, field);
+            assert!(fault.what.contains(field), "{fault}");
+        }
+    }
 }

@@ -1,28 +1,33 @@
-//! The fields of Kong's `openid-connect` that are served. All others are refused by name.
+//! The fields of Kong's `openid-connect` that are served. Others are served with their default only.
 
-use crate::schema::{Check, Default, Field, Kind};
+use super::default_fields::{ONLY_DEFAULTS, STORES};
+use crate::schema::{Check, Default, Field, Kind, joined};
+
+/// All fields.
+pub const FIELDS: &[Field] =
+    &joined::<{ SERVED.len() + ONLY_DEFAULTS.len() + STORES.len() }>(&[SERVED, ONLY_DEFAULTS, STORES]);
 
 const TEXTS: Kind = Kind::Array(&Field::element(Kind::String));
 
-const fn texts(name: &'static str) -> Field {
+pub(super) const fn texts(name: &'static str) -> Field {
     Field::new(name, TEXTS)
 }
 
-const fn text(name: &'static str) -> Field {
+pub(super) const fn text(name: &'static str) -> Field {
     Field::new(name, Kind::String)
 }
 
-const fn flag(name: &'static str, default: bool) -> Field {
+pub(super) const fn flag(name: &'static str, default: bool) -> Field {
     Field::new(name, Kind::Boolean)
         .required()
         .or(Default::Boolean(default))
 }
 
-const fn number(name: &'static str, default: i64) -> Field {
+pub(super) const fn number(name: &'static str, default: i64) -> Field {
     Field::new(name, Kind::Number).or(Default::Integer(default))
 }
 
-const fn claim(name: &'static str, default: &'static [&'static str]) -> Field {
+pub(super) const fn claim(name: &'static str, default: &'static [&'static str]) -> Field {
     Field::new(name, TEXTS).required().or(Default::Texts(default))
 }
 
@@ -48,8 +53,7 @@ const CLIENT_AUTH: &[Check] = &[Check::OneOf(&[
     "none",
 ])];
 
-/// The fields.
-pub const FIELDS: &[Field] = &[
+const SERVED: &[Field] = &[
     text("issuer").required(),
     Field::new(
         "auth_methods",
@@ -140,6 +144,14 @@ pub const FIELDS: &[Field] = &[
     text("https_proxy"),
     text("https_proxy_authorization"),
     flag("display_errors", false),
+    flag("hide_credentials", false),
+    flag("cache_tokens", true),
+    flag("cache_introspection", true),
+    flag("cache_user_info", true),
+    text("introspection_hint").or(Default::Text("access_token")),
+    texts("introspection_headers_client"),
+    text("unauthorized_error_message").or(Default::Text("Unauthorized")),
+    text("forbidden_error_message").or(Default::Text("Forbidden")),
     text("session_secret"),
     text("session_storage")
         .or(Default::Text("cookie"))

@@ -480,7 +480,7 @@ fn lists_without_extensions_are_read() {
     ] {
         for (mode, expected) in [(Revocation::Lenient, lenient), (Revocation::Strict, strict)] {
             let filter = filter(&authority, |config| config.revocation = mode);
-            let (found, count) = asked(&filter, &[&client], Some((200, list.clone())));
+            let (found, count) = check_call(&filter, &[&client], Some((200, list.clone())));
             assert_eq!((found.as_str(), count), (expected, 1), "{what} {mode:?}");
         }
     }

@@ -1,7 +1,7 @@
 //! Writes that no publish could serve, or that mean something else than they say: they are refused at once, with the place.
 
 use crate::approving::Users;
-use crate::support::upstream;
+use crate::support::{Call, upstream};
 use crate::{Plane, petstore, runtime};
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};

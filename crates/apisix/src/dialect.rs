@@ -47,7 +47,7 @@ impl Dialect for ApisixDialect {
             marks: &[],
             may_be_several: false,
             refuses_repeated_keys: false,
-            leaves_out_unresolved: true,
+            serves_the_rest: true,
             has_admin: true,
         }
     }

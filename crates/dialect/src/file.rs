@@ -17,8 +17,9 @@ pub struct FileForm {
     pub may_be_several: bool,
     /// Whether a key that is repeated in a map is an error. Where the original takes the last one, it is a warning.
     pub refuses_repeated_keys: bool,
-    /// Whether a credential or a certificate is left out if its secret cannot be found; otherwise the file is refused.
-    pub leaves_out_unresolved: bool,
+    /// Whether the rest of a file is served if an item of it cannot be, as from a store: a credential or a certificate is
+    /// left out, and a route refuses its calls. Otherwise the file is refused.
+    pub serves_the_rest: bool,
     /// Whether the dialect's Admin API can stand over such a file.
     pub has_admin: bool,
 }

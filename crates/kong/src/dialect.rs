@@ -42,7 +42,7 @@ impl Dialect for KongDialect {
             marks: &[MARK],
             may_be_several: false,
             refuses_repeated_keys: false,
-            leaves_out_unresolved: false,
+            serves_the_rest: false,
             has_admin: true,
         }
     }

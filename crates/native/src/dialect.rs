@@ -28,7 +28,7 @@ impl Dialect for NativeDialect {
             // The originals take the last of repeated keys, and so do their dialects. Here it is a mistake: a list of
             // plugins would be gone, and with it the access check in it.
             refuses_repeated_keys: true,
-            leaves_out_unresolved: false,
+            serves_the_rest: false,
             has_admin: false,
         }
     }

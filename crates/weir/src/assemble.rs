@@ -2,10 +2,12 @@
 
 use crate::certificates;
 use crate::guards;
-use crate::load::{Findings, Source};
+use crate::load::{self, Findings, Source};
+use std::sync::Arc;
+use weir_control::follow::compile_reduced;
 use weir_control::secrets::{Cache, Policy, Secrets, UnresolvedEffect, UnresolvedReference};
 use weir_dialect::{DialectName, DialectSet};
-use weir_model::{Model, Severity};
+use weir_model::{Diagnostic, DocPath, Model, RouteTarget, Severity};
 use weir_plugin::Registry;
 use weir_snapshot::{PersistentState, Snapshot};
 
@@ -64,10 +66,48 @@ impl Assembler<'_> {
                 return Some((rest, snapshot));
             }
         }
+        if let Some(served) = self.compile_the_rest(&found, &merged, &resolved, findings) {
+            return Some(served);
+        }
         for found in found {
             findings.add_compiled(self.dialects, self.sources, found, &merged);
         }
         None
+    }
+
+    /// Compiles without what is wrong, as from a store, if all of it stands in files of which the rest is served.
+    fn compile_the_rest(
+        &self,
+        found: &[Diagnostic],
+        merged: &Model,
+        resolved: &Model,
+        findings: &mut Findings,
+    ) -> Option<(Model, Snapshot)> {
+        let errors = || found.iter().filter(|it| it.severity == Severity::Error);
+        let are_left_out = errors().all(|it| self.serves_the_rest(&it.path));
+        let reduced = || compile_reduced(resolved, self.registry, self.persistent).ok();
+        let (reduced, snapshot, skipped) = are_left_out.then(reduced).flatten()?;
+        for found in found {
+            let mut found = found.clone();
+            if found.severity == Severity::Error {
+                found.severity = Severity::Dropped;
+            }
+            findings.add_compiled(self.dialects, self.sources, found, merged);
+        }
+        // What was found once these were left out has no place in a file.
+        for more in skipped.get(errors().count()..).unwrap_or_default() {
+            findings.push(Severity::Dropped, || {
+                format!("error (left out): {}: {}", more.name, more.reason)
+            });
+        }
+        Some((as_reduced(merged, resolved, &reduced), snapshot))
+    }
+
+    /// Whether what stands at this place of the merged model is from a file of which the rest is served.
+    fn serves_the_rest(&self, path: &DocPath) -> bool {
+        let source = load::source_of(self.sources, path);
+        let dialect = source.and_then(|it| self.dialects.get(it.dialect));
+        dialect.is_some_and(|it| it.file_form().serves_the_rest)
     }
 
     /// Puts values in the place of references, by the forms that each dialect has for them. They may lead into the vaults
@@ -92,6 +132,26 @@ impl Assembler<'_> {
     }
 }
 
+/// A model as it was written, with the routes of its reduced form: those that are there, refusing what they refuse.
+fn as_reduced(written: &Model, resolved: &Model, reduced: &Model) -> Model {
+    let mut model = written.clone();
+    model.routes.clear();
+    let mut left = reduced.routes.iter().peekable();
+    for (written, resolved) in written.routes.iter().zip(&resolved.routes) {
+        let is_same = |it: &&Arc<_>| (&it.name, it.dialect) == (&written.name, written.dialect);
+        let Some(reduced) = left.next_if(is_same) else {
+            continue;
+        };
+        let mut route = Arc::clone(written);
+        let refuses = RouteTarget::respond_before_plugins(503);
+        if reduced.target == refuses && resolved.target != refuses {
+            Arc::make_mut(&mut route).refuse_all();
+        }
+        model.routes.push(route);
+    }
+    model
+}
+
 /// How bad it is that something refers to nothing. Some originals go on without a credential or a certificate.
 fn gravity(
     dialects: &DialectSet,
@@ -99,13 +159,13 @@ fn gravity(
     effect: UnresolvedEffect,
     policy: Policy,
 ) -> Severity {
-    let leaves_out = || {
+    let serves_the_rest = || {
         let dialect = dialects.get(dialect);
-        dialect.is_some_and(|it| it.file_form().leaves_out_unresolved)
+        dialect.is_some_and(|it| it.file_form().serves_the_rest)
     };
     match (effect, policy) {
         (UnresolvedEffect::AsText, _) | (UnresolvedEffect::Dropped, Policy::Look) => Severity::Warning,
-        (UnresolvedEffect::Dropped, Policy::Serve) if leaves_out() => Severity::Dropped,
+        (UnresolvedEffect::Dropped | UnresolvedEffect::Skipped, _) if serves_the_rest() => Severity::Dropped,
         _ => Severity::Error,
     }
 }

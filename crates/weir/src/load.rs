@@ -300,19 +300,33 @@ struct Located<'s> {
     is_in_document: bool,
 }
 
+/// The file from which an item of the merged model is, with the number of items that are from the files before.
+fn source_of_item<'s>(sources: &'s [Source], list: &str, index: usize) -> Option<(&'s Source, usize)> {
+    let with_item = |source: &'s Source| {
+        let (before, count) = source.extent(list)?;
+        (before..before + count)
+            .contains(&index)
+            .then_some((source, before))
+    };
+    // Of other lists, the first file's alone counts.
+    let first = || sources.first().map(|first| (first, 0));
+    sources.iter().find_map(with_item).or_else(first)
+}
+
+/// The file in which something of the merged model stands.
+pub fn source_of<'s>(sources: &'s [Source], path: &DocPath) -> Option<&'s Source> {
+    match path.0.as_slice() {
+        [PathStep::Field(list), PathStep::Index(index), ..] => {
+            source_of_item(sources, list, *index).map(|(source, _)| source)
+        }
+        _ => sources.first(),
+    }
+}
+
 fn locate<'s>(dialects: &DialectSet, sources: &'s [Source], diagnostic: Diagnostic) -> Option<Located<'s>> {
     let (source, local) = match diagnostic.path.0.as_slice() {
         [PathStep::Field(list), PathStep::Index(index), rest @ ..] => {
-            let (source, before) = sources
-                .iter()
-                .find_map(|source| {
-                    let (before, count) = source.extent(list)?;
-                    (before..before + count)
-                        .contains(index)
-                        .then_some((source, before))
-                })
-                // Lists of which the first file's alone counts.
-                .or_else(|| sources.first().map(|first| (first, 0)))?;
+            let (source, before) = source_of_item(sources, list, *index)?;
             let mut local = DocPath::root().field(list).index(index - before);
             local.0.extend_from_slice(rest);
             (source, local)

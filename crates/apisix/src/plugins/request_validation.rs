@@ -1,6 +1,6 @@
 //! `request-validation`: `request-validation` of the catalogue.
 
-use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read};
+use super::{Phases, PluginAdapter, PluginContext, Warnings, meta, read, regexes};
 use crate::schema::{Schema, having, integer, object, text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -52,10 +52,12 @@ impl PluginAdapter for RequestValidation {
 
     fn check(&self, config: &Map<String, Value>) -> Result<(), String> {
         let schemas = ["body_schema", "header_schema"];
-        schemas
-            .iter()
-            .filter_map(|field| config.get(*field))
-            .try_for_each(|schema| check_schema(schema).map_err(in_the_originals_words))
+        let mut schemas = schemas.iter().filter_map(|field| config.get(*field));
+        schemas.try_for_each(|schema| {
+            let mut schema = schema.clone();
+            take_unserved(&mut schema);
+            check_schema(&schema).map_err(in_the_originals_words)
+        })
     }
 
     fn plugin(&self) -> &'static str {
@@ -66,8 +68,14 @@ impl PluginAdapter for RequestValidation {
         &self,
         config: &Value,
         _: &PluginContext<'_>,
-        _: &mut Warnings,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
+        for field in ["header_schema", "body_schema"] {
+            let schema = config.get(field).cloned();
+            if let Some(what) = schema.and_then(|mut schema| take_unserved(&mut schema)) {
+                notes.not_available(field, what);
+            }
+        }
         let options: Options = read(config)?;
         serde_json::to_value(Config {
             header_schema: options.header_schema,
@@ -76,6 +84,31 @@ impl PluginAdapter for RequestValidation {
             status: options.rejected_code,
             message: options.rejected_msg,
         })
+    }
+}
+
+/// Takes the regular expressions out of a schema that are right and that Weir cannot serve. Returns what the first of them
+/// uses; `None`: there is none.
+fn take_unserved(schema: &mut Value) -> Option<&'static str> {
+    match schema {
+        Value::Object(fields) => {
+            let pattern = fields.get("pattern").and_then(Value::as_str);
+            let mut found = regexes::unserved(pattern);
+            if found.is_some() {
+                fields.remove("pattern");
+            }
+            if let Some(Value::Object(by_pattern)) = fields.get_mut("patternProperties") {
+                by_pattern.retain(|pattern, _| {
+                    let what = regexes::unserved([pattern.as_str()]);
+                    found = found.or(what);
+                    what.is_none()
+                });
+            }
+            let below = fields.values_mut().map(take_unserved);
+            below.fold(found, Option::or)
+        }
+        Value::Array(items) => items.iter_mut().map(take_unserved).fold(None, Option::or),
+        _ => None,
     }
 }
 

@@ -67,9 +67,14 @@ impl PluginAdapter for UaRestriction {
         &self,
         config: &Value,
         _: &PluginContext<'_>,
-        _: &mut Warnings,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
+        for (field, list) in [("allowlist", &options.allowlist), ("denylist", &options.denylist)] {
+            if let Some(what) = regexes::unserved(list.iter().map(String::as_str)) {
+                notes.not_available(field, what);
+            }
+        }
         serde_json::to_value(Config {
             allow: options.allowlist,
             deny: options.denylist,

@@ -61,9 +61,12 @@ impl PluginAdapter for UriBlocker {
         &self,
         config: &Value,
         _: &PluginContext<'_>,
-        _: &mut Warnings,
+        notes: &mut Warnings,
     ) -> Result<Value, serde_json::Error> {
         let options: Options = read(config)?;
+        if let Some(what) = regexes::unserved(options.block_rules.iter().map(String::as_str)) {
+            notes.not_available("block_rules", what);
+        }
         serde_json::to_value(Config {
             deny: options.block_rules,
             ignore_case: options.case_insensitive,

@@ -90,6 +90,9 @@ impl PluginAdapter for Workflow {
             let Some((name, config)) = actions(rule).next() else {
                 continue;
             };
+            if OTHERS.contains(&name) {
+                notes.not_available("rules", &format!("the action \"{name}\""));
+            }
             let config = complete(name, config).unwrap_or_default();
             let then = match limit(name) {
                 None => Action::Refuse(Refuse {
@@ -147,11 +150,7 @@ fn complete(name: &str, config: &Value) -> Result<Value, String> {
                 mapping.check(config).map_err(to_message)?;
             }
         }
-        None if OTHERS.contains(&name) => {
-            return Err(format!(
-                "action \"{name}\" is not available in this version of Weir"
-            ));
-        }
+        None if OTHERS.contains(&name) => {}
         None => return Err(format!("unsupported action: {name}")),
     }
     Ok(config)

@@ -66,12 +66,11 @@ impl Default for Options {
 
 /// Translates a parsed document.
 ///
-/// Resources that are wrong are left out, with a diagnostic of severity [`Severity::Dropped`]. So are plugins that Weir
-/// lacks: calls for which they matter are refused.
+/// Resources that are wrong are left out, with a diagnostic of severity [`Severity::Dropped`]. So is what Weir lacks (a
+/// plugin, a function in Lua): calls for which it matters are refused, as they are if the resource is in a store.
 ///
 /// # Errors
-/// All diagnostics, when one of them has the severity [`Severity::Error`]: the document uses something (a function in
-/// Lua, say) that Weir lacks, and leaving it out would serve calls that should not be served.
+/// The document is no map of resources.
 pub fn translate(document: &Value, options: &Options) -> Result<(Model, Vec<Diagnostic>), Vec<Diagnostic>> {
     let mut diagnostics = Vec::new();
     if !(document.is_object() || document.is_null()) {
@@ -84,8 +83,9 @@ pub fn translate(document: &Value, options: &Options) -> Result<(Model, Vec<Diag
     let lacking = BlockedItems::find(&mut documents, &mut diagnostics);
     let routes = std::mem::take(&mut documents.routes);
     let model = Translation::new(&documents, options, &mut diagnostics).run(routes, &lacking);
-    if diagnostics.iter().any(|it| it.severity == Severity::Error) {
-        return Err(diagnostics);
+    // Its calls are refused; those of the other routes need not be.
+    for found in diagnostics.iter_mut().filter(|it| it.severity == Severity::Error) {
+        found.severity = Severity::Dropped;
     }
     Ok((model, diagnostics))
 }

@@ -43,9 +43,7 @@ impl<'d> Translation<'d> {
                 ),
             ));
         }
-        let Some(conditions) = self.conditions(item) else {
-            return;
-        };
+        let (conditions, has_condition_fault) = self.conditions(item);
         let service_hosts = service
             .and_then(|service| service.value.hosts.as_ref())
             .map(|hosts| hosts.iter().map(String::as_str).collect());
@@ -108,35 +106,40 @@ impl<'d> Translation<'d> {
             },
             plugins,
         };
-        // Without the function, nothing says which calls the route would take, or what would become of them: it takes all, so
-        // that none goes to a route that asks for less.
-        if chain.is_lacking || function.is_some() {
+        // Without the function or the condition, nothing says which calls the route would take, or what would become of them: it
+        // takes all, so that none goes to a route that asks for less.
+        if chain.is_lacking || function.is_some() || has_condition_fault {
             route.refuse_calls();
         }
         self.ranks.push(ranks);
         self.model.routes.push(Arc::new(route));
     }
 
-    fn conditions(&mut self, item: &Item<Box<document::Route>>) -> Option<Conditions> {
+    /// The conditions of a route, and whether one of them is missing because Weir cannot serve it.
+    fn conditions(&mut self, item: &Item<Box<document::Route>>) -> (Conditions, bool) {
         let route = &item.value;
-        let when = match route.vars.as_deref().map(vars::compile_for_matching) {
-            None => None,
-            Some(Ok(condition)) => condition,
-            Some(Err(fault)) => {
+        let compiled = route.vars.as_deref().map(vars::compile_for_matching);
+        let when = match compiled.unwrap_or(Ok(None)) {
+            Ok(condition) => Some(condition),
+            Err(fault) => {
+                let message = format!("{fault}; calls are refused");
                 self.diagnostics
-                    .push(Diagnostic::error(item.path.field("vars"), fault.to_string()));
-                return None;
+                    .push(Diagnostic::error(item.path.field("vars"), message));
+                None
             }
         };
+        let is_faulty = when.is_none();
+        let when = when.flatten();
         if let Some(when) = &when {
             unknown_variables::warn_of_condition(when, &item.path.field("vars"), self.diagnostics);
         }
-        Some(Conditions {
+        let conditions = Conditions {
             methods: route.methods.clone().unwrap_or_default(),
             remote_addrs: matching::networks(route.addresses()),
             when,
             priority: route.priority,
-        })
+        };
+        (conditions, is_faulty)
     }
 
     /// The target of calls, and APISIX's answer if they have none: a plugin config that does not exist is

@@ -44,14 +44,15 @@ impl Translation<'_> {
         let route = &item.value;
         if let Some(protocol) = &route.protocol {
             let name = protocol.get("name").and_then(Value::as_str).unwrap_or_default();
-            let message = format!("the protocol \"{name}\" (xRPC) is not available in this version of Weir");
+            let message = format!(
+                "the protocol \"{name}\" (xRPC) is not available in this version of Weir; sessions are refused"
+            );
             self.diagnostics
                 .push(Diagnostic::error(item.path.field("protocol"), message));
-            return None;
         }
         let plugins = self.stream_plugins(item, upstreams);
         let mqtt = self.mqtt(item);
-        let is_lacking = plugins.is_none() || mqtt.is_err();
+        let is_lacking = plugins.is_none() || mqtt.is_err() || route.protocol.is_some();
         let ends = |address: &Option<String>, port: Option<u16>| -> Vec<Endpoint> {
             let networks = matching::networks(address.as_deref().into_iter());
             match (networks.first().copied(), port) {

@@ -265,6 +265,26 @@ fn documents_with_plugins_that_weir_lacks_are_the_same_from_file_and_store() {
             route(json!({"ext-plugin-pre-req": {"_meta": {"disable": true}}})),
         ),
         ("routes/c", route(json!({"no-such": {}}))),
+        (
+            "routes/c",
+            route(json!({"uri-blocker": {"block_rules": ["(?!a)"]}})),
+        ),
+        (
+            "routes/c",
+            route(json!({"grpc-transcode": {"proto_id": "9", "service": "a", "method": "b"}})),
+        ),
+        (
+            "routes/c",
+            json!({"id": "c", "uri": "/c", "upstream_id": "u", "vars": [["arg_a", "~~", "(?!b)"]]}),
+        ),
+        (
+            "routes/c",
+            json!({"id": "c", "uri": "/c", "upstream_id": "u", "script": "local _M = {} return _M"}),
+        ),
+        (
+            "upstreams/u",
+            json!({"id": "u", "scheme": "kafka", "nodes": {"127.0.0.1:81": 1}}),
+        ),
         ("routes/c", route(json!({"cors": {"max_age": "x"}}))),
         (
             "services/s",

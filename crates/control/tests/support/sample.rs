@@ -76,7 +76,7 @@ impl Dialect for Sample {
             marks: if self.is_other { &["other"] } else { &["sample"] },
             may_be_several: true,
             refuses_repeated_keys: false,
-            leaves_out_unresolved: false,
+            serves_the_rest: false,
             has_admin: false,
         }
     }

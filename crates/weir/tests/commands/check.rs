@@ -250,6 +250,62 @@ fn plugins_that_are_not_served_fail_a_check() {
     }
 }
 
+/// An item that is right and that Weir cannot serve is told, and the calls of its route are refused: no broader route takes
+/// them, and the rest of the file is served.
+#[test]
+fn a_route_that_cannot_be_served_refuses_its_calls() {
+    for (item, said) in [
+        ("vars: [[arg_a, '~~', '(?!b)']]", "look-around"),
+        (
+            "filter_func: 'function(vars) return true end'",
+            "\"filter_func\" (a function in Lua)",
+        ),
+        (
+            "script: 'local _M = {} return _M'",
+            "\"script\" (a function in Lua)",
+        ),
+        (
+            "plugins: {uri-blocker: {block_rules: ['(?!a)']}}",
+            "look-around in a regular expression",
+        ),
+        (
+            "plugins: {grpc-transcode: {proto_id: 99, service: a, method: b}}",
+            "failed to find proto by id: 99",
+        ),
+        (
+            "plugins: {body-transformer: {request: {template: '{% goto a %}'}}}",
+            "routes[0].plugins.body-transformer",
+        ),
+        (
+            "plugins: {csrf: {key: '$secret://vault/9/a/b'}}",
+            "$secret://vault/9/a/b: there is no 'vault/9'",
+        ),
+        (
+            "plugins: {key-auth: {_meta: {pre_function: 'return function() end'}}}",
+            "\"pre_function\" (a function in Lua)",
+        ),
+    ] {
+        let text = format!(
+            "routes:\n  - {{id: bad, uri: /bad, upstream: {{nodes: {{'127.0.0.1:1': 1}}}}, {item}}}\n  \
+             - {{id: all, uri: /*, priority: -1, upstream: {{nodes: {{'127.0.0.1:1': 1}}}}}}\n#END\n"
+        );
+        let (stderr, plain, strict) = checked(&text, &[]);
+        assert!(
+            stderr.contains(said) && stderr.contains("error (left out)"),
+            "{said}: {stderr}"
+        );
+        assert_eq!((plain, strict), (Some(1), Some(1)), "{stderr}");
+        let folder = folder(&[("apisix.yaml", &text)]);
+        for (path, taker) in [("/bad", "Route bad "), ("/good", "Route all ")] {
+            let call = format!("http://h{path}");
+            let output = weir(folder.path(), &["explain", "-c", "apisix.yaml", &call]);
+            let stdout = String::from_utf8_lossy(&output.stdout);
+            assert!(stdout.contains(taker), "{item} {path}: {stdout}");
+            assert_eq!(stdout.contains("503"), path == "/bad", "{item} {path}: {stdout}");
+        }
+    }
+}
+
 #[test]
 fn warnings_fail_a_strict_check() {
     let open = "\n      - name: open\n        paths: [/]";

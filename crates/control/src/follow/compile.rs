@@ -1,6 +1,7 @@
 //! Compiling what can be compiled: a resource that the compile refuses is left out with all that leads to it, and
 //! the rest is served. A route that cannot be compiled stays and refuses its calls, so that no other route takes them,
-//! unless it is its conditions that cannot be: they do not show which calls are its own.
+//! unless it is its path or another such condition that cannot be: they do not show which calls are its own. Without its
+//! condition over variables, it refuses all calls that its other conditions hold for.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -37,9 +38,26 @@ pub fn compile(
     persistent: &PersistentState,
     cache: &mut CompileCache,
 ) -> Result<(Snapshot, Vec<SkippedResource>), Vec<Diagnostic>> {
+    compile_noting(model, hash, registry, persistent, cache).map(|(snapshot, skipped, _)| (snapshot, skipped))
+}
+
+/// The same, with what is served but is not all that was asked for.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_noting(
+    model: &Model,
+    hash: u64,
+    registry: &Registry,
+    persistent: &PersistentState,
+    cache: &mut CompileCache,
+) -> Result<Reduced, Vec<Diagnostic>> {
     let mut model = Cow::Borrowed(model);
     reduce(&mut model, hash, registry, persistent, cache)
 }
+
+/// What is served, what is not, and what is to be said of that which is.
+type Reduced = (Snapshot, Vec<SkippedResource>, Vec<SkippedResource>);
 
 /// The same, with the model that is served: what is left out is not in it.
 ///
@@ -51,7 +69,7 @@ pub fn compile_reduced(
     persistent: &PersistentState,
 ) -> Result<(Model, Snapshot, Vec<SkippedResource>), Vec<Diagnostic>> {
     let mut model = Cow::Borrowed(model);
-    let (snapshot, skipped) = reduce(&mut model, 0, registry, persistent, &mut CompileCache::default())?;
+    let (snapshot, skipped, _) = reduce(&mut model, 0, registry, persistent, &mut CompileCache::default())?;
     Ok((model.into_owned(), snapshot, skipped))
 }
 
@@ -61,16 +79,16 @@ fn reduce(
     registry: &Registry,
     persistent: &PersistentState,
     cache: &mut CompileCache,
-) -> Result<(Snapshot, Vec<SkippedResource>), Vec<Diagnostic>> {
+) -> Result<Reduced, Vec<Diagnostic>> {
     let mut skipped = Vec::new();
     for _ in 0..MAX_ROUNDS {
         let found = match weir_snapshot::recompile(model, hash, registry, persistent, cache) {
             Ok((snapshot, warnings)) => {
-                for warning in warnings {
-                    let name = name_of(&warning, model);
-                    tracing::warn!(resource = name, "{}", warning.message);
-                }
-                return Ok((snapshot, skipped));
+                let noted = warnings.into_iter().map(|warning| SkippedResource {
+                    name: name_of(&warning, model),
+                    reason: warning.message,
+                });
+                return Ok((snapshot, skipped, noted.collect()));
             }
             Err(found) => found,
         };
@@ -129,12 +147,20 @@ enum RouteFault {
     Whole,
     /// The conditions of one match: its others.
     Match(usize),
+    /// The condition over variables of one match: the match without it.
+    When(usize),
     /// Another of its fields: its conditions.
     Field,
 }
 
 fn fault_of(path: &[PathStep]) -> RouteFault {
     match path.get(2..).unwrap_or_default() {
+        [
+            PathStep::Field(field),
+            PathStep::Index(at),
+            PathStep::Field(inner),
+            ..,
+        ] if field == "match" && inner == "when" => RouteFault::When(*at),
         [PathStep::Field(field), PathStep::Index(at), ..] if field == "match" => RouteFault::Match(*at),
         [PathStep::Field(field), ..] if field == "match" || field == "name" => RouteFault::Whole,
         [] => RouteFault::Whole,
@@ -156,7 +182,7 @@ fn is_refused(found: &Diagnostic, model: &Model) -> bool {
         "routes" if !is_about_plugins(found) => match fault_of(&found.path.0) {
             RouteFault::Whole => false,
             RouteFault::Match(_) => (model.routes.get(*index)).is_some_and(|it| it.matches.len() > 1),
-            RouteFault::Field => true,
+            RouteFault::When(_) | RouteFault::Field => true,
         },
         "routes" if is_about_plugins(found) => {
             let route = model.routes.get(*index);
@@ -228,6 +254,8 @@ struct RejectedPositions {
     faulty: HashSet<usize>,
     /// Route and match.
     matches: BTreeSet<(usize, usize)>,
+    /// Route and match whose condition over variables cannot be compiled.
+    conditions: BTreeSet<(usize, usize)>,
     /// Steps of routes that cannot be compiled.
     steps: HashMap<usize, HashSet<usize>>,
     stream_routes: HashSet<usize>,
@@ -268,6 +296,7 @@ impl RejectedPositions {
                     match fault_of(&found.path.0) {
                         RouteFault::Whole => self.routes.insert(*index),
                         RouteFault::Match(at) => self.matches.insert((*index, at)),
+                        RouteFault::When(at) => self.conditions.insert((*index, at)),
                         RouteFault::Field => self.faulty.insert(*index),
                     };
                     return true;
@@ -343,6 +372,14 @@ impl RejectedPositions {
         }
         for at in self.faulty {
             if let Some(route) = model.routes.get_mut(at).map(Arc::make_mut) {
+                route.refuse_all();
+            }
+        }
+        for (at, position) in &self.conditions {
+            if let Some(route) = model.routes.get_mut(*at).map(Arc::make_mut) {
+                if let Some(found) = route.matches.get_mut(*position) {
+                    found.when = None;
+                }
                 route.refuse_all();
             }
         }
@@ -502,6 +539,10 @@ mod tests {
             (json!({"to": {"service": "gone"}}), Some(1)),
             (json!({"match": [{"path": "/r"}, {"path": "~("}]}), Some(1)),
             (json!({"match": [{"path": "~("}]}), None),
+            (
+                json!({"match": [{"path": "/r", "when": ["arg_a", "~~", "("]}]}),
+                Some(1),
+            ),
             (json!({"match": []}), None),
         ] {
             let mut route = json!({"name": "r", "match": [{"path": "/r"}], "to": {"service": "s"},

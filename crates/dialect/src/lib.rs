@@ -17,6 +17,7 @@ mod file;
 mod http_client;
 mod incremental;
 mod node;
+mod plugin_check;
 mod plugin_support;
 mod replica;
 mod routes;
@@ -34,6 +35,7 @@ pub use node::{
     AddressHealth, CheckCounts, Counts, HealthSource, HealthState, Listener, Node, Statistics, TargetHealth,
     UpstreamHealth,
 };
+pub use plugin_check::PluginCheck;
 pub use plugin_support::{PluginName, Support};
 pub use replica::{
     ATTEMPTS, Replica, ReplicaState, StateRef, Version, WriteError, WriteFailure, WriteGuard, WriteOutcome,

@@ -3,6 +3,7 @@
 use crate::http_client::HttpClient;
 use std::sync::Arc;
 use weir_plugin::SharedRecords;
+use weir_plugins::logger::LogFolder;
 use weir_plugins::prometheus::MetricRegistry;
 use weir_plugins::proxy_cache::Caches;
 
@@ -19,6 +20,8 @@ pub struct Node {
     pub statistics: Option<Arc<dyn Statistics>>,
     /// What its plugins count for Prometheus.
     pub plugin_metrics: Arc<MetricRegistry>,
+    /// Where its gateways write log files.
+    pub log_folder: LogFolder,
     /// What it knows of the health of upstreams.
     pub health: Option<Arc<dyn HealthSource>>,
     /// The responses that it keeps; `None`: it serves no calls.

@@ -5,6 +5,7 @@ use super::call::ApiCall;
 use super::response::{ApiResponse, DRY_RUN, Outcome};
 use super::state::{AdminState, PREFIX};
 use super::takeover_rights;
+use super::unserved;
 use super::write::{ChangePlan, etag};
 use axum::http::StatusCode;
 use axum::http::header::ETAG;
@@ -49,9 +50,10 @@ impl Admin {
             check_confined(call, &plan)?;
             takeover_rights::check(call, &plan, state, &self.options)?;
             let is_kept = matches!(plan.changes.first(), Some((_, Some(_))));
+            let warnings = unserved::warnings(state, &plan.changes, &self.options);
             Ok(weir_dialect::WritePlan {
                 changes: changes_of(call, &plan)?,
-                answer: (plan.answer, is_kept),
+                answer: (plan.answer.with_warnings(warnings), is_kept),
             })
         };
         match self.replica.write(&writer, planned).await {

@@ -11,7 +11,6 @@ use super::state::AdminState;
 use super::validate::check_configuration;
 use super::write::ChangePlan;
 use crate::document::id_text;
-use crate::incremental::missing_plugins::MissingPlugins;
 use axum::http::header::{CONTENT_TYPE, HeaderName};
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
@@ -119,15 +118,10 @@ pub fn plan(state: &AdminState, call: &ApiCall) -> Outcome<ChangePlan> {
     let about = json!({"digest": digest, "last_modified": seconds, "versions": versions});
     let mut changes: Vec<_> = changes.into_iter().collect();
     changes.push((ABOUT.to_owned(), Some(about)));
-    let items = changes
-        .iter()
-        .filter_map(|(_, value)| value.as_ref()?.as_object());
-    let lacks: Vec<MissingPlugins> = items.filter_map(MissingPlugins::of).collect();
     Ok(ChangePlan {
         changes,
         time_to_live: None,
         answer: ApiResponse::empty(StatusCode::ACCEPTED)
-            .with_warnings(lacks.iter())
             .with(LAST_MODIFIED, &seconds.to_string())
             .with(DIGEST, digest),
     })

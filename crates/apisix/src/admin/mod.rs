@@ -31,6 +31,7 @@ mod state;
 mod takeover_detection;
 mod takeover_rights;
 mod token;
+mod unserved;
 mod validate;
 mod write;
 pub use encrypted_fields::Keyring;
@@ -51,7 +52,9 @@ use state::{AdminState, PREFIX};
 use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
-use weir_dialect::{DEFAULT_WORKSPACE, FileBacking, ForeignRoutes, HealthSource, Replica, Rights, StateRef};
+use weir_dialect::{
+    DEFAULT_WORKSPACE, FileBacking, ForeignRoutes, HealthSource, PluginCheck, Replica, Rights, StateRef,
+};
 use weir_store::{Author, Store, StoreError, WorkspaceScoped};
 
 /// The largest body of a call, in bytes, as in APISIX.
@@ -81,6 +84,8 @@ pub struct AdminOptions {
     pub health: Option<Arc<dyn HealthSource>>,
     /// The routes and server names of other dialects; `None`: there are none.
     pub others: Option<Arc<dyn ForeignRoutes>>,
+    /// What gateways can serve of plugins.
+    pub plugin_check: PluginCheck,
 }
 
 impl fmt::Debug for AdminOptions {
@@ -105,6 +110,7 @@ impl AdminOptions {
             router: crate::Router::default(),
             health: None,
             others: None,
+            plugin_check: PluginCheck::default(),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{Admin, AdminOptions, Keyring};
 use crate::dialect::ApisixDialect;
 use std::sync::Arc;
 use std::time::SystemTime;
-use weir_dialect::{AdminApi, AdminContext, AdminOpening, Revisions};
+use weir_dialect::{AdminApi, AdminContext, AdminOpening, PluginCheck, Revisions};
 
 /// Opens the Admin API of a dialect with these settings.
 pub fn open(dialect: &ApisixDialect, context: AdminContext) -> AdminOpening {
@@ -14,6 +14,7 @@ pub fn open(dialect: &ApisixDialect, context: AdminContext) -> AdminOpening {
     let options = AdminOptions {
         // The guard knows them.
         keys: Vec::new(),
+        plugin_check: PluginCheck::new(context.node.log_folder.clone()),
         health: context.node.health,
         others: Some(context.routes),
         settings,

@@ -88,8 +88,7 @@ impl ApiResponse {
 
     /// With what is to be said of documents that are stored and not served as they are written.
     #[must_use]
-    pub fn with_warnings(self, found: impl Iterator<Item: ToString>) -> Self {
-        let mut texts: Vec<String> = found.map(|it| it.to_string()).collect();
+    pub fn with_warnings(self, mut texts: Vec<String>) -> Self {
         texts.sort();
         texts.dedup();
         texts.truncate(MAX_WARNINGS);

@@ -7,7 +7,6 @@ use super::kind::Kind;
 use super::response::{ApiResponse, Outcome};
 use super::state::{AdminState, DocumentEntry};
 use super::{configs, cost_decoration, delete_checks, patch};
-use crate::incremental::missing_plugins::MissingPlugins;
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -331,13 +330,12 @@ impl WriteContext<'_> {
     }
 
     fn written(&self, status: StatusCode, key: String, value: Value) -> ChangePlan {
-        let lack = value.as_object().and_then(MissingPlugins::of);
         let encrypted = self.keyring.encrypt_fields(self.target.kind, value.clone());
         let answer = json!({"key": format!("/apisix/{key}"), "value": encrypted});
         ChangePlan {
             changes: vec![(key, Some(value))],
             time_to_live: None,
-            answer: ApiResponse::json(status, &answer).with_warnings(lack.iter()),
+            answer: ApiResponse::json(status, &answer),
         }
     }
 }

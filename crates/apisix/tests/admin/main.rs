@@ -12,3 +12,4 @@ mod schemas;
 mod store;
 mod stored_documents;
 mod takeover;
+mod unserved;

@@ -8,8 +8,8 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use weir_dialect::{DialectSet, Replica, ReplicaState, WriteGuard};
-use weir_model::Diagnostic;
+use weir_dialect::{DialectName, DialectSet, PluginCheck, Replica, ReplicaState, WriteGuard};
+use weir_model::{Diagnostic, DocPath, Model, PluginRef, Severity};
 pub use weir_native::PREFIX;
 use weir_native::incremental;
 use weir_plugin::Registry;
@@ -93,6 +93,22 @@ impl ReplicaState for NativeDocuments {
     }
 }
 
+/// What gateways cannot serve of the plugins of a resource although they are right.
+fn plugin_warnings(check: &PluginCheck, model: &Model) -> Vec<Diagnostic> {
+    let routes = model.routes.iter().flat_map(|route| &route.plugins);
+    let streams = model.stream_routes.iter().flat_map(|route| &route.plugins);
+    let inline = routes.chain(streams).filter_map(|step| match &step.plugin {
+        Some(PluginRef::Inline(instance)) => Some(&**instance),
+        _ => None,
+    });
+    let instances = model.plugins.iter().chain(inline);
+    let found = instances.flat_map(|it| check.findings(&it.name, &it.config, DialectName::NATIVE));
+    let found = found.filter(|it| it.severity == Severity::Warning);
+    found
+        .map(|it| Diagnostic::warning(DocPath::root(), it.message))
+        .collect()
+}
+
 /// A key as the dialect knows it.
 fn short(key: &Key) -> &str {
     key.as_str().strip_prefix(PREFIX).unwrap_or_default()
@@ -104,6 +120,7 @@ pub struct Resources {
     /// Locked for as long as a compile takes, on threads that may take their time.
     checker: Arc<Mutex<Checker>>,
     dialects: DialectSet,
+    plugin_check: PluginCheck,
 }
 
 impl Resources {
@@ -112,11 +129,13 @@ impl Resources {
         store: Arc<dyn Store>,
         registry: Registry,
         dialects: DialectSet,
+        plugin_check: PluginCheck,
     ) -> Result<Self, StoreError> {
         Ok(Self {
             replica: Replica::open(store, PREFIX, NativeDocuments::default()).await?,
             checker: Arc::new(Mutex::new(Checker::new(registry))),
             dialects,
+            plugin_check,
         })
     }
 
@@ -162,6 +181,7 @@ impl Resources {
                 return Err(Problem::invalid(&unknown));
             }
             warnings.extend(found);
+            warnings.extend(plugin_warnings(&self.plugin_check, &model));
         }
         let texts: Vec<(String, Option<String>)> = changes
             .iter()

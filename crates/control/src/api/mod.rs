@@ -105,7 +105,7 @@ use axum::middleware::map_response;
 use axum::{Extension, Router};
 use std::sync::Arc;
 use tokio::sync::{Mutex, Semaphore};
-use weir_dialect::DialectSet;
+use weir_dialect::{DialectSet, PluginCheck};
 use weir_plugin::Registry;
 use weir_store::{Store, StoreError};
 
@@ -122,6 +122,8 @@ pub struct ApiOptions {
     pub dialects: DialectSet,
     /// The plugins, for such checks.
     pub registry: fn() -> Registry,
+    /// What gateways can serve of plugins.
+    pub plugin_check: PluginCheck,
     /// The gateways that report.
     pub gateways: Gateways,
     /// The analytics that are kept here; `None`: they are off.
@@ -156,6 +158,7 @@ impl Default for ApiOptions {
             followed: StateHandle::default(),
             dialects: DialectSet::new(vec![Arc::new(weir_native::NativeDialect)]),
             registry: weir_plugins::registry,
+            plugin_check: PluginCheck::default(),
             gateways: Gateways::default(),
             analytics: None,
             files: FileTexts::default(),
@@ -215,6 +218,7 @@ impl Api {
             Arc::clone(&store),
             (options.registry)(),
             options.dialects.clone(),
+            options.plugin_check.clone(),
         )
         .await?;
         let prefixes = options.dialects.prefixes().collect();

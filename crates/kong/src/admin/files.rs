@@ -66,6 +66,7 @@ impl Admin {
             view,
             now,
             new_keys: None,
+            plugin_check: None,
         }
         .plan(place);
         match planned {

@@ -257,6 +257,7 @@ impl Admin {
                     },
                     now,
                     new_keys: Some(&new_keys),
+                    plugin_check: Some(&self.options.node.plugin_check),
                 }
                 .plan(place)
             });

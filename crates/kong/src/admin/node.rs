@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use std::sync::{Arc, LazyLock};
 use uuid::Uuid;
-use weir_dialect::{HealthSource, HttpClient, Listener, Statistics};
+use weir_dialect::{HealthSource, HttpClient, Listener, PluginCheck, Statistics};
 use weir_plugin::SharedRecords;
 use weir_plugins::prometheus::MetricRegistry;
 use weir_plugins::proxy_cache::Caches;
@@ -31,6 +31,8 @@ pub struct Node {
     pub shared: Vec<(&'static str, Arc<dyn SharedRecords>)>,
     /// Asks other servers; `None`: none can be asked.
     pub http: Option<Arc<dyn HttpClient>>,
+    /// What gateways can serve of plugins.
+    pub plugin_check: PluginCheck,
 }
 
 /// The id of this process, new with every start.
@@ -53,6 +55,7 @@ impl Default for Node {
             caches: None,
             shared: Vec::new(),
             http: None,
+            plugin_check: PluginCheck::default(),
         }
     }
 }
@@ -82,6 +85,7 @@ impl Node {
             caches: node.caches,
             shared: node.shared,
             http: node.http,
+            plugin_check: PluginCheck::new(node.log_folder),
         }
     }
 

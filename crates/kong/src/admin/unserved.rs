@@ -1,5 +1,5 @@
-//! The warning in the answer to a write about plugins that are stored and not served: in a header, so that no one has
-//! to look at the gateway's status to learn it.
+//! The warning in the answer to a write about plugins that are stored and not served as they are written: in a header, so
+//! that no one has to look at the gateway's status to learn it.
 
 use super::render_entity::definition;
 use super::response::ApiResponse;
@@ -9,16 +9,25 @@ use crate::translate::chain::is_served;
 use axum::http::HeaderValue;
 use axum::http::header::WARNING;
 use serde_json::{Map, Value};
+use weir_dialect::PluginCheck;
+use weir_model::Severity;
 
 /// So many are named.
 const MAX_NAMED: usize = 10;
 
-/// The warning about an entity that is stored; `None`: nothing.
-pub fn warning(entity_type: &EntityType, fields: &Map<String, Value>) -> Option<String> {
-    let definition = definition(entity_type, fields)?;
+/// The warnings about an entity that is stored. `check` says what is wrong with a plugin; what is wrong enough has been
+/// refused before.
+pub fn warnings(
+    entity_type: &EntityType,
+    fields: &Map<String, Value>,
+    check: Option<&PluginCheck>,
+) -> Vec<String> {
+    let Some(definition) = definition(entity_type, fields) else {
+        return Vec::new();
+    };
     let is_enabled = fields.get("enabled") != Some(&Value::Bool(false));
-    if !is_enabled || is_served(definition) {
-        return None;
+    if !is_enabled {
+        return Vec::new();
     }
     let config = fields.get("config").cloned().unwrap_or_default();
     let passes = definition

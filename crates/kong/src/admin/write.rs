@@ -18,6 +18,7 @@ use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 use std::time::SystemTime;
 use uuid::Uuid;
+use weir_dialect::PluginCheck;
 
 /// A call that changes something, at the workspace that it is for.
 pub struct WriteRequest<'w> {
@@ -29,6 +30,8 @@ pub struct WriteRequest<'w> {
     pub now: SystemTime,
     /// Keys for sets that instances of `jwt-signer` name, and which are not there; `None`: none are to be made.
     pub new_keys: Option<&'w NewKeys>,
+    /// What gateways can serve of plugins; `None`: nothing is to be said of that.
+    pub plugin_check: Option<&'w PluginCheck>,
 }
 
 impl WriteRequest<'_> {
@@ -246,14 +249,14 @@ impl WriteRequest<'_> {
             new_keys.add(&self.view, &fields, self.now, &mut changes)?;
         }
         let names = side.apply(&self.view, id_of(&fields), self.now, &mut changes)?;
-        let warning = unserved::warning(entity_type, &fields);
+        let warnings = unserved::warnings(entity_type, &fields, self.plugin_check);
         let mut rendered = self.view.rendered(entity_type, fields);
         if let Some(names) = names {
             rendered.insert("snis".to_owned(), names.into());
         }
         Ok(ChangePlan {
             changes,
-            answer: ApiResponse::json(status, &Value::Object(rendered)).with_warnings(warning),
+            answer: ApiResponse::json(status, &Value::Object(rendered)).with_warnings(warnings),
             has_document: true,
         })
     }

@@ -33,7 +33,8 @@ use weir_control::quotas::watch::QuotaWatcher;
 use weir_control::quotas::{LocalUsage, Meter};
 use weir_control::secrets::Cache;
 use weir_dialect::{
-    AdminApi, AdminContext, Counts, DialectName, DialectSet, ForeignRoutes, Listener, Node, Statistics,
+    AdminApi, AdminContext, Counts, DialectName, DialectSet, ForeignRoutes, Listener, Node, PluginCheck,
+    Statistics,
 };
 use weir_kong::admin::ConfigAllowed;
 use weir_plugin::SharedRecords;
@@ -306,6 +307,7 @@ pub fn node(starter: &Starter<'_>, management: &Management) -> Node {
     Node {
         statistics: Some(Arc::new(MetricsRecorder(Arc::clone(&starter.metrics)))),
         plugin_metrics: Arc::clone(&starter.plugin_metrics),
+        log_folder: starter.log_folder.clone(),
         hostname: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         listeners,
         http: Some(Arc::new(ForAdminApis {
@@ -403,6 +405,7 @@ impl Shared {
                 followed: shared.followed.clone(),
                 dialects: shared.dialects.clone(),
                 registry: weir_plugins::registry,
+                plugin_check: PluginCheck::new(shared.node.log_folder.clone()),
                 gateways: shared.gateways.clone(),
                 analytics: shared.analytics.clone(),
                 files: shared.files.clone(),

@@ -134,7 +134,7 @@ impl Loaded {
     /// The warnings about entities that are stored and not served.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         let entities = self.entities.iter();
-        entities.filter_map(|entity| unserved::warning(entity.entity_type, &entity.fields))
+        entities.flat_map(|entity| unserved::warnings(entity.entity_type, &entity.fields, None))
     }
 
     /// The entities by entity type and id, as the original answers; after a dry run without the values that are made up.

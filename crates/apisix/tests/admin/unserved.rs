@@ -1,0 +1,147 @@
+//! What the answer to a write says of what is stored and not served as it is written.
+
+use crate::api::Api;
+
+/// What is written, and a part of the warning; empty: there is none.
+const WRITES: &[(&str, &str, &str)] = &[
+    ("routes/1", r#"{"uri": "/", UPSTREAM}"#, ""),
+    (
+        "routes/1",
+        r#"{"uri": "/", UPSTREAM, "plugins": {"key-auth": {}}}"#,
+        "",
+    ),
+    (
+        "routes/1",
+        r#"{"uri": "/", UPSTREAM, "plugins": {"ai-proxy": {"provider": "openai", "auth": {"header": {"a": "b"}}}}}"#,
+        "plugin 'ai-proxy' LACKS",
+    ),
+    (
+        "routes/1",
+        r#"{"uri": "/", UPSTREAM, "plugins": {"example-plugin": {"i": 1}}}"#,
+        "calls are served without",
+    ),
+    (
+        "routes/1",
+        r#"{"uri": "/", UPSTREAM, "plugins": {"grpc-transcode": {"proto_id": "99", "service": "a", "method": "b"}}}"#,
+        "failed to find proto by id: 99",
+    ),
+    (
+        "routes/1",
+        r#"{"uri": "/", UPSTREAM, "plugins": {"proxy-rewrite": {"regex_uri": ["(?=a)", "b"]}}}"#,
+        "AROUND",
+    ),
+    (
+        "routes/1",
+        r#"{"uri": "/", UPSTREAM, "plugins": {"uri-blocker": {"block_rules": ["(?!a)"]}}}"#,
+        "AROUND",
+    ),
+    (
+        "routes/1",
+        r#"{"uri": "/", UPSTREAM, "plugins": {"request-validation": {"body_schema": {"properties": {"a": {"pattern": "(?!a)"}}}}}}"#,
+        "AROUND",
+    ),
+    (
+        "routes/1",
+        r#"{"uri": "/", UPSTREAM, "plugins": {"response-rewrite": {"filters": [{"regex": "(?<=a)b", "replace": "c"}]}}}"#,
+        "AROUND",
+    ),
+    (
+        "routes/1",
+        r#"{"uri": "/", UPSTREAM, "plugins": {"body-transformer": {"request": {"template": "{% goto a %}"}}}}"#,
+        "plugins.body-transformer: ",
+    ),
+    (
+        "routes/1",
+        r#"{"uri": "/", UPSTREAM, "plugins": {"key-auth": {"_meta": {"pre_function": "return function() end"}}}}"#,
+        "'pre_function' (a function in Lua) LACKS",
+    ),
+    (
+        "routes/1",
+        r#"{"uri": "/", UPSTREAM, "plugins": {"csrf": {"key": "$secret://vault/9/a/b"}}}"#,
+        "$secret://vault/9/a/b: there is no such vault",
+    ),
+    (
+        "routes/1",
+        r#"{"uri": "/", UPSTREAM, "plugins": {"file-logger": {"path": "/tmp/x.log"}}}"#,
+        "nothing is written to /tmp/x.log",
+    ),
+    (
+        "routes/1",
+        r#"{"uri": "/", UPSTREAM, "plugins": {"google-cloud-logging": {"auth_file": "/nowhere/x"}}}"#,
+        "/nowhere/x cannot be used",
+    ),
+    (
+        "routes/1",
+        r#"{"uri": "/", UPSTREAM, "filter_func": "function(vars) return true end"}"#,
+        "'filter_func' (a function in Lua) LACKS",
+    ),
+    (
+        "routes/1",
+        r#"{"uri": "/", UPSTREAM, "script": "local _M = {} return _M"}"#,
+        "'script' (a function in Lua) LACKS",
+    ),
+    (
+        "routes/1",
+        r#"{"uri": "/", UPSTREAM, "vars": [["arg_a", "~~", "(?=a)"]]}"#,
+        "AROUND",
+    ),
+    (
+        "routes/1",
+        r#"{"uri": "/", "upstream": {"discovery_type": "nacos", "service_name": "x"}}"#,
+        "the service discovery 'nacos' LACKS",
+    ),
+    (
+        "upstreams/1",
+        r#"{"scheme": "kafka", "nodes": {"127.0.0.1:1": 1}}"#,
+        "the upstream scheme 'kafka' LACKS",
+    ),
+    // What stands elsewhere is said of that which stands there.
+    ("routes/2", r#"{"uri": "/2", "upstream_id": "1"}"#, ""),
+    (
+        "services/1",
+        r#"{"plugins": {"uri-blocker": {"block_rules": ["(?!a)"]}}}"#,
+        "AROUND",
+    ),
+    (
+        "plugin_configs/1",
+        r#"{"plugins": {"cors": {"allow_origins_by_regex": ["(?!a)"]}}}"#,
+        "AROUND",
+    ),
+    (
+        "global_rules/1",
+        r#"{"plugins": {"redirect": {"regex_uri": ["(?!a)", "/b"]}}}"#,
+        "AROUND",
+    ),
+    (
+        "consumers/jack",
+        r#"{"username": "jack", "plugins": {"uri-blocker": {"block_rules": ["(?!a)"]}}}"#,
+        "AROUND",
+    ),
+];
+
+/// The short forms in the table.
+const SHORT: [(&str, &str); 3] = [
+    ("UPSTREAM", r#""upstream": {"nodes": {"127.0.0.1:1": 1}}"#),
+    ("AROUND", "look-around in a regular expression LACKS"),
+    ("LACKS", "is not available in this version of Weir"),
+];
+
+fn in_full(text: &str) -> String {
+    SHORT
+        .iter()
+        .fold(text.to_owned(), |text, (short, long)| text.replace(short, long))
+}
+
+#[tokio::test]
+async fn writes_say_what_is_not_served() {
+    let api = Api::open().await;
+    for (key, body, expected) in WRITES {
+        let (body, expected) = (in_full(body), in_full(expected));
+        let answer = api.call(&format!("PUT {key}"), &body, &[]).await;
+        assert!([200, 201].contains(&answer.status), "{body}: {}", answer.text);
+        let warning = answer.header("warning").map(str::to_owned);
+        assert_eq!(warning.is_some(), !expected.is_empty(), "{body}: {warning:?}");
+        let warning = warning.unwrap_or_default();
+        assert!(warning.contains(&expected), "{body}: {warning}");
+    }
+}

@@ -26,12 +26,10 @@ pub fn check_regex(pattern: &str) -> Result<(), Option<&'static str>> {
 /// # Errors
 /// The first that is wrong.
 pub fn check_all<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<(), String> {
-    for pattern in patterns {
-        match check_regex(pattern) {
-            Ok(()) => {}
-            Err(Some(what)) => return Err(format!("{what} is not available in this version of Weir")),
-            Err(None) => return Err(pcre_message(pattern)),
-        }
+    let mut patterns = patterns.into_iter();
+    match patterns.find(|pattern| check_regex(pattern) == Err(None)) {
+        Some(wrong) => Err(pcre_message(wrong)),
+        None => Ok(()),
     }
 }
 

@@ -30,10 +30,21 @@ pub fn warnings(
         return Vec::new();
     }
     let config = fields.get("config").cloned().unwrap_or_default();
-    let passes = definition
-        .translated(&config, &Consumers::NONE)
-        .map_or(true, |made| made.is_null());
-    Some(unserved::warning(definition.name, passes))
+    let made = definition.translated(&config, &Consumers::NONE);
+    if !is_served(definition) {
+        let passes = made.map_or(true, |made| made.is_null());
+        return vec![unserved::warning(definition.name, passes)];
+    }
+    match (check, made) {
+        (Some(check), Ok(made)) if !made.is_null() => {
+            let found = check.findings(definition.catalogue_name, &made, crate::NAME);
+            let found = found.into_iter().filter(|it| it.severity == Severity::Warning);
+            found
+                .map(|it| format!("plugin '{}': {}", definition.name, it.message))
+                .collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 impl ApiResponse {

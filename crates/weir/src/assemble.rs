@@ -7,7 +7,7 @@ use std::sync::Arc;
 use weir_control::follow::compile_reduced;
 use weir_control::secrets::{Cache, Policy, Secrets, UnresolvedEffect, UnresolvedReference};
 use weir_dialect::{DialectName, DialectSet};
-use weir_model::{Diagnostic, DocPath, Model, RouteTarget, Severity};
+use weir_model::{Diagnostic, DocPath, Model, Route, RouteTarget, Severity};
 use weir_plugin::Registry;
 use weir_snapshot::{PersistentState, Snapshot};
 
@@ -138,7 +138,8 @@ fn as_reduced(written: &Model, resolved: &Model, reduced: &Model) -> Model {
     model.routes.clear();
     let mut left = reduced.routes.iter().peekable();
     for (written, resolved) in written.routes.iter().zip(&resolved.routes) {
-        let is_same = |it: &&Arc<_>| (&it.name, it.dialect) == (&written.name, written.dialect);
+        let is_same =
+            |it: &&Arc<weir_model::Route>| (&it.name, it.dialect) == (&written.name, written.dialect);
         let Some(reduced) = left.next_if(is_same) else {
             continue;
         };

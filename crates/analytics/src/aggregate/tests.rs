@@ -217,7 +217,7 @@ fn a_frequent_path_stays_among_many_rare_ones() {
 #[test]
 fn a_path_that_came_once_claims_no_more() {
     let mut aggregator = Aggregator::new("g", "", 0);
-    let mut add = |aggregator: &mut Aggregator, minute: u32, weight: u32, path: &str| {
+    let add = |aggregator: &mut Aggregator, minute: u32, weight: u32, path: &str| {
         aggregator.add_sampled(&SampledCall {
             minute,
             weight,

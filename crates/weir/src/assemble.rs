@@ -138,8 +138,7 @@ fn as_reduced(written: &Model, resolved: &Model, reduced: &Model) -> Model {
     model.routes.clear();
     let mut left = reduced.routes.iter().peekable();
     for (written, resolved) in written.routes.iter().zip(&resolved.routes) {
-        let is_same =
-            |it: &&Arc<weir_model::Route>| (&it.name, it.dialect) == (&written.name, written.dialect);
+        let is_same = |it: &&Arc<Route>| (&it.name, it.dialect) == (&written.name, written.dialect);
         let Some(reduced) = left.next_if(is_same) else {
             continue;
         };

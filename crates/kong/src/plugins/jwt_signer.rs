@@ -581,7 +581,10 @@ mod tests {
         for field in ONLY_DEFAULTS {
             config[field.name] = field.default.value();
         }
-        assert_eq!(made(&config), made(&defaults()));
+        assert_eq!(
+            translated(&config).expect("valid"),
+            translated(&defaults()).expect("valid")
+        );
     }
 
     #[test]

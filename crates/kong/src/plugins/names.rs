@@ -9,7 +9,7 @@ const OF_MODELS: &str = "plugins for language models are not built yet";
 /// It runs code of the administrator.
 const OF_CODE: &str = "plugins that run users' code are not built yet";
 const COUNTS: &str = "`policy: cluster`: gateways synchronise their counts through the control plane ([limits over gateways](limits-over-gateways.md)); `policy: redis`: calls over the limit are not counted; keys have different names ([shared limits](redis.md)); a consumer's plugin counts for itself, also by `ip`, `header` and `path` ([rate-limit](plugins/rate-limit.md))";
-const ADVANCED_COUNTS: &str = "calls over the limit are not counted, as with `disable_penalty`; `strategy: cluster`: gateways synchronise their counts through the control plane four times in a second, whatever `sync_rate` is ([limits over gateways](limits-over-gateways.md)); at most 8 limits; Redis Sentinel and Cluster are not in its `redis`";
+const ADVANCED_COUNTS: &str = "calls over the limit are not counted, as with `disable_penalty`; `strategy: cluster`: gateways synchronise their counts through the control plane four times in a second, whatever `sync_rate` is ([limits over gateways](limits-over-gateways.md)); at most 8 limits; of Redis Sentinel, only the master is used; the calls of a worker share one connection, whatever `keepalive_pool_size` is; `connection_is_proxied` is refused";
 const STATSD: &str = "`shdict_usage` is left out, services are reported by name, `workspace` is `default`; a `sample_rate` below 1 skips calls";
 const LOGS: &str = "`custom_fields_by_lua` is refused; entries have no `upstream_uri` and no `workspace`, contain only the names of route and service, and of the response's headers those of the upstream, and have `latencies.receive` 0; secrets in headers and query are masked";
 const TRACES: &str = "always on, because `kong.conf` is not read; no spans of the router, DNS and plugins; `logs_endpoint` is not used ([tracing](plugins/tracing.md#other-spellings))";
@@ -148,7 +148,7 @@ pub static NAMES: &[PluginName] = &[
     ),
     PluginName::differs(
         "jwt-signer",
-        &["the gateway makes keys if it has a store, and none for `HS…` algorithms; `/jwt-signer/jwks` shows no secrets and no keys that were fetched, and `rotate` fetches none; client certificates for servers of keys are refused, and their certificates are checked; a token without `exp` is refused while expiry is checked, `nbf` is checked with it; `enable_instrumentation` is not used ([jwt-signer](plugins/jwt-signer.md))"],
+        &["the gateway makes keys if it has a store, and none for `HS…` algorithms; `/jwt-signer/jwks` shows no secrets and no keys that were fetched, and `rotate` fetches none; client certificates for servers of keys are refused, and their certificates are checked; a token without `exp` is refused while expiry is checked, `nbf` is checked with it; `enable_instrumentation` is not used; of the fields about audiences, issuers and subjects that later versions have, a value other than the default is refused by name ([jwt-signer](plugins/jwt-signer.md))"],
     )
     .paid(),
     PluginName::differs(
@@ -199,7 +199,7 @@ pub static NAMES: &[PluginName] = &[
     ),
     PluginName::differs(
         "oauth2-introspection",
-        &["`hide_credentials`, `introspect_request` and `custom_…` are refused ([openid-connect](plugins/openid-connect.md))"],
+        &["`introspect_request` and `custom_introspection_headers` are refused; `X-Credential-Username` is sent too ([openid-connect](plugins/openid-connect.md))"],
     )
     .paid(),
     PluginName::differs(
@@ -210,7 +210,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs(
         "openid-connect",
         &[
-            "about 90 of its fields, others are refused by name; sessions are kept in sealed cookies, also with `session_storage: redis`; `ssl_verify` is true by default; tokens of `kong_oauth2` are not known; `client_id` is required but for `bearer` and `userinfo`, and a secret for sessions; 503 while the provider does not say whether a token is good ([openid-connect](plugins/openid-connect.md))",
+            "about 100 of its fields; of the others, a value other than the default is refused by name; `login_action: upstream` sends the browser to the page that it asked for; sessions are kept in sealed cookies, also with `session_storage: redis`; `ssl_verify` is true by default; tokens of `kong_oauth2` are not known; `client_id` is required but for `bearer` and `userinfo`, and a secret for sessions; 503 while the provider does not say whether a token is good ([openid-connect](plugins/openid-connect.md))",
         ],
     )
     .paid(),

@@ -383,7 +383,7 @@ fn configurations_are_checked() {
         (empty(), vec![""]),
         (json!({"limits": []}), vec!["limits"]),
         (
-            json!({"limits": [{"count": 1, "per": "week"}]}),
+            json!({"limits": [{"count": 1, "per": "fortnight"}]}),
             vec!["limits[0].per"],
         ),
         (

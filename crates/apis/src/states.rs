@@ -503,7 +503,7 @@ mod tests {
             ..plan(PlanState::Published)
         };
         for (plan, application, part) in [
-            (&good, &app, "in their revision 2"),
+            (&good, &app, "accepted in revision 2"),
             (&plan(PlanState::Staging), &app, "not published yet"),
             (&plan(PlanState::Deprecated), &app, "takes no new"),
             (&plan(PlanState::Closed), &app, "is closed"),

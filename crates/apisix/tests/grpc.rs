@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use weir_apisix::Options;
-use weir_model::{Model, PluginRef};
+use weir_model::{Model, PluginRef, RouteTarget};
 
 const PROTO: &str = "syntax = \"proto3\"; package a; message M { string x = 1; } service S { rpc Do(M) returns (M); rpc Up(stream M) returns (M); }";
 
@@ -112,7 +112,7 @@ fn configurations_become_those_of_the_catalogue() {
 
 #[test]
 fn definitions_are_checked() {
-    let place = "Error routes[0].plugins.grpc-transcode: ";
+    let place = "Dropped routes[0].plugins.grpc-transcode: ";
     for (config, expected) in [
         (
             json!({"proto_id": 8, "service": "a.S", "method": "Do"}),
@@ -131,7 +131,8 @@ fn definitions_are_checked() {
             "proto 7: expected a method that takes one message, found 'a.S/Up'",
         ),
     ] {
-        let found = read(&json!({"grpc-transcode": config})).expect_err("refused");
+        let (model, found) = read(&json!({"grpc-transcode": config})).expect("the route refuses its calls");
+        assert_eq!(model.routes[0].target, RouteTarget::respond_before_plugins(503));
         assert!(found.contains(&format!("{place}{expected}")), "{found:?}");
         assert!(
             found

@@ -141,7 +141,7 @@ fn options_that_cannot_be_served_are_reported() {
         (
             "elasticsearch-logger",
             json!({"endpoint_addr": "http://e:9200", "field": {"index": "i-{%Y}"}}),
-            Severity::Error,
+            Severity::Dropped,
             "a time in the index is not available",
         ),
         (

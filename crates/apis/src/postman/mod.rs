@@ -368,7 +368,7 @@ mod tests {
         assert_eq!(
             messages,
             [
-                "1:1: warning: The request 'Again' is the same operation as 'One order': it is left out. (weir-postman) at paths./v1/orders/{id}.get"
+                "1:1: warning: The request 'Again' is the same operation as 'One order' and is ignored. (weir-postman) at paths./v1/orders/{id}.get"
             ]
         );
         let description = from_value(document.clone()).expect("a description");

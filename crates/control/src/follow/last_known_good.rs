@@ -307,7 +307,7 @@ mod tests {
             ),
             (
                 head("").replace("\"weir\":1", "\"weir\":2"),
-                Some("it is of form 2, and this Weir reads form 1"),
+                Some("it has format 2, and this Weir reads format 1"),
             ),
         ] {
             std::fs::write(&file.path, &text).expect("written");

@@ -140,10 +140,10 @@ fn bad_texts_are_refused_at_their_place() {
             3,
             3,
         ),
-        (cyclic, "circle", 6, 11),
+        (cyclic, "circular", 6, 11),
         (
             "{\"openapi\":\"3.0.0\",\"paths\":{\"/a\":{\"get\":{\"parameters\":[{\"$ref\":\"#/x\"}]}}},\"x\":{\"$ref\":\"#/x\"}}",
-            "circle",
+            "circular",
             1,
             57,
         ),

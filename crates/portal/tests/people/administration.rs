@@ -92,7 +92,11 @@ async fn a_developer_who_waits_is_approved_and_notified() {
     let ann = portal.waiting("ann").await;
     portal.waiting("bob").await;
     let refused = portal.sign_in("ann").await.expect(403);
-    assert!(refused.text("detail").contains("waits"), "{}", refused.body);
+    assert!(
+        refused.text("detail").contains("waiting for approval"),
+        "{}",
+        refused.body
+    );
     let all = portal.developers("").await;
     assert_eq!((&all["total"], &all["waiting"]), (&json!(2), &json!(2)));
     let done = portal

@@ -171,7 +171,7 @@ async fn what_a_stranger_has_typed_is_in_no_mail() {
         let new = json!({ "mail": "ann@example.com", "name": name, "password": "correct horse" });
         let refused = portal.post("/sign-up", "", new).await.expect(422);
         assert!(
-            refused.text("detail").contains("make links of"),
+            refused.text("detail").contains("turn into links"),
             "{}",
             refused.body
         );

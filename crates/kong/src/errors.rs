@@ -193,12 +193,43 @@ mod tests {
                 426,
                 json("Please use HTTPS protocol"),
             ),
+            (RefusalKind::BadRequest("x"), None, &[], 400, plain("Bad request")),
+            (RefusalKind::ConnectFailed, None, &[], 502, plain(bad_gateway)),
+            (
+                RefusalKind::UpstreamFailed,
+                None,
+                &anything,
+                502,
+                json(bad_gateway),
+            ),
+            (
+                RefusalKind::UpstreamFailed,
+                None,
+                &grpc,
+                502,
+                format!("{{\"message\":\"{bad_gateway}\"}}"),
+            ),
+        ] {
+            let (reply, text) = render(kind.clone(), status, headers);
+            assert_eq!(
+                (reply.status, text),
+                (expected_status, body),
+                "{kind:?} {headers:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn refusals_of_plugins_are_put_in_kongs_words() {
+        let json = |message: &str| format!("{{\n  \"message\":\"{message}\",\n  \"request_id\":\"ID\"\n}}");
+        let plain = |message: &str| format!("{message}\nrequest_id: ID\n");
+        for (kind, status, headers, expected_status, body) in [
             (
                 RefusalKind::Answered {
                     plugin: "openid-connect",
                 },
                 Some(401),
-                &[],
+                &[][..],
                 401,
                 json("Unauthorized"),
             ),
@@ -217,22 +248,6 @@ mod tests {
                 &[],
                 403,
                 "{\"message\":\"unauthorized\"}".to_owned(),
-            ),
-            (RefusalKind::BadRequest("x"), None, &[], 400, plain("Bad request")),
-            (RefusalKind::ConnectFailed, None, &[], 502, plain(bad_gateway)),
-            (
-                RefusalKind::UpstreamFailed,
-                None,
-                &anything,
-                502,
-                json(bad_gateway),
-            ),
-            (
-                RefusalKind::UpstreamFailed,
-                None,
-                &grpc,
-                502,
-                format!("{{\"message\":\"{bad_gateway}\"}}"),
             ),
             (
                 unauthenticated("key-auth", AuthFailure::Missing),

@@ -222,7 +222,7 @@ fn log(event: &Event) {
         metric = event.metric,
         value = event.value,
         threshold = event.threshold,
-        "alert"
+        "an alert"
     );
 }
 

@@ -324,8 +324,8 @@ pub static DEFINITIONS: &[Definition] = &[
 ];
 
 impl Definition {
-    /// Makes the catalogue's configuration of `config`, which has all its defaults. Numbers are the one thing that a
-    /// description may let pass and a plugin may have no room for: the field with such a one is named.
+    /// Makes the catalogue's configuration of `config`, which has all its defaults. A description
+    /// may allow numbers that a plugin has no room for: the refusal names the field.
     ///
     /// # Errors
     /// An option that Weir's plugin cannot do.

@@ -134,7 +134,7 @@ const RESPONSE_FIELDS: &[(&str, &str, &[&str])] = &[
     ("HTTP/1.1 200 OK\r\nContent-Length: 00\r\nContent-Length: 0\r\n\r\n", "Content-Length", &["0"]),
     ("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "Via", &["1.1 weir"]),
     ("HTTP/1.1 200 OK\r\nVia: 1.1 inner\r\nContent-Length: 0\r\n\r\n", "Via", &["1.1 inner, 1.1 weir"]),
-    // One type of a body, for whoever reads it: the last, as with NGINX.
+    // The last one counts, as with NGINX.
     ("HTTP/1.1 200 OK\r\nContent-Type: a/b\r\ncontent-type: c/d\r\nContent-Length: 0\r\n\r\n", "Content-Type", &["c/d"]),
     ("HTTP/1.1 200 OK\r\nServer: own\r\nContent-Length: 0\r\n\r\n", "Server", &["own"]),
     ("HTTP/1.1 200 OK\r\nDate: x\r\nContent-Length: 0\r\n\r\n", "Date", &["x"]),

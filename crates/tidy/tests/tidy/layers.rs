@@ -104,6 +104,7 @@ const LAYERS: [(&str, &[&str]); 33] = [
     (
         "weir-portal",
         &[
+            "weir-model",
             "weir-analytics",
             "weir-store",
             "weir-apis",

@@ -647,7 +647,10 @@ async fn first_developers_belong_to_default() {
             .await
     };
     let refused = format!("{:?}", put("main").await.expect_err("refused"));
-    assert!(refused.contains("make 'default' first"), "{refused}");
+    assert!(
+        refused.contains("create 'default' before other portals"),
+        "{refused}"
+    );
     put("default").await.expect("the same portal, with a document");
     let found = portal
         .admin

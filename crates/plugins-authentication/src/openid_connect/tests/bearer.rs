@@ -513,12 +513,12 @@ fn consumers_are_found_by_a_claim() {
         (json!({"name": "cid"}), false, "alice"),
         (json!({"name": "unknown"}), false, "answered 403"),
         (json!({}), false, "answered 403"),
-        (json!({"name": "unknown"}), true, "nobody"),
+        (json!({"name": "unknown"}), true, "no consumer"),
         // The defect: these were refused, though calls without a token pass as the anonymous consumer.
         (json!({"name": "unknown", "guests": true}), false, "guest"),
         (json!({"guests": true}), false, "guest"),
         (json!({"name": "ALICE", "guests": true}), false, "alice"),
-        (json!({"name": "unknown", "guests": true}), true, "nobody"),
+        (json!({"name": "unknown", "guests": true}), true, "no consumer"),
     ] {
         let filter = filter(|config| {
             config.methods = vec![Method::Bearer];
@@ -547,7 +547,7 @@ fn consumers_are_found_by_a_claim() {
             "continue" => {
                 let found = bearer.identity.map(|it| it.consumer.id.clone());
                 let username = bearer.request.headers.get(b"x-consumer-username");
-                (found.unwrap_or_else(|| "nobody".to_owned()), username)
+                (found.unwrap_or_else(|| "no consumer".to_owned()), username)
             }
             _ => (outcome, None),
         };

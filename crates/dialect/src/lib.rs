@@ -23,6 +23,7 @@ mod replica;
 mod routes;
 mod secrets;
 mod set;
+mod warning;
 
 pub use access::{AccessError, AdminAccess, KeyRole, RefusedReply, Rights, Scope, bearer};
 pub use admin::{AdminApi, AdminContext, AdminOpening, Revisions};
@@ -44,6 +45,7 @@ pub use replica::{
 pub use routes::{ForeignRoutes, RouteOwner};
 pub use secrets::{SecretLocation, SecretStore, SecretSyntax, SecretTarget};
 pub use set::{DEFAULT_ENVIRONMENT, DialectSet, ENVIRONMENTS};
+pub use warning::warning;
 pub use weir_model::DialectName;
 
 /// The workspace of resources that name none.

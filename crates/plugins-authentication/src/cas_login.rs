@@ -175,7 +175,8 @@ fn user_of(answer: &str) -> Option<String> {
         return None;
     }
     let user = answer.text(answer.only(success, CAS, "user").ok()??)?;
-    let user = user.trim();
+    // Other blanks than those of XML belong to a name: one that ends with them is another one's.
+    let user = user.trim_matches([' ', '\t', '\r', '\n']);
     (!user.is_empty()).then(|| user.to_owned())
 }
 

@@ -11,9 +11,6 @@ use serde_json::json;
 /// The answer to a write that is only tried has it, as its request had.
 pub const DRY_RUN: HeaderName = HeaderName::from_static("weir-dry-run");
 
-/// At most so many warnings are shown.
-const MAX_WARNINGS: usize = 10;
-
 /// An answer, with the headers of its own.
 #[derive(Debug, Clone)]
 pub struct ApiResponse {
@@ -88,17 +85,11 @@ impl ApiResponse {
 
     /// With what is to be said of documents that are stored and not served as they are written.
     #[must_use]
-    pub fn with_warnings(self, mut texts: Vec<String>) -> Self {
-        texts.sort();
-        texts.dedup();
-        texts.truncate(MAX_WARNINGS);
-        match texts.is_empty() {
-            true => self,
-            false => self.with(
-                WARNING,
-                &format!("299 weir \"{}\"", texts.join("; ").replace('"', "'")),
-            ),
+    pub fn with_warnings(mut self, texts: Vec<String>) -> Self {
+        if let Some(value) = weir_dialect::warning(texts) {
+            self.headers.push((WARNING, value));
         }
+        self
     }
 
     /// The whole response, as `config.yaml` has it.

@@ -79,9 +79,7 @@ pub async fn check_scopes(
         let detail = detail.collect::<Vec<_>>().join("; ");
         return Err(Problem::listing(StatusCode::UNPROCESSABLE_ENTITY, detail, wrong));
     }
-    Ok(RightsWarning(super::writing::warning(
-        &empty.into_iter().collect::<Vec<_>>(),
-    )))
+    Ok(RightsWarning(weir_dialect::warning(empty)))
 }
 
 /// Rights with their places in a body of rights.

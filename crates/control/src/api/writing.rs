@@ -26,7 +26,7 @@ impl WriteResult {
             true => found.message.clone(),
             false => format!("{}: {}", found.path, found.message),
         };
-        self.warning = warning(&found.iter().map(text_of).collect::<Vec<_>>());
+        self.warning = weir_dialect::warning(found.iter().map(text_of));
         self
     }
 
@@ -47,13 +47,6 @@ impl WriteResult {
             ..Self::dry(was_there, value)
         }
     }
-}
-
-/// What is to be said of a write, as `Warning` has it; `None`: nothing.
-pub fn warning(messages: &[String]) -> Option<HeaderValue> {
-    let text = messages.join("; ").replace('"', "'");
-    let value = (!text.is_empty()).then(|| HeaderValue::from_str(&format!("299 weir \"{text}\"")));
-    value?.ok()
 }
 
 /// The answer to a call that only asked what would come of it: nothing was changed.

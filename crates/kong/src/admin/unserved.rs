@@ -6,14 +6,10 @@ use super::response::ApiResponse;
 use crate::document::entity_type::EntityType;
 use crate::plugins::{Consumers, unserved};
 use crate::translate::chain::is_served;
-use axum::http::HeaderValue;
 use axum::http::header::WARNING;
 use serde_json::{Map, Value};
 use weir_dialect::PluginCheck;
 use weir_model::Severity;
-
-/// So many are named.
-const MAX_NAMED: usize = 10;
 
 /// The warnings about an entity that is stored. `check` says what is wrong with a plugin; what is wrong enough has been
 /// refused before.
@@ -50,17 +46,9 @@ pub fn warnings(
 impl ApiResponse {
     /// The same answer, with what is to be said of the entities that were stored.
     pub fn with_warnings(self, warnings: impl IntoIterator<Item = String>) -> Self {
-        let mut texts: Vec<String> = warnings.into_iter().collect();
-        texts.sort();
-        texts.dedup();
-        texts.truncate(MAX_NAMED);
-        if texts.is_empty() {
-            return self;
-        }
-        let text = texts.join("; ").replace('"', "'");
-        match HeaderValue::from_str(&format!("299 weir \"{text}\"")) {
-            Ok(value) => self.with(WARNING, value),
-            Err(_) => self,
+        match weir_dialect::warning(warnings) {
+            Some(value) => self.with(WARNING, value),
+            None => self,
         }
     }
 }

@@ -33,11 +33,18 @@ pub fn only_defaults(config: &Value, fields: &'static [Field]) -> Result<(), Uns
         Value::Object(members) => members.is_empty(),
         _ => false,
     };
+    // The order of choices means nothing.
+    let has_same_items = |value: &Value, default: &Value| match (value, default) {
+        (Value::Array(value), Value::Array(default)) => {
+            value.len() == default.len() && value.iter().all(|it| default.contains(it))
+        }
+        _ => false,
+    };
     let differs = |field: &&Field| {
         let value = config.get(field.name).unwrap_or(&Value::Null);
         let is_number = |default: &Value| value.as_f64().is_some() && value.as_f64() == default.as_f64();
         let default = field.default.value();
-        !is_nothing(value) && *value != default && !is_number(&default)
+        !is_nothing(value) && *value != default && !is_number(&default) && !has_same_items(value, &default)
     };
     match fields.iter().find(differs) {
         Some(field) => Err(UnsupportedOption {

@@ -145,7 +145,7 @@ impl Settings {
         let is_single = sentinel.is_none() && cluster.is_empty();
         // The original has one time for connecting, sending and reading each.
         let all = self.timeout.unwrap_or(2000);
-        let io = self.send_timeout.max(self.read_timeout).unwrap_or(all);
+        let io = (self.send_timeout.unwrap_or(all)).max(self.read_timeout.unwrap_or(all));
         Ok(Redis {
             host: self.host.filter(|_| is_single),
             sentinel,

@@ -23,6 +23,9 @@ impl AnswerKeys {
         // Answers may depend on who asks, and how.
         introspection.add(config.introspection_hint.as_bytes());
         introspection.add(format!("{:?}", config.introspection_auth).as_bytes());
+        for name in &config.introspection_headers {
+            introspection.add(name.as_bytes());
+        }
         for part in [
             &config.introspection_endpoint,
             &config.introspection_authorization,

@@ -160,6 +160,7 @@ impl OpenIdFilter {
     fn unrecognised(&self, exchange: &mut Exchange, call: &CallState) -> Step<()> {
         let engine = &self.engine;
         if self.gate.allows_anonymous() {
+            self.strip(exchange);
             return self.reject(exchange, AuthFailure::Missing);
         }
         match call.fault {
@@ -200,11 +201,13 @@ impl OpenIdFilter {
                 return Err(engine.unauthorized(Some(fault)));
             }
         }
-        if !self.identify(exchange, &recognised)? {
-            return Ok(());
-        }
+        let is_known = self.identify(exchange, &recognised)?;
         if engine.config.strip {
             self.remove_credential(&mut exchange.request, call, method);
+        }
+        if !is_known {
+            self.strip(exchange);
+            return Ok(());
         }
         if let Some(claim) = &engine.config.groups {
             let groups = recognised.words(&claim.path);

@@ -4,6 +4,7 @@ use super::{Config, MaskTarget, MaskedNames, Masking};
 use regex::Regex;
 use serde_json::Value;
 use serde_json_path::JsonPath;
+use std::cmp::Ordering;
 use weir_model::json_path_cost::{DocumentShape, PathCost};
 use weir_plugin::Request;
 use weir_plugin::uri::{decode_form, encode_component, query_pairs};
@@ -252,7 +253,7 @@ fn mask_json(value: &mut Value, path: &JsonPath, action: &Action) {
         .map(|location| location.to_json_pointer())
         .collect();
     // From the end, so that what is taken out of a list moves nothing that is still to be changed.
-    places.sort();
+    places.sort_by(|one, other| in_document_order(one, other));
     places.dedup();
     for place in places.into_iter().rev() {
         let masked = match (action, value.pointer(&place)) {
@@ -270,6 +271,12 @@ fn mask_json(value: &mut Value, path: &JsonPath, action: &Action) {
             None => remove(value, &place),
         }
     }
+}
+
+/// Compares JSON pointers by their parts: the place 10 of a list comes after the place 9.
+fn in_document_order(one: &str, other: &str) -> Ordering {
+    let parts = |pointer| str::split(pointer, '/').map(|part| (part.parse::<usize>().ok(), part));
+    parts(one).cmp(parts(other))
 }
 
 fn remove(value: &mut Value, place: &str) {

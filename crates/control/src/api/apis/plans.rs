@@ -124,7 +124,7 @@ pub fn redacted(mut plan: Value) -> Value {
 /// An answer to a write of a plan, with what is to be said of it although it was stored.
 pub fn advised(mut answer: Response, plan: &Plan) -> Response {
     let advice = plans::advice(plan).map(|(place, message)| format!("{place}: {message}"));
-    if let Some(warning) = writing::warning(&advice.into_iter().collect::<Vec<_>>()) {
+    if let Some(warning) = weir_dialect::warning(advice) {
         answer.headers_mut().insert(header::WARNING, warning);
     }
     answer

@@ -128,7 +128,6 @@ pub const ONLY_DEFAULTS: &[Field] = &[
     Field::new("cache_ttl_min", Kind::Number),
     Field::new("cache_ttl_neg", Kind::Number),
     Field::new("cache_ttl_resurrect", Kind::Number),
-    text("cache_tokens_salt"),
     flag("cache_token_exchange", true),
     flag("token_cache_key_include_scope", false),
     text("cluster_cache_strategy").or(Default::Text("off")),
@@ -147,8 +146,9 @@ const fn any(name: &'static str) -> Field {
     Field::new(name, Kind::Any)
 }
 
-/// Where sessions and cached answers are stored.
+/// Where sessions and cached answers are stored, and what their keys there are salted with.
 pub const STORES: &[Field] = &[
+    any("cache_tokens_salt"),
     any("redis"),
     any("cluster_cache_redis"),
     any("session_memcached_prefix"),

@@ -14,7 +14,8 @@ pub fn millis(time: SystemTime) -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The time that is so many seconds after 1970; the last one that the system can tell for numbers beyond.
+/// The time that is so many seconds after 1970; for numbers beyond, a time some 10,000 years from now. What is added to
+/// it then is no overflow.
 pub fn from_seconds(seconds: u64) -> SystemTime {
     after(Duration::from_secs(seconds))
 }
@@ -26,9 +27,8 @@ pub fn from_millis(millis: u64) -> SystemTime {
 
 /// A number that a peer sent may be beyond what the system's times can hold: the sum would panic.
 fn after(since: Duration) -> SystemTime {
-    /// 292 billion years hold on each platform that is served.
-    const LAST: Duration = Duration::from_secs(i64::MAX as u64);
-    UNIX_EPOCH.checked_add(since.min(LAST)).unwrap_or(UNIX_EPOCH)
+    const LAST: Duration = Duration::from_secs(316_000_000_000);
+    UNIX_EPOCH + since.min(LAST)
 }
 
 #[cfg(test)]

@@ -303,6 +303,8 @@ pub async fn live(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Problem> {
     let mut search = CallsQuery::read(query.as_deref())?.search()?;
+    // It is for pages of calls that are over: none comes before one that is yet to come.
+    search.after = None;
     search.parts = parts_of(&caller, || run_blocking(|| statistics::services(&api)));
     let analytics = api.analytics()?.clone();
     let (events, taken) = mpsc::channel(MAX_WAITING);

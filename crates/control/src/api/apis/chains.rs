@@ -49,10 +49,31 @@ const DESTINATIONS: [(&str, &str); 3] = [
     ("route-by-header", "upstream"),
 ];
 
-/// Plugins with fields that mean something else in others.
+/// Plugins with fields that mean something else in others: a session, or keys with an id.
+const WITH_OTHER_FIELDS: [&str; 6] = [
+    "orchestration",
+    "app-login",
+    "cas-login",
+    "casdoor-login",
+    "jwe-decrypt",
+    "jwt-signer",
+];
+
+/// Whether a plugin has fields that mean something else in others.
 fn has_own_fields(plugin: &str) -> bool {
     let mut special = OF_CONSUMERS_IN.iter().chain(&DESTINATIONS);
-    plugin == "orchestration" || special.any(|it| it.0 == plugin)
+    WITH_OTHER_FIELDS.contains(&plugin) || special.any(|it| it.0 == plugin)
+}
+
+/// Whether a field names counters, a cache or other state of the gateway that everybody with this name shares. An instance
+/// without an `id`, and a limit without a `scope`, has its own.
+fn shares_state(plugin: &str, name: &str, value: &Value) -> bool {
+    match name {
+        "id" => value.is_string() && !matches!(plugin, "jwe-decrypt" | "jwt-signer"),
+        "scope" => value.as_str().is_some_and(|it| !it.is_empty()),
+        "zone" | "zone_bytes" | "purged_as" | "purge_below" => !value.is_null(),
+        _ => false,
+    }
 }
 
 /// Log files that are no files of the machine.
@@ -259,9 +280,15 @@ impl ChainRights<'_> {
                 "using files and sockets of gateways requires the right to write the whole configuration";
             return Some(message.to_owned());
         }
+        if shares_state(plugin, name, value) && !self.writes_all {
+            let message =
+                "sharing state of gateways by a name requires the right to write the whole configuration";
+            return Some(message.to_owned());
+        }
         let tells_of_all = plugin.is_empty() && OF_ALL_CALLS.contains(&name);
-        (tells_of_all && !self.reads_all)
-            .then(|| format!("'{name}' takes a right to read the whole configuration: it tells of all APIs"))
+        (tells_of_all && !self.reads_all).then(|| {
+            format!("'{name}' shows data of all APIs: it requires the right to read the whole configuration")
+        })
     }
 
     /// Whether management makes such names: `sub.ID`, `products.NAME.…` and `ENV.API.VERSION.…`.
@@ -450,7 +477,7 @@ mod tests {
     #[test]
     fn steps_are_held_to_the_rights_of_their_author() {
         let (shared, file) = ("read the whole configuration", "files and sockets of gateways");
-        let made = "that Weir generates";
+        let (made, state) = ("that Weir generates", "sharing state of gateways");
         check_rights(vec![
             (json!({"cors": {}}), ["", "", ""]),
             (
@@ -469,7 +496,26 @@ mod tests {
                 json!({"rate-limit": {"scope": "products.x.plan.gold"}}),
                 [made; 3],
             ),
-            (json!({"rate-limit": {"scope": "mine"}}), ["", "", ""]),
+            (json!({"rate-limit": {"scope": "mine"}}), ["", state, state]),
+            // Ids are the names of counters, too.
+            (
+                json!({"rate-limit": {"scope": "native/test.b.1.getPet/rate-limit/0"}}),
+                ["", state, state],
+            ),
+            (
+                json!({"use": {"id": "corp", "name": "rate-limit", "config": {}}}),
+                ["", state, state],
+            ),
+            (json!({"id": "corp", "circuit-breaker": {}}), ["", state, state]),
+            (json!({"jwe-decrypt": {"keys": [{"id": "k"}]}}), ["", "", ""]),
+            (json!({"proxy-cache": {"zone": "default"}}), ["", state, state]),
+            (
+                json!({"metrics-endpoint": {"purge_below": "/p"}}),
+                ["", state, state],
+            ),
+            (json!({"metrics-endpoint": {}}), ["", "", "data of all APIs"]),
+            (json!({"app-login": {"session": {}}}), ["", "", ""]),
+            (json!({"cas-login": {"session": {}}}), ["", "", ""]),
             (
                 json!({"key-auth": {"identity": {"anonymous": "sub.s1"}}}),
                 [made; 3],
@@ -502,7 +548,7 @@ mod tests {
     /// API, or is known to be harmless. A new plugin's field is one or the other before this test passes.
     #[test]
     fn each_field_that_names_something_else_is_decided() {
-        const NAMES: [&str; 19] = [
+        const NAMES: [&str; 23] = [
             "all_services",
             "anonymous",
             "by_consumer",
@@ -513,8 +559,11 @@ mod tests {
             "default_consumer",
             "disk",
             "file",
+            "id",
             "local",
             "overrides",
+            "purge_below",
+            "purged_as",
             "registered",
             "scope",
             "service",
@@ -522,28 +571,24 @@ mod tests {
             "upstream",
             "use",
             "zone",
+            "zone_bytes",
         ];
-        // They name something of the call or of a server of the API's own, or are no more than a text. Scopes of limits
-        // and zones of caches are shared by those who choose one name: names of management are refused, and the keys of
-        // caches begin with the API.
-        const HARMLESS: [&str; 20] = [
+        // They name something of the call or of a server of the API's own, or are no more than a text.
+        const HARMLESS: [&str; 17] = [
             "callout.upstream",
-            "concurrency-limit.scope",
             "degraphql.routes.[].service",
             "dubbo.service",
+            "jwe-decrypt.keys.[].id",
+            "jwt-signer.access_token.signing.keys.[].id",
+            "jwt-signer.channel_token.signing.keys.[].id",
             "graphql-limit.fields.services.[].service",
-            "graphql-limit.scope",
             "logger.form.skywalking.service",
             "opa.consumer",
             "opa.service",
             "prometheus.families.[].labels.[].value.upstream",
-            "proxy-cache.zone",
             "rate-limit.graphql.services.[].service",
-            "rate-limit.scope",
             "remote-function.sign.service",
-            "response-rate-limit.scope",
             "skywalking.service",
-            "throttle.scope",
             "tracing.spans.root.source.upstream",
             "websocket-validation.client",
             "websocket-validation.upstream",
@@ -582,12 +627,12 @@ mod tests {
         open: &mut BTreeSet<String>,
         found: &mut BTreeSet<Vec<String>>,
     ) {
-        if let Some(reference) = schema["$ref"].as_str() {
-            if open.insert(reference.to_owned()) {
-                let target = root.pointer(reference.trim_start_matches('#')).expect("a type");
-                places_in(root, target, at, open, found);
-                open.remove(reference);
-            }
+        if let Some(reference) = schema["$ref"].as_str()
+            && open.insert(reference.to_owned())
+        {
+            let target = root.pointer(reference.trim_start_matches('#')).expect("a type");
+            places_in(root, target, at, open, found);
+            open.remove(reference);
         }
         for alternatives in ["anyOf", "oneOf", "allOf"] {
             for inner in schema[alternatives].as_array().into_iter().flatten() {

@@ -9,7 +9,7 @@ use super::{chains, specs};
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::{Json, JsonBody};
 use crate::api::precondition::tagged;
-use crate::api::{Api, Problem, writing};
+use crate::api::{Api, Problem};
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};

@@ -428,6 +428,44 @@ fn plugins_that_are_skipped_are_checked_as_in_the_original() {
     }
 }
 
+/// Clients of a certificate that asks them for one need it for all paths that no expression exempts.
+#[test]
+fn expressions_that_cannot_be_served_exempt_no_path() {
+    let authority = "x".repeat(128);
+    let text = format!(
+        "
+ssls:
+- {{id: 1, sni: '*.a.com', cert: '$env://CERT', key: '$env://KEY'}}
+- {{id: 2, sni: b.a.com, cert: '$env://CERT', key: '$env://KEY',
+   client: {{ca: {authority}, skip_mtls_uri_regex: ['^/open', '^/(?!admin)', '(', '^/health']}}}}
+- {{id: 3, sni: c.a.com, cert: '$env://CERT', key: '$env://KEY',
+   client: {{ca: {authority}, skip_mtls_uri_regex: ['(a)\\1']}}}}
+- {{id: 4, sni: d.a.com, cert: {authority}, key: {authority}, client: {{ca: '$env://CA'}}}}
+- {{id: 5, sni: e.a.com, cert: {authority}, key: {authority}}}
+"
+    );
+    let (model, diagnostics) = read(&text, &Options::default()).expect("served");
+    let exempt: Vec<Option<&[String]>> = model
+        .certificates
+        .iter()
+        .map(|it| it.client.as_ref().map(|client| client.exempt_paths.as_slice()))
+        .collect();
+    let both = ["^/open", "^/health"].map(str::to_owned);
+    assert_eq!(exempt, [None, Some(&both[..]), Some(&[][..]), Some(&[][..])]);
+    let found: Vec<(Severity, String)> = diagnostics
+        .iter()
+        .map(|it| (it.severity, it.path.to_string()))
+        .collect();
+    // The last is left out, while the one before it keeps its name: the compile refuses its handshakes.
+    let places = [
+        "ssls[4]",
+        "ssls[1].client.skip_mtls_uri_regex[1]",
+        "ssls[1].client.skip_mtls_uri_regex[2]",
+        "ssls[2].client.skip_mtls_uri_regex[0]",
+    ];
+    assert_eq!(found, places.map(|place| (Severity::Dropped, place.to_owned())));
+}
+
 #[test]
 fn resources_that_are_not_served_yet_are_checked_and_reported() {
     let text = "

@@ -5,8 +5,8 @@
 //! may be skipped; its callers do.
 
 use crate::{
-    ChainStep, ForwardedHeaders, Model, PathRewrite, PluginInstance, PluginRef, Route, RouteTarget,
-    StreamRoute, UpstreamHost,
+    Certificate, ChainStep, ClientCertificate, ForwardedHeaders, Model, PathRewrite, PluginInstance,
+    PluginRef, Route, RouteTarget, StreamRoute, UpstreamHost,
 };
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -32,6 +32,28 @@ impl Route {
         self.request_headers.clear();
         self.connect = false;
         self.plugins.clear();
+    }
+}
+
+impl Certificate {
+    /// Has the gateway end all handshakes for the certificate's names: clients must show a certificate that none can
+    /// have. Without the entry, another could take its names that asks clients for none.
+    pub fn refuse_handshakes(&mut self) {
+        self.key_pairs.clear();
+        self.ocsp_stapling = None;
+        self.client = Some(ClientCertificate {
+            authorities: String::new(),
+            optional: false,
+            exempt_paths: Vec::new(),
+        });
+    }
+
+    /// Whether it is one whose handshakes are refused: it has nothing to show, and no authority for what clients show.
+    pub fn refuses_handshakes(&self) -> bool {
+        let names_nobody = |client: &ClientCertificate| {
+            client.authorities.is_empty() && !client.optional && client.exempt_paths.is_empty()
+        };
+        self.key_pairs.is_empty() && self.client.as_ref().is_some_and(names_nobody)
     }
 }
 

@@ -3,11 +3,12 @@
 use crate::certificates;
 use crate::guards;
 use crate::load::{self, Findings, Source};
+use std::collections::HashMap;
 use std::sync::Arc;
-use weir_control::follow::compile_reduced;
+use weir_control::follow::{ReducedModel, compile_reduced};
 use weir_control::secrets::{Cache, Policy, Secrets, UnresolvedEffect, UnresolvedReference};
 use weir_dialect::{DialectName, DialectSet};
-use weir_model::{Diagnostic, DocPath, Model, Route, RouteTarget, Severity};
+use weir_model::{Diagnostic, DocPath, Model, RouteTarget, Severity};
 use weir_plugin::Registry;
 use weir_snapshot::{PersistentState, Snapshot};
 
@@ -86,7 +87,12 @@ impl Assembler<'_> {
         let errors = || found.iter().filter(|it| it.severity == Severity::Error);
         let are_left_out = errors().all(|it| self.serves_the_rest(&it.path));
         let reduced = || compile_reduced(resolved, self.registry, self.persistent).ok();
-        let (reduced, snapshot, skipped) = are_left_out.then(reduced).flatten()?;
+        let reduced = are_left_out.then(reduced).flatten()?;
+        // What the whole was warned of has a place in a file, and is said once.
+        let mut said: HashMap<&str, usize> = HashMap::new();
+        for found in found.iter().filter(|it| it.severity != Severity::Error) {
+            *said.entry(found.message.as_str()).or_default() += 1;
+        }
         for found in found {
             let mut found = found.clone();
             if found.severity == Severity::Error {
@@ -95,12 +101,28 @@ impl Assembler<'_> {
             findings.add_compiled(self.dialects, self.sources, found, merged);
         }
         // What was found once these were left out has no place in a file.
-        for more in skipped.get(errors().count()..).unwrap_or_default() {
+        for more in reduced.skipped.get(errors().count()..).unwrap_or_default() {
             findings.push(Severity::Dropped, || {
                 format!("error (left out): {}: {}", more.name, more.reason)
             });
         }
-        Some((as_reduced(merged, resolved, &reduced), snapshot))
+        for more in &reduced.noted {
+            match said.get_mut(more.reason.as_str()) {
+                Some(left) if *left > 0 => *left -= 1,
+                _ => findings.push(Severity::Warning, || {
+                    format!("warning: {}: {}", more.name, more.reason)
+                }),
+            }
+        }
+        // Without what is left out, certificates have other places than in the files. The messages name them.
+        for found in certificates::warnings(&reduced.snapshot.tls) {
+            findings.push(Severity::Warning, || format!("warning: {}", found.message));
+        }
+        for found in guards::warnings(merged) {
+            findings.add_compiled(self.dialects, self.sources, found, merged);
+        }
+        let model = as_reduced(merged, resolved, &reduced);
+        Some((model, reduced.snapshot))
     }
 
     /// Whether what stands at this place of the merged model is from a file of which the rest is served.
@@ -133,19 +155,23 @@ impl Assembler<'_> {
 }
 
 /// A model as it was written, with the routes of its reduced form: those that are there, refusing what they refuse.
-fn as_reduced(written: &Model, resolved: &Model, reduced: &Model) -> Model {
+///
+/// A route that refuses has the conditions of its reduced form: some of its own may be what cannot be served.
+fn as_reduced(written: &Model, resolved: &Model, reduced: &ReducedModel) -> Model {
     let mut model = written.clone();
     model.routes.clear();
-    let mut left = reduced.routes.iter().peekable();
-    for (written, resolved) in written.routes.iter().zip(&resolved.routes) {
-        let is_same = |it: &&Arc<Route>| (&it.name, it.dialect) == (&written.name, written.dialect);
-        let Some(reduced) = left.next_if(is_same) else {
+    let refuses = RouteTarget::respond_before_plugins(503);
+    for (left, at) in reduced.model.routes.iter().zip(&reduced.routes) {
+        let (Some(written), Some(resolved)) = (written.routes.get(*at), resolved.routes.get(*at)) else {
             continue;
         };
         let mut route = Arc::clone(written);
-        let refuses = RouteTarget::respond_before_plugins(503);
-        if reduced.target == refuses && resolved.target != refuses {
-            Arc::make_mut(&mut route).refuse_all();
+        if left.target == refuses && !Arc::ptr_eq(left, resolved) {
+            let route = Arc::make_mut(&mut route);
+            if resolved.target != refuses {
+                route.refuse_all();
+            }
+            route.matches.clone_from(&left.matches);
         }
         model.routes.push(route);
     }

@@ -1,10 +1,10 @@
 //! Certificates: what clients are shown, what they must show, and what upstreams are shown.
 
-use crate::document::{Documents, Ssl};
-use weir_model::{Certificate, ClientCertificate, KeyPair, OcspStapling, TlsVersion};
+use crate::document::{Documents, Item, Ssl};
+use weir_model::{Certificate, ClientCertificate, Diagnostic, KeyPair, OcspStapling, TlsVersion};
 
 /// The certificates for clients, of all documents that are on. References to secrets stay what they are.
-pub fn translate(documents: &Documents) -> Vec<Certificate> {
+pub fn translate(documents: &Documents, diagnostics: &mut Vec<Diagnostic>) -> Vec<Certificate> {
     let presented = documents
         .ssls
         .iter()
@@ -22,13 +22,33 @@ pub fn translate(documents: &Documents) -> Vec<Certificate> {
                 client: client.map(|client| ClientCertificate {
                     authorities: client.ca.clone(),
                     optional: false,
-                    exempt_paths: client.skip_mtls_uri_regex.clone(),
+                    exempt_paths: exempt_paths(item, &client.skip_mtls_uri_regex, diagnostics),
                 }),
                 min_version: min_version(ssl),
                 ocsp_stapling: ocsp_stapling(ssl),
             }
         })
         .collect()
+}
+
+/// The expressions of paths for which clients need no certificate. One that cannot be served exempts no path.
+fn exempt_paths(item: &Item<Ssl>, written: &[String], diagnostics: &mut Vec<Diagnostic>) -> Vec<String> {
+    let place = || item.path.field("client").field("skip_mtls_uri_regex");
+    let mut served = Vec::with_capacity(written.len());
+    for (index, expression) in written.iter().enumerate() {
+        match regex::bytes::Regex::new(expression) {
+            Ok(_) => served.push(expression.clone()),
+            Err(error) => {
+                // The lines before it repeat the expression.
+                let error = error.to_string();
+                let reason = error.lines().last().unwrap_or_default();
+                let reason = reason.trim_start_matches("error: ");
+                let message = format!("this exempts no path from client certificates: {reason}");
+                diagnostics.push(Diagnostic::dropped(place().index(index), message));
+            }
+        }
+    }
+    served
 }
 
 /// The client certificate for upstreams that name one by its id; `None`: there is none to show.

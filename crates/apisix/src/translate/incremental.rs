@@ -132,7 +132,7 @@ impl TranslationCache {
         translation.use_upstreams();
         translation.add_plugin_upstreams(plugin_upstreams(documents, with_plugin_upstreams));
         translation.stream_routes();
-        translation.model.certificates = certificates::translate(documents);
+        translation.model.certificates = certificates::translate(documents, translation.diagnostics);
         self.instances = translation.instances.pause();
         self.upstreams = std::mem::take(&mut translation.upstreams_made);
         let mut model = translation.model;

@@ -161,7 +161,7 @@ impl<'d> Translation<'d> {
         self.add_plugin_upstreams(upstreams);
         self.stream_routes();
         self.assign_precedence();
-        self.model.certificates = certificates::translate(self.documents);
+        self.model.certificates = certificates::translate(self.documents, self.diagnostics);
         self.model.unmatched = chains.unmatched();
         self.model.consumers = consumers.consumers;
         self.model.consumer_tables = consumers.tables;

@@ -2,7 +2,7 @@
 
 use super::{Api, Problem};
 use crate::explain::{ExplainedCall, Explainer, Explanation};
-use crate::follow::{DialectModels, compile_reduced};
+use crate::follow::{DialectModels, ReducedModel, compile_reduced};
 use schemars::JsonSchema;
 use serde::Serialize;
 use weir_dialect::{DialectSet, SkippedDocument};
@@ -60,7 +60,12 @@ impl CompiledConfig {
         mut skipped: Vec<UnservedDocument>,
     ) -> Result<Self, Problem> {
         let registry = (api.options.registry)();
-        let (model, snapshot, more) = compile_reduced(model, &registry, &PersistentState::default())
+        let ReducedModel {
+            model,
+            snapshot,
+            skipped: more,
+            ..
+        } = compile_reduced(model, &registry, &PersistentState::default())
             .map_err(|found| Problem::invalid(&found))?;
         skipped.extend(more.into_iter().map(|it| UnservedDocument {
             document: it.name,

@@ -1,7 +1,8 @@
 //! Compiling what can be compiled: a resource that the compile refuses is left out with all that leads to it, and
 //! the rest is served. A route that cannot be compiled stays and refuses its calls, so that no other route takes them,
 //! unless it is its path or another such condition that cannot be: they do not show which calls are its own. Without its
-//! condition over variables, it refuses all calls that its other conditions hold for.
+//! condition over variables, it refuses all calls that its other conditions hold for. A certificate whose clients must
+//! show one stays too, and refuses handshakes: another certificate with its names could ask clients for none.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -53,13 +54,28 @@ pub fn compile_noting(
     cache: &mut CompileCache,
 ) -> Result<Reduced, Vec<Diagnostic>> {
     let mut model = Cow::Borrowed(model);
-    reduce(&mut model, hash, registry, persistent, cache)
+    let (reduced, _) = reduce(&mut model, hash, registry, persistent, cache)?;
+    Ok(reduced)
 }
 
 /// What is served, what is not, and what is to be said of that which is.
 type Reduced = (Snapshot, Vec<SkippedResource>, Vec<SkippedResource>);
 
-/// The same, with the model that is served: what is left out is not in it.
+/// What is served of a model, and what is to be said of it.
+pub struct ReducedModel {
+    /// What is left out is not in it.
+    pub model: Model,
+    /// The same, compiled.
+    pub snapshot: Snapshot,
+    /// What is not served.
+    pub skipped: Vec<SkippedResource>,
+    /// What is served but is not all that was asked for.
+    pub noted: Vec<SkippedResource>,
+    /// For each of the routes that are left, its position in the whole model.
+    pub routes: Vec<usize>,
+}
+
+/// The same, with the model that is served.
 ///
 /// # Errors
 /// As [`compile`].
@@ -67,20 +83,29 @@ pub fn compile_reduced(
     model: &Model,
     registry: &Registry,
     persistent: &PersistentState,
-) -> Result<(Model, Snapshot, Vec<SkippedResource>), Vec<Diagnostic>> {
+) -> Result<ReducedModel, Vec<Diagnostic>> {
     let mut model = Cow::Borrowed(model);
-    let (snapshot, skipped, _) = reduce(&mut model, 0, registry, persistent, &mut CompileCache::default())?;
-    Ok((model.into_owned(), snapshot, skipped))
+    let mut cache = CompileCache::default();
+    let ((snapshot, skipped, noted), routes) = reduce(&mut model, 0, registry, persistent, &mut cache)?;
+    Ok(ReducedModel {
+        model: model.into_owned(),
+        snapshot,
+        skipped,
+        noted,
+        routes,
+    })
 }
 
+/// Leaves out what is wrong. Returns also the former positions of the routes that are left.
 fn reduce(
     model: &mut Cow<'_, Model>,
     hash: u64,
     registry: &Registry,
     persistent: &PersistentState,
     cache: &mut CompileCache,
-) -> Result<Reduced, Vec<Diagnostic>> {
+) -> Result<(Reduced, Vec<usize>), Vec<Diagnostic>> {
     let mut skipped = Vec::new();
+    let mut routes: Vec<usize> = (0..model.routes.len()).collect();
     for _ in 0..MAX_ROUNDS {
         let found = match weir_snapshot::recompile(model, hash, registry, persistent, cache) {
             Ok((snapshot, warnings)) => {
@@ -88,7 +113,7 @@ fn reduce(
                     name: name_of(&warning, model),
                     reason: warning.message,
                 });
-                return Ok((snapshot, skipped, noted.collect()));
+                return Ok(((snapshot, skipped, noted.collect()), routes));
             }
             Err(found) => found,
         };
@@ -106,7 +131,8 @@ fn reduce(
                 reason,
             });
         }
-        culprits.leave_out_of(model.to_mut());
+        let dropped = culprits.leave_out_of(model.to_mut());
+        drop_at(&mut routes, &dropped);
     }
     Err(Vec::new())
 }
@@ -168,6 +194,28 @@ fn fault_of(path: &[PathStep]) -> RouteFault {
     }
 }
 
+/// What a finding about a certificate leaves of it, if its clients must show one.
+enum CertificateFault {
+    /// The paths for which they need none: the certificate, for all of whose paths they need one.
+    ExemptPaths,
+    /// One of its names: the others.
+    Name(usize),
+    /// Something else: its names, for which handshakes are refused.
+    Whole,
+}
+
+fn certificate_fault_of(path: &[PathStep]) -> CertificateFault {
+    match path.get(2..).unwrap_or_default() {
+        [PathStep::Field(field), PathStep::Field(inner), ..]
+            if field == "client" && inner == "exempt_paths" =>
+        {
+            CertificateFault::ExemptPaths
+        }
+        [PathStep::Field(field), PathStep::Index(at), ..] if field == "names" => CertificateFault::Name(*at),
+        _ => CertificateFault::Whole,
+    }
+}
+
 /// Whether calls are refused for want of what a finding is about.
 fn is_refused(found: &Diagnostic, model: &Model) -> bool {
     let [PathStep::Field(list), PathStep::Index(index), ..] = found.path.0.as_slice() else {
@@ -178,6 +226,14 @@ fn is_refused(found: &Diagnostic, model: &Model) -> bool {
         "services" | "upstreams" => true,
         "plugins" => is_needed(model.plugins.get(*index)),
         "consumer_tables" => true,
+        "certificates" => {
+            let is_whole = matches!(certificate_fault_of(&found.path.0), CertificateFault::Whole);
+            is_whole
+                && model
+                    .certificates
+                    .get(*index)
+                    .is_some_and(|it| it.client.is_some())
+        }
         "routes" | "stream_routes" if is_about_service(found) => true,
         "routes" if !is_about_plugins(found) => match fault_of(&found.path.0) {
             RouteFault::Whole => false,
@@ -267,6 +323,10 @@ struct RejectedPositions {
     plugins: HashSet<usize>,
     consumer_tables: HashSet<usize>,
     certificates: HashSet<usize>,
+    /// Certificates whose exempt paths cannot be compiled.
+    exempt_paths: HashSet<usize>,
+    /// Certificate and name.
+    names: BTreeSet<(usize, usize)>,
     acme: HashSet<usize>,
     dialect_settings: HashSet<usize>,
     unmatched: bool,
@@ -301,6 +361,14 @@ impl RejectedPositions {
                     };
                     return true;
                 }
+                if list == "certificates" {
+                    match certificate_fault_of(&found.path.0) {
+                        CertificateFault::ExemptPaths => self.exempt_paths.insert(*index),
+                        CertificateFault::Name(at) => self.names.insert((*index, at)),
+                        CertificateFault::Whole => self.certificates.insert(*index),
+                    };
+                    return true;
+                }
                 let culprits = match list.as_str() {
                     "services" => &mut self.services,
                     "routes" => &mut self.refusing,
@@ -310,7 +378,6 @@ impl RejectedPositions {
                     "consumers" => &mut self.consumers,
                     "plugins" => &mut self.plugins,
                     "consumer_tables" => &mut self.consumer_tables,
-                    "certificates" => &mut self.certificates,
                     "acme" => &mut self.acme,
                     "dialect_settings" => &mut self.dialect_settings,
                     _ => return false,
@@ -324,7 +391,9 @@ impl RejectedPositions {
 
     /// Leaves them out with all that leads to them. A route is never served without a plugin that it needs. If it lacks one, or
     /// its service, it stays and refuses calls: another route that asks for less could take them.
-    fn leave_out_of(mut self, model: &mut Model) {
+    ///
+    /// Returns the positions of the routes that are gone.
+    fn leave_out_of(mut self, model: &mut Model) -> HashSet<usize> {
         for (consumer, credential) in self.credentials.iter().rev() {
             if let Some(consumer) = model.consumers.get_mut(*consumer)
                 && *credential < consumer.credentials.len()
@@ -334,7 +403,7 @@ impl RejectedPositions {
         }
         drop_at(&mut model.consumers, &self.consumers);
         drop_at(&mut model.dialect_settings, &self.dialect_settings);
-        drop_at(&mut model.certificates, &self.certificates);
+        self.leave_certificates_out_of(model);
         drop_at(&mut model.acme, &self.acme);
         let upstreams: HashSet<String> = names_at(&model.upstreams, &self.upstreams, |it| &it.name);
         drop_at(&mut model.upstreams, &self.upstreams);
@@ -418,6 +487,35 @@ impl RejectedPositions {
         if self.unmatched {
             model.unmatched.clear();
         }
+        self.routes
+    }
+
+    /// A certificate whose clients must show one keeps its names.
+    fn leave_certificates_out_of(&mut self, model: &mut Model) {
+        for at in &self.exempt_paths {
+            match model.certificates.get_mut(*at).map(|it| &mut it.client) {
+                Some(Some(client)) => client.exempt_paths.clear(),
+                _ => drop(self.certificates.insert(*at)),
+            }
+        }
+        for (at, position) in self.names.iter().rev() {
+            match model.certificates.get_mut(*at).filter(|it| it.client.is_some()) {
+                Some(certificate) if *position < certificate.names.len() => {
+                    certificate.names.remove(*position);
+                }
+                _ => drop(self.certificates.insert(*at)),
+            }
+        }
+        let mut dropped = HashSet::new();
+        for at in &self.certificates {
+            match model.certificates.get_mut(*at) {
+                Some(certificate) if certificate.client.is_some() && !certificate.refuses_handshakes() => {
+                    certificate.refuse_handshakes();
+                }
+                _ => drop(dropped.insert(*at)),
+            }
+        }
+        drop_at(&mut model.certificates, &dropped);
     }
 }
 
@@ -554,8 +652,14 @@ mod tests {
             let model: Model =
                 serde_json::from_value(model).unwrap_or_else(|error| panic!("{error}: {wrong}"));
             let registry = weir_plugins::registry();
-            let (model, _, skipped) = compile_reduced(&model, &registry, &PersistentState::default())
+            let ReducedModel {
+                model,
+                skipped,
+                routes,
+                ..
+            } = compile_reduced(&model, &registry, &PersistentState::default())
                 .unwrap_or_else(|found| panic!("{wrong}: {found:?}"));
+            assert_eq!(routes.len(), model.routes.len(), "{wrong}");
             let left: Vec<usize> = (model.routes.iter())
                 .filter(|it| it.target == RouteTarget::respond_before_plugins(503))
                 .map(|it| it.matches.len())
@@ -564,6 +668,74 @@ mod tests {
             assert!(!skipped.is_empty(), "{wrong}");
             let is_explained = skipped.iter().all(|it| it.reason.ends_with(REFUSED));
             assert_eq!(is_explained, matches.is_some(), "{wrong}: {skipped:?}");
+        }
+    }
+
+    /// The names of a certificate whose clients must show one never go to another certificate.
+    #[test]
+    fn a_wrong_certificate_that_asks_clients_for_one_keeps_its_names() {
+        use serde_json::json;
+        let made = rcgen::generate_simple_self_signed(["a.test".to_owned()]).expect("a certificate");
+        let pem = made.cert.pem();
+        let pair = json!({"certificate": pem, "key": made.signing_key.serialize_pem()});
+        for (wrong, has_keys, exempt) in [
+            (json!({"client": {"authorities": "none"}}), false, None),
+            (
+                json!({"client": {"authorities": "none", "exempt_paths": ["(?!a)"]}}),
+                false,
+                None,
+            ),
+            (
+                json!({"client": {"authorities": "", "optional": true}}),
+                false,
+                None,
+            ),
+            (
+                json!({"key_pairs": [{"certificate": pem, "key": "none"}]}),
+                false,
+                None,
+            ),
+            (json!({"key_pairs": []}), false, None),
+            (
+                json!({"client": {"authorities": pem, "exempt_paths": ["^/open", "(?!a)"]}}),
+                true,
+                None,
+            ),
+            (
+                json!({"names": ["a.test", "a*b", "*.*.c"],
+                    "client": {"authorities": pem, "exempt_paths": ["^/open"]}}),
+                true,
+                Some(1),
+            ),
+        ] {
+            let mut certificate =
+                json!({"names": ["a.test"], "key_pairs": [pair], "client": {"authorities": pem}});
+            for (field, value) in wrong.as_object().expect("fields") {
+                certificate[field] = value.clone();
+            }
+            let beside = ["*.test", "a.*", "*"].map(|name| json!({"names": [name], "key_pairs": [pair]}));
+            let certificates = [vec![certificate], beside.to_vec()].concat();
+            let model: Model = serde_json::from_value(json!({"weir": 1, "certificates": certificates}))
+                .unwrap_or_else(|error| panic!("{error}: {wrong}"));
+            let registry = weir_plugins::registry();
+            let persistent = PersistentState::default();
+            let reduced = compile_reduced(&model, &registry, &persistent)
+                .unwrap_or_else(|found| panic!("{wrong}: {found:?}"));
+            assert!(!reduced.skipped.is_empty(), "{wrong}");
+            let left = &reduced.model.certificates;
+            assert_eq!(left.len(), 4, "{wrong}");
+            assert_eq!(left[0].names, ["a.test"], "{wrong}");
+            assert_eq!(left[0].refuses_handshakes(), !has_keys, "{wrong}");
+            let tls = &reduced.snapshot.tls;
+            let shown = tls.find(Some("a.test")).expect("an identity");
+            assert!(shown.requests_client_certificate, "{wrong}");
+            let paths = shown.exempt_paths.as_ref().map(|it| it.len());
+            assert_eq!(paths, exempt, "{wrong}");
+            let other = tls.find(Some("b.test")).expect("an identity");
+            assert!(!other.requests_client_certificate, "{wrong}");
+            assert!(!other.satisfies(shown), "{wrong}");
+            let is_explained = reduced.skipped.iter().any(|it| it.reason.ends_with(REFUSED));
+            assert_eq!(is_explained, !has_keys, "{wrong}: {:?}", reduced.skipped);
         }
     }
 

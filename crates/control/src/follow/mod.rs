@@ -16,7 +16,7 @@ mod source;
 mod state;
 mod store_source;
 
-pub use compile::{SkippedResource, compile, compile_reduced};
+pub use compile::{ReducedModel, SkippedResource, compile, compile_reduced};
 pub(crate) use compile::{name_of, resource_of};
 pub use dialects::{DialectModels, is_replicated, is_served, replicated_prefixes};
 pub use documents::Documents;

@@ -152,6 +152,7 @@ impl Secrets {
         let mut broken = Vec::new();
         model.certificates.retain_mut(|certificate| {
             let name = certificate.names.first().cloned().unwrap_or_default();
+            let mut fault = None;
             for text in texts_of(certificate) {
                 if !references.is_reference(text) {
                     continue;
@@ -159,16 +160,25 @@ impl Secrets {
                 match self.value(references, text) {
                     Ok(value) => *text = value,
                     Err(reason) => {
-                        let document = format!("certificate for '{name}'");
-                        let reason = named(text, &reason);
-                        let leads_nowhere = references.locate(text).is_err();
-                        broken.push((SkippedDocument { document, reason }, leads_nowhere));
-                        return false;
+                        fault = Some((named(text, &reason), references.locate(text).is_err()));
+                        break;
                     }
                 }
             }
-            true
+            let Some((mut reason, leads_nowhere)) = fault else {
+                return true;
+            };
+            // Another certificate may have these names too, and ask clients for none.
+            let is_kept = certificate.client.is_some();
+            if is_kept {
+                certificate.refuse_handshakes();
+                reason.push_str(NO_HANDSHAKES);
+            }
+            let document = format!("certificate for '{name}'");
+            broken.push((SkippedDocument { document, reason }, leads_nowhere));
+            is_kept
         });
+        let mut refusing = Vec::new();
         model.acme.retain_mut(|entry| {
             let document = format!("acme '{}'", entry.name);
             let text = text_of(entry).filter(|text| references.is_reference(text));
@@ -180,13 +190,19 @@ impl Secrets {
                 Err(reason) => Err((named(text, &reason), references.locate(text).is_err())),
             });
             match found {
-                Some(Err((reason, leads_nowhere))) => {
+                Some(Err((mut reason, leads_nowhere))) => {
+                    if entry.client.is_some() {
+                        refusing.push(refusing_certificate(entry));
+                        reason.push_str(NO_HANDSHAKES);
+                    }
                     broken.push((SkippedDocument { document, reason }, leads_nowhere));
                     false
                 }
                 _ => true,
             }
         });
+        // As those that are signed on demand: what the configuration brings itself for the same name goes before.
+        model.certificates.splice(0..0, refusing);
         broken
     }
 
@@ -198,6 +214,22 @@ impl Secrets {
             value.ok_or_else(|| NO_FIELD.to_owned())
         })
     }
+}
+
+/// The consequence for clients that would have to show a certificate.
+const NO_HANDSHAKES: &str = "; handshakes for its names are refused";
+
+/// What keeps the names of an entry whose clients must show a certificate from other certificates.
+fn refusing_certificate(entry: &Acme) -> Certificate {
+    let mut certificate = Certificate {
+        names: entry.hosts.clone(),
+        key_pairs: Vec::new(),
+        client: None,
+        min_version: entry.min_version,
+        ocsp_stapling: None,
+    };
+    certificate.refuse_handshakes();
+    certificate
 }
 
 /// Why a reference is of no use. Who reads this may see the reference, but not what the vault's document says of the place.
@@ -374,6 +406,46 @@ mod tests {
         assert_eq!(model.consumers[0].credentials.len(), 1);
         assert_eq!(model.consumers[0].credentials[0].config["key"], path.as_str());
         assert!(broken.iter().all(|it| !it.reason.contains(&path)));
+    }
+
+    /// Names whose clients must show a certificate never go to another certificate.
+    #[test]
+    fn certificates_that_ask_clients_for_one_keep_their_names_without_a_key() {
+        use serde_json::json;
+        let pair = |key: &str| json!([{"certificate": "c", "key": key}]);
+        let client = json!({"authorities": "a"});
+        let missing = "sample:NOT_THERE_2";
+        let mut model: Model = serde_json::from_value(json!({"weir": 1,
+            "certificates": [
+                {"names": ["a.test"], "key_pairs": pair(missing), "client": client},
+                {"names": ["b.test"], "key_pairs": pair(missing)},
+                {"names": ["*.test"], "key_pairs": pair("k")}],
+            "acme": [
+                {"name": "c", "hosts": ["c.test"], "client": client,
+                    "external_account": {"id": "i", "key": missing}},
+                {"name": "d", "hosts": ["d.test"], "external_account": {"id": "i", "key": missing}}]}))
+        .expect("a model");
+        let broken = secrets().resolve(None, &mut model);
+        let refused: Vec<(&str, bool)> = broken
+            .iter()
+            .map(|it| (it.document.as_str(), it.reason.ends_with(NO_HANDSHAKES)))
+            .collect();
+        assert_eq!(
+            refused,
+            [
+                ("certificate for 'a.test'", true),
+                ("certificate for 'b.test'", false),
+                ("acme 'c'", true),
+                ("acme 'd'", false),
+            ]
+        );
+        let left: Vec<(&str, bool)> = model
+            .certificates
+            .iter()
+            .map(|it| (it.names[0].as_str(), it.refuses_handshakes()))
+            .collect();
+        assert_eq!(left, [("c.test", true), ("a.test", true), ("*.test", false)]);
+        assert_eq!(model.acme, []);
     }
 
     /// Whether calls of `/a` are refused, for all and for the consumer, when this is all that refers to nothing.

@@ -363,7 +363,7 @@ fn present(
             },
         });
     }
-    if keys.is_empty() {
+    if keys.is_empty() && !certificate.refuses_handshakes() {
         return Err(Diagnostic::error(
             place.field("key_pairs"),
             "expected a certificate and its key",
@@ -411,6 +411,8 @@ fn server_config(
     let builder = match &certificate.client {
         None if asks => builder.with_client_cert_verifier(Arc::new(AnyAuthority)),
         None => builder.with_no_client_auth(),
+        // Without a key no handshake gets as far as the client's certificate.
+        Some(_) if certificate.refuses_handshakes() => builder.with_no_client_auth(),
         Some(client) => {
             let place = place.field("client").field("authorities");
             let refuse = |message: String| Diagnostic::error(place.clone(), message);

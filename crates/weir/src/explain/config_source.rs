@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use weir_control::api::ENVIRONMENT_KEYS;
 use weir_control::follow::{
-    ControlSource, DialectModels, OpenStore, SkippedResource, Source, SourceEvent, StoreSource,
+    ControlSource, DialectModels, OpenStore, ReducedModel, SkippedResource, Source, SourceEvent, StoreSource,
     compile_reduced, is_served, open_store,
 };
 use weir_control::http::{ClientRequest, StatusCode};
@@ -61,13 +61,17 @@ impl<'a> ConfigSource<'a> {
             let unresolved = secrets.resolve_by(dialect, Policy::Look, model);
             unresolved.into_iter().map(|it| it.broken).collect()
         });
-        let (model, snapshot, more) =
-            compile_reduced(&model, &weir_plugins::registry(), &PersistentState::default()).map_err(
-                |found| {
-                    let first = found.first().map(|it| format!("{}: {}", it.path, it.message));
-                    anyhow::anyhow!("the configuration is refused: {}", first.unwrap_or_default())
-                },
-            )?;
+        let ReducedModel {
+            model,
+            snapshot,
+            skipped: more,
+            ..
+        } = compile_reduced(&model, &weir_plugins::registry(), &PersistentState::default()).map_err(
+            |found| {
+                let first = found.first().map(|it| format!("{}: {}", it.path, it.message));
+                anyhow::anyhow!("the configuration is refused: {}", first.unwrap_or_default())
+            },
+        )?;
         skipped.extend(
             more.into_iter()
                 .map(|SkippedResource { name, reason }| SkippedDocument {

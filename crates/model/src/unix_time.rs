@@ -14,8 +14,8 @@ pub fn millis(time: SystemTime) -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The time that is so many seconds after 1970; for numbers beyond, a time some 10,000 years from now. What is added to
-/// it then is no overflow.
+/// The time that is so many seconds after 1970; for numbers beyond, the last that has a number of
+/// milliseconds. What is added to it then is no overflow.
 pub fn from_seconds(seconds: u64) -> SystemTime {
     after(Duration::from_secs(seconds))
 }
@@ -27,7 +27,7 @@ pub fn from_millis(millis: u64) -> SystemTime {
 
 /// A number that a peer sent may be beyond what the system's times can hold: the sum would panic.
 fn after(since: Duration) -> SystemTime {
-    const LAST: Duration = Duration::from_secs(316_000_000_000);
+    const LAST: Duration = Duration::from_millis(u64::MAX);
     UNIX_EPOCH + since.min(LAST)
 }
 

@@ -166,12 +166,14 @@ fn as_reduced(written: &Model, resolved: &Model, reduced: &ReducedModel) -> Mode
             continue;
         };
         let mut route = Arc::clone(written);
-        if left.target == refuses && !Arc::ptr_eq(left, resolved) {
+        if left.target == refuses {
             let route = Arc::make_mut(&mut route);
-            if resolved.target != refuses {
+            if route.target != refuses {
                 route.refuse_all();
             }
-            route.matches.clone_from(&left.matches);
+            if !Arc::ptr_eq(left, resolved) {
+                route.matches.clone_from(&left.matches);
+            }
         }
         model.routes.push(route);
     }

@@ -273,7 +273,7 @@ fn quotas_outlive_a_restart() {
     let mut log = log.map(|line| line.expect("readable"));
     assert!(log.any(
         |line| line.contains("stored counts of limits cannot be read; they start at zero")
-            && line.contains("not whole")
+            && line.contains("incomplete")
     ));
     assert_eq!(weir.end(), Some(0));
     // Without the flag nothing is kept.

@@ -511,7 +511,7 @@ mod tests {
             (json!({"proxy-cache": {"zone": "default"}}), ["", state, state]),
             (
                 json!({"metrics-endpoint": {"purge_below": "/p"}}),
-                ["", state, state],
+                ["", state, "data of all APIs"],
             ),
             (json!({"metrics-endpoint": {}}), ["", "", "data of all APIs"]),
             (json!({"app-login": {"session": {}}}), ["", "", ""]),

@@ -505,7 +505,7 @@ mod tests {
         for (plan, application, part) in [
             (&good, &app, "accepted in revision 2"),
             (&plan(PlanState::Staging), &app, "not published yet"),
-            (&plan(PlanState::Deprecated), &app, "takes no new"),
+            (&plan(PlanState::Deprecated), &app, "accepts no new"),
             (&plan(PlanState::Closed), &app, "is closed"),
             (&keyless, &app, "needs no subscription"),
             (

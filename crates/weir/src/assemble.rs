@@ -88,10 +88,10 @@ impl Assembler<'_> {
         let are_left_out = errors().all(|it| self.serves_the_rest(&it.path));
         let reduced = || compile_reduced(resolved, self.registry, self.persistent).ok();
         let reduced = are_left_out.then(reduced).flatten()?;
-        // What the whole was warned of has a place in a file, and is said once.
-        let mut said: HashMap<&str, usize> = HashMap::new();
+        // What the whole was warned of has a place in a file, and is reported once.
+        let mut reported: HashMap<&str, usize> = HashMap::new();
         for found in found.iter().filter(|it| it.severity != Severity::Error) {
-            *said.entry(found.message.as_str()).or_default() += 1;
+            *reported.entry(found.message.as_str()).or_default() += 1;
         }
         for found in found {
             let mut found = found.clone();
@@ -107,7 +107,7 @@ impl Assembler<'_> {
             });
         }
         for more in &reduced.noted {
-            match said.get_mut(more.reason.as_str()) {
+            match reported.get_mut(more.reason.as_str()) {
                 Some(left) if *left > 0 => *left -= 1,
                 _ => findings.push(Severity::Warning, || {
                     format!("warning: {}: {}", more.name, more.reason)

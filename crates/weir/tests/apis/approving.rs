@@ -154,7 +154,7 @@ fn an_approval_is_for_one_publish() {
     other["runtime"]["base_path"] = "/v2".into();
     people.ask(&people.root, "POST", PROD, other).expect(200);
     let used = people.ask(&ann, "POST", PROD, publish).expect(409);
-    assert!(used.body.contains("is used"), "{used:?}");
+    assert!(used.body.contains("is already used"), "{used:?}");
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn one_takes_back_what_one_has_asked_for_and_agrees_to_nothing_of_ones_own() {
     let asked = people.ask(&other, "POST", APPROVALS, wish).expect(201).json();
     let asked = format!("{APPROVALS}/{}", asked["id"].as_str().expect("an id"));
     let refused = people.decide(&both, &asked, "granted").expect(403);
-    assert!(refused.body.contains("max has made a part"), "{refused:?}");
+    assert!(refused.body.contains("max has edited a part"), "{refused:?}");
     people.decide(&approver, &asked, "granted").expect(200);
 }
 
@@ -243,7 +243,7 @@ fn who_has_made_a_change_agrees_to_none_of_it() {
     let asked = format!("{APPROVALS}/{}", asked["id"].as_str().expect("an id"));
     for (who, token) in [("bob", &bob), ("eve", &eve), ("tim", &tim)] {
         let refused = people.decide(token, &asked, "granted").expect(403);
-        let expected = format!("{who} has made a part of what is to be approved");
+        let expected = format!("{who} has edited a part of this content");
         assert!(refused.body.contains(&expected), "{who}: {refused:?}");
     }
     people.decide(&ann, &asked, "granted").expect(200);

@@ -106,7 +106,7 @@ fn whoever_is_second_is_told() {
         let last = admin.tag_in(list, field, name);
         admin.ask("DELETE", path, &json!({}), Some(&last)).expect(204);
         let gone = admin.ask("PUT", path, &first, Some(&last)).expect(412);
-        assert!(gone.body.contains("is not there"), "{path}: {}", gone.body);
+        assert!(gone.body.contains("does not exist"), "{path}: {}", gone.body);
     }
 }
 

@@ -256,7 +256,7 @@ fn environments_that_are_not_served_are_named() {
     let explained = explain(&plane, call.clone());
     let note = explained["note"].as_str().unwrap_or_default();
     assert!(
-        note.contains("name one in 'environment': prod, test"),
+        note.contains("set 'environment' to one of: prod, test"),
         "{explained:#}"
     );
     let named = explain(

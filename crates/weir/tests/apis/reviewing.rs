@@ -87,7 +87,7 @@ fn a_review_by_another_person_counts_until_the_draft_changes() {
     let own = people
         .ask(&ann, "POST", DECISION, json!({"state": "approved"}))
         .expect(403);
-    assert!(own.body.contains("ann has made a part"), "{own:?}");
+    assert!(own.body.contains("ann edited a part"), "{own:?}");
     let stale = json!({"state": "approved", "hash": "0"});
     people.ask(&bob, "POST", DECISION, stale).expect(409);
     people
@@ -238,7 +238,7 @@ fn authors_of_earlier_revisions_do_not_approve_what_is_not_published() {
         .expect(201);
     write(&bob, "third");
     let own = approve(&ann).expect(403);
-    assert!(own.body.contains("ann has made a part"), "{own:?}");
+    assert!(own.body.contains("ann edited a part"), "{own:?}");
     approve(&cyd).expect(200);
 
     // What is published in all places where the version is, is no longer what a review is about.

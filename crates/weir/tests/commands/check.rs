@@ -301,7 +301,9 @@ fn a_route_that_cannot_be_served_refuses_its_calls() {
             let output = weir(folder.path(), &["explain", "-c", "apisix.yaml", &call]);
             let stdout = String::from_utf8_lossy(&output.stdout);
             assert!(stdout.contains(taker), "{item} {path}: {stdout}");
-            assert_eq!(stdout.contains("503"), path == "/bad", "{item} {path}: {stdout}");
+            // An explanation of files reads no secrets, and so it does not know which are missing.
+            let is_refused = path == "/bad" && !item.contains("$secret");
+            assert_eq!(stdout.contains("503"), is_refused, "{item} {path}: {stdout}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The thread that turns documents into snapshots: it takes what was heard, reads, compiles, and hands over.
 
 use super::background::Background;
-use super::compile::{self, SkippedResource};
+use super::compile;
 use super::dialects::{DialectModels, is_purge, is_served};
 use super::documents::Documents;
 use super::last_known_good::{LastKnownGoodFile, LastKnownGoodWriter};
@@ -327,18 +327,18 @@ impl Work {
             *known = wanted;
             is_other
         });
-        let compiled = compile::compile_noting(&model, hash, registry, persistent, &mut self.cache);
+        let compiled = compile::compile(&model, hash, registry, persistent, &mut self.cache);
         followed.note_server_names(&self.set, self.dialects.server_names());
         tracing::debug!(revision = %self.revision, ?translated, compiled = ?begun.elapsed(), "configuration compiled");
         match compiled {
-            Ok((snapshot, more, noted)) => {
-                let named = |it: SkippedResource| SkippedDocument {
+            Ok((snapshot, more)) => {
+                skipped.extend(more.into_iter().map(|it| SkippedDocument {
                     document: it.name,
                     reason: it.reason,
-                };
-                skipped.extend(more.into_iter().map(named));
+                }));
                 skipped.extend(self.dialects.warnings());
-                self.serve(snapshot, skipped, noted.into_iter().map(named).collect());
+                skipped.truncate(MAX_NAMED);
+                self.serve(snapshot, skipped);
             }
             Err(found) => self.refuse(&found),
         }
@@ -394,18 +394,11 @@ impl Work {
         });
     }
 
-    /// `noted`: what is served, though not all of it.
-    fn serve(&mut self, snapshot: Snapshot, mut skipped: Vec<SkippedDocument>, noted: Vec<SkippedDocument>) {
+    fn serve(&mut self, snapshot: Snapshot, skipped: Vec<SkippedDocument>) {
         let known = self.engine.followed.state();
-        skipped.truncate(MAX_NAMED);
         for broken in skipped.iter().filter(|it| !known.skipped.contains(it)) {
             tracing::error!(document = %broken.document, reason = %broken.reason, "a document is invalid and not served");
         }
-        for it in noted.iter().filter(|it| !known.skipped.contains(it)) {
-            tracing::warn!(resource = %it.document, "{}", it.reason);
-        }
-        skipped.extend(noted);
-        skipped.truncate(MAX_NAMED);
         (self.engine.serve)(snapshot);
         self.engine.followed.update(|state| {
             state.note_served(&self.documents, self.revision, skipped);

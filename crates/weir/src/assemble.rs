@@ -106,7 +106,7 @@ impl Assembler<'_> {
                 format!("error (left out): {}: {}", more.name, more.reason)
             });
         }
-        for more in &reduced.noted {
+        for more in &reduced.warnings {
             match reported.get_mut(more.reason.as_str()) {
                 Some(left) if *left > 0 => *left -= 1,
                 _ => findings.push(Severity::Warning, || {
@@ -157,7 +157,7 @@ impl Assembler<'_> {
 /// A model as it was written, with the routes of its reduced form: those that are there, refusing what they refuse.
 ///
 /// A route that refuses has the conditions of its reduced form: some of its own may be what cannot be served.
-fn as_reduced(written: &Model, resolved: &Model, reduced: &ReducedModel) -> Model {
+fn as_reduced(written: &Model, resolved: &Model, reduced: &ReducedModel<'_>) -> Model {
     let mut model = written.clone();
     model.routes.clear();
     let refuses = RouteTarget::respond_before_plugins(503);

@@ -74,7 +74,7 @@ impl CompiledConfig {
         Ok(Self {
             dialects: dialects.clone(),
             registry,
-            model,
+            model: model.into_owned(),
             snapshot,
             skipped,
         })

@@ -39,81 +39,65 @@ pub fn compile(
     persistent: &PersistentState,
     cache: &mut CompileCache,
 ) -> Result<(Snapshot, Vec<SkippedResource>), Vec<Diagnostic>> {
-    compile_noting(model, hash, registry, persistent, cache).map(|(snapshot, skipped, _)| (snapshot, skipped))
+    let reduced = reduce(model, hash, registry, persistent, cache)?;
+    for warning in reduced.warnings {
+        tracing::warn!(resource = warning.name, "{}", warning.reason);
+    }
+    Ok((reduced.snapshot, reduced.skipped))
 }
 
-/// The same, with what is served but is not all that was asked for.
-///
-/// # Errors
-/// As [`compile`].
-pub fn compile_noting(
-    model: &Model,
-    hash: u64,
-    registry: &Registry,
-    persistent: &PersistentState,
-    cache: &mut CompileCache,
-) -> Result<Reduced, Vec<Diagnostic>> {
-    let mut model = Cow::Borrowed(model);
-    let (reduced, _) = reduce(&mut model, hash, registry, persistent, cache)?;
-    Ok(reduced)
-}
-
-/// What is served, what is not, and what is to be said of that which is.
-type Reduced = (Snapshot, Vec<SkippedResource>, Vec<SkippedResource>);
-
-/// What is served of a model, and what is to be said of it.
-pub struct ReducedModel {
-    /// What is left out is not in it.
-    pub model: Model,
+/// The part of a model that can be served.
+pub struct ReducedModel<'m> {
+    /// Only what is served.
+    pub model: Cow<'m, Model>,
     /// The same, compiled.
     pub snapshot: Snapshot,
     /// What is not served.
     pub skipped: Vec<SkippedResource>,
-    /// What is served but is not all that was asked for.
-    pub noted: Vec<SkippedResource>,
+    /// Warnings about what is served.
+    pub warnings: Vec<SkippedResource>,
     /// For each of the routes that are left, its position in the whole model.
     pub routes: Vec<usize>,
 }
 
-/// The same, with the model that is served.
+/// The same, with the model that is served. The caller reports the warnings.
 ///
 /// # Errors
 /// As [`compile`].
-pub fn compile_reduced(
-    model: &Model,
+pub fn compile_reduced<'m>(
+    model: &'m Model,
     registry: &Registry,
     persistent: &PersistentState,
-) -> Result<ReducedModel, Vec<Diagnostic>> {
-    let mut model = Cow::Borrowed(model);
-    let mut cache = CompileCache::default();
-    let ((snapshot, skipped, noted), routes) = reduce(&mut model, 0, registry, persistent, &mut cache)?;
-    Ok(ReducedModel {
-        model: model.into_owned(),
-        snapshot,
-        skipped,
-        noted,
-        routes,
-    })
+) -> Result<ReducedModel<'m>, Vec<Diagnostic>> {
+    reduce(model, 0, registry, persistent, &mut CompileCache::default())
 }
 
-/// Leaves out what is wrong. Returns also the former positions of the routes that are left.
-fn reduce(
-    model: &mut Cow<'_, Model>,
+/// Leaves out what cannot be compiled.
+fn reduce<'m>(
+    model: &'m Model,
     hash: u64,
     registry: &Registry,
     persistent: &PersistentState,
     cache: &mut CompileCache,
-) -> Result<(Reduced, Vec<usize>), Vec<Diagnostic>> {
+) -> Result<ReducedModel<'m>, Vec<Diagnostic>> {
+    let mut model = Cow::Borrowed(model);
     let mut skipped = Vec::new();
     let mut routes: Vec<usize> = (0..model.routes.len()).collect();
     for _ in 0..MAX_ROUNDS {
-        let found = match weir_snapshot::recompile(model, hash, registry, persistent, cache) {
+        let found = match weir_snapshot::recompile(&model, hash, registry, persistent, cache) {
             Ok((snapshot, warnings)) => {
-                let noted = warnings.into_iter().map(|warning| SkippedResource {
-                    name: name_of(&warning, model),
+                let warnings = warnings.into_iter().map(|warning| SkippedResource {
+                    name: name_of(&warning, &model),
                     reason: warning.message,
                 });
-                return Ok(((snapshot, skipped, noted.collect()), routes));
+                let warnings = warnings.collect();
+                return Ok(ReducedModel {
+                    model,
+                    snapshot,
+                    skipped,
+                    warnings,
+                    routes,
+                });
             }
             Err(found) => found,
         };
@@ -122,12 +106,12 @@ fn reduce(
             if !culprits.add(error) {
                 return Err(found);
             }
-            let reason = match is_refused(error, model) {
+            let reason = match is_refused(error, &model) {
                 true => format!("{}; {REFUSED}", error.message),
                 false => error.message.clone(),
             };
             skipped.push(SkippedResource {
-                name: name_of(error, model),
+                name: name_of(error, &model),
                 reason,
             });
         }

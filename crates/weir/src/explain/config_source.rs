@@ -86,7 +86,7 @@ impl<'a> ConfigSource<'a> {
         };
         Ok(Loaded::of_store(
             set,
-            model,
+            model.into_owned(),
             snapshot,
             skipped.into_iter().map(finding).collect(),
         ))

@@ -3,7 +3,7 @@
 
 use axum::http::HeaderValue;
 
-/// The most texts in one header.
+/// The most texts in one header; the number of others stands at its end.
 const MAX_TEXTS: usize = 10;
 
 /// The header's value for these texts, sorted and each once; `None`: there are none. Letters that a header cannot have are
@@ -12,9 +12,13 @@ pub fn warning(texts: impl IntoIterator<Item = String>) -> Option<HeaderValue> {
     let mut texts: Vec<String> = texts.into_iter().filter(|it| !it.is_empty()).collect();
     texts.sort();
     texts.dedup();
-    texts.truncate(MAX_TEXTS);
     if texts.is_empty() {
         return None;
+    }
+    let left = texts.len().saturating_sub(MAX_TEXTS);
+    texts.truncate(MAX_TEXTS);
+    if left > 0 {
+        texts.push(format!("and {left} more"));
     }
     let mut value = String::from("299 weir \"");
     for character in texts.join("; ").chars() {
@@ -31,6 +35,13 @@ pub fn warning(texts: impl IntoIterator<Item = String>) -> Option<HeaderValue> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_number_of_further_texts_is_named() {
+        let value = warning((0..15).map(|it| format!("{it:02}"))).expect("a header");
+        let value = value.to_str().expect("a text");
+        assert!(value.ends_with("08; 09; and 5 more\""), "{value}");
+    }
 
     #[test]
     fn texts_become_one_header() {

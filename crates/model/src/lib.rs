@@ -134,6 +134,17 @@ impl Model {
         self.dialect_settings.iter().find(|it| it.dialect == dialect)
     }
 
+    /// Each instance of a plugin: the named ones, and those written in routes of both kinds.
+    pub fn plugin_instances(&self) -> impl Iterator<Item = &PluginInstance> {
+        let routes = self.routes.iter().flat_map(|route| &route.plugins);
+        let streams = self.stream_routes.iter().flat_map(|route| &route.plugins);
+        let inline = routes.chain(streams).filter_map(|step| match &step.plugin {
+            Some(PluginRef::Inline(instance)) => Some(&**instance),
+            _ => None,
+        });
+        self.plugins.iter().chain(inline)
+    }
+
     /// Puts the resources of `other` behind those of `self`, as when several files are served at once.
     /// `self` keeps its dialect and its chain for unmatched calls unless it is empty.
     pub fn merge(&mut self, other: Model) {

@@ -18,7 +18,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 use weir_model::DialectName;
 
 /// One call on its way through the gateway. A worker reuses exchanges, so a warm one allocates nothing.
@@ -137,9 +137,7 @@ pub type Clock = fn() -> u64;
 
 /// The system's clock.
 pub fn system_clock() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis() as u64)
+    weir_model::unix_time::millis(SystemTime::now())
 }
 
 impl Exchange {

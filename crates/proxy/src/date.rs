@@ -14,7 +14,7 @@ pub struct Date(Cell<Option<(u64, Text)>>);
 impl Date {
     /// The text for `now`. Times before 1970 are taken for its beginning.
     pub fn at(&self, now: SystemTime) -> Text {
-        let second = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let second = weir_model::unix_time::seconds(now);
         if let Some((_, text)) = self.0.get().filter(|(of, _)| *of == second) {
             return text;
         }

@@ -39,7 +39,7 @@ impl Tracker {
             if cube.is_sampled() {
                 let keys = self.frequent.as_ref().map(HeavyHitters::by_count);
                 keys.into_iter().flatten().for_each(|key| {
-                    self.has_row(cube, self.hour, &key);
+                    self.claim_row(cube, self.hour, &key);
                 });
             }
             *self = Self {
@@ -59,9 +59,9 @@ impl Tracker {
         }
     }
 
-    /// Whether a key of sampled calls has a row in an hour: it is frequent beyond doubt, and there are not too many of them. Some room
-    /// is kept for those that turn out to be frequent when there is no room for all.
-    fn has_row(&mut self, cube: Cube, hour: u32, key: &Key) -> bool {
+    /// Gives a key of sampled calls a row in an hour if it is frequent beyond doubt and there are not too many rows. Returns
+    /// whether it has one. A fifth of the rows is kept for keys that turn out to be frequent when not all have room.
+    fn claim_row(&mut self, cube: Cube, hour: u32, key: &Key) -> bool {
         let Some(frequent) = &self.frequent else {
             return true;
         };
@@ -159,7 +159,7 @@ impl Rows {
             let (cube, minute, key) = row;
             // `_other` is itself in no list of frequent keys.
             let is_other = folded(cube, key, self.other) == key;
-            if !is_other && !self.trackers[cube as usize].has_row(cube, minute / 60, &key) {
+            if !is_other && !self.trackers[cube as usize].claim_row(cube, minute / 60, &key) {
                 self.fold(row);
             }
         }

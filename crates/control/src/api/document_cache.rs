@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use weir_dialect::{DialectName, DialectSet, PluginCheck, Replica, ReplicaState, WriteGuard};
-use weir_model::{Diagnostic, DocPath, Model, PluginRef, Severity};
+use weir_model::{Diagnostic, DocPath, Model, PluginInstance, Severity};
 pub use weir_native::PREFIX;
 use weir_native::incremental;
 use weir_plugin::Registry;
@@ -95,17 +95,15 @@ impl ReplicaState for NativeDocuments {
 
 /// What gateways cannot serve of the plugins of a resource although they are right.
 fn plugin_warnings(check: &PluginCheck, model: &Model) -> Vec<Diagnostic> {
-    let routes = model.routes.iter().flat_map(|route| &route.plugins);
-    let streams = model.stream_routes.iter().flat_map(|route| &route.plugins);
-    let inline = routes.chain(streams).filter_map(|step| match &step.plugin {
-        Some(PluginRef::Inline(instance)) => Some(&**instance),
-        _ => None,
-    });
-    let instances = model.plugins.iter().chain(inline);
-    let found = instances.flat_map(|it| check.findings(&it.name, &it.config, DialectName::NATIVE));
-    let found = found.filter(|it| it.severity == Severity::Warning);
-    found
-        .map(|it| Diagnostic::warning(DocPath::root(), it.message))
+    let warnings = |instance: &PluginInstance| {
+        let found = check.findings(&instance.name, &instance.config, DialectName::NATIVE);
+        let found = found.into_iter().filter(|it| it.severity == Severity::Warning);
+        let texts = found.map(|it| format!("plugin '{}': {}", instance.name, it.message));
+        texts.collect::<Vec<_>>()
+    };
+    let texts = model.plugin_instances().flat_map(warnings);
+    texts
+        .map(|text| Diagnostic::warning(DocPath::root(), text))
         .collect()
 }
 

@@ -7,8 +7,9 @@ use crate::halves::{ReadHalf, WriteHalf};
 use crate::pool::dial;
 use std::collections::HashMap;
 use std::io;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use weir_model::unix_time;
 use weir_plugin::{LogBroker, LogProducer, LogStep};
 
 /// Most bytes of an answer that are read.
@@ -48,8 +49,7 @@ impl BrokerLink {
         broker: &LogBroker,
         message: &[u8],
     ) -> io::Result<()> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now_ms = now.map_or(0, |since| since.as_millis() as u64);
+        let now_ms = unix_time::millis(SystemTime::now());
         let mut unique = [0; 16];
         aws_lc_rs::rand::fill(&mut unique).map_err(io::Error::other)?;
         self.producer.begin(message, now_ms, unique);

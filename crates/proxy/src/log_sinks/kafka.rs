@@ -9,7 +9,8 @@ use crate::kafka::batch;
 use crate::kafka::connection::{Address, Brokers, MAX_ANSWER};
 use crate::kafka::wire::{self, Topology};
 use std::io;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
+use weir_model::unix_time;
 use weir_plugin::LogKafka;
 
 /// How long it counts what brokers have said about partitions.
@@ -53,8 +54,7 @@ impl Producer {
         if values.is_empty() {
             return Ok(());
         }
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let now_ms = now.map_or(0, |since| since.as_millis() as u64);
+        let now_ms = unix_time::millis(SystemTime::now());
         let batch = batch::batch(&values, topic.key.as_deref(), now_ms)?;
         match self.try_once(sink_context, topic, &batch).await {
             Err(SendError::Stale(_)) => {

@@ -14,10 +14,11 @@ use crate::timer::Timer;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{UdpSocket, UnixDatagram};
 use weir_http1::HeadSlot;
+use weir_model::unix_time;
 use weir_plugin::{LogAuthorization, LogFile, LogHttp, LogSigner, LogSink, SubrequestResponse};
 
 /// The longest that a datagram may take to be sent.
@@ -213,8 +214,7 @@ async fn within<T>(time: Duration, work: impl Future<Output = io::Result<T>>) ->
 
 /// The line that shows who a request is from. A token that it takes is fetched first.
 async fn authorization(sink_context: &SinkContext, signer: &LogSigner) -> io::Result<String> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now_ms = now.map_or(0, |now| now.as_millis() as u64);
+    let now_ms = unix_time::millis(SystemTime::now());
     let signer = signer.authorizer();
     for _ in 0..2 {
         match signer.authorize(now_ms) {

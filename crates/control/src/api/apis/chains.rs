@@ -49,27 +49,23 @@ const DESTINATIONS: [(&str, &str); 3] = [
     ("route-by-header", "upstream"),
 ];
 
-/// Plugins with fields that mean something else in others: a session, or keys with an id.
-const WITH_OTHER_FIELDS: [&str; 6] = [
-    "orchestration",
-    "app-login",
-    "cas-login",
-    "casdoor-login",
-    "jwe-decrypt",
-    "jwt-signer",
-];
+/// Plugins whose field `session` is not the plugin of this name; and one with fields for upstreams.
+const WITH_OTHER_FIELDS: [&str; 4] = ["orchestration", "app-login", "cas-login", "casdoor-login"];
+
+/// Plugins whose field `id` is that of a key.
+const WITH_KEY_IDS: [&str; 2] = ["jwe-decrypt", "jwt-signer"];
 
 /// Whether a plugin has fields that mean something else in others.
 fn has_own_fields(plugin: &str) -> bool {
     let mut special = OF_CONSUMERS_IN.iter().chain(&DESTINATIONS);
-    WITH_OTHER_FIELDS.contains(&plugin) || special.any(|it| it.0 == plugin)
+    WITH_OTHER_FIELDS.contains(&plugin) || WITH_KEY_IDS.contains(&plugin) || special.any(|it| it.0 == plugin)
 }
 
 /// Whether a field names counters, a cache or other state of the gateway that everybody with this name shares. An instance
 /// without an `id`, and a limit without a `scope`, has its own.
 fn shares_state(plugin: &str, name: &str, value: &Value) -> bool {
     match name {
-        "id" => value.is_string() && !matches!(plugin, "jwe-decrypt" | "jwt-signer"),
+        "id" => value.is_string() && !WITH_KEY_IDS.contains(&plugin),
         "scope" => value.as_str().is_some_and(|it| !it.is_empty()),
         "zone" | "zone_bytes" | "purged_as" | "purge_below" => !value.is_null(),
         _ => false,
@@ -265,25 +261,25 @@ impl ChainRights<'_> {
                 return Some(message.to_owned());
             }
         }
-        if (is_destination || is_upstream_property) && !self.writes_all {
-            let message =
-                "naming a service or an upstream requires the right to write the whole configuration";
-            return Some(message.to_owned());
-        }
-        if finds_consumers(plugin, name, value) && !self.writes_all {
-            let message =
-                "setting the consumer of a caller requires the right to write the whole configuration";
-            return Some(message.to_owned());
-        }
-        if uses_machine(name, value) && !self.writes_all {
-            let message =
-                "using files and sockets of gateways requires the right to write the whole configuration";
-            return Some(message.to_owned());
-        }
-        if shares_state(plugin, name, value) && !self.writes_all {
-            let message =
-                "sharing state of gateways by a name requires the right to write the whole configuration";
-            return Some(message.to_owned());
+        let for_writers = [
+            (
+                is_destination || is_upstream_property,
+                "naming a service or an upstream",
+            ),
+            (
+                finds_consumers(plugin, name, value),
+                "setting the consumer of a caller",
+            ),
+            (uses_machine(name, value), "using files and sockets of gateways"),
+            (
+                shares_state(plugin, name, value),
+                "sharing state of gateways by a name",
+            ),
+        ];
+        if let Some((_, what)) = for_writers.iter().find(|(is_it, _)| *is_it && !self.writes_all) {
+            return Some(format!(
+                "{what} requires the right to write the whole configuration"
+            ));
         }
         let tells_of_all = plugin.is_empty() && OF_ALL_CALLS.contains(&name);
         (tells_of_all && !self.reads_all).then(|| {

@@ -5,7 +5,7 @@
 
 use super::entity_snapshot::EntitySnapshot;
 use super::foreign_conflicts::call_of;
-use super::regex_conflicts::ChoosyRegex;
+use super::regex_conflicts::SelectiveRegex;
 use crate::api::view::FileText;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -282,10 +282,11 @@ fn routes_of_file(file: &FileText) -> Vec<Route> {
 /// The conflict with a route: the first call that it takes, else the first that it loses.
 fn conflict(own: &OwnMatches<'_>, with: &str, other: &Route, relation: Relation) -> Option<Conflict> {
     let met = other.matches.iter().flat_map(|it| {
-        let by_hand = relation == Relation::Document;
-        let regex = by_hand.then(|| ChoosyRegex::of(&it.path)).flatten();
-        let near = own.near(it).filter(|own| own.may_overlap(it, false));
-        near.filter_map(move |own| {
+        let near: Vec<_> = own.near(it).filter(|own| own.may_overlap(it, false)).collect();
+        // To compile an expression costs more than all else here.
+        let is_tried = relation == Relation::Document && !near.is_empty();
+        let regex = is_tried.then(|| SelectiveRegex::of(&it.path)).flatten();
+        near.into_iter().filter_map(move |own| {
             let rank = Rank::of(it, own)?;
             let is_met = relation.is_conflict(rank) || regex.as_ref().is_some_and(|it| it.meets(own));
             is_met.then_some((it, own, rank))

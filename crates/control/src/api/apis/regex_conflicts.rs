@@ -8,13 +8,13 @@ use regex::Regex;
 use weir_model::{PathPattern, RouteMatch};
 
 /// A regular expression that does not take all paths below its beginning.
-pub struct ChoosyRegex {
+pub struct SelectiveRegex {
     regex: Regex,
     /// Paths that it takes.
     examples: Vec<RouteMatch>,
 }
 
-impl ChoosyRegex {
+impl SelectiveRegex {
     /// `None`: the path is another one, takes whatever begins as it does, or cannot be read.
     pub fn of(path: &PathPattern) -> Option<Self> {
         let PathPattern::Regex(text) = path else {
@@ -76,7 +76,7 @@ mod tests {
                 path: parse(path),
                 ..RouteMatch::default()
             };
-            let meets = ChoosyRegex::of(&parse(regex)).is_some_and(|it| it.meets(&other));
+            let meets = SelectiveRegex::of(&parse(regex)).is_some_and(|it| it.meets(&other));
             assert_eq!(meets, expected, "{regex} {path}");
         }
     }

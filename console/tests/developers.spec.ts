@@ -29,7 +29,7 @@ portalTest('accounts that wait are approved and refused in the console', async (
   await shop.good('PUT', '/api/v1/portals/main', { display_name: 'Shop developers', url: shop.portal, sign_up: { approval: true, notify: ['ops@example.com'] } })
   for (const name of ['ann', 'eve']) await signUp(page, shop, name)
   await tryToSignIn(page, shop, 'ann')
-  await expect(page.getByRole('alert')).toContainText('waits for somebody to approve', LONG)
+  await expect(page.getByRole('alert')).toContainText('waiting for approval', LONG)
   await expect.poll(() => shop.mail?.mails.filter((it) => it.to === 'ops@example.com').length, LONG).toBe(2)
 
   await open(page, shop.weir, '/developers')

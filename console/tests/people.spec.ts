@@ -18,7 +18,7 @@ async function join(page: Page, shop: Shop, name: string) {
   await page.goto('about:blank')
   await page.goto(link)
   await page.getByRole('button', { name: 'Confirm' }).click()
-  await expect(page.getByRole('alert')).toContainText('used already')
+  await expect(page.getByRole('alert')).toContainText('already used')
   await signIn(page, shop, name)
 }
 

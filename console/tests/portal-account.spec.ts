@@ -61,7 +61,7 @@ portalTest('two-factor login is set up with a QR code, asked for at the login, a
   await expect(page.getByRole('alert')).toHaveCount(0)
   await code.fill('12')
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await expect(page.getByRole('alert')).toContainText('this code is not right')
+  await expect(page.getByRole('alert')).toContainText('this code is wrong')
   expect(await findings(page)).toEqual([])
   await code.fill(codeOf(secret, 1))
   await page.getByRole('button', { name: 'Sign in' }).click()

@@ -79,7 +79,7 @@ test('what was changed after it was looked at is not approved', async ({ page, m
   await managed.good('PUT', '/api/v1/apis/pets/versions/1.0.0', { spec: PETS.replace('All pets', 'Every pet') })
   await managed.good('POST', '/api/v1/apis/pets/versions/1.0.0/review')
   await dialog.getByRole('button', { name: 'Approve' }).click()
-  await expect(dialog.getByRole('alert')).toContainText('look at it again')
+  await expect(dialog.getByRole('alert')).toContainText('review it again')
   const { state } = await managed.good<{ state: string }>('GET', '/api/v1/apis/pets/versions/1.0.0/review')
   expect(state).toBe('in-review')
   await rea.context().close()

@@ -71,13 +71,13 @@ export function Form({ label, onSubmit, children, submit, isBusy, isInline = fal
 const REFUSED: Record<string, string> = {
   'provider-unavailable': 'The identity provider does not answer as it should. Try again later.',
   refused: 'The identity provider has refused the login.',
-  'not-begun-here': 'This browser has begun no such login, or too long ago. Try again.',
-  'token-not-accepted': 'What the identity provider said is not accepted. Ask the administrators of this portal.',
-  'no-mail': 'The identity provider tells no confirmed mail address of yours.',
+  'not-begun-here': 'This login did not begin in this browser, or it took too long. Try again.',
+  'token-not-accepted': 'The answer of the identity provider was refused. Ask the administrators of this portal.',
+  'no-mail': 'The identity provider sent no confirmed mail address.',
   'other-account': 'There is an account with your mail address already. Sign in with its password.',
   'not-confirmed': 'Confirm your mail address: a link is in the mail. Then sign in again.',
   'not-welcome': 'Accounts like yours cannot sign up here. Ask the administrators of this portal.',
-  waiting: 'Your account waits for somebody to approve it.',
+  waiting: 'Your account is waiting for approval.',
   'not-active': 'Your account is not active. Ask the administrators of this portal.',
 }
 

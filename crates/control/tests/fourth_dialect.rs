@@ -75,7 +75,10 @@ async fn a_further_dialect_is_followed_from_a_store() {
     let documents = [
         ("sample/routes/a", r#"{"path": "/a"}"#),
         ("sample/routes/b", r#"{"no": "path"}"#),
-        ("other/routes/c", r#"{"path": "/c"}"#),
+        (
+            "other/routes/c",
+            r#"{"path": "/c", "warning": "only half of it"}"#,
+        ),
     ];
     let documents =
         documents.map(|(key, value)| (Key::new(key).expect("a key"), Arc::from(value.as_bytes())));
@@ -92,9 +95,16 @@ async fn a_further_dialect_is_followed_from_a_store() {
         *served.lock().expect("no panic"),
         ["sample sample/a", "other other/c"]
     );
-    let skipped = &followed.state().skipped;
-    assert_eq!(skipped.len(), 1, "{skipped:?}");
-    assert_eq!(skipped[0].document, "sample/routes/b");
+    let state = followed.state().to_json();
+    let named = |list: &str| {
+        let items = state[list].as_array().expect("a list").iter();
+        let names = items.map(|it| it["document"].as_str().expect("a text").to_owned());
+        names.collect::<Vec<_>>()
+    };
+    // What is served is none of what is left out.
+    assert_eq!(named("skipped"), ["sample/routes/b"]);
+    assert_eq!(named("warnings"), ["other/routes/c"]);
+    assert_eq!(state["warnings"][0]["reason"], "only half of it");
     let mut others = 0;
     followed.any(DialectName::new("sample"), &mut |_, owner| {
         assert_eq!(owner.workspace, "default");

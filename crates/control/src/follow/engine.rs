@@ -23,7 +23,7 @@ use weir_store::{Key, Revision};
 const MIN_COMPILE_INTERVAL: Duration = Duration::from_millis(50);
 /// A compile that begins so soon after another is one of a storm.
 const BURST_WINDOW: Duration = Duration::from_millis(250);
-/// Documents that are left out by name.
+/// Documents that are left out by name, and as many that are served otherwise than they are written.
 const MAX_NAMED: usize = 100;
 
 /// An event for the thread.
@@ -336,9 +336,9 @@ impl Work {
                     document: it.name,
                     reason: it.reason,
                 }));
-                skipped.extend(self.dialects.warnings());
                 skipped.truncate(MAX_NAMED);
-                self.serve(snapshot, skipped);
+                let warnings = self.dialects.warnings().take(MAX_NAMED).collect();
+                self.serve(snapshot, skipped, warnings);
             }
             Err(found) => self.refuse(&found),
         }
@@ -385,23 +385,27 @@ impl Work {
         let hash = known.number() ^ self.files_hash;
         let compiled = compile::compile(&model, hash, registry, persistent, &mut CompileCache::default());
         drop(model);
+        let warnings = dialects.warnings().take(MAX_NAMED).collect();
         dialects.swap_files(&mut self.dialects);
         let Ok((snapshot, _)) = compiled else { return };
         (self.engine.serve)(snapshot);
         self.engine.followed.update(|state| {
-            state.note_served(&known, revision, skipped);
+            state.note_served(&known, revision, skipped, warnings);
             state.is_last_known_good = true;
         });
     }
 
-    fn serve(&mut self, snapshot: Snapshot, skipped: Vec<SkippedDocument>) {
+    fn serve(&mut self, snapshot: Snapshot, skipped: Vec<SkippedDocument>, warnings: Vec<SkippedDocument>) {
         let known = self.engine.followed.state();
         for broken in skipped.iter().filter(|it| !known.skipped.contains(it)) {
             tracing::error!(document = %broken.document, reason = %broken.reason, "a document is invalid and not served");
         }
+        for other in warnings.iter().filter(|it| !known.warnings.contains(it)) {
+            tracing::warn!(document = %other.document, reason = %other.reason, "a document is not served as written");
+        }
         (self.engine.serve)(snapshot);
         self.engine.followed.update(|state| {
-            state.note_served(&self.documents, self.revision, skipped);
+            state.note_served(&self.documents, self.revision, skipped, warnings);
             state.is_last_known_good = !self.is_heard;
             state.refusal = None;
         });

@@ -40,6 +40,8 @@ pub struct FollowState {
     pub is_last_known_good: bool,
     /// Documents that are left out.
     pub skipped: Vec<SkippedDocument>,
+    /// Documents that are served, but not as they are written.
+    pub warnings: Vec<SkippedDocument>,
     /// Why the newest documents are not served at all; `None`: they are.
     pub refusal: Option<String>,
     /// The revision that was kept on disk last; `None`: none was yet.
@@ -57,6 +59,7 @@ impl Default for FollowState {
             served_at: None,
             is_last_known_good: false,
             skipped: Vec::new(),
+            warnings: Vec::new(),
             refusal: None,
             last_known_good: None,
             contact: Contact::Starting,
@@ -71,12 +74,14 @@ impl FollowState {
         documents: &super::Documents,
         revision: Revision,
         skipped: Vec<SkippedDocument>,
+        warnings: Vec<SkippedDocument>,
     ) {
         self.revision = revision;
         self.hash = documents.hash();
         self.documents = documents.len();
         self.served_at = Some(SystemTime::now());
         self.skipped = skipped;
+        self.warnings = warnings;
     }
 
     /// For people and their tools.
@@ -99,6 +104,7 @@ impl FollowState {
             // The name of version 0.1, for one version.
             "kept_revision": self.last_known_good.map(|it| it.0),
             "skipped": self.skipped,
+            "warnings": self.warnings,
             "refused_because": self.refusal,
         })
     }

@@ -216,6 +216,18 @@ impl IncrementalModel for Documents {
         }
         (whole, skipped)
     }
+
+    /// What the documents themselves say in the field `warning`.
+    fn warnings(&self) -> Vec<SkippedDocument> {
+        let items = self.all.iter().filter_map(|(key, value)| {
+            let item: Value = serde_json::from_slice(value).ok()?;
+            Some(SkippedDocument {
+                document: key.clone(),
+                reason: item["warning"].as_str()?.to_owned(),
+            })
+        });
+        items.collect()
+    }
 }
 
 /// `sample:NAME` is a variable of the environment; `sample:vault/PATH` is in the vault of the document `vault`.

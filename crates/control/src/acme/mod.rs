@@ -25,13 +25,16 @@ pub use served_documents::ServedDocuments;
 pub use status::{AcmeEntryStatus, AcmeStatus};
 
 use std::collections::HashSet;
-use weir_model::{Acme, Model};
+use weir_model::{Acme, ExternalAccount, Model};
 
-/// The entries of a model, without those that cannot be had; of entries with one name the first.
+/// The entries of a model, without those that cannot be had; of entries with one name the first. One whose account has
+/// no key, as while its vault is away, orders nothing.
 pub fn wanted(model: &Model) -> Vec<Acme> {
+    let lacks_key = |account: &ExternalAccount| account.key.is_empty();
     let mut names = HashSet::new();
     let good = model.acme.iter().filter(|entry| entry.is_good());
     good.filter(|entry| names.insert(entry.name.as_str()))
+        .filter(|entry| !entry.external_account.as_ref().is_some_and(lacks_key))
         .cloned()
         .collect()
 }
@@ -68,5 +71,32 @@ impl From<weir_store::StoreError> for AcmeError {
 impl From<rcgen::Error> for AcmeError {
     fn from(error: rcgen::Error) -> Self {
         Self::Unusable(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_whose_account_has_no_key_orders_nothing() {
+        let entry = |name: &str, key: Option<&str>| Acme {
+            terms_accepted: true,
+            external_account: key.map(|key| ExternalAccount {
+                id: "i".to_owned(),
+                key: key.to_owned(),
+            }),
+            ..Acme::new(name.to_owned(), vec!["a.test".to_owned()])
+        };
+        let model = Model {
+            acme: vec![
+                entry("none", None),
+                entry("known", Some("k")),
+                entry("missing", Some("")),
+            ],
+            ..Model::default()
+        };
+        let names: Vec<String> = wanted(&model).into_iter().map(|it| it.name).collect();
+        assert_eq!(names, ["none", "known"]);
     }
 }

@@ -4,8 +4,8 @@ use super::documents::{CERTIFICATES, CHALLENGES, ChallengeResponse, IssuedCertif
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use weir_model::{
-    Certificate, ChainStep, Comparison, KeyPair, Model, Operator, PathPattern, PluginInstance, Predicate,
-    Route, RouteMatch, TlsVersion,
+    Acme, Certificate, ChainStep, Comparison, KeyPair, Model, Operator, PathPattern, PluginInstance,
+    Predicate, Route, RouteMatch, TlsVersion,
 };
 
 /// The path of challenges over HTTP (RFC 8555, section 8.3).
@@ -33,31 +33,49 @@ impl ServedDocuments {
     /// Adds what is there to a model. A certificate is served for an entry that still asks for it; one that the
     /// configuration brings itself for the same name goes before.
     pub fn finish(&self, model: &mut Cow<'_, Model>) {
-        let certificates: Vec<Certificate> = model
-            .acme
-            .iter()
-            .filter_map(|entry| {
-                let issued = self.issued.get(&entry.name)?;
-                let is_for = |host: &&String| issued.hosts.iter().any(|it| it.eq_ignore_ascii_case(host));
-                let names: Vec<String> = entry.hosts.iter().filter(is_for).cloned().collect();
-                (!names.is_empty()).then(|| Certificate {
-                    names,
-                    key_pairs: vec![KeyPair {
-                        certificate: issued.certificate.clone(),
-                        key: issued.key.clone(),
-                    }],
-                    client: entry.client.clone(),
-                    min_version: entry.min_version,
-                    ocsp_stapling: None,
-                })
-            })
-            .collect();
+        let certificates = model.acme.iter().flat_map(|entry| self.of_entry(entry));
+        let certificates: Vec<Certificate> = certificates.collect();
         if !certificates.is_empty() {
             model.to_mut().certificates.splice(0..0, certificates);
         }
         if !self.answers.is_empty() {
             self.answer(model.to_mut());
         }
+    }
+
+    /// The certificate that was issued for an entry. If its clients must show one, handshakes for the other names are
+    /// refused: another certificate could ask clients for none.
+    fn of_entry(&self, entry: &Acme) -> Vec<Certificate> {
+        let issued = self.issued.get(&entry.name);
+        let issued_hosts = issued.map(|it| it.hosts.as_slice()).unwrap_or_default();
+        let is_issued = |host: &String| issued_hosts.iter().any(|it| it.eq_ignore_ascii_case(host));
+        let (names, missing): (Vec<String>, Vec<String>) = entry.hosts.iter().cloned().partition(is_issued);
+        let named = |names: Vec<String>| Certificate {
+            names,
+            key_pairs: Vec::new(),
+            client: entry.client.clone(),
+            min_version: entry.min_version,
+            ocsp_stapling: None,
+        };
+        let mut certificates = Vec::new();
+        if entry.client.is_some() && !missing.is_empty() {
+            let mut refusing = named(missing);
+            refusing.refuse_handshakes();
+            certificates.push(refusing);
+        }
+        if let Some(issued) = issued
+            && !names.is_empty()
+        {
+            let pair = KeyPair {
+                certificate: issued.certificate.clone(),
+                key: issued.key.clone(),
+            };
+            certificates.push(Certificate {
+                key_pairs: vec![pair],
+                ..named(names)
+            });
+        }
+        certificates
     }
 
     fn answer(&self, model: &mut Model) {
@@ -143,7 +161,9 @@ fn apply<T: serde::de::DeserializeOwned>(map: &mut BTreeMap<String, T>, entry: &
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::follow::compile_reduced;
     use serde_json::json;
+    use weir_snapshot::PersistentState;
 
     fn model() -> Model {
         let document = json!({"weir": 1,
@@ -182,6 +202,70 @@ mod tests {
         );
     }
 
+    /// Names whose clients must show a certificate never go to another certificate.
+    #[test]
+    fn names_without_a_certificate_are_refused_if_clients_must_show_one() {
+        let made = rcgen::generate_simple_self_signed(["a.test".to_owned()]).expect("a certificate");
+        let (pem, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+        let issued = json!({"directory": "https://ca.test", "hosts": ["a.test"], "kind": "ecdsa-p256",
+            "certificate": pem, "key": key, "from": 0, "until": 1});
+        for (authorities, is_issued, expected) in [
+            (None, false, vec![("*.test", false)]),
+            (None, true, vec![("a.test", false), ("*.test", false)]),
+            (
+                Some(pem.as_str()),
+                false,
+                vec![("a.test b.test", true), ("*.test", false)],
+            ),
+            (
+                Some(pem.as_str()),
+                true,
+                vec![("b.test", true), ("a.test", false), ("*.test", false)],
+            ),
+            (
+                Some("none"),
+                false,
+                vec![("a.test b.test", true), ("*.test", false)],
+            ),
+            (
+                Some("none"),
+                true,
+                vec![("b.test", true), ("a.test", true), ("*.test", false)],
+            ),
+        ] {
+            let mut entry = json!({"name": "main", "hosts": ["a.test", "b.test"], "terms_accepted": true});
+            if let Some(authorities) = authorities {
+                entry["client"] = json!({"authorities": authorities});
+            }
+            let beside = json!({"names": ["*.test"], "key_pairs": [{"certificate": pem, "key": key}]});
+            let model: Model =
+                serde_json::from_value(json!({"weir": 1, "certificates": [beside], "acme": [entry]}))
+                    .expect("a model");
+            let mut served = ServedDocuments::default();
+            if is_issued {
+                apply(&mut served, "acme/certificates/main", &issued);
+            }
+            let mut model = Cow::Borrowed(&model);
+            served.finish(&mut model);
+            let (registry, persistent) = (weir_plugins::registry(), PersistentState::default());
+            let reduced = compile_reduced(&model, &registry, &persistent)
+                .unwrap_or_else(|found| panic!("{authorities:?} {is_issued}: {found:?}"));
+            let left = reduced.model.certificates.iter();
+            let left: Vec<(String, bool)> = left
+                .map(|it| (it.names.join(" "), it.refuses_handshakes()))
+                .collect();
+            let left: Vec<(&str, bool)> = left.iter().map(|(names, it)| (names.as_str(), *it)).collect();
+            assert_eq!(left, expected, "{authorities:?} {is_issued}");
+            let identity = reduced.snapshot.tls.find(Some("b.test")).expect("an identity");
+            let asks = identity.requests_client_certificate;
+            assert_eq!(asks, authorities.is_some(), "{authorities:?} {is_issued}");
+            let is_explained = reduced.skipped.iter().any(|it| {
+                it.name == "acme 'main'" && it.reason.ends_with("calls that come to it are refused")
+            });
+            assert_eq!(is_explained, authorities == Some("none"), "{:?}", reduced.skipped);
+        }
+    }
+
     #[test]
     fn answers_come_and_go_with_their_documents() {
         let mut served = ServedDocuments::default();
@@ -203,7 +287,7 @@ mod tests {
                 ..found
             },
             &registry,
-            &weir_snapshot::PersistentState::default(),
+            &PersistentState::default(),
         );
         assert!(compiled.is_ok(), "{:?}", compiled.err());
         for number in 0..3 {

@@ -218,6 +218,8 @@ fn is_refused(found: &Diagnostic, model: &Model) -> bool {
                     .get(*index)
                     .is_some_and(|it| it.client.is_some())
         }
+        // Handshakes are refused both with an issued certificate and without one.
+        "acme" => matches!(found.path.0.get(2), Some(PathStep::Field(field)) if field == "client"),
         "routes" | "stream_routes" if is_about_service(found) => true,
         "routes" if !is_about_plugins(found) => match fault_of(&found.path.0) {
             RouteFault::Whole => false,

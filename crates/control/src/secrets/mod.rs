@@ -178,31 +178,22 @@ impl Secrets {
             broken.push((SkippedDocument { document, reason }, leads_nowhere));
             is_kept
         });
-        let mut refusing = Vec::new();
-        model.acme.retain_mut(|entry| {
+        for entry in &mut model.acme {
             let document = format!("acme '{}'", entry.name);
-            let text = text_of(entry).filter(|text| references.is_reference(text));
-            let found = text.map(|text| match self.value(references, text) {
-                Ok(value) => {
-                    *text = value;
-                    Ok(())
-                }
-                Err(reason) => Err((named(text, &reason), references.locate(text).is_err())),
-            });
-            match found {
-                Some(Err((mut reason, leads_nowhere))) => {
-                    if entry.client.is_some() {
-                        refusing.push(refusing_certificate(entry));
-                        reason.push_str(NO_HANDSHAKES);
-                    }
+            let Some(text) = text_of(entry).filter(|text| references.is_reference(text)) else {
+                continue;
+            };
+            match self.value(references, text) {
+                Ok(value) => *text = value,
+                Err(reason) => {
+                    let leads_nowhere = references.locate(text).is_err();
+                    let reason = format!("{}{NO_ORDERS}", named(text, &reason));
                     broken.push((SkippedDocument { document, reason }, leads_nowhere));
-                    false
+                    // Only orders need it: a certificate that was issued before is served.
+                    text.clear();
                 }
-                _ => true,
             }
-        });
-        // As those that are signed on demand: what the configuration brings itself for the same name goes before.
-        model.certificates.splice(0..0, refusing);
+        }
         broken
     }
 
@@ -218,19 +209,8 @@ impl Secrets {
 
 /// The consequence for clients that would have to show a certificate.
 const NO_HANDSHAKES: &str = "; handshakes for its names are refused";
-
-/// What keeps the names of an entry whose clients must show a certificate from other certificates.
-fn refusing_certificate(entry: &Acme) -> Certificate {
-    let mut certificate = Certificate {
-        names: entry.hosts.clone(),
-        key_pairs: Vec::new(),
-        client: None,
-        min_version: entry.min_version,
-        ocsp_stapling: None,
-    };
-    certificate.refuse_handshakes();
-    certificate
-}
+/// The consequence for an entry whose account has no key.
+const NO_ORDERS: &str = "; no certificate is ordered until it has a value";
 
 /// Why a reference is of no use. Who reads this may see the reference, but not what the vault's document says of the place.
 fn named(text: &str, reason: &str) -> String {
@@ -421,9 +401,10 @@ mod tests {
                 {"names": ["b.test"], "key_pairs": pair(missing)},
                 {"names": ["*.test"], "key_pairs": pair("k")}],
             "acme": [
-                {"name": "c", "hosts": ["c.test"], "client": client,
+                {"name": "c", "hosts": ["c.test"], "terms_accepted": true, "client": client,
                     "external_account": {"id": "i", "key": missing}},
-                {"name": "d", "hosts": ["d.test"], "external_account": {"id": "i", "key": missing}}]}))
+                {"name": "d", "hosts": ["d.test"], "terms_accepted": true,
+                    "external_account": {"id": "i", "key": missing}}]}))
         .expect("a model");
         let broken = secrets().resolve(None, &mut model);
         let refused: Vec<(&str, bool)> = broken
@@ -435,17 +416,26 @@ mod tests {
             [
                 ("certificate for 'a.test'", true),
                 ("certificate for 'b.test'", false),
-                ("acme 'c'", true),
+                ("acme 'c'", false),
                 ("acme 'd'", false),
             ]
         );
+        assert!(broken[2..].iter().all(|it| it.reason.ends_with(NO_ORDERS)));
         let left: Vec<(&str, bool)> = model
             .certificates
             .iter()
             .map(|it| (it.names[0].as_str(), it.refuses_handshakes()))
             .collect();
-        assert_eq!(left, [("c.test", true), ("a.test", true), ("*.test", false)]);
-        assert_eq!(model.acme, []);
+        assert_eq!(left, [("a.test", true), ("*.test", false)]);
+        // What was issued for an entry is served; without the account's key nothing is ordered.
+        let keys = model
+            .acme
+            .iter()
+            .map(|it| (it.name.as_str(), it.client.is_some(), &it.external_account));
+        let keys = keys.map(|(name, asks, account)| (name, asks, account.as_ref().map(|it| it.key.as_str())));
+        let keys: Vec<_> = keys.collect();
+        assert_eq!(keys, [("c", true, Some("")), ("d", false, Some(""))]);
+        assert_eq!(crate::acme::wanted(&model), []);
     }
 
     /// Whether calls of `/a` are refused, for all and for the consumer, when this is all that refers to nothing.

@@ -27,7 +27,7 @@ pub struct UnresolvedReference {
 pub enum UnresolvedEffect {
     /// It is there, with the reference as a text.
     AsText,
-    /// A credential, a certificate or an entry of `acme` that is left out.
+    /// A credential or a certificate that is left out, or an entry of `acme` that orders none.
     Dropped,
     /// A plugin without which calls are refused, or the plugins of calls that match no route.
     Skipped,

@@ -21,8 +21,8 @@ pub const fn flag(name: &'static str, default: bool) -> Field {
     Field::new(name, Kind::Boolean).or(Default::Boolean(default))
 }
 
-/// Refuses a field of these that has another value than its default: only that one is served. Nothing, and a list or a map
-/// without anything, is the default, too.
+/// Refuses a field of these that has another value than its default: only that one is served. `null` stands for the
+/// default, and so does an empty list or map if the default has nothing in it either.
 ///
 /// # Errors
 /// The first such field.
@@ -44,7 +44,8 @@ pub fn only_defaults(config: &Value, fields: &'static [Field]) -> Result<(), Uns
         let value = config.get(field.name).unwrap_or(&Value::Null);
         let is_number = |default: &Value| value.as_f64().is_some() && value.as_f64() == default.as_f64();
         let default = field.default.value();
-        !is_nothing(value) && *value != default && !is_number(&default) && !has_same_items(value, &default)
+        let is_absent = is_nothing(value) && (value.is_null() || is_nothing(&default));
+        !is_absent && *value != default && !is_number(&default) && !has_same_items(value, &default)
     };
     match fields.iter().find(differs) {
         Some(field) => Err(UnsupportedOption {

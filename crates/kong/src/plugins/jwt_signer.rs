@@ -568,6 +568,8 @@ mod tests {
             ("access_token_keyset_client_certificate", json!("id")),
             ("access_token_jwks_uri_client_certificate", json!("id")),
             ("access_token_audiences_allowed", json!(["a"])),
+            // The defect: an empty list passed for a default that is not empty.
+            ("access_token_audience_claim", json!([])),
             ("channel_token_introspection_required_claims", json!([["a"]])),
             ("verify_access_token_notbefore", json!(true)),
             ("verify_channel_token_introspection_issuer", json!(false)),
@@ -581,6 +583,8 @@ mod tests {
         for field in ONLY_DEFAULTS {
             config[field.name] = field.default.value();
         }
+        config["access_token_audiences_allowed"] = json!([]);
+        config["access_token_required_claims"] = json!([]);
         assert_eq!(
             translated(&config).expect("valid"),
             translated(&defaults()).expect("valid")

@@ -483,6 +483,9 @@ mod tests {
         for (field, value) in [
             ("login_action", json!("response")),
             ("login_tokens", json!(["tokens"])),
+            // The defect: an empty list passed for a default that is not empty.
+            ("login_tokens", json!([])),
+            ("password_param_type", json!([])),
             ("extra_jwks_uris", json!(["https://a/keys"])),
             ("credential_claim", json!(["jti"])),
             ("forbidden_redirect_uri", json!(["https://a/"])),

@@ -7,9 +7,11 @@ use super::kind::Kind;
 use super::references::references;
 use super::state::AdminState;
 use crate::schema::is_secret_reference;
+use crate::secrets::Vaults;
 use crate::{IncrementalModel, Options};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use weir_dialect::SecretSyntax;
 use weir_model::{Model, PluginInstance, PluginRef};
 
 /// The id of the route that a document is translated for which only routes use.
@@ -34,6 +36,7 @@ pub fn warnings(
         .into_iter()
         .filter(|it| written.contains_key(&*it.document));
     let mut found: Vec<String> = own.map(|it| it.reason).collect();
+    let vaults = vaults(state, &written);
     for instance in instances(&model).filter(|it| is_of(it, &written)) {
         let name = instance.id.rsplit('/').next().unwrap_or_default();
         let references = secret_references(&instance.config);
@@ -46,10 +49,24 @@ pub fn warnings(
                     .map(|it| format!("plugins.{name}: {}", it.message)),
             );
         }
-        let lost = references.into_iter().filter(|it| leads_nowhere(it, state));
-        found.extend(lost.map(|it| format!("plugins.{name}: {it}: there is no such vault")));
+        // The values of variables are those of the gateways.
+        let located = references
+            .iter()
+            .map(|it| (it, vaults.locate(it, &|_| None).err()));
+        found.extend(located.filter_map(|(it, error)| Some(format!("plugins.{name}: {it}: {}", error?))));
     }
     found
+}
+
+/// The vaults that are described, those that are about to be stored included.
+fn vaults(state: &AdminState, written: &BTreeMap<&str, &Value>) -> Vaults {
+    let mut vaults = Vaults::default();
+    let stored = state.of_kind(Kind::Secret).map(|it| (&*it.key, &it.value));
+    for (key, value) in stored.chain(written.iter().map(|(key, value)| (*key, *value))) {
+        // Keys of other kinds are not taken.
+        vaults.apply(key, Some(value.to_string().as_bytes()));
+    }
+    vaults
 }
 
 /// What the translation makes of documents, with what it says of them.
@@ -129,17 +146,4 @@ fn secret_references(config: &Value) -> Vec<&str> {
         Value::Object(fields) => fields.values().flat_map(secret_references).collect(),
         _ => Vec::new(),
     }
-}
-
-/// Whether a reference is to a vault that is not described: `$secret://KIND/ID/…`.
-fn leads_nowhere(reference: &str, state: &AdminState) -> bool {
-    let Some((kind, rest)) = reference
-        .get("$secret://".len()..)
-        .filter(|_| reference.to_ascii_lowercase().starts_with("$secret://"))
-        .and_then(|rest| rest.split_once('/'))
-    else {
-        return false;
-    };
-    let id = rest.split('/').next().unwrap_or_default();
-    state.get(&format!("secrets/{kind}/{id}")).is_none()
 }

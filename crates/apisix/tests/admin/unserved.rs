@@ -58,7 +58,22 @@ const WRITES: &[(&str, &str, &str)] = &[
     (
         "routes/1",
         r#"{"uri": "/", UPSTREAM, "plugins": {"csrf": {"key": "$secret://vault/9/a/b"}}}"#,
-        "$secret://vault/9/a/b: there is no such vault",
+        "$secret://vault/9/a/b: there is no 'vault/9'",
+    ),
+    (
+        "routes/1",
+        r#"{"uri": "/", UPSTREAM, "plugins": {"csrf": {"key": "$secret://aws/9/a/b"}}}"#,
+        "vaults of the kind 'aws",
+    ),
+    (
+        "secrets/vault/9",
+        r#"{"uri": "http://127.0.0.1:8200", "prefix": "p", "token": "t"}"#,
+        "",
+    ),
+    (
+        "routes/1",
+        r#"{"uri": "/", UPSTREAM, "plugins": {"csrf": {"key": "$secret://vault/9/a/b"}}}"#,
+        "",
     ),
     (
         "routes/1",

@@ -5,7 +5,7 @@ use super::call::ApiCall;
 use super::response::{ApiResponse, DRY_RUN, Outcome};
 use super::state::{AdminState, PREFIX};
 use super::takeover_rights;
-use super::unserved;
+use super::unserved::{DocumentChanges, WarningsJob};
 use super::write::{ChangePlan, etag};
 use axum::http::StatusCode;
 use axum::http::header::ETAG;
@@ -32,13 +32,42 @@ pub(super) fn check_confined(call: &ApiCall, plan: &ChangePlan) -> Result<(), Ap
     }
 }
 
+/// What a write comes to for its caller.
+struct CommitResult {
+    answer: ApiResponse,
+    /// Whether a document is there afterwards, whose revision is answered.
+    is_kept: bool,
+    changes: DocumentChanges,
+}
+
 impl Admin {
-    /// Plans a write and commits it.
+    /// Plans a write and commits it. The answer says what of it is not served as it is written.
     pub(super) async fn commit(
         &self,
         call: &ApiCall,
         plan: impl Fn(&AdminState) -> Outcome<ChangePlan>,
     ) -> ApiResponse {
+        let (answer, changes) = self.commit_without_warnings(call, plan).await;
+        let Some(job) = self.warnings_job(changes) else {
+            return answer;
+        };
+        // What fails here does not make a write fail that is stored.
+        let warnings = tokio::task::spawn_blocking(move || job.run()).await;
+        answer.with_warnings(warnings.unwrap_or_default())
+    }
+
+    /// The state is held for this only: writers would wait for the job.
+    fn warnings_job(&self, changes: DocumentChanges) -> Option<WarningsJob> {
+        let state = self.state();
+        WarningsJob::new(&state, changes, &self.options)
+    }
+
+    /// Plans a write and commits it. Also returns the changes that were stored or tried.
+    pub(super) async fn commit_without_warnings(
+        &self,
+        call: &ApiCall,
+        plan: impl Fn(&AdminState) -> Outcome<ChangePlan>,
+    ) -> (ApiResponse, DocumentChanges) {
         let writer = Writer {
             author: call.author.clone(),
             note: format!("{} {}", call.method, call.path),
@@ -50,26 +79,34 @@ impl Admin {
             check_confined(call, &plan)?;
             takeover_rights::check(call, &plan, state, &self.options)?;
             let is_kept = matches!(plan.changes.first(), Some((_, Some(_))));
-            let warnings = unserved::warnings(state, &plan.changes, &self.options);
             Ok(weir_dialect::WritePlan {
                 changes: changes_of(call, &plan)?,
-                answer: (plan.answer.with_warnings(warnings), is_kept),
+                answer: CommitResult {
+                    answer: plan.answer,
+                    is_kept,
+                    changes: plan.changes,
+                },
             })
         };
         match self.replica.write(&writer, planned).await {
-            Ok(WriteOutcome::Tried((answer, _))) => answer.with(DRY_RUN, "true"),
-            Ok(WriteOutcome::Stored((answer, true), revision)) => answer.with(ETAG, &etag(revision)),
-            Ok(WriteOutcome::Unchanged((answer, _)) | WriteOutcome::Stored((answer, false), _)) => answer,
-            Err(WriteError::Refused(refusal)) => refusal,
-            Err(WriteError::Failed(WriteFailure::Busy)) => ApiResponse::error(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "value changed before overwritten",
-            ),
-            Err(WriteError::Failed(error)) => {
-                ApiResponse::error(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+            Ok(WriteOutcome::Tried(done)) => (done.answer.with(DRY_RUN, "true"), done.changes),
+            Ok(WriteOutcome::Stored(done, revision)) if done.is_kept => {
+                (done.answer.with(ETAG, &etag(revision)), done.changes)
             }
+            Ok(WriteOutcome::Unchanged(done) | WriteOutcome::Stored(done, _)) => (done.answer, done.changes),
+            Err(error) => (refusal(error), Vec::new()),
         }
     }
+}
+
+/// The answer to a write that was not made.
+fn refusal(error: WriteError<ApiResponse>) -> ApiResponse {
+    let message = match error {
+        WriteError::Refused(answer) => return answer,
+        WriteError::Failed(WriteFailure::Busy) => "value changed before overwritten".to_owned(),
+        WriteError::Failed(error) => error.to_string(),
+    };
+    ApiResponse::error(StatusCode::SERVICE_UNAVAILABLE, message)
 }
 
 /// The changes of a plan as the store takes them.

@@ -5,106 +5,141 @@
 use super::AdminOptions;
 use super::kind::Kind;
 use super::references::references;
-use super::state::AdminState;
+use super::state::{AdminState, DocumentEntry};
 use crate::schema::is_secret_reference;
 use crate::secrets::Vaults;
 use crate::{IncrementalModel, Options};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use weir_dialect::SecretSyntax;
+use std::sync::Arc;
+use weir_dialect::{PluginCheck, SecretSyntax, SkippedDocument};
 use weir_model::{Model, PluginInstance, PluginRef};
 
 /// The id of the route that a document is translated for which only routes use.
 const TRIAL: &str = "trial";
 
-/// What is to be said of documents that are about to be stored.
-pub fn warnings(
-    state: &AdminState,
-    changes: &[(String, Option<Value>)],
-    options: &AdminOptions,
-) -> Vec<String> {
-    let written: BTreeMap<&str, &Value> = changes
-        .iter()
-        .filter(|(key, _)| Kind::of_key(key).is_some())
-        .filter_map(|(key, value)| Some((key.as_str(), value.as_ref()?)))
-        .collect();
-    if written.is_empty() {
-        return Vec::new();
-    }
-    let (model, skipped) = translated(state, &written, options);
-    let own = skipped
-        .into_iter()
-        .filter(|it| written.contains_key(&*it.document));
-    let mut found: Vec<String> = own.map(|it| it.reason).collect();
-    let vaults = vaults(state, &written);
-    for instance in instances(&model).filter(|it| is_of(it, &written)) {
-        let name = instance.id.rsplit('/').next().unwrap_or_default();
-        let references = secret_references(&instance.config);
-        if references.is_empty() {
-            let check = &options.plugin_check;
-            let findings = check.findings(&instance.name, &instance.config, crate::NAME);
-            found.extend(
-                findings
-                    .iter()
-                    .map(|it| format!("plugins.{name}: {}", it.message)),
-            );
+/// The changes of a write by key, without the dialect's prefix; `None`: the document is removed.
+pub type DocumentChanges = Vec<(String, Option<Value>)>;
+
+/// The warnings of one write, as a job of its own: it holds the documents that it needs, and the state need not be held
+/// while they are translated.
+pub struct WarningsJob {
+    written: BTreeMap<String, Value>,
+    /// Applied before what is written, in this order: metadata of plugins, then what is referred to.
+    context: Vec<Arc<DocumentEntry>>,
+    secrets: Vec<Arc<DocumentEntry>>,
+    options: Options,
+    plugin_check: PluginCheck,
+}
+
+impl WarningsJob {
+    /// Takes what is needed out of the state. `None`: there is nothing that could be warned about.
+    pub fn new(state: &AdminState, changes: DocumentChanges, options: &AdminOptions) -> Option<Self> {
+        let written: BTreeMap<String, Value> = changes
+            .into_iter()
+            .filter(|(key, _)| Kind::of_key(key).is_some())
+            .filter_map(|(key, value)| Some((key, value?)))
+            .collect();
+        if written.is_empty() {
+            return None;
         }
-        // The values of variables are those of the gateways.
-        let located = references
-            .iter()
-            .map(|it| (it, vaults.locate(it, &|_| None).err()));
-        found.extend(located.filter_map(|(it, error)| Some(format!("plugins.{name}: {it}: {}", error?))));
+        let mut context: Vec<_> = state.of_kind(Kind::PluginMetadata).cloned().collect();
+        context.extend(referenced(state, &written));
+        Some(Self {
+            written,
+            context,
+            secrets: state.of_kind(Kind::Secret).cloned().collect(),
+            options: Options {
+                router: options.router,
+                settings: options.settings,
+                ..Options::default()
+            },
+            plugin_check: options.plugin_check.clone(),
+        })
     }
-    found
+
+    /// What is to be said of the written documents.
+    pub fn run(&self) -> Vec<String> {
+        let (model, skipped) = self.translated();
+        let own = skipped
+            .into_iter()
+            .filter(|it| self.written.contains_key(&*it.document));
+        let mut found: Vec<String> = own.map(|it| it.reason).collect();
+        let vaults = self.vaults();
+        for instance in instances(&model).filter(|it| self.has(it)) {
+            let name = instance.id.rsplit('/').next().unwrap_or_default();
+            let references = secret_references(&instance.config);
+            if references.is_empty() {
+                let check = &self.plugin_check;
+                let findings = check.findings(&instance.name, &instance.config, crate::NAME);
+                found.extend(
+                    findings
+                        .iter()
+                        .map(|it| format!("plugins.{name}: {}", it.message)),
+                );
+            }
+            // The values of variables are those of the gateways.
+            let located = references
+                .iter()
+                .map(|it| (it, vaults.locate(it, &|_| None).err()));
+            found.extend(located.filter_map(|(it, error)| Some(format!("plugins.{name}: {it}: {}", error?))));
+        }
+        found
+    }
+
+    /// What the translation makes of the documents, with what it says of them.
+    fn translated(&self) -> (Model, Vec<SkippedDocument>) {
+        let mut model = IncrementalModel::new(self.options);
+        let mut apply = |key: &str, value: &Value| model.apply(key, Some(value.to_string().as_bytes()));
+        for entry in &self.context {
+            apply(&entry.key, &entry.value);
+        }
+        for (key, value) in &self.written {
+            apply(key, value);
+            if let Some(route) = trial_route(key) {
+                let id = route["id"].as_str().unwrap_or_default();
+                apply(&format!("routes/{id}"), &route);
+            }
+        }
+        model.model()
+    }
+
+    /// The vaults that are described.
+    fn vaults(&self) -> Vaults {
+        let mut vaults = Vaults::default();
+        let stored = self.secrets.iter().map(|it| (&*it.key, &it.value));
+        let written = self.written.iter().map(|(key, value)| (key.as_str(), value));
+        for (key, value) in stored.chain(written) {
+            // Keys of other kinds are not taken.
+            vaults.apply(key, Some(value.to_string().as_bytes()));
+        }
+        vaults
+    }
+
+    /// Whether an instance stands in one of the written documents: its id begins with the key.
+    fn has(&self, instance: &PluginInstance) -> bool {
+        let key = instance.id.rsplit_once('/').map(|(key, _)| key);
+        key.is_some_and(|key| self.written.contains_key(key))
+    }
 }
 
-/// The vaults that are described, those that are about to be stored included.
-fn vaults(state: &AdminState, written: &BTreeMap<&str, &Value>) -> Vaults {
-    let mut vaults = Vaults::default();
-    let stored = state.of_kind(Kind::Secret).map(|it| (&*it.key, &it.value));
-    for (key, value) in stored.chain(written.iter().map(|(key, value)| (*key, *value))) {
-        // Keys of other kinds are not taken.
-        vaults.apply(key, Some(value.to_string().as_bytes()));
-    }
-    vaults
-}
-
-/// What the translation makes of documents, with what it says of them.
-fn translated(
-    state: &AdminState,
-    written: &BTreeMap<&str, &Value>,
-    options: &AdminOptions,
-) -> (Model, Vec<weir_dialect::SkippedDocument>) {
-    let mut model = IncrementalModel::new(Options {
-        router: options.router,
-        settings: options.settings,
-        ..Options::default()
-    });
-    let mut apply = |key: &str, value: &Value| model.apply(key, Some(value.to_string().as_bytes()));
-    for entry in state.of_kind(Kind::PluginMetadata) {
-        apply(&entry.key, &entry.value);
-    }
-    let mut known: BTreeSet<String> = written.keys().map(|key| (*key).to_owned()).collect();
+/// The stored documents that written ones refer to, and those that these refer to.
+fn referenced(state: &AdminState, written: &BTreeMap<String, Value>) -> Vec<Arc<DocumentEntry>> {
+    let mut known: BTreeSet<String> = written.keys().cloned().collect();
     let mut due: Vec<String> = written
         .iter()
         .flat_map(|(key, value)| references(key, value))
         .collect();
+    let mut found = Vec::new();
     while let Some(key) = due.pop() {
         if known.insert(key.clone())
             && let Some(entry) = state.get(&key)
         {
-            apply(&key, &entry.value);
             due.extend(references(&key, &entry.value));
+            found.push(Arc::clone(entry));
         }
     }
-    for (key, value) in written {
-        apply(key, value);
-        if let Some(route) = trial_route(key) {
-            let id = route["id"].as_str().unwrap_or_default();
-            apply(&format!("routes/{id}"), &route);
-        }
-    }
-    model.model()
+    found
 }
 
 /// A route that uses a document which is translated for routes only.
@@ -130,12 +165,6 @@ fn instances(model: &Model) -> impl Iterator<Item = &PluginInstance> {
         _ => None,
     });
     model.plugins.iter().chain(inline)
-}
-
-/// Whether an instance stands in one of the documents: its id begins with the key.
-fn is_of(instance: &PluginInstance, written: &BTreeMap<&str, &Value>) -> bool {
-    let key = instance.id.rsplit_once('/').map(|(key, _)| key);
-    key.is_some_and(|key| written.contains_key(key))
 }
 
 /// The references to secrets in a configuration.

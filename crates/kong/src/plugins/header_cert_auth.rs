@@ -1,9 +1,9 @@
 //! `header-cert-auth`: recognises callers by a certificate that a proxy in front sends in a header.
 
 use super::enterprise_fields::flag;
-use super::mtls_auth::{FIRST, LAST, common, joined};
+use super::mtls_auth::{FIRST, LAST, common};
 use super::{Consumers, Definition, UnsupportedOption, typed};
-use crate::schema::{Check, Field, Kind, Record};
+use crate::schema::{Check, Field, Kind, Record, joined};
 use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::mtls_auth::{HeaderEncoding, HeaderSource, Source};
@@ -20,8 +20,9 @@ pub const DEFINITION: Definition = Definition {
     translate,
 };
 
-const FIELDS: &[Field] = &joined::<15, 3, 18>(
-    &joined(&FIRST, &LAST),
+const FIELDS: &[Field] = &joined::<18>(&[
+    &FIRST,
+    &LAST,
     &[
         Field::new("certificate_header_name", Kind::String).required(),
         Field::new("certificate_header_format", Kind::String)
@@ -29,7 +30,7 @@ const FIELDS: &[Field] = &joined::<15, 3, 18>(
             .check(&[Check::OneOf(&["base64_encoded", "url_encoded"])]),
         flag("secure_source", true),
     ],
-);
+]);
 
 #[derive(Deserialize)]
 struct Options {

@@ -3,9 +3,8 @@
 //! The original has each field twice: for the access token and for the channel token.
 
 use super::enterprise_fields::only_defaults;
-use super::mtls_auth::joined;
 use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
-use crate::schema::{self, Check, Default, EntityCheck, Field, Kind, Record};
+use crate::schema::{Check, Default, EntityCheck, Field, Kind, Record, joined};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -126,7 +125,7 @@ const ACCESS: [Field; 44] = token_fields!(
     TEXT.or(Default::Text("access_token"))
 );
 const CHANNEL: [Field; 44] = token_fields!("channel_token", TEXT, TEXT, TEXT);
-const SERVED: [Field; 93] = joined::<49, 44, 93>(&joined::<5, 44, 49>(&OF_BOTH, &ACCESS), &CHANNEL);
+const SERVED: [Field; 93] = joined(&[&OF_BOTH, &ACCESS, &CHANNEL]);
 
 /// The fields of one of the two tokens of which only the default is served.
 macro_rules! default_fields {
@@ -155,8 +154,8 @@ macro_rules! default_fields {
 const PATHS: Field = Field::element(Kind::Array(&Field::element(Kind::Any))).or(Default::Texts(&[]));
 const DEFAULTS_OF_ACCESS: [Field; 28] = default_fields!("access_token", "", "_introspection");
 const DEFAULTS_OF_CHANNEL: [Field; 28] = default_fields!("channel_token", "", "_introspection");
-const ONLY_DEFAULTS: &[Field] = &joined::<28, 28, 56>(&DEFAULTS_OF_ACCESS, &DEFAULTS_OF_CHANNEL);
-const FIELDS: &[Field] = &schema::joined::<{ SERVED.len() + ONLY_DEFAULTS.len() }>(&[&SERVED, ONLY_DEFAULTS]);
+const ONLY_DEFAULTS: &[Field] = &joined::<56>(&[&DEFAULTS_OF_ACCESS, &DEFAULTS_OF_CHANNEL]);
+const FIELDS: &[Field] = &joined::<{ SERVED.len() + ONLY_DEFAULTS.len() }>(&[&SERVED, ONLY_DEFAULTS]);
 
 /// The fields of one token that are read, without the token's name in the fields' names.
 #[derive(Deserialize)]

@@ -3,7 +3,7 @@
 
 use super::enterprise_fields::flag;
 use super::{Consumers, Definition, UnsupportedOption, identity, typed, untyped};
-use crate::schema::{Check, Default, Field, Kind, Record};
+use crate::schema::{Check, Default, Field, Kind, Record, joined};
 use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::consumer_names::ConsumerName;
@@ -22,7 +22,7 @@ pub const DEFINITION: Definition = Definition {
     translate,
 };
 
-const FIELDS: &[Field] = &joined::<11, 5, 16>(&joined(&FIRST, &[flag("send_ca_dn", false)]), &LAST);
+const FIELDS: &[Field] = &joined::<16>(&[&FIRST, &[flag("send_ca_dn", false)], &LAST]);
 
 /// The fields with which both plugins begin.
 pub(super) const FIRST: [Field; 10] = [
@@ -58,20 +58,6 @@ pub(super) const LAST: [Field; 5] = [
     Field::new("https_proxy_port", Kind::Integer).check(&[Check::Between(0, 65_535)]),
     Field::new("default_consumer", Kind::String),
 ];
-
-/// Fields, and others after them.
-pub(super) const fn joined<const A: usize, const B: usize, const ALL: usize>(
-    first: &[Field; A],
-    then: &[Field; B],
-) -> [Field; ALL] {
-    let mut all = [first[0]; ALL];
-    let mut at = 0;
-    while at < ALL {
-        all[at] = if at < A { first[at] } else { then[at - A] };
-        at += 1;
-    }
-    all
-}
 
 #[derive(Deserialize)]
 struct Options {

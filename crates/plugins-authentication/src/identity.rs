@@ -103,7 +103,7 @@ fn standard_anonymous_header() -> Option<String> {
 }
 
 /// The request header in which upstreams expect the caller's groups.
-const GROUPS_HEADER: &str = "X-Authenticated-Groups";
+pub const GROUPS_HEADER: &str = "X-Authenticated-Groups";
 
 /// What a plugin does with a call once it knows whether the call carries a good credential.
 pub(crate) struct Gate {

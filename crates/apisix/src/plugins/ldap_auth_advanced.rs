@@ -6,6 +6,7 @@ use super::{CredentialAdapter, Phases, PluginAdapter, PluginContext, Warnings, h
 use crate::schema::Schema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use weir_plugins::identity::GROUPS_HEADER;
 use weir_plugins::ldap_auth::{Config, DirectoryTls, Search};
 
 /// The plugin `ldap-auth-advanced`.
@@ -111,7 +112,7 @@ impl PluginAdapter for LdapAuthAdvanced {
             },
             pool_idle_timeout_ms: options.keepalive_timeout,
             consumer_required: options.consumer_required,
-            cleared_headers: vec!["X-Authenticated-Groups".into()],
+            cleared_headers: vec![GROUPS_HEADER.to_owned()],
             message: Some("Authorization required".into()),
             challenge: Some(format!("{scheme} realm=\"{}\"", options.realm)),
             identity: headers::identity(None),

@@ -5,6 +5,7 @@ use crate::schema::{Default, EntityCheck, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::acl::{AclSubject, AuthenticatedGroups, Config, GroupHolders, LabelHeader, Rule};
+use weir_plugins::identity::GROUPS_HEADER;
 
 /// The consumers' label that holds their groups.
 pub const GROUPS: &str = "groups";
@@ -57,7 +58,7 @@ fn translate(config: &Value, _: &Consumers<'_>) -> Result<Value, UnsupportedOpti
                 true => GroupHolders::Everybody,
                 false => GroupHolders::WithoutCredential,
             },
-            header: (!config.hide_groups_header).then(|| "X-Authenticated-Groups".to_owned()),
+            header: (!config.hide_groups_header).then(|| GROUPS_HEADER.to_owned()),
         }),
         label_header: (!config.hide_groups_header).then(|| LabelHeader {
             header: "X-Consumer-Groups".to_owned(),

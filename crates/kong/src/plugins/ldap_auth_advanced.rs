@@ -7,6 +7,7 @@ use super::{Consumers, Definition, UnsupportedOption, typed, untyped};
 use crate::schema::{Check, Default, EntityCheck, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
+use weir_plugins::identity::GROUPS_HEADER;
 use weir_plugins::ldap_auth::{Config, ConsumerName, Groups, Search};
 
 /// The definition of `ldap-auth-advanced`.
@@ -90,7 +91,7 @@ fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unsuppo
             base_dn: options.group_base_dn,
             name_attribute: options.group_name_attribute,
             required: options.groups_required.unwrap_or_default(),
-            header: Some("X-Authenticated-Groups".to_owned()),
+            header: Some(GROUPS_HEADER.to_owned()),
         }),
         consumer_required: !is_optional,
         consumer_by: match is_optional {

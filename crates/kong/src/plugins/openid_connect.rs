@@ -12,6 +12,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use weir_plugins::consumer_names::ConsumerName;
 use weir_plugins::http_rules::HttpRules;
+use weir_plugins::identity::GROUPS_HEADER;
 use weir_plugins::openid_connect::{
     ClientAuth, Config, ConsumerRules, GroupsClaim, Logout, Method, Pkce, ProviderAnswer, PushedRequests,
     RequiredClaims, TokenHeader, TokenSource, TokenValue, Unauthenticated,
@@ -357,7 +358,7 @@ impl Options {
     fn authenticated_groups(&self) -> Option<GroupsClaim> {
         Some(GroupsClaim {
             path: self.authenticated_groups_claim.clone()?,
-            header: Some("X-Authenticated-Groups".to_owned()),
+            header: Some(GROUPS_HEADER.to_owned()),
         })
     }
 

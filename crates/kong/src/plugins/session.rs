@@ -5,6 +5,7 @@ use crate::schema::{Check, Default, Field, Kind, Record};
 use serde::Deserialize;
 use serde_json::Value;
 use weir_plugins::cookie::SameSite;
+use weir_plugins::identity::GROUPS_HEADER;
 use weir_plugins::session::Config;
 use weir_plugins::session_cookie::SessionConfig;
 
@@ -161,7 +162,7 @@ fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unsuppo
     Ok(untyped(Config {
         logout_query_argument: Some(config.logout_query_arg),
         logout_body_argument: config.read_body_for_logout.then_some(config.logout_post_arg),
-        groups_header: Some("X-Authenticated-Groups".to_owned()),
+        groups_header: Some(GROUPS_HEADER.to_owned()),
         logout_methods: config.logout_methods,
         upstream_id: has_id(&config.request_headers),
         client_id: has_id(&config.response_headers),

@@ -15,8 +15,8 @@ pub mod overview;
 pub mod secrets;
 pub mod unix_time;
 pub mod x509;
+pub mod x509_crl;
 pub mod x509_details;
-pub mod x509_plain_list;
 pub mod x509_version_1;
 
 mod acme;

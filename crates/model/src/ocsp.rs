@@ -1,4 +1,4 @@
-//! What is said between a server and the responder that knows whether its certificate was taken back (OCSP, RFC 6960), as
+//! What is said between a server and the responder that knows whether its certificate was revoked (OCSP, RFC 6960), as
 //! bytes. It computes no hash, checks no signature and does no I/O: signatures and times are for the caller to judge.
 
 use crate::x509::{BIT_STRING, CONTEXT, Extension, INTEGER, OBJECT_ID, OCTET_STRING, SEQUENCE, Values, time};
@@ -131,9 +131,9 @@ fn value<T: AsRef<[u8]>>(kind: u8, parts: &[T]) -> Vec<u8> {
 /// What a responder says of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It was not taken back.
+    /// It was not revoked.
     Good,
-    /// It was taken back.
+    /// It was revoked.
     Revoked,
     /// The responder does not know it.
     Unknown,

@@ -19,7 +19,7 @@ pub struct CertificateDetails {
     pub alternative_names: Vec<String>,
     /// Whether issuer and subject have the same name.
     pub is_self_issued: bool,
-    /// Where lists of certificates that were taken back can be had.
+    /// Where certificate revocation lists (CRLs) can be had.
     pub revocation_lists: Vec<String>,
 }
 

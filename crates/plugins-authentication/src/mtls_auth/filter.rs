@@ -1,7 +1,7 @@
 //! An instance of `mtls-auth` at work: judges the certificate of a call, and says who calls.
 
 use super::presented_certificates::{self, PresentedCertificates};
-use super::verify::{self, Authorities, List, read_list};
+use super::verify::{self, Authorities, CrlDer, read_crl};
 use super::{CertificateGroup, Config, Revocation, Source};
 use crate::authenticated_groups;
 use crate::consumer_names::{ConsumerNames, scoped_key};
@@ -24,8 +24,8 @@ const LIST_MS: u64 = 3_600_000;
 
 /// What was found about certificates: the names of the good ones.
 pub(super) type Verdicts = ExpiringMap<Option<Arc<CertificateHolder>>>;
-/// Lists of certificates that were taken back, by the rules of their instance and their address.
-pub(super) type Lists = ExpiringMap<List>;
+/// Certificate revocation lists (CRLs), by the rules of their instance and their address.
+pub(super) type Crls = ExpiringMap<CrlDer>;
 
 /// Whose a certificate is.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub(super) struct CertificateFilter {
     pub(super) names: Arc<ConsumerNames>,
     pub(super) default_consumer: Option<Arc<ConsumerIdentity>>,
     pub(super) verdicts: Arc<Verdicts>,
-    pub(super) lists: Arc<Lists>,
+    pub(super) lists: Arc<Crls>,
     pub(super) rules: ServerCallRules,
     /// Tells its verdicts and lists from those of instances with other rules.
     pub(super) key: Vec<u8>,
@@ -106,7 +106,7 @@ impl CertificateFilter {
         context.finish().as_ref().to_vec()
     }
 
-    /// Whose a certificate with a good signature is, unless it was taken back.
+    /// Whose a certificate with a good signature is, unless it was revoked.
     fn holder(
         &self,
         exchange: &mut Exchange,
@@ -142,7 +142,7 @@ impl CertificateFilter {
         exchange: &mut Exchange,
         chain: &[Vec<u8>],
         details: &CertificateDetails,
-    ) -> Result<Option<List>, Outcome> {
+    ) -> Result<Option<CrlDer>, Outcome> {
         let lists = details.revocation_lists.iter();
         let Some((url, server)) = lists
             .filter_map(|url| Some((url, HttpServer::parse(url)?)))
@@ -170,7 +170,7 @@ impl CertificateFilter {
             },
             |exchange| {
                 let answer = exchange.subrequest_response.take()??;
-                let list = read_list(&answer.body).filter(|_| answer.status == 200);
+                let list = read_crl(&answer.body).filter(|_| answer.status == 200);
                 if list.is_none() {
                     let status = answer.status;
                     tracing::warn!(url, status, "a list of revoked certificates cannot be read");

@@ -19,7 +19,7 @@ mod verify;
 use crate::consumer_names::{ConsumerName, ConsumerNames, scoped_key};
 use crate::http_rules::HttpRules;
 use crate::identity::{self, Gate};
-use filter::{CertificateFilter, Lists, Verdicts};
+use filter::{CertificateFilter, Crls, Verdicts};
 use ipnet::IpNet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -60,13 +60,13 @@ pub struct Config {
     /// Id or name of the consumer for callers with a valid certificate and no consumer of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_consumer: Option<String>,
-    /// Whether certificates may have been taken back.
+    /// How the revocation of certificates is checked.
     #[serde(default)]
     pub revocation: Revocation,
     /// How long what was found about a certificate is used again, in seconds.
     #[serde(default = "one_minute")]
     pub cache_seconds: u64,
-    /// How lists of certificates that were taken back are fetched.
+    /// How certificate revocation lists (CRLs) are fetched.
     #[serde(default)]
     pub http: HttpRules,
     /// The headers that name the caller to upstreams, and the anonymous consumer.
@@ -179,7 +179,7 @@ const LIST_BYTES: usize = 64 << 20;
 /// The plugin `mtls-auth`.
 pub struct MtlsAuth {
     verdicts: Arc<Verdicts>,
-    lists: Arc<Lists>,
+    lists: Arc<Crls>,
 }
 
 impl Default for MtlsAuth {

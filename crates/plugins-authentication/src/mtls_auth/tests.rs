@@ -61,7 +61,7 @@ impl Authority {
             .to_vec()
     }
 
-    /// A list of certificates that were taken back.
+    /// A certificate revocation list (CRL).
     fn list(&self, serials: &[u64]) -> Vec<u8> {
         let revoked = serials.iter().map(|serial| RevokedCertParams {
             serial_number: SerialNumber::from(*serial),
@@ -98,7 +98,7 @@ fn der(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
 
 impl Authority {
     /// A list without extensions, as some authorities write them. `version`: that of the list, and of its end if there is one.
-    fn plain_list(&self, serials: &[u8], version: Option<u8>, ends: Option<&str>) -> Vec<u8> {
+    fn crl_without_extensions(&self, serials: &[u8], version: Option<u8>, ends: Option<&str>) -> Vec<u8> {
         use rcgen::SigningKey as _;
         // ecdsa-with-SHA256
         let algorithm = der(
@@ -109,7 +109,7 @@ impl Authority {
         let entries = serials
             .iter()
             .map(|it| der(0x30, &[&der(0x02, &[&[*it]]), &begun]));
-        let issuer = weir_model::x509_plain_list::ListedCertificate::of_der(&self.der).expect("good");
+        let issuer = weir_model::x509_crl::CertificateFields::of_der(&self.der).expect("good");
         let parts = [
             version.map_or_else(Vec::new, |it| der(0x02, &[&[it]])),
             algorithm.clone(),
@@ -364,7 +364,7 @@ fn check_call_in(
 }
 
 #[test]
-fn certificates_that_were_taken_back_are_refused() {
+fn revoked_certificates_are_refused() {
     let authority = Authority::new("root", None);
     let other = Authority::new("root", None);
     let client = authority.client("BOB", names_list);
@@ -423,55 +423,55 @@ fn lists_without_extensions_are_read() {
         let base64 = data_encoding::BASE64.encode(&der);
         format!("-----BEGIN X509 CRL-----\n{base64}\n-----END X509 CRL-----\n").into_bytes()
     };
-    let mut forged = authority.plain_list(&[8], None, later);
+    let mut forged = authority.crl_without_extensions(&[8], None, later);
     let last = forged.len() - 1;
     forged[last] ^= 1;
     let version_2 = Some(1);
     for (list, lenient, strict, what) in [
         (
-            authority.plain_list(&[7], None, later),
+            authority.crl_without_extensions(&[7], None, later),
             "Invalid",
             "Invalid",
             "on the list",
         ),
         (
-            authority.plain_list(&[1, 7], version_2, later),
+            authority.crl_without_extensions(&[1, 7], version_2, later),
             "Invalid",
             "Invalid",
             "on a list of version 2",
         ),
         (
-            pem(authority.plain_list(&[7], None, later)),
+            pem(authority.crl_without_extensions(&[7], None, later)),
             "Invalid",
             "Invalid",
             "in PEM",
         ),
         (
-            authority.plain_list(&[8], None, later),
+            authority.crl_without_extensions(&[8], None, later),
             "continue",
             "continue",
             "not on it",
         ),
         (
-            authority.plain_list(&[8], None, before),
+            authority.crl_without_extensions(&[8], None, before),
             "continue",
             "Invalid",
             "an old list",
         ),
         (
-            authority.plain_list(&[7], None, before),
+            authority.crl_without_extensions(&[7], None, before),
             "Invalid",
             "Invalid",
             "on an old list",
         ),
         (
-            authority.plain_list(&[8], None, None),
+            authority.crl_without_extensions(&[8], None, None),
             "continue",
             "Invalid",
             "a list without an end",
         ),
         (
-            other.plain_list(&[7], None, later),
+            other.crl_without_extensions(&[7], None, later),
             "continue",
             "Invalid",
             "a list of another one",

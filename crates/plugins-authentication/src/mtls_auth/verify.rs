@@ -1,4 +1,4 @@
-//! Whether a certificate leads to an authority, is good now, and was not taken back (RFC 5280, 6).
+//! Whether a certificate leads to an authority, is good now, and was not revoked (RFC 5280, 6).
 
 use super::Revocation;
 use rustls_pki_types::pem::PemObject;
@@ -10,24 +10,23 @@ use webpki::{
     RevocationCheckDepth, RevocationOptionsBuilder, UnknownStatusPolicy,
 };
 use weir_model::x509::Certificate;
+use weir_model::x509_crl::{CertificateFields, CrlWithoutExtensions, Signed};
 use weir_model::x509_details::CertificateDetails;
-use weir_model::x509_plain_list::{ListedCertificate, PlainList, Signed};
 
-/// A list of certificates that were taken back, in DER.
-pub(super) type List = Arc<[u8]>;
+/// A certificate revocation list (CRL) in DER.
+pub(super) type CrlDer = Arc<[u8]>;
 
-/// A list as it is read.
-enum ReadList<'l> {
-    Full(Box<CertRevocationList<'l>>),
-    /// It has no extensions.
-    Plain(PlainList<'l>),
+/// A CRL as it is read.
+enum ParsedCrl<'l> {
+    WithExtensions(Box<CertRevocationList<'l>>),
+    WithoutExtensions(CrlWithoutExtensions<'l>),
 }
 
-impl<'l> ReadList<'l> {
+impl<'l> ParsedCrl<'l> {
     fn of(der: &'l [u8]) -> Option<Self> {
         match BorrowedCertRevocationList::from_der(der) {
-            Ok(list) => Some(Self::Full(Box::new(CertRevocationList::Borrowed(list)))),
-            Err(_) => PlainList::of_der(der).map(Self::Plain),
+            Ok(list) => Some(Self::WithExtensions(Box::new(CertRevocationList::Borrowed(list)))),
+            Err(_) => CrlWithoutExtensions::of_der(der).map(Self::WithoutExtensions),
         }
     }
 }
@@ -75,23 +74,25 @@ impl Authorities {
         self.verify(chain, now_ms, None).is_ok()
     }
 
-    /// Whether the client's certificate was taken back, by this list. The chain is known to be good.
+    /// Whether the client's certificate was revoked, by this CRL. The chain is known to be good.
     pub(super) fn is_revoked(
         &self,
         chain: &[Vec<u8>],
         now_ms: u64,
-        list: Option<&List>,
+        list: Option<&CrlDer>,
         mode: Revocation,
     ) -> bool {
         let is_strict = mode == Revocation::Strict;
-        match list.and_then(|list| ReadList::of(list)) {
+        match list.and_then(|list| ParsedCrl::of(list)) {
             None => is_strict,
-            Some(ReadList::Full(list)) => match self.verify(chain, now_ms, Some((&list, is_strict))) {
-                Ok(()) => false,
-                Err(webpki::Error::CertRevoked) => true,
-                Err(_) => is_strict,
-            },
-            Some(ReadList::Plain(list)) => match self.is_on(chain, &list) {
+            Some(ParsedCrl::WithExtensions(list)) => {
+                match self.verify(chain, now_ms, Some((&list, is_strict))) {
+                    Ok(()) => false,
+                    Err(webpki::Error::CertRevoked) => true,
+                    Err(_) => is_strict,
+                }
+            }
+            Some(ParsedCrl::WithoutExtensions(list)) => match self.is_revoked_by(chain, &list) {
                 Some(true) => true,
                 Some(false) => is_strict && !lasts(&list, now_ms),
                 None => is_strict,
@@ -99,36 +100,38 @@ impl Authorities {
         }
     }
 
-    /// Whether the client's certificate is on a list without extensions. `None`: the list is not that of its authority.
+    /// Whether the client's certificate is revoked by a CRL without extensions. `None`: the CRL is that of another authority.
     ///
     /// The name alone does not tell an authority from another one: the key that has signed the certificate must have signed
-    /// the list.
-    fn is_on(&self, chain: &[Vec<u8>], list: &PlainList<'_>) -> Option<bool> {
+    /// the CRL.
+    fn is_revoked_by(&self, chain: &[Vec<u8>], list: &CrlWithoutExtensions<'_>) -> Option<bool> {
         let (own, others) = chain.split_first()?;
-        let own = ListedCertificate::of_der(own)?;
+        let own = CertificateFields::of_der(own)?;
         let between = self.between.iter().map(|it| &it[..]);
         let mut issuers = others.iter().map(Vec::as_slice).chain(between);
         let is_its = |issuer: &[u8]| {
-            ListedCertificate::of_der(issuer).is_some_and(|issuer| {
+            CertificateFields::of_der(issuer).is_some_and(|issuer| {
                 issuer.subject == own.issuer
-                    && issuer.may_sign_lists
+                    && issuer.may_sign_crls
                     && has_signed(issuer.key, &own.signed)
                     && has_signed(issuer.key, &list.signed)
             })
         };
-        (list.issuer == own.issuer && issuers.any(is_its)).then(|| list.has(own.serial))
+        (list.issuer == own.issuer && issuers.any(is_its)).then(|| list.revokes(own.serial))
     }
 
     /// Whether a list says something about the client's certificate: its authority has signed it, and it is not too old.
     /// The chain is known to be good.
-    pub(super) fn can_use(&self, chain: &[Vec<u8>], now_ms: u64, list: &List) -> bool {
-        match ReadList::of(list) {
+    pub(super) fn can_use(&self, chain: &[Vec<u8>], now_ms: u64, list: &CrlDer) -> bool {
+        match ParsedCrl::of(list) {
             None => false,
-            Some(ReadList::Full(list)) => {
+            Some(ParsedCrl::WithExtensions(list)) => {
                 let found = self.verify(chain, now_ms, Some((&list, true)));
                 matches!(found, Ok(()) | Err(webpki::Error::CertRevoked))
             }
-            Some(ReadList::Plain(list)) => lasts(&list, now_ms) && self.is_on(chain, &list).is_some(),
+            Some(ParsedCrl::WithoutExtensions(list)) => {
+                lasts(&list, now_ms) && self.is_revoked_by(chain, &list).is_some()
+            }
         }
     }
 
@@ -174,8 +177,8 @@ impl Authorities {
     }
 }
 
-/// Whether a list is not too old. One that does not say when there is a newer one is.
-fn lasts(list: &PlainList<'_>, now_ms: u64) -> bool {
+/// Whether a CRL is not too old. One that does not say when there is a newer one is.
+fn lasts(list: &CrlWithoutExtensions<'_>, now_ms: u64) -> bool {
     let now = i64::try_from(now_ms / 1_000).unwrap_or(i64::MAX);
     list.next_update.is_some_and(|next| now <= next)
 }
@@ -196,14 +199,14 @@ pub(super) fn is_current(chain: &[Vec<u8>], now_ms: u64) -> bool {
     own.is_some_and(|own| own.not_before <= now && now <= own.not_after)
 }
 
-/// A list as servers send it: in DER, or in PEM.
-pub(super) fn read_list(body: &[u8]) -> Option<List> {
+/// A CRL as servers send it: in DER, or in PEM.
+pub(super) fn read_crl(body: &[u8]) -> Option<CrlDer> {
     let der = match body.starts_with(b"-----BEGIN") {
         true => rustls_pki_types::CertificateRevocationListDer::from_pem_slice(body)
             .ok()?
             .to_vec(),
         false => body.to_vec(),
     };
-    ReadList::of(&der)?;
+    ParsedCrl::of(&der)?;
     Some(der.into())
 }

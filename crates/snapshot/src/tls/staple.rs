@@ -40,7 +40,7 @@ pub enum UnusableAnswer {
     /// It is about other certificates.
     #[error("it is not about this certificate")]
     Other,
-    /// The certificate was taken back.
+    /// The certificate was revoked.
     #[error("the certificate was revoked")]
     Revoked,
     /// The responder does not know the certificate.

@@ -105,7 +105,7 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
         "14 client certificates",
         &[
             "mtls only_certificates_of_the_authority_are_good",
-            "mtls certificates_that_were_taken_back_are_refused",
+            "mtls revoked_certificates_are_refused",
             "certificates a_host_that_asks_for_certificates_is_met_by_its_own_name_only",
             "certificates a_plugin_asks_clients_of_its_own_names_only_and_takes_any_certificate",
         ],

@@ -1,9 +1,8 @@
-//! Lists of certificates that were taken back (RFC 5280, 5) and have no extensions: those of version 1, and those of version
-//! 2 that an authority writes so. Also what is read of certificates to check such a list. Trust and signatures are not
-//! checked here.
+//! Certificate revocation lists (CRLs: RFC 5280, 5) without extensions: those of version 1, and those of version 2 that an
+//! authority writes so. Also what is read of certificates to check such a CRL. Trust and signatures are not checked here.
 //!
-//! A list with extensions is not accepted: what they say about the list has to be known. That holds for an entry with a
-//! critical extension, too.
+//! A CRL with extensions is not accepted: what they say about it has to be known. That holds for an entry with a critical
+//! extension, too.
 
 use crate::x509::{
     BIT_STRING, BOOLEAN, CONTEXT, Extension, INTEGER, OBJECT_ID, SEQUENCE, Values, time, whole_bytes,
@@ -12,8 +11,8 @@ use crate::x509::{
 /// `2.5.29.15`
 const KEY_USAGE: &[u8] = &[0x55, 0x1d, 0x0f];
 /// The bit of `cRLSign` in the first byte of a key's usage.
-const SIGNS_LISTS: u8 = 0x02;
-/// How version 2 of a list is written.
+const CRL_SIGN: u8 = 0x02;
+/// How version 2 of a CRL is written.
 const VERSION_2: &[u8] = &[1];
 
 /// What is signed, and the signature.
@@ -28,7 +27,7 @@ pub struct Signed<'d> {
 }
 
 impl<'d> Signed<'d> {
-    /// Reads the parts of a certificate or a list in DER.
+    /// Reads the parts of a certificate or a CRL in DER.
     fn of_der(der: &'d [u8]) -> Option<Self> {
         let mut outer = Values(der);
         let mut parts = outer.sequence()?;
@@ -41,9 +40,9 @@ impl<'d> Signed<'d> {
     }
 }
 
-/// A list without extensions.
+/// A CRL without extensions.
 #[derive(Debug, Clone, Copy)]
-pub struct PlainList<'d> {
+pub struct CrlWithoutExtensions<'d> {
     /// What its authority has signed.
     pub signed: Signed<'d>,
     /// Its authority: the content of the name.
@@ -53,8 +52,8 @@ pub struct PlainList<'d> {
     entries: Values<'d>,
 }
 
-impl<'d> PlainList<'d> {
-    /// Reads a list in DER. `None` if it is invalid, or has extensions.
+impl<'d> CrlWithoutExtensions<'d> {
+    /// Reads a CRL in DER. `None` if it is invalid, or has extensions.
     pub fn of_der(der: &'d [u8]) -> Option<Self> {
         let signed = Signed::of_der(der)?;
         let mut body = Values(signed.content).sequence()?;
@@ -68,7 +67,7 @@ impl<'d> PlainList<'d> {
         let is_consistent = body.expect(SEQUENCE)? == signed.algorithm;
         let issuer = body.expect(SEQUENCE)?;
         time(body.next()?)?;
-        let mut list = Self {
+        let mut crl = Self {
             signed,
             issuer,
             next_update: None,
@@ -76,17 +75,21 @@ impl<'d> PlainList<'d> {
         };
         let mut ahead = body;
         if let Some(value) = ahead.next().filter(|(kind, _)| *kind != SEQUENCE) {
-            list.next_update = Some(time(value)?);
+            crl.next_update = Some(time(value)?);
             body = ahead;
         }
         if !body.0.is_empty() {
-            list.entries = body.sequence()?;
+            crl.entries = body.sequence()?;
         }
-        let is_good = is_consistent && body.0.is_empty() && list.entries_are_good()?;
-        is_good.then_some(list)
+        if !is_consistent || !body.0.is_empty() {
+            return None;
+        }
+        crl.check_entries()?;
+        Some(crl)
     }
 
-    fn entries_are_good(&self) -> Option<bool> {
+    /// `None`: an entry is invalid, or has a critical extension.
+    fn check_entries(&self) -> Option<()> {
         let mut entries = self.entries;
         while !entries.0.is_empty() {
             let mut entry = entries.sequence()?;
@@ -105,11 +108,11 @@ impl<'d> PlainList<'d> {
             }
             entry.0.is_empty().then_some(())?;
         }
-        Some(true)
+        Some(())
     }
 
-    /// Whether a certificate with this serial number is on it.
-    pub fn has(&self, serial: &[u8]) -> bool {
+    /// Whether the certificate with this serial number is revoked.
+    pub fn revokes(&self, serial: &[u8]) -> bool {
         let mut entries = self.entries;
         while let Some(mut entry) = entries.sequence() {
             if entry.expect(INTEGER).map(number) == Some(number(serial)) {
@@ -126,9 +129,9 @@ fn number(serial: &[u8]) -> &[u8] {
     &serial[zeros..]
 }
 
-/// What is read of a certificate: that of a client, or that of the authority whose list it is.
+/// The fields of a certificate that checking a CRL takes: of a client's, or of the CRL's issuer's.
 #[derive(Debug, Clone, Copy)]
-pub struct ListedCertificate<'d> {
+pub struct CertificateFields<'d> {
     /// What its authority has signed.
     pub signed: Signed<'d>,
     /// Its serial number.
@@ -139,11 +142,11 @@ pub struct ListedCertificate<'d> {
     pub subject: &'d [u8],
     /// The algorithm of its key (the content of the identifier), and the key.
     pub key: (&'d [u8], &'d [u8]),
-    /// Whether its key may sign lists.
-    pub may_sign_lists: bool,
+    /// Whether its key may sign CRLs.
+    pub may_sign_crls: bool,
 }
 
-impl<'d> ListedCertificate<'d> {
+impl<'d> CertificateFields<'d> {
     /// Reads a certificate in DER; `None` if it is invalid.
     pub fn of_der(der: &'d [u8]) -> Option<Self> {
         let signed = Signed::of_der(der)?;
@@ -160,9 +163,9 @@ impl<'d> ListedCertificate<'d> {
         let mut key = body.sequence()?;
         let key = (key.expect(SEQUENCE)?, whole_bytes(key.expect(BIT_STRING)?)?);
         let usage = Extension::find(body, KEY_USAGE);
-        let may_sign_lists = match usage.map(|mut it| it.value.expect(BIT_STRING)) {
+        let may_sign_crls = match usage.map(|mut it| it.value.expect(BIT_STRING)) {
             None => true,
-            Some(bits) => bits?.get(1).is_some_and(|first| first & SIGNS_LISTS != 0),
+            Some(bits) => bits?.get(1).is_some_and(|first| first & CRL_SIGN != 0),
         };
         Some(Self {
             signed,
@@ -170,7 +173,7 @@ impl<'d> ListedCertificate<'d> {
             issuer,
             subject,
             key,
-            may_sign_lists,
+            may_sign_crls,
         })
     }
 }
@@ -186,7 +189,7 @@ mod tests {
         [&[kind, length], content.as_slice()].concat()
     }
 
-    fn list(version: Option<u8>, next: bool, entry_rest: &[u8], rest: &[u8]) -> Vec<u8> {
+    fn crl(version: Option<u8>, next: bool, entry_rest: &[u8], rest: &[u8]) -> Vec<u8> {
         let at = value(0x17, &[b"260101000000Z"]);
         let algorithm = value(SEQUENCE, &[&value(OBJECT_ID, &[&[42]])]);
         let entry = value(SEQUENCE, &[&value(INTEGER, &[&[0, 0x80]]), &at, entry_rest]);
@@ -206,23 +209,23 @@ mod tests {
     }
 
     #[test]
-    fn lists_without_extensions_are_read() {
+    fn crls_without_extensions_are_read() {
         let extension = |critical: &[u8]| {
             let id = value(OBJECT_ID, &[&[0x55, 0x1d, 21]]);
             let parts = value(SEQUENCE, &[&id, critical, &value(0x04, &[&[1]])]);
             value(SEQUENCE, &[&parts])
         };
         for (what, der, is_read) in [
-            ("version 1", list(None, true, &[], &[]), true),
-            ("version 2", list(Some(1), true, &[], &[]), true),
-            ("without an end", list(None, false, &[], &[]), true),
-            ("a reason", list(Some(1), true, &extension(&[]), &[]), true),
+            ("version 1", crl(None, true, &[], &[]), true),
+            ("version 2", crl(Some(1), true, &[], &[]), true),
+            ("without an end", crl(None, false, &[], &[]), true),
+            ("a reason", crl(Some(1), true, &extension(&[]), &[]), true),
             (
                 "a critical part",
                 list(Some(1), true, &extension(&[1, 1, 0xff]), &[]),
                 false,
             ),
-            ("version 3", list(Some(2), true, &[], &[]), false),
+            ("version 3", crl(Some(2), true, &[], &[]), false),
             (
                 "extensions",
                 list(Some(1), true, &[], &value(CONTEXT, &[&extension(&[])])),
@@ -233,15 +236,15 @@ mod tests {
                 list(None, true, &value(SEQUENCE, &[]), &[1, 0]),
                 false,
             ),
-            ("no list", vec![SEQUENCE, 0], false),
+            ("no CRL", vec![SEQUENCE, 0], false),
         ] {
-            let read = PlainList::of_der(&der);
+            let read = CrlWithoutExtensions::of_der(&der);
             assert_eq!(read.is_some(), is_read, "{what}");
-            let cut = PlainList::of_der(&der[..der.len() - 1]);
+            let cut = CrlWithoutExtensions::of_der(&der[..der.len() - 1]);
             assert!(cut.is_none(), "{what}, cut off");
             if let Some(read) = read {
                 assert!(
-                    read.has(&[0x80]) && read.has(&[0, 0x80]) && !read.has(&[0x81]),
+                    read.revokes(&[0x80]) && read.revokes(&[0, 0x80]) && !read.revokes(&[0x81]),
                     "{what}"
                 );
             }

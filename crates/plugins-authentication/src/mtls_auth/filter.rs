@@ -169,13 +169,15 @@ impl CertificateFilter {
                 Outcome::Subrequest(Box::new(server.request(request, &self.rules)))
             },
             |exchange| {
-                let answer = exchange.subrequest_response.take()??;
-                let list = read_crl(&answer.body).filter(|_| answer.status == 200);
-                if list.is_none() {
+                let Some(answer) = exchange.subrequest_response.take().flatten() else {
+                    tracing::warn!(url, "the server of a certificate revocation list does not answer");
+                    return None;
+                };
+                let Some(list) = read_crl(&answer.body).filter(|_| answer.status == 200) else {
                     let status = answer.status;
-                    tracing::warn!(url, status, "a list of revoked certificates cannot be read");
-                }
-                let list = list?;
+                    tracing::warn!(url, status, "a certificate revocation list cannot be read");
+                    return None;
+                };
                 let bytes = list.len();
                 let is_usable = self.authorities.can_use(chain, exchange.unix_ms(), &list);
                 let lasts_ms = if is_usable { LIST_MS } else { RETRY_MS };

@@ -100,7 +100,7 @@ impl Authorities {
         }
     }
 
-    /// Whether the client's certificate is revoked by a CRL without extensions. `None`: the CRL is that of another authority.
+    /// Whether the client's certificate is revoked by a CRL without extensions. `None`: the CRL is not its authority's.
     ///
     /// The name alone does not tell an authority from another one: the key that has signed the certificate must have signed
     /// the CRL.

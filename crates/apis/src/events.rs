@@ -105,7 +105,8 @@ fn kind_of_step(action: &str) -> String {
         "canary" => "canary-started",
         "abort canary" => "canary-aborted",
         "canary step" => "canary-step",
-        "canary taken back" => "canary-taken-back",
+        // The second is the former name, in histories that are stored.
+        "canary rolled back" | "canary taken back" => "canary-taken-back",
         "disable" => "disabled",
         "enable" => "enabled",
         other => return format!("publication.{}", crate::naming::slug(other)),

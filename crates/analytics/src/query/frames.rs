@@ -148,12 +148,12 @@ impl Frames {
 
     /// Puts the groups that are not shown together.
     fn fold(&mut self) {
-        let shown: HashSet<&GroupKey> = self.displayed.iter().collect();
+        let displayed: HashSet<&GroupKey> = self.displayed.iter().collect();
         let hidden: Vec<GroupKey> = self
             .totals
             .keys()
             .copied()
-            .filter(|group| !shown.contains(group))
+            .filter(|group| !displayed.contains(group))
             .collect();
         if hidden.is_empty() {
             return;

@@ -138,6 +138,12 @@ fn changes_of_keys_approvals_plans_and_publications_become_events() {
         ),
         (
             "apis/publications/pets/1/test",
+            publication(&["publish", "canary"]),
+            publication(&["publish", "canary", "canary rolled back"]),
+            vec!["publication.canary-taken-back"],
+        ),
+        (
+            "apis/publications/pets/1/test",
             publication(&["publish"]),
             Value::Null,
             vec!["publication.removed"],

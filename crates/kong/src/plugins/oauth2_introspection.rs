@@ -69,7 +69,7 @@ struct Options {
 }
 
 /// Headers with facts about the token for upstreams. The last one is the former name of the third.
-const TOLD: [(&str, &str); 12] = [
+const CREDENTIAL_HEADERS: [(&str, &str); 12] = [
     ("X-Credential-Scope", "scope"),
     ("X-Credential-Client-ID", "client_id"),
     ("X-Credential-Identifier", "username"),
@@ -108,7 +108,7 @@ fn translate(config: &Value, consumers: &Consumers<'_>) -> Result<Value, Unsuppo
         name,
         value: TokenValue::Claim(vec![claim.to_owned()]),
     };
-    let standard = TOLD
+    let standard = CREDENTIAL_HEADERS
         .into_iter()
         .map(|(name, claim)| header(name.to_owned(), claim));
     let more = config.custom_claims_forward.iter();

@@ -94,16 +94,16 @@ enum Names {
 /// A path pattern as a regular expression: `*` stands for anything, a name for one part.
 fn template(pattern: &str, names: Names) -> String {
     let mut out = String::from("^");
-    let mut letters = pattern.chars().peekable();
-    while let Some(character) = letters.next() {
+    let mut characters = pattern.chars().peekable();
+    while let Some(character) = characters.next() {
         match character {
             '*' => out.push_str(".*"),
             ':' if names == Names::Colon => {
-                while letters.next_if(|character| *character != '/').is_some() {}
+                while characters.next_if(|character| *character != '/').is_some() {}
                 out.push_str("[^/]+");
             }
             '{' if names == Names::Braces => {
-                for character in letters.by_ref() {
+                for character in characters.by_ref() {
                     if character == '}' {
                         break;
                     }

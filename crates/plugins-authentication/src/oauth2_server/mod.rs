@@ -399,7 +399,7 @@ impl Server {
             let mut schemes = request.headers.get_all(b"x-forwarded-proto");
             let is_https = schemes
                 .next()
-                .is_some_and(|schemes| schemes.eq_ignore_ascii_case(b"https"));
+                .is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"https"));
             is_https && schemes.next().is_none()
         };
         let peer = request.peer.ip();

@@ -73,12 +73,12 @@ impl Action {
 /// `$1x` is the first group and an `x`.
 fn delimited(replacement: &str) -> String {
     let mut out = String::with_capacity(replacement.len() + 4);
-    let mut letters = replacement.chars().peekable();
-    while let Some(character) = letters.next() {
+    let mut characters = replacement.chars().peekable();
+    while let Some(character) = characters.next() {
         out.push(character);
         let mut digits = String::new();
-        while character == '$' && letters.peek().is_some_and(char::is_ascii_digit) {
-            digits.extend(letters.next());
+        while character == '$' && characters.peek().is_some_and(char::is_ascii_digit) {
+            digits.extend(characters.next());
         }
         if !digits.is_empty() {
             out.push_str(&format!("{{{digits}}}"));

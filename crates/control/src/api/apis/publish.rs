@@ -251,14 +251,14 @@ async fn run(
     }
     // Tests that came after an older revision do not keep anybody from going back to it.
     let may_fail = request.override_tests.is_some() || action == "rollback";
-    let trial = |outcome: &PublishResult| {
-        let trial = || TestRunner {
+    let runner = |outcome: &PublishResult| {
+        let runner = || TestRunner {
             publication: outcome.publication.clone(),
             names: Vec::new(),
             sees_others: step.caller.can(Action::ConfigurationRead, &Scope::Everything),
         };
         // What is published already may have tests by now that fail.
-        (!outcome.is_unchanged || !may_fail).then(trial)
+        (!outcome.is_unchanged || !may_fail).then(runner)
     };
     let search = |outcome: &PublishResult| {
         if outcome.is_unchanged {
@@ -308,7 +308,7 @@ async fn run(
                 }
             },
             (search, settle),
-            (trial, evaluate),
+            (runner, evaluate),
         )
         .await;
     match written {

@@ -235,10 +235,10 @@ impl Ticker {
                     value: beyond.value,
                     at: now,
                 });
-                note(&mut publication, "canary taken back", reason, now);
+                note(&mut publication, "canary rolled back", reason, now);
                 snapshot.put(&entity_snapshot::publication_key(id), &publication)?;
                 Ok(WriteEffects {
-                    note: format!("the canary of {id} is taken back: {reason}"),
+                    note: format!("the canary of {id} is rolled back: {reason}"),
                     publications: BTreeSet::from([id.to_owned()]),
                     answer: true,
                 })

@@ -328,7 +328,7 @@ async fn a_failing_candidate_goes_back_by_itself() {
         .and_then(|it| it.last())
         .cloned()
         .unwrap_or_default();
-    assert_eq!(last["action"], "canary taken back");
+    assert_eq!(last["action"], "canary rolled back");
     assert!(
         last["note"]
             .as_str()

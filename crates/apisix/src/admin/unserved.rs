@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use weir_dialect::{PluginCheck, SecretSyntax, SkippedDocument};
-use weir_model::{Model, PluginInstance, PluginRef};
+use weir_model::{Model, PluginInstance};
 
 /// The id of the route that a document is translated for which only routes use.
 const TRIAL: &str = "trial";
@@ -66,7 +66,7 @@ impl WarningsJob {
             .filter(|it| self.written.contains_key(&*it.document));
         let mut found: Vec<String> = own.map(|it| it.reason).collect();
         let vaults = self.vaults();
-        for instance in instances(&model).filter(|it| self.has(it)) {
+        for instance in model.plugin_instances().filter(|it| self.has(it)) {
             let name = instance.id.rsplit('/').next().unwrap_or_default();
             let references = secret_references(&instance.config);
             if references.is_empty() {
@@ -155,16 +155,6 @@ fn trial_route(key: &str) -> Option<Value> {
         }
         _ => None,
     }
-}
-
-fn instances(model: &Model) -> impl Iterator<Item = &PluginInstance> {
-    let routes = model.routes.iter().flat_map(|route| &route.plugins);
-    let streams = model.stream_routes.iter().flat_map(|route| &route.plugins);
-    let inline = routes.chain(streams).filter_map(|step| match &step.plugin {
-        Some(PluginRef::Inline(instance)) => Some(&**instance),
-        _ => None,
-    });
-    model.plugins.iter().chain(inline)
 }
 
 /// The references to secrets in a configuration.

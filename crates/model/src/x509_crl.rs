@@ -222,18 +222,18 @@ mod tests {
             ("a reason", crl(Some(1), true, &extension(&[]), &[]), true),
             (
                 "a critical part",
-                list(Some(1), true, &extension(&[1, 1, 0xff]), &[]),
+                crl(Some(1), true, &extension(&[1, 1, 0xff]), &[]),
                 false,
             ),
             ("version 3", crl(Some(2), true, &[], &[]), false),
             (
                 "extensions",
-                list(Some(1), true, &[], &value(CONTEXT, &[&extension(&[])])),
+                crl(Some(1), true, &[], &value(CONTEXT, &[&extension(&[])])),
                 false,
             ),
             (
                 "an entry with more",
-                list(None, true, &value(SEQUENCE, &[]), &[1, 0]),
+                crl(None, true, &value(SEQUENCE, &[]), &[1, 0]),
                 false,
             ),
             ("no CRL", vec![SEQUENCE, 0], false),

@@ -72,6 +72,8 @@ impl<'a> ConfigSource<'a> {
                 anyhow::anyhow!("the configuration is refused: {}", first.unwrap_or_default())
             },
         )?;
+        // The reduced model borrows the documents' models, and their warnings are read next.
+        let model = model.into_owned();
         skipped.extend(
             more.into_iter()
                 .map(|SkippedResource { name, reason }| SkippedDocument {
@@ -86,7 +88,7 @@ impl<'a> ConfigSource<'a> {
         };
         Ok(Loaded::of_store(
             set,
-            model.into_owned(),
+            model,
             snapshot,
             skipped.into_iter().map(finding).collect(),
         ))

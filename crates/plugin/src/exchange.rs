@@ -258,6 +258,13 @@ impl Exchange {
         }
     }
 
+    /// The time now. It is later than [`Self::unix_ms`] once a call has waited: what is issued while it waits is not from the
+    /// future.
+    #[inline]
+    pub fn current_ms(&self) -> u64 {
+        (self.clock)()
+    }
+
     /// A random number; good for ids and sampling, not for secrets.
     #[inline]
     pub fn random_u64(&mut self) -> u64 {

@@ -336,7 +336,8 @@ impl Engine {
         let Ok(claims) = jws.claims() else {
             return Ok(None);
         };
-        let now_s = exchange.unix_ms() / 1_000;
+        // The token was issued while the call waited for it.
+        let now_s = exchange.current_ms() / 1_000;
         let text = |name: &str| claims.get(name).and_then(Value::as_str);
         let audiences: Vec<&str> = match claims.get("aud") {
             Some(Value::String(one)) => vec![one],

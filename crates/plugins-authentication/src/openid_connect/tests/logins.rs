@@ -232,6 +232,24 @@ fn identity_tokens_must_be_good() {
 }
 
 #[test]
+fn identity_tokens_are_good_that_are_issued_while_the_call_waits() {
+    thread_local! {
+        static READ: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    }
+    // Each look at the clock is a second after the one before.
+    let clock = || NOW_MS + 1_000 * READ.replace(READ.get() + 1);
+    let provider = FakeProvider::new();
+    let filter = filter(|_| {});
+    let mut jar = Vec::new();
+    let url = begin(&provider, &filter, &mut jar, "GET /a");
+    *provider.nonce.borrow_mut() = argument(&url, "nonce").expect("a nonce");
+    provider.claims.borrow_mut().insert("iat".into(), json!(NOW_S + 1));
+    let query = format!("code=c&state={}", argument(&url, "state").expect("a state"));
+    let outcome = come_back_at(clock, &provider, &filter, &mut jar, &query);
+    assert_eq!(location(&outcome), "/a");
+}
+
+#[test]
 fn logging_out_ends_the_session_here_and_at_the_provider() {
     let provider = FakeProvider::new();
     let filter = filter(|config| config.logout.redirect_uri = Some("https://shop.example/bye".into()));

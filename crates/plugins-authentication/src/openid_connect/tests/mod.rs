@@ -258,7 +258,20 @@ fn come_back(
     jar: &mut Vec<(String, String)>,
     query: &str,
 ) -> Outcome {
-    let mut back = call(
+    come_back_at(|| NOW_MS, provider, filter, jar, query)
+}
+
+/// The same with a clock of its own.
+fn come_back_at(
+    clock: fn() -> u64,
+    provider: &FakeProvider,
+    filter: &Arc<dyn Filter>,
+    jar: &mut Vec<(String, String)>,
+    query: &str,
+) -> Outcome {
+    let mut back = Exchange::new(clock, 7);
+    prepare(
+        &mut back,
         &format!("GET /a/.weir/redirect?{query}"),
         &[("Cookie", &cookies(jar))],
     );

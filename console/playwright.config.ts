@@ -1,9 +1,12 @@
 // Browser tests: Debian's Chromium against a real Weir, which each test starts for itself. Nothing is downloaded.
+// With ACCEPTANCE=1, as in `make test`, only what has to hold is tested; `make test-console` runs all tests.
 import { defineConfig } from '@playwright/test'
+import { browserTests } from './tests/acceptance'
 
 export default defineConfig({
   testDir: 'tests',
   testMatch: '*.spec.ts',
+  grep: process.env.ACCEPTANCE === '1' ? browserTests() : undefined,
   outputDir: 'test-results',
   // Each has a Weir and a browser of its own; half of the time they wait.
   workers: 2,

@@ -3,10 +3,10 @@
 //! Adopting writes the version and nothing else: its routes stay as they are, whichever dialect or file they are in.
 
 use super::clock::now;
-use super::commit::WriteEffects;
 use super::conflicts::{Conflict, ConflictEffect};
 use super::entities::{body_of, parse};
 use super::entity_snapshot::{self, EntitySnapshot};
+use super::write_effects::WriteEffects;
 use super::{specs, versions};
 use crate::access::{Action, Caller, Scope};
 use crate::api::compiled_config::model_of;

@@ -2,10 +2,10 @@
 
 use super::authors::authors_between;
 use super::clock::now;
-use super::commit::WriteEffects;
 use super::entities::{body_of, parse};
 use super::entity_snapshot::{self, EntitySnapshot};
 use super::visible::EntityScopes;
+use super::write_effects::WriteEffects;
 use super::{publish, secrecy, versions};
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::{Json, JsonBody};

@@ -2,11 +2,12 @@
 //! every publish. A test explains its call; nothing is sent.
 
 use super::clock::now;
-use super::commit::{WriteEffects, rendered};
 use super::entities::{answered, body_of, check_name, parse, read_entity};
 use super::entity_snapshot::{self, EntitySnapshot};
+use super::rendering::rendered;
 use super::test_runner::{TestRunner, call_of, tests_of};
 use super::versions;
+use super::write_effects::WriteEffects;
 use crate::access::{Action, Caller, NoAudit, Scope};
 use crate::api::json_body::Json;
 use crate::api::{Api, Problem};

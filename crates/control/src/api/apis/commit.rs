@@ -1,21 +1,20 @@
 //! A write: what it changes among entities, what gateways get of it, whether that can be served, and the commit. All of
 //! it at one revision of the store; if something else was committed meanwhile, all of it again.
 
-use super::access::{Access, AllAccess, documents_of_product};
 use super::clock::now;
+use super::conflict_search::{ConflictSearch, ConflictsFound};
 use super::entity_snapshot::{Changes, EntitySnapshot, PREFIX};
+use super::rendering::{environments, rendered};
 use super::test_runner::TestRunner;
-use super::{specs, unrendered};
+use super::write_effects::WriteEffects;
 use crate::access::Caller;
 use crate::api::{Api, Problem, is_dry_run};
 use crate::follow::{DialectModels, compile};
 use axum::http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use weir_apis::call_tests::TestReport;
-use weir_apis::entities::{PRODUCTS, Publication};
-use weir_apis::render::{self, Content, Input};
 use weir_dialect::{DialectSet, ENVIRONMENTS};
 use weir_model::unix_time;
 use weir_snapshot::{CompileCache, PersistentState};
@@ -24,27 +23,63 @@ use weir_store::{Change, CommitError, Key, Transaction};
 /// Attempts while others write too.
 const MAX_ATTEMPTS: usize = 10;
 
-/// The effects of a write: the note for the history, the publications that are to be rendered, and the answer.
-pub struct WriteEffects<A> {
-    pub note: String,
-    /// As `API/VERSION/ENVIRONMENT`, and products as `products/NAME`.
-    pub publications: BTreeSet<String>,
-    pub answer: A,
-}
+/// A write of API management: what it changes, and what is looked at before the changes are committed.
+pub(super) trait Write: Send {
+    /// What the caller is answered with.
+    type Answer: Send;
 
-impl<A> WriteEffects<A> {
-    /// A write that gateways do not notice.
-    pub fn quiet(note: impl Into<String>, answer: A) -> Self {
-        Self {
-            note: note.into(),
-            publications: BTreeSet::new(),
-            answer,
-        }
+    /// Changes entities. It is called again if something else was committed meanwhile.
+    fn change(&mut self, snapshot: &mut EntitySnapshot) -> Result<WriteEffects<Self::Answer>, Problem>;
+
+    /// The search for calls that the write takes from others; `None`: it takes none.
+    fn conflict_search(&self, _answer: &Self::Answer) -> Option<ConflictSearch> {
+        None
+    }
+
+    /// Refuses the conflicts that were found, or notes them.
+    fn settle(
+        &self,
+        _snapshot: &mut EntitySnapshot,
+        _answer: &mut Self::Answer,
+        _found: ConflictsFound,
+    ) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    /// The tests that are run by what gateways would serve.
+    fn test_runner(&self, _answer: &Self::Answer) -> Option<TestRunner> {
+        None
+    }
+
+    /// Refuses a write whose tests fail.
+    fn evaluate(&self, _report: &TestReport) -> Result<(), Problem> {
+        Ok(())
     }
 }
 
-/// What is searched for among entities before they are rendered; it may take its time.
-pub type Search<F> = Box<dyn FnOnce(&Api, &EntitySnapshot) -> Result<F, Problem> + Send>;
+/// A write that only changes entities.
+struct ChangeOnly<W>(W);
+
+impl<A: Send, W> Write for ChangeOnly<W>
+where
+    W: FnMut(&mut EntitySnapshot) -> Result<WriteEffects<A>, Problem> + Send,
+{
+    type Answer = A;
+
+    fn change(&mut self, snapshot: &mut EntitySnapshot) -> Result<WriteEffects<A>, Problem> {
+        (self.0)(snapshot)
+    }
+}
+
+/// In whose name a write is made, when, and whether it is only tried.
+pub(super) struct WriteOptions<'a> {
+    pub author: &'a str,
+    /// Unix time in seconds.
+    pub now: u64,
+    pub is_dry: bool,
+    /// Whether a dry run that is refused also tells what would change.
+    pub reports_refusal: bool,
+}
 
 /// The outcome of a commit, or of a dry run.
 pub struct CommitResult<A> {
@@ -67,73 +102,50 @@ impl Api {
         Ok(EntitySnapshot::new(documents))
     }
 
-    /// Makes a write. `work` changes entities; it may be called several times.
+    /// Makes a write that only changes entities. `work` may be called several times.
     pub(super) async fn manage<A: Send>(
         self: &Arc<Self>,
         caller: &Caller,
         headers: &HeaderMap,
         work: impl FnMut(&mut EntitySnapshot) -> Result<WriteEffects<A>, Problem> + Send,
     ) -> Result<CommitResult<A>, Problem> {
-        self.manage_as((&caller.name(), is_dry_run(headers)), now(), work)
-            .await
+        let options = WriteOptions {
+            author: &caller.name(),
+            now: now(),
+            is_dry: is_dry_run(headers),
+            reports_refusal: false,
+        };
+        self.commit_write(options, ChangeOnly(work)).await
     }
 
-    /// The same, with a search on a thread of its own, whose result `settle` puts into the write, and with tests that
-    /// are run by what gateways would serve; `evaluate` says whether what came of them refuses it. With `reports_refusal`, a dry run
-    /// that is refused tells as much as it can.
-    pub(super) async fn manage_tested<A: Send, F: Send + 'static>(
+    /// The same at a given time, in a user's name, and for good.
+    pub(super) async fn manage_at<A: Send>(
         self: &Arc<Self>,
-        (caller, headers, reports_refusal): (&Caller, &HeaderMap, bool),
-        work: impl FnMut(&mut EntitySnapshot) -> Result<WriteEffects<A>, Problem> + Send,
-        searching: (
-            impl Fn(&A) -> Option<Search<F>> + Send,
-            impl Fn(&mut EntitySnapshot, &mut WriteEffects<A>, F) -> Result<(), Problem> + Send,
-        ),
-        testing: (
-            impl Fn(&A) -> Option<TestRunner> + Send,
-            impl Fn(&TestReport) -> Result<(), Problem> + Send,
-        ),
-    ) -> Result<CommitResult<A>, Problem> {
-        let is_dry = is_dry_run(headers);
-        let write_options = (&*caller.name(), is_dry, is_dry && reports_refusal);
-        self.manage_with(write_options, now(), work, (searching, testing))
-            .await
-    }
-
-    /// The same at a given time, in a user's name.
-    pub(super) async fn manage_as<A: Send>(
-        self: &Arc<Self>,
-        write_options: (&str, bool),
+        author: &str,
         now: u64,
         work: impl FnMut(&mut EntitySnapshot) -> Result<WriteEffects<A>, Problem> + Send,
     ) -> Result<CommitResult<A>, Problem> {
-        let searching = (
-            |_: &A| None,
-            |_: &mut EntitySnapshot, _: &mut WriteEffects<A>, (): ()| Ok(()),
-        );
-        let testing = (|_: &A| None, |_: &TestReport| Ok(()));
-        let write_options = (write_options.0, write_options.1, false);
-        self.manage_with(write_options, now, work, (searching, testing))
-            .await
+        let options = WriteOptions {
+            author,
+            now,
+            is_dry: false,
+            reports_refusal: false,
+        };
+        self.commit_write(options, ChangeOnly(work)).await
     }
 
-    async fn manage_with<A: Send, F: Send + 'static>(
+    /// Makes a write.
+    pub(super) async fn commit_write<W: Write>(
         self: &Arc<Self>,
-        // The last: whether a refusal is told together with what would change.
-        (author, is_dry, reports_refusal): (&str, bool, bool),
-        now: u64,
-        mut work: impl FnMut(&mut EntitySnapshot) -> Result<WriteEffects<A>, Problem> + Send,
-        ((search, settle), (trial, evaluate)): (
-            (
-                impl Fn(&A) -> Option<Search<F>> + Send,
-                impl Fn(&mut EntitySnapshot, &mut WriteEffects<A>, F) -> Result<(), Problem> + Send,
-            ),
-            (
-                impl Fn(&A) -> Option<TestRunner> + Send,
-                impl Fn(&TestReport) -> Result<(), Problem> + Send,
-            ),
-        ),
-    ) -> Result<CommitResult<A>, Problem> {
+        options: WriteOptions<'_>,
+        mut write: W,
+    ) -> Result<CommitResult<W::Answer>, Problem> {
+        let WriteOptions {
+            author,
+            now,
+            is_dry,
+            reports_refusal,
+        } = options;
         // Writers of this process take turns: each of them would begin again after every other one's commit.
         let _turn = match is_dry {
             true => None,
@@ -142,13 +154,13 @@ impl Api {
         for _ in 0..MAX_ATTEMPTS {
             let (documents, head) = self.store.read("").await?;
             let mut snapshot = EntitySnapshot::new(documents);
-            let mut done = work(&mut snapshot)?;
+            let mut done = write.change(&mut snapshot)?;
             let mut refusal = None;
-            if let Some(search) = search(&done.answer) {
+            if let Some(search) = write.conflict_search(&done.answer) {
                 let (searched, found) = self.search(snapshot, search).await?;
                 snapshot = searched;
                 match found {
-                    Ok(found) => settle(&mut snapshot, &mut done, found)?,
+                    Ok(found) => write.settle(&mut snapshot, &mut done.answer, found)?,
                     Err(problem) => refusal = defer_refusal(reports_refusal, Err(problem))?,
                 }
             }
@@ -169,12 +181,12 @@ impl Api {
                 let compiled = self.dry_compile(&snapshot, &rendered, &done.publications);
                 refusal = defer_refusal(reports_refusal, compiled.await)?;
             }
-            let report = match trial(&done.answer) {
-                Some(trial) if refusal.is_none() => Some(trial.run(self, &snapshot, &rendered).await?),
+            let report = match write.test_runner(&done.answer) {
+                Some(runner) if refusal.is_none() => Some(runner.run(self, &snapshot, &rendered).await?),
                 _ => None,
             };
             if let Some(report) = &report {
-                refusal = defer_refusal(reports_refusal, evaluate(report))?;
+                refusal = defer_refusal(reports_refusal, write.evaluate(report))?;
             }
             let entities = snapshot.changes().iter().filter(|(key, _)| is_entity(key));
             let changes: Vec<Change> = entities.chain(&rendered).map(change).collect();
@@ -214,15 +226,15 @@ impl Api {
         )
     }
 
-    /// Searches among entities, and gives them back.
-    async fn search<F: Send + 'static>(
+    /// Searches for conflicts on a thread of its own, and gives the entities back.
+    async fn search(
         self: &Arc<Self>,
         snapshot: EntitySnapshot,
-        search: Search<F>,
-    ) -> Result<(EntitySnapshot, Result<F, Problem>), Problem> {
+        search: ConflictSearch,
+    ) -> Result<(EntitySnapshot, Result<ConflictsFound, Problem>), Problem> {
         let api = Arc::clone(self);
         let searching = tokio::task::spawn_blocking(move || {
-            let found = search(&api, &snapshot);
+            let found = search.find(&api, &snapshot);
             (snapshot, found)
         });
         searching
@@ -318,113 +330,6 @@ fn change((key, value): (&Key, &Option<Arc<[u8]>>)) -> Change {
         Some(value) => Change::put(key.clone(), Arc::clone(value)),
         None => Change::Delete { key: key.clone() },
     }
-}
-
-/// The changes of gateways' documents when these publications and products are rendered.
-pub fn rendered(snapshot: &EntitySnapshot, targets: &BTreeSet<String>, now: u64) -> Result<Changes, Problem> {
-    let mut changes = Changes::new();
-    if targets.is_empty() {
-        return Ok(changes);
-    }
-    let all = AllAccess::read(snapshot)?;
-    for id in targets {
-        let mut wanted: BTreeMap<Key, Arc<[u8]>> = BTreeMap::new();
-        let mut put = |environment: &str, document: &render::Document| -> Result<(), Problem> {
-            let key =
-                Key::new(&document.key(environment)).map_err(|error| Problem::bad(error.to_string()))?;
-            wanted.insert(key, document.value.to_string().into_bytes().into());
-            Ok(())
-        };
-        let (prefix, owner) = match id.strip_prefix(PRODUCTS) {
-            Some(name) => {
-                if let Some(product) = all.product(name) {
-                    let documents = documents_of_product(snapshot, &all, product, now)?;
-                    for environment in product.environments() {
-                        documents.iter().try_for_each(|it| put(&environment, it))?;
-                    }
-                }
-                (ENVIRONMENTS.to_owned(), id.clone())
-            }
-            None => {
-                let environment = id.rsplit('/').next().unwrap_or_default();
-                if let Some(publication) =
-                    snapshot.find::<Publication>(&super::entity_snapshot::publication_key(id))?
-                {
-                    let documents = documents(snapshot, &all, &publication, now)?;
-                    documents.iter().try_for_each(|it| put(environment, it))?;
-                }
-                (render::prefix(environment), format!("publications/{id}"))
-            }
-        };
-        let mark = format!("\"owned_by\":\"{owner}\"");
-        let known = snapshot
-            .documents()
-            .filter(|(key, _)| key.as_str().starts_with(&prefix));
-        for (key, value) in known {
-            let is_owned = contains_bytes(value, mark.as_bytes());
-            if is_owned && !wanted.contains_key(key) {
-                changes.insert(key.clone(), None);
-            }
-        }
-        for (key, value) in wanted {
-            if snapshot.before(key.as_str()) != Some(&*value) {
-                changes.insert(key, Some(value));
-            }
-        }
-    }
-    Ok(changes)
-}
-
-/// Whether a part stands in a text.
-pub(super) fn contains_bytes(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|it| it == part)
-}
-
-/// The documents of a publication.
-pub fn documents(
-    snapshot: &EntitySnapshot,
-    all: &AllAccess,
-    publication: &Publication,
-    now: u64,
-) -> Result<Vec<render::Document>, Problem> {
-    let (api, version) = (&publication.api, &publication.version);
-    let environment = snapshot.environment(&publication.environment)?;
-    let revision = snapshot.revision(api, version, publication.revision)?;
-    let description = specs::description(snapshot, &revision.spec)?;
-    let candidate = match &publication.canary {
-        None => None,
-        Some(canary) => {
-            let revision = snapshot.revision(api, version, canary.revision)?;
-            let description = specs::description(snapshot, &revision.spec)?;
-            Some((revision, description))
-        }
-    };
-    let access = Access::of_publication(snapshot, all, &publication.id())?;
-    let input = Input {
-        environment: &environment,
-        publication,
-        stable: Content {
-            revision: &revision,
-            description: &description,
-        },
-        candidate: candidate.as_ref().map(|(revision, description)| Content {
-            revision,
-            description,
-        }),
-        plans: &access.plans,
-        subscriptions: &access.subscriptions,
-        credentials: &access.credentials,
-        now,
-    };
-    render::render(input).map_err(|faults| unrendered(&faults))
-}
-
-/// The environments whose documents change.
-pub fn environments(rendered: &Changes) -> BTreeSet<String> {
-    let names = rendered
-        .keys()
-        .filter_map(|key| key.as_str().strip_prefix(ENVIRONMENTS)?.split('/').next());
-    names.map(str::to_owned).collect()
 }
 
 fn newly_broken(api: &Api, snapshot: &EntitySnapshot, rendered: &Changes) -> Vec<(String, String)> {

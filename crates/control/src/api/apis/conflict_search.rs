@@ -5,9 +5,9 @@
 
 use super::access::AllAccess;
 use super::clock::now;
-use super::commit::documents;
 use super::conflicts::{self, Conflict};
 use super::entity_snapshot::EntitySnapshot;
+use super::rendering::documents;
 use super::{adopting, foreign_conflicts};
 use crate::access::{Action, Caller, Scope};
 use crate::api::{Api, Problem};

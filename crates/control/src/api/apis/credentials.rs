@@ -3,12 +3,12 @@
 
 use super::access::affected;
 use super::clock::now;
-use super::commit::WriteEffects;
 use super::entities::{body_of, parse};
 use super::entity_snapshot::{self, EntitySnapshot, PREFIX};
 use super::subscriptions::plan_of;
 use super::trial_keys;
 use super::visible::EntityScopes;
+use super::write_effects::WriteEffects;
 use crate::access::{Action, Caller};
 use crate::api::json_body::Json;
 use crate::api::{Api, Problem};

@@ -1,12 +1,12 @@
 //! Environments, APIs and applications as documents: read, written, removed.
 
 use super::access::affected_by;
-use super::commit::WriteEffects;
 use super::entity_snapshot;
 use super::entity_snapshot::{EntitySnapshot, PREFIX};
 use super::environment_check;
 use super::secrecy;
 use super::visible::{VisibilityFilter, permit_application};
+use super::write_effects::WriteEffects;
 use crate::access::Caller;
 use crate::api::json_body;
 use crate::api::json_body::Json;

@@ -8,10 +8,10 @@
 //! **What it is not**: former revisions of the configuration and the audit log stay as they are, with who wrote them.
 
 use super::access::affected_by;
-use super::commit::WriteEffects;
 use super::entity_snapshot::{EntitySnapshot, PREFIX, webhooks_of};
 use super::erasing_messages::DeveloperMessages;
 use super::erasing_names::{RenameTable, note_names};
+use super::write_effects::WriteEffects;
 use crate::api::json_body::Json;
 
 use crate::api::analytics::failed;

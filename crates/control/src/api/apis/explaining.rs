@@ -3,9 +3,9 @@
 
 use super::access::{Access, AllAccess};
 use super::clock::now;
-use super::commit::rendered;
 use super::entities::parse;
 use super::entity_snapshot::{self, EntitySnapshot, PREFIX};
+use super::rendering::rendered;
 use super::versions;
 use crate::api::Problem;
 use crate::api::explain::DraftRef;

@@ -1,8 +1,8 @@
 //! Guards of canaries: what analytics have counted of the candidate's calls, against the bounds of the canary.
 
 use super::clock::now;
-use super::commit::WriteEffects;
 use super::entity_snapshot::{self, EntitySnapshot};
+use super::write_effects::WriteEffects;
 use crate::access::Caller;
 use crate::analytics::Analytics;
 use crate::api::{Api, Problem};

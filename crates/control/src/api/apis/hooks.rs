@@ -1,8 +1,8 @@
 //! Hooks, which get events, and deliveries: what became of mails and webhooks.
 
-use super::commit::WriteEffects;
 use super::entities::{answered, body_of, check_name, parse};
 use super::entity_snapshot::{EntitySnapshot, PREFIX};
+use super::write_effects::WriteEffects;
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::Json;
 use crate::api::precondition::tagged;

@@ -2,9 +2,9 @@
 
 use super::chains;
 use super::clock::now;
-use super::commit::WriteEffects;
 use super::entity_snapshot::{self, EntitySnapshot, PREFIX};
 use super::step::Step;
+use super::write_effects::WriteEffects;
 use crate::api::Problem;
 use crate::api::json_body::Json;
 use axum::http::StatusCode;

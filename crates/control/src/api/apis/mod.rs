@@ -40,6 +40,7 @@ mod publish_approval;
 mod reading;
 mod regex_conflicts;
 mod renaming;
+mod rendering;
 mod reviews;
 mod secrecy;
 mod specs;
@@ -52,6 +53,7 @@ mod versioned;
 mod versions;
 mod visible;
 mod webhooks;
+mod write_effects;
 
 pub use calls::operations;
 pub use entity_snapshot::{ENVIRONMENT_KEYS, EntitySnapshot, PREFIX};

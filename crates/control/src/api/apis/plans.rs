@@ -2,9 +2,10 @@
 
 use super::access::affected;
 use super::clock::now;
-use super::commit::{self, WriteEffects};
 use super::entities::{answered, body_of, check_name, parse};
 use super::entity_snapshot::{self, Changes, ENVIRONMENT_KEYS, EntitySnapshot, PREFIX};
+use super::rendering;
+use super::write_effects::WriteEffects;
 use super::{chains, specs};
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::{Json, JsonBody};
@@ -43,7 +44,7 @@ impl<'c> ProtectedServing<'c> {
         let environments = snapshot.list::<Environment>(ENVIRONMENT_KEYS);
         let is_asked = environments.map_or(true, |all| all.iter().any(|it| Self::is_refused(caller, it)));
         // What cannot be rendered before the write is not served.
-        let render = || commit::rendered(snapshot, &publications, now).unwrap_or_default();
+        let render = || rendering::rendered(snapshot, &publications, now).unwrap_or_default();
         Self {
             before: is_asked.then(render),
             caller,
@@ -63,10 +64,10 @@ impl<'c> ProtectedServing<'c> {
         let Some(before) = &self.before else {
             return Ok(());
         };
-        let mut changes = commit::rendered(snapshot, &self.publications, self.now)?;
+        let mut changes = rendering::rendered(snapshot, &self.publications, self.now)?;
         // What would have changed anyway, as time goes on, is not of this write.
         changes.retain(|key, value| before.get(key) != Some(value));
-        self.demand_in(snapshot, commit::environments(&changes))
+        self.demand_in(snapshot, rendering::environments(&changes))
     }
 
     /// Looks at where they are, for a write whose effects come later.

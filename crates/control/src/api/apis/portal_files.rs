@@ -1,9 +1,9 @@
 //! A portal with all of its pages as one document: read in one place and applied in another, as one commit.
 
-use super::commit::WriteEffects;
 use super::entities::{body_of, parse};
 use super::entity_snapshot::PREFIX;
 use super::portals::{check, has_first_developers, page_key, portal_key, refused};
+use super::write_effects::WriteEffects;
 use crate::access::{Action, Caller};
 use crate::api::json_body::Json;
 use crate::api::operation::Operation;

@@ -1,9 +1,9 @@
 //! Developer portals and their pages as documents: read, written, removed. What comes of them is shown by the portal
 //! itself (`weir-portal`).
 
-use super::commit::WriteEffects;
 use super::entities::{answered, body_of, listed, parse, read_entity};
 use super::entity_snapshot::{EntitySnapshot, PREFIX};
+use super::write_effects::WriteEffects;
 use crate::access::{Action, Caller};
 use crate::api::json_body::Json;
 use crate::api::operation::{Operation, WRITES};

@@ -1,10 +1,10 @@
 //! Products and their plans, as calls: chosen operations of several publications, offered together.
 
 use super::access::affected;
-use super::commit::WriteEffects;
 use super::entities::{answered, body_of, check_name, ensure_visible, listed, parse, read_entity};
 use super::entity_snapshot::{self, EntitySnapshot, PREFIX};
 use super::plans::{self, ProtectedServing};
+use super::write_effects::WriteEffects;
 use super::{chains, specs};
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::{Json, JsonBody};

@@ -3,11 +3,13 @@
 
 use super::adopting;
 use super::clock::now;
-use super::commit::{CommitResult, Search, WriteEffects, contains_bytes};
+use super::commit::{CommitResult, Write, WriteOptions};
 use super::conflict_search::{ConflictSearch, ConflictsFound};
 use super::entity_snapshot::{self, EntitySnapshot};
+use super::rendering::contains_bytes;
 use super::step::Step;
 use super::test_runner::{self, TestRunner};
+use super::write_effects::WriteEffects;
 use super::{chains, publish_approval, secrecy, specs, versions};
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::Json;
@@ -249,34 +251,6 @@ async fn run(
             vec![("override_tests".to_owned(), message)],
         ));
     }
-    // Tests that came after an older revision do not keep anybody from going back to it.
-    let may_fail = request.override_tests.is_some() || action == "rollback";
-    let runner = |outcome: &PublishResult| {
-        let runner = || TestRunner {
-            publication: outcome.publication.clone(),
-            names: Vec::new(),
-            sees_others: step.caller.can(Action::ConfigurationRead, &Scope::Everything),
-        };
-        // What is published already may have tests by now that fail.
-        (!outcome.is_unchanged || !may_fail).then(runner)
-    };
-    let search = |outcome: &PublishResult| {
-        if outcome.is_unchanged {
-            return None;
-        }
-        let publication = outcome.publication.clone();
-        let search = ConflictSearch { publication };
-        let search: Search<ConflictsFound> = Box::new(move |api, snapshot| search.find(api, snapshot));
-        Some(search)
-    };
-    let settle =
-        |snapshot: &mut EntitySnapshot, done: &mut WriteEffects<PublishResult>, found: ConflictsFound| {
-            conclude(snapshot, &step.caller, &wanted, (&mut done.answer, found))
-        };
-    let evaluate = |report: &TestReport| match report.failed == 0 || may_fail {
-        true => Ok(()),
-        false => Err(failing(report)),
-    };
     let id = format!("{}/{}/{environment}", step.name, step.version);
     let key = entity_snapshot::publication_key(&id);
     let snapshot = step.api.snapshot().await?;
@@ -289,32 +263,96 @@ async fn run(
             runtime,
         )?;
     }
-    // Of two who publish at once, the one who was first has won: this is what the other one began with.
-    let first = snapshot.version_of(&key);
-    drop(snapshot);
-    let key = Key::new(&key).map_err(|error| Problem::bad(error.to_string()))?;
     let precondition = Precondition::of(&step.headers);
-    let (mut before, mut is_stale) = (None, false);
-    let written = step
-        .api
-        .manage_tested(
-            (&step.caller, &step.headers, true),
-            |snapshot| {
-                before = snapshot.version_of(key.as_str());
-                is_stale = first != before || !precondition.holds(before);
-                match is_stale {
-                    true => Err(Problem::precondition("another version", None)),
-                    false => steps(snapshot, &step.caller, &wanted),
-                }
-            },
-            (search, settle),
-            (runner, evaluate),
-        )
-        .await;
+    let mut write = PublishWrite {
+        caller: &step.caller,
+        wanted: &wanted,
+        // Tests that came after an older revision do not keep anybody from going back to it.
+        may_fail: request.override_tests.is_some() || action == "rollback",
+        precondition: &precondition,
+        key: Key::new(&key).map_err(|error| Problem::bad(error.to_string()))?,
+        first: snapshot.version_of(&key),
+        before: None,
+        is_stale: false,
+    };
+    drop(snapshot);
+    let options = WriteOptions {
+        author: &step.caller.name(),
+        now: now(),
+        is_dry: wanted.is_dry,
+        reports_refusal: wanted.is_dry,
+    };
+    let written = step.api.commit_write(options, &mut write).await;
+    let PublishWrite {
+        key,
+        before,
+        is_stale,
+        ..
+    } = write;
     match written {
         Ok(written) => answer(written),
         Err(_) if is_stale => Err(precondition.overtaken(&*step.api.store, &key, before).await),
         Err(problem) => Err(problem),
+    }
+}
+
+/// The write of a publish.
+struct PublishWrite<'p> {
+    caller: &'p Caller,
+    wanted: &'p PublicationChange<'p>,
+    /// Whether tests of the version may fail.
+    may_fail: bool,
+    precondition: &'p Precondition,
+    key: Key,
+    /// The publication's version when the call came. Of two who publish at once, the one who was first has won.
+    first: Option<Revision>,
+    /// The publication's version at the last look.
+    before: Option<Revision>,
+    /// Whether somebody else has changed the publication.
+    is_stale: bool,
+}
+
+impl Write for &mut PublishWrite<'_> {
+    type Answer = PublishResult;
+
+    fn change(&mut self, snapshot: &mut EntitySnapshot) -> Result<WriteEffects<PublishResult>, Problem> {
+        self.before = snapshot.version_of(self.key.as_str());
+        self.is_stale = self.first != self.before || !self.precondition.holds(self.before);
+        match self.is_stale {
+            true => Err(Problem::precondition("another version", None)),
+            false => steps(snapshot, self.caller, self.wanted),
+        }
+    }
+
+    fn conflict_search(&self, outcome: &PublishResult) -> Option<ConflictSearch> {
+        (!outcome.is_unchanged).then(|| ConflictSearch {
+            publication: outcome.publication.clone(),
+        })
+    }
+
+    fn settle(
+        &self,
+        snapshot: &mut EntitySnapshot,
+        outcome: &mut PublishResult,
+        found: ConflictsFound,
+    ) -> Result<(), Problem> {
+        conclude(snapshot, self.caller, self.wanted, (outcome, found))
+    }
+
+    fn test_runner(&self, outcome: &PublishResult) -> Option<TestRunner> {
+        // What is published already may have tests by now that fail.
+        (!outcome.is_unchanged || !self.may_fail).then(|| TestRunner {
+            publication: outcome.publication.clone(),
+            names: Vec::new(),
+            sees_others: self.caller.can(Action::ConfigurationRead, &Scope::Everything),
+        })
+    }
+
+    fn evaluate(&self, report: &TestReport) -> Result<(), Problem> {
+        match report.failed == 0 || self.may_fail {
+            true => Ok(()),
+            false => Err(failing(report)),
+        }
     }
 }
 

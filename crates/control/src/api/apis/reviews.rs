@@ -3,9 +3,9 @@
 
 use super::authors::authors_between;
 use super::clock::now;
-use super::commit::WriteEffects;
 use super::entities::{body_of, parse};
 use super::entity_snapshot::{self, EntitySnapshot};
+use super::write_effects::WriteEffects;
 use crate::access::Caller;
 use crate::api::json_body::{Json, JsonBody};
 use crate::api::{Api, Problem};

@@ -1,14 +1,15 @@
 //! A call that changes a publication: which one, in whose name, and its body.
 
 use super::clock::now;
-use super::commit::{Search, WriteEffects};
+use super::commit::{Write, WriteOptions};
 use super::conflict_search::{ConflictSearch, ConflictsFound};
 use super::entities::{body_of, parse};
 use super::entity_snapshot::{self, EntitySnapshot};
 use super::publish::unforced;
+use super::write_effects::WriteEffects;
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::Json;
-use crate::api::{Api, Problem};
+use crate::api::{Api, Problem, is_dry_run};
 use axum::Extension;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::HeaderMap;
@@ -16,7 +17,6 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use weir_apis::call_tests::TestReport;
 use weir_apis::entities::{HistoryItem, LineState, Publication, Version};
 
 /// Whether a version is still published elsewhere: it is over when somebody has retired the last one. A sunset that has come may be
@@ -144,79 +144,105 @@ impl Step {
         work: impl Fn(&mut Publication, &mut Version) -> Result<(), Problem> + Send + Sync,
         force: Option<bool>,
     ) -> Result<Json<Value>, Problem> {
-        let (id, note) = (self.id(), self.take_note());
-        let (name, version) = (&self.name, &self.version);
-        let search = |(publication, is_unchanged): &(Publication, bool)| {
-            let publication = publication.clone();
-            let search = ConflictSearch { publication };
-            let search: Search<ConflictsFound> = Box::new(move |api, snapshot| search.find(api, snapshot));
-            (force.is_some() && !is_unchanged).then_some(search)
+        let note = self.take_note();
+        let options = WriteOptions {
+            author: &self.caller.name(),
+            now: now(),
+            is_dry: is_dry_run(&self.headers),
+            reports_refusal: false,
         };
-        let settle = |snapshot: &mut EntitySnapshot,
-                      done: &mut WriteEffects<(Publication, bool)>,
-                      found: ConflictsFound| {
-            let publication = &mut done.answer.0;
-            let messages = found.new_messages(publication);
-            match (messages.is_empty(), force) {
-                (true, _) => Ok(()),
-                (false, Some(true)) => {
-                    found.permit_force(&self.caller, name, &messages)?;
-                    publication
-                        .history
-                        .iter_mut()
-                        .last()
-                        .into_iter()
-                        .for_each(|it| it.forced = messages.clone());
-                    snapshot.put(&entity_snapshot::publication_key(&id), publication)
-                }
-                (false, _) => Err(unforced("conflicts", "others take these calls", &messages)),
-            }
+        let write = StepWrite {
+            step: &self,
+            action,
+            note,
+            work,
+            force,
         };
-        let written = self
-            .api
-            .manage_tested(
-                (&self.caller, &self.headers, false),
-                |snapshot| {
-                    self.permit(snapshot, action)?;
-                    let mut publication = snapshot.publication(&id)?;
-                    let mut entity = snapshot.version(name, version)?;
-                    let before = (publication.clone(), entity.clone());
-                    work(&mut publication, &mut entity)?;
-                    if entity.line == LineState::Retired && has_others(snapshot, &publication)? {
-                        entity.line = before.1.line;
-                    }
-                    if (&publication, &entity) == (&before.0, &before.1) {
-                        return Ok(WriteEffects::quiet("", (publication, true)));
-                    }
-                    if let Some(canary) = &publication.canary {
-                        snapshot.revision(name, version, canary.revision)?;
-                    }
-                    publication.note(HistoryItem {
-                        action: action.to_owned(),
-                        revision: publication.revision,
-                        hash: publication.hash.clone(),
-                        by: self.caller.name(),
-                        at: now(),
-                        note: note.clone(),
-                        ..HistoryItem::default()
-                    });
-                    snapshot.put(&entity_snapshot::publication_key(&id), &publication)?;
-                    snapshot.put(&entity_snapshot::version_key(name, version), &entity)?;
-                    Ok(WriteEffects {
-                        note: format!("{action} {name} {version} in {}", self.environment),
-                        publications: BTreeSet::from([id.clone()]),
-                        answer: (publication, false),
-                    })
-                },
-                (search, settle),
-                (|_: &(Publication, bool)| None, |_: &TestReport| Ok(())),
-            )
-            .await?;
+        let written = self.api.commit_write(options, write).await?;
         let (publication, is_unchanged) = written.answer;
         let mut answer = json!(publication);
         if is_unchanged {
             answer["unchanged"] = true.into();
         }
         Ok(Json(answer))
+    }
+}
+
+/// The write of a step.
+struct StepWrite<'s, W> {
+    step: &'s Step,
+    action: &'static str,
+    note: String,
+    work: W,
+    /// Whether it may take calls of others; `None`: it takes none.
+    force: Option<bool>,
+}
+
+impl<W> Write for StepWrite<'_, W>
+where
+    W: Fn(&mut Publication, &mut Version) -> Result<(), Problem> + Send + Sync,
+{
+    /// The publication, and whether it is as it was.
+    type Answer = (Publication, bool);
+
+    fn change(&mut self, snapshot: &mut EntitySnapshot) -> Result<WriteEffects<Self::Answer>, Problem> {
+        let (step, action) = (self.step, self.action);
+        let (name, version, id) = (&step.name, &step.version, step.id());
+        step.permit(snapshot, action)?;
+        let mut publication = snapshot.publication(&id)?;
+        let mut entity = snapshot.version(name, version)?;
+        let before = (publication.clone(), entity.clone());
+        (self.work)(&mut publication, &mut entity)?;
+        if entity.line == LineState::Retired && has_others(snapshot, &publication)? {
+            entity.line = before.1.line;
+        }
+        if (&publication, &entity) == (&before.0, &before.1) {
+            return Ok(WriteEffects::quiet("", (publication, true)));
+        }
+        if let Some(canary) = &publication.canary {
+            snapshot.revision(name, version, canary.revision)?;
+        }
+        publication.note(HistoryItem {
+            action: action.to_owned(),
+            revision: publication.revision,
+            hash: publication.hash.clone(),
+            by: step.caller.name(),
+            at: now(),
+            note: self.note.clone(),
+            ..HistoryItem::default()
+        });
+        snapshot.put(&entity_snapshot::publication_key(&id), &publication)?;
+        snapshot.put(&entity_snapshot::version_key(name, version), &entity)?;
+        Ok(WriteEffects {
+            note: format!("{action} {name} {version} in {}", step.environment),
+            publications: BTreeSet::from([id]),
+            answer: (publication, false),
+        })
+    }
+
+    fn conflict_search(&self, (publication, is_unchanged): &Self::Answer) -> Option<ConflictSearch> {
+        (self.force.is_some() && !is_unchanged).then(|| ConflictSearch {
+            publication: publication.clone(),
+        })
+    }
+
+    fn settle(
+        &self,
+        snapshot: &mut EntitySnapshot,
+        (publication, _): &mut Self::Answer,
+        found: ConflictsFound,
+    ) -> Result<(), Problem> {
+        let messages = found.new_messages(publication);
+        match (messages.is_empty(), self.force) {
+            (true, _) => Ok(()),
+            (false, Some(true)) => {
+                found.permit_force(&self.step.caller, &self.step.name, &messages)?;
+                if let Some(item) = publication.history.iter_mut().last() {
+                    item.forced = messages;
+                }
+                snapshot.put(&entity_snapshot::publication_key(&publication.id()), publication)
+            }
+            (false, _) => Err(unforced("conflicts", "others take these calls", &messages)),
+        }
     }
 }

@@ -2,11 +2,11 @@
 
 use super::access::affected;
 use super::clock::now;
-use super::commit::WriteEffects;
 use super::credentials;
 use super::entities::{body_of, parse};
 use super::entity_snapshot::{self, EntitySnapshot, PREFIX};
 use super::visible::{EntityScopes, permit_application};
+use super::write_effects::WriteEffects;
 use crate::access::{Action, Caller};
 use crate::api::json_body::{Json, JsonBody};
 use crate::api::{Api, Problem};

@@ -6,10 +6,10 @@
 //! checks it again at the revision that it is made on: so nothing is done twice, not even while a lease changes hands.
 
 use super::access::affected;
-use super::commit::WriteEffects;
 use super::entity_snapshot::{self, EntitySnapshot, PREFIX};
 use super::guards::{self, GuardViolation};
 use super::plans;
+use super::write_effects::WriteEffects;
 use crate::api::{Api, Problem};
 use crate::lease;
 use std::collections::{BTreeMap, BTreeSet};
@@ -170,7 +170,7 @@ impl Ticker {
     async fn advance(&self, id: &str, now: u64) -> Result<(), Problem> {
         let since = self.since;
         self.api
-            .manage_as((AUTHOR, false), now, |snapshot| {
+            .manage_at(AUTHOR, now, |snapshot| {
                 let entities = Entities::of(snapshot)?;
                 let due = due::due(&entities.input(), since, now)
                     .remove(id)
@@ -223,7 +223,7 @@ impl Ticker {
         let reason = &beyond.reason();
         let written = self
             .api
-            .manage_as((AUTHOR, false), now, |snapshot| {
+            .manage_at(AUTHOR, now, |snapshot| {
                 let mut publication = snapshot.publication(id)?;
                 let is_it = |it: &Canary| Some(it.started) == started;
                 if !publication.canary.as_ref().is_some_and(is_it) {

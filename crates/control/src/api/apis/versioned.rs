@@ -1,8 +1,8 @@
 //! Writes of one document, which a call may bind to the version that it has read. What is written, and what comes of it
 //! for gateways, is the work of `commit`.
 
-use super::commit::WriteEffects;
 use super::entity_snapshot::EntitySnapshot;
+use super::write_effects::WriteEffects;
 use crate::access::Caller;
 use crate::api::precondition::{Precondition, tagged};
 use crate::api::resources::note_or;

@@ -1,10 +1,10 @@
 //! Versions of an API: a document uploaded and uploaded again, lint, revisions, differences, export.
 
 use super::clock::now;
-use super::commit::WriteEffects;
 use super::document_body::DocumentBody;
 use super::entities::{body_of, parse};
 use super::entity_snapshot::{EntitySnapshot, PREFIX};
+use super::write_effects::WriteEffects;
 use super::{chains, entity_snapshot, renaming, reviews, secrecy, specs};
 use crate::access::Caller;
 use crate::api::json_body::Json;

@@ -3,10 +3,10 @@
 //!
 //! **What it is not**: hooks of operators are in [`super::hooks`].
 
-use super::commit::WriteEffects;
 use super::entities::{answered, check_name, ensure_visible};
 use super::entity_snapshot::{PREFIX, webhooks_of};
 use super::hooks::{keep, redacted, secret, wanted};
+use super::write_effects::WriteEffects;
 use crate::access::{Action, Caller, Scope};
 use crate::api::json_body::Json;
 use crate::api::operation::Operation;

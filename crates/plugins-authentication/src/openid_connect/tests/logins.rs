@@ -243,7 +243,10 @@ fn identity_tokens_are_good_that_are_issued_while_the_call_waits() {
     let mut jar = Vec::new();
     let url = begin(&provider, &filter, &mut jar, "GET /a");
     *provider.nonce.borrow_mut() = argument(&url, "nonce").expect("a nonce");
-    provider.claims.borrow_mut().insert("iat".into(), json!(NOW_S + 1));
+    provider
+        .claims
+        .borrow_mut()
+        .insert("iat".into(), json!(NOW_S + 1));
     let query = format!("code=c&state={}", argument(&url, "state").expect("a state"));
     let outcome = come_back_at(clock, &provider, &filter, &mut jar, &query);
     assert_eq!(location(&outcome), "/a");

@@ -83,7 +83,7 @@ impl Plane {
         now: u64,
         work: impl Fn(&mut EntitySnapshot) -> Result<(), Problem> + Send + Sync,
     ) -> CommitResult<()> {
-        let done = self.api.manage_as(("ann", false), now, |snapshot| {
+        let done = self.api.manage_at("ann", now, |snapshot| {
             work(snapshot)?;
             Ok(WriteEffects {
                 note: "a test".to_owned(),

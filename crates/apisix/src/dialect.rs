@@ -2,14 +2,15 @@
 
 use crate::name::NAME;
 use crate::secrets::Vaults;
-use crate::{ApisixErrorRenderer, IncrementalModel, Options, admin};
+use crate::{ApisixErrorRenderer, IncrementalModel, Options, admin, metrics};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::SystemTime;
+use weir_dialect::plugin_fields::FieldTable;
 use weir_dialect::{
-    AccessError, AdminAccess, AdminContext, AdminOpening, Dialect, DialectName, FileForm, KeyRole,
-    PreparedText, Purpose, RefusedReply, SecretSyntax,
+    AccessError, AdminAccess, AdminContext, AdminOpening, Dialect, DialectName, Exposition, FileForm,
+    KeyRole, NodeMetrics, PreparedText, Purpose, RefusedReply, SecretSyntax,
 };
 use weir_model::overview::{Overview, Row};
 use weir_model::{Diagnostic, Model};
@@ -41,6 +42,10 @@ impl Dialect for ApisixDialect {
         NAME
     }
 
+    fn title(&self) -> &'static str {
+        "APISIX"
+    }
+
     fn file_form(&self) -> FileForm {
         FileForm {
             name: "apisix.yaml",
@@ -49,6 +54,7 @@ impl Dialect for ApisixDialect {
             refuses_repeated_keys: false,
             serves_the_rest: true,
             has_admin: true,
+            opens_admin: false,
         }
     }
 
@@ -87,6 +93,11 @@ impl Dialect for ApisixDialect {
         true
     }
 
+    /// It decodes paths once.
+    fn undecoded_slash(&self) -> Option<&'static str> {
+        Some("%252F")
+    }
+
     fn error_renderer(&self) -> Arc<dyn ErrorRenderer> {
         Arc::new(ApisixErrorRenderer::new(self.options.settings))
     }
@@ -101,6 +112,23 @@ impl Dialect for ApisixDialect {
 
     fn open_admin(&self, context: AdminContext) -> Option<AdminOpening> {
         Some(admin::open(self, context))
+    }
+
+    fn expositions(&self) -> Vec<Exposition> {
+        vec![
+            Exposition {
+                name: metrics::EXPOSITION,
+                path: Some(&self.options.settings.prometheus.export_uri),
+            },
+            Exposition {
+                name: metrics::STATUS_EXPOSITION,
+                path: None,
+            },
+        ]
+    }
+
+    fn write_node_metrics(&self, exposition: &str, node: &NodeMetrics, out: &mut String) {
+        metrics::write(exposition, self.options.settings, node, out);
     }
 
     fn overview(&self, key: &str, value: &Value) -> Overview {
@@ -125,6 +153,10 @@ impl Dialect for ApisixDialect {
 
     fn plugin_schemas(&self, name: &str) -> Option<Value> {
         serde_json::to_value(crate::plugin_schemas(name)?).ok()
+    }
+
+    fn plugin_fields(&self, name: &str) -> Vec<FieldTable> {
+        admin::plugin_fields(name)
     }
 }
 

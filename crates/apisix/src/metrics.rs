@@ -1,6 +1,8 @@
 //! Metrics of a node from the original's exporter, other than the counts of its `prometheus` plugin, under its names.
 //! Those of NGINX's shared memory and of keys in etcd have no counterpart here.
 
+use crate::Settings;
+use weir_dialect::{Counts, HealthState, NodeMetrics};
 use weir_plugins::prometheus::{escaped_label, write_gauges};
 
 /// The exposition in which the plugin counts.
@@ -9,61 +11,50 @@ pub const EXPOSITION: &str = "apisix";
 /// The exposition that is the answer of `/apisix/status`.
 pub const STATUS_EXPOSITION: &str = "apisix node-status";
 
+/// Writes one of the expositions. The names of metrics have the prefix that `config.yaml` gives them.
+pub fn write(exposition: &str, settings: &Settings, node: &NodeMetrics, out: &mut String) {
+    match exposition {
+        STATUS_EXPOSITION => {
+            let id = settings.id.as_deref().unwrap_or(&node.hostname);
+            write_status(id, node.counts, out);
+        }
+        _ => write_families(&settings.prometheus.metric_prefix, node, out),
+    }
+}
+
 /// Writes the answer of `/apisix/status`: what the original's web server counts, as texts.
-pub fn write_status(figures: &NodeMetrics, out: &mut String) {
+fn write_status(id: &str, counts: Counts, out: &mut String) {
     let text = |number: u64| serde_json::Value::from(number.to_string());
     let status = serde_json::json!({
-        "id": figures.hostname,
+        "id": id,
         "status": {
-            "active": text(figures.open_connections),
-            "accepted": text(figures.accepted_connections),
-            "handled": text(figures.accepted_connections),
-            "total": text(figures.requests),
+            "active": text(counts.open_connections),
+            "accepted": text(counts.accepted_connections),
+            "handled": text(counts.accepted_connections),
+            "total": text(counts.requests),
             "reading": "0",
             "writing": "0",
-            "waiting": text(figures.open_connections),
+            "waiting": text(counts.open_connections),
         },
     });
     out.push_str(&status.to_string());
 }
 
-/// The facts about the node.
-#[derive(Debug, Clone, Default)]
-pub struct NodeMetrics {
-    /// The prefix of the names of metrics: `apisix_`, unless `config.yaml` says otherwise.
-    pub prefix: String,
-    /// Client connections that are open.
-    pub open_connections: u64,
-    /// Client connections that were accepted.
-    pub accepted_connections: u64,
-    /// Requests that were answered or given up.
-    pub requests: u64,
-    /// Whether the store of the configuration can be reached; `None`: there is no store, and no metric of it.
-    pub is_store_reachable: Option<bool>,
-    /// Revisions of the store by the original's key; none without an Admin API.
-    pub modify_indexes: Vec<(&'static str, u64)>,
-    /// The machine's name.
-    pub hostname: String,
-    /// Targets whose health is checked: upstream, address, port, and whether they are healthy.
-    pub targets: Vec<(String, String, u16, bool)>,
-    /// Entries of loggers that wait to be sent: the logger's name, the route, the gateway's address, and how many.
-    pub batches: Vec<(String, String, String, u64)>,
-}
-
 /// Writes what is known of the node.
-pub fn write(figures: &NodeMetrics, out: &mut String) {
+fn write_families(prefix: &str, node: &NodeMetrics, out: &mut String) {
+    let counts = node.counts;
     let mut family = |name: &str, help: &str, samples: &[(String, u64)]| {
-        write_gauges(&format!("{}{name}", figures.prefix), help, samples, out);
+        write_gauges(&format!("{prefix}{name}"), help, samples, out);
     };
-    if let Some(is_reachable) = figures.is_store_reachable {
+    if let Some(is_reachable) = node.is_store_reachable {
         family(
             "etcd_reachable",
             "Config server etcd reachable from APISIX, 0 is unreachable",
             &[(String::new(), u64::from(is_reachable))],
         );
     }
-    if !figures.modify_indexes.is_empty() {
-        let indexes = figures.modify_indexes.iter();
+    if !node.revisions.is_empty() {
+        let indexes = node.revisions.iter();
         let samples: Vec<_> = indexes
             .map(|(key, index)| (format!("{{key=\"{key}\"}}"), *index))
             .collect();
@@ -76,14 +67,14 @@ pub fn write(figures: &NodeMetrics, out: &mut String) {
     family(
         "http_requests_total",
         "The total number of client requests since APISIX started",
-        &[(String::new(), figures.requests)],
+        &[(String::new(), counts.requests)],
     );
     let connections = [
-        ("accepted", figures.accepted_connections),
-        ("active", figures.open_connections),
-        ("handled", figures.accepted_connections),
+        ("accepted", counts.accepted_connections),
+        ("active", counts.open_connections),
+        ("handled", counts.accepted_connections),
         ("reading", 0),
-        ("waiting", figures.open_connections),
+        ("waiting", counts.open_connections),
         ("writing", 0),
     ];
     family(
@@ -92,30 +83,36 @@ pub fn write(figures: &NodeMetrics, out: &mut String) {
         &connections.map(|(state, value)| (format!("{{state=\"{state}\"}}"), value)),
     );
     let version = env!("CARGO_PKG_VERSION");
-    let hostname = escaped_label(&figures.hostname);
+    let hostname = escaped_label(&node.hostname);
     let labels = format!("{{hostname=\"{hostname}\",version=\"{version}\"}}");
     family("node_info", "Info of APISIX node", &[(labels, 1)]);
-    if !figures.targets.is_empty() {
-        let samples = figures.targets.iter().map(|(name, ip, port, is_healthy)| {
+    let checked = node.upstreams.iter();
+    let checked = checked.filter(|(_, health)| health.state != HealthState::Unchecked);
+    let samples = checked.flat_map(|(name, health)| {
+        let addresses = health.targets.iter().flat_map(|target| &target.addresses);
+        addresses.map(move |it| {
             let labels = format!(
-                "{{name=\"{}\",ip=\"{}\",port=\"{port}\"}}",
+                "{{name=\"{}\",ip=\"{}\",port=\"{}\"}}",
                 escaped_label(name),
-                escaped_label(ip)
+                escaped_label(&it.ip),
+                it.port
             );
-            (labels, u64::from(*is_healthy))
-        });
-        let samples: Vec<(String, u64)> = samples.collect();
+            (labels, u64::from(it.state == HealthState::Healthy))
+        })
+    });
+    let samples: Vec<(String, u64)> = samples.collect();
+    if !samples.is_empty() {
         family("upstream_status", "Upstream status from health check", &samples);
     }
-    if !figures.batches.is_empty() {
-        let samples = figures.batches.iter().map(|(name, route, address, entries)| {
+    if !node.waiting_entries.is_empty() {
+        let samples = node.waiting_entries.iter().map(|it| {
             let labels = format!(
                 "{{name=\"{}\",route_id=\"{}\",server_addr=\"{}\"}}",
-                escaped_label(name),
-                escaped_label(route),
-                escaped_label(address)
+                escaped_label(&it.logger),
+                escaped_label(&it.route),
+                escaped_label(&it.address)
             );
-            (labels, *entries)
+            (labels, it.count)
         });
         let samples: Vec<(String, u64)> = samples.collect();
         family(
@@ -129,22 +126,76 @@ pub fn write(figures: &NodeMetrics, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_dialect::{AddressHealth, CheckCounts, TargetHealth, UpstreamHealth, WaitingEntries};
+
+    const COUNTS: Counts = Counts {
+        open_connections: 2,
+        accepted_connections: 7,
+        requests: 30,
+    };
+
+    #[test]
+    fn the_status_has_the_id_of_the_settings_or_the_hostname() {
+        let node = NodeMetrics {
+            hostname: "gw-1".to_owned(),
+            counts: COUNTS,
+            ..NodeMetrics::default()
+        };
+        let named = Settings {
+            id: Some("edge".to_owned()),
+            ..Settings::stock().clone()
+        };
+        for (settings, id) in [(Settings::stock(), "gw-1"), (&named, "edge")] {
+            let mut text = String::new();
+            write(STATUS_EXPOSITION, settings, &node, &mut text);
+            let answer: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+            assert_eq!(answer["id"], id);
+            assert_eq!(answer["status"]["total"], "30");
+        }
+    }
 
     #[test]
     fn metrics_of_a_node_have_the_originals_names() {
-        let figures = NodeMetrics {
-            prefix: "apisix_".into(),
-            open_connections: 2,
-            accepted_connections: 7,
-            requests: 30,
+        let upstream = |state, ip: &str| UpstreamHealth {
+            state,
+            targets: vec![TargetHealth {
+                host: "h".to_owned(),
+                port: 80,
+                is_resolved: true,
+                addresses: vec![AddressHealth {
+                    ip: ip.to_owned(),
+                    port: 80,
+                    weight: 1,
+                    state,
+                    checks: "unhealthy",
+                    counts: CheckCounts::default(),
+                }],
+            }],
+        };
+        let node = NodeMetrics {
+            hostname: "gw-1".to_owned(),
+            counts: COUNTS,
             is_store_reachable: Some(true),
-            modify_indexes: vec![("routes", 12)],
-            hostname: "gw-1".into(),
-            targets: vec![("/upstreams/1".into(), "10.0.0.1".into(), 80, false)],
-            batches: vec![("sys logger".into(), "9".into(), "127.0.0.1".into(), 3)],
+            revisions: vec![("routes", 12)],
+            upstreams: vec![
+                (
+                    "/upstreams/1".to_owned(),
+                    upstream(HealthState::Unhealthy, "10.0.0.1"),
+                ),
+                (
+                    "/upstreams/2".to_owned(),
+                    upstream(HealthState::Unchecked, "10.0.0.2"),
+                ),
+            ],
+            waiting_entries: vec![WaitingEntries {
+                logger: "sys logger".to_owned(),
+                route: "9".to_owned(),
+                address: "127.0.0.1".to_owned(),
+                count: 3,
+            }],
         };
         let mut text = String::new();
-        write(&figures, &mut text);
+        write(EXPOSITION, Settings::stock(), &node, &mut text);
         let samples: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
         let info = format!(
             "apisix_node_info{{hostname=\"gw-1\",version=\"{}\"}} 1",

@@ -33,6 +33,11 @@ impl std::fmt::Debug for AdminApi {
     }
 }
 
+/// In the extensions of a call: it comes through Weir's own API, as those of the console do, and not through a listener
+/// of the Admin API's own.
+#[derive(Debug, Clone, Copy)]
+pub struct ThroughOwnApi;
+
 /// The revisions of what an Admin API holds.
 pub trait Revisions: Send + Sync {
     /// Each with the name that the original's metrics have for it.

@@ -2,7 +2,11 @@
 
 use crate::admin::{AdminContext, AdminOpening};
 use crate::file::{FileForm, PreparedText, Purpose};
-use crate::{AdminAccess, DEFAULT_WORKSPACE, DialectName, IncrementalModel, PluginName, SecretSyntax};
+use crate::plugin_fields::FieldTable;
+use crate::{
+    AdminAccess, DEFAULT_WORKSPACE, DialectName, Exposition, IncrementalModel, NodeMetrics, PluginName,
+    SecretSyntax,
+};
 use serde_json::Value;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -15,6 +19,9 @@ use weir_plugin::error_renderer::ErrorRenderer;
 pub trait Dialect: Debug + Send + Sync {
     /// Its name, which its routes carry.
     fn name(&self) -> DialectName;
+
+    /// Its name for people, as its original writes it.
+    fn title(&self) -> &'static str;
 
     /// How its files look.
     fn file_form(&self) -> FileForm;
@@ -75,6 +82,12 @@ pub trait Dialect: Debug + Send + Sync {
         false
     }
 
+    /// How callers write a slash that its routes take for a part of a segment, and that a server may decode; `None`: its
+    /// routes take no such paths.
+    fn undecoded_slash(&self) -> Option<&'static str> {
+        Some("%2F")
+    }
+
     /// Puts refusals of its routes into words.
     fn error_renderer(&self) -> Arc<dyn ErrorRenderer>;
 
@@ -102,6 +115,16 @@ pub trait Dialect: Debug + Send + Sync {
     fn open_admin(&self, context: AdminContext) -> Option<AdminOpening> {
         let _unused = context;
         None
+    }
+
+    /// Its texts of metrics.
+    fn expositions(&self) -> Vec<Exposition> {
+        Vec::new()
+    }
+
+    /// Writes the part of one of [`expositions`](Self::expositions) that is about the process.
+    fn write_node_metrics(&self, exposition: &str, node: &NodeMetrics, out: &mut String) {
+        let _unused = (exposition, node, out);
     }
 
     /// What lists show of a document of a store. The key is without the dialect's prefix.
@@ -136,5 +159,11 @@ pub trait Dialect: Debug + Send + Sync {
     fn plugin_schemas(&self, name: &str) -> Option<Value> {
         let _unused = name;
         None
+    }
+
+    /// What those schemas say, as tables for the plugin's page.
+    fn plugin_fields(&self, name: &str) -> Vec<FieldTable> {
+        let _unused = name;
+        Vec::new()
     }
 }

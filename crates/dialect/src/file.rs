@@ -22,6 +22,9 @@ pub struct FileForm {
     pub serves_the_rest: bool,
     /// Whether the dialect's Admin API can stand over such a file.
     pub has_admin: bool,
+    /// Whether that Admin API is open if nothing but such files is served and no flag names an address, as the original's
+    /// is.
+    pub opens_admin: bool,
 }
 
 impl FileForm {

@@ -2,9 +2,9 @@
 //!
 //! A dialect is a crate for one configuration language. It implements [`Dialect`]: it recognises and translates files,
 //! makes a model of a store's documents ([`IncrementalModel`]), renders errors, knows how its documents refer to secrets
-//! ([`SecretSyntax`]), says how clients of its Admin API show who they are ([`AdminAccess`]), and opens that API. All Admin APIs over a store work
-//! with one engine ([`Replica`]). The
-//! program hands a [`DialectSet`] to the parts that serve, check or follow documents. Nothing above this crate, but the
+//! ([`SecretSyntax`]), says how clients of its Admin API show who they are ([`AdminAccess`]), opens that API, describes
+//! its original's plugins ([`plugin_fields`]), and writes metrics of the process ([`NodeMetrics`]). All Admin APIs over a
+//! store work with one engine ([`Replica`]). The program hands a [`DialectSet`] to the parts that serve, check or follow documents. Nothing above this crate, but the
 //! program's own list, names a dialect.
 //!
 //! **What it is not**: it knows no single dialect, and it serves no calls.
@@ -17,7 +17,9 @@ mod file;
 mod http_client;
 mod incremental;
 mod node;
+mod node_metrics;
 mod plugin_check;
+pub mod plugin_fields;
 mod plugin_support;
 mod replica;
 mod routes;
@@ -26,7 +28,7 @@ mod set;
 mod warning;
 
 pub use access::{AccessError, AdminAccess, KeyRole, RefusedReply, Rights, Scope, bearer};
-pub use admin::{AdminApi, AdminContext, AdminOpening, Revisions};
+pub use admin::{AdminApi, AdminContext, AdminOpening, Revisions, ThroughOwnApi};
 pub use contract::Dialect;
 pub use declared::{FileBacking, FileGuard};
 pub use file::{FileForm, PreparedText, Purpose};
@@ -36,6 +38,7 @@ pub use node::{
     AddressHealth, CheckCounts, Counts, HealthSource, HealthState, Listener, Node, Statistics, TargetHealth,
     UpstreamHealth,
 };
+pub use node_metrics::{Exposition, NodeMetrics, WaitingEntries};
 pub use plugin_check::PluginCheck;
 pub use plugin_support::{PluginName, Support};
 pub use replica::{

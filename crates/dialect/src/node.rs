@@ -114,11 +114,7 @@ pub struct TargetHealth {
 impl TargetHealth {
     /// The target as `host:port`, with brackets around an IPv6 address.
     pub fn text(&self) -> String {
-        if self.host.contains(':') {
-            format!("[{}]:{}", self.host, self.port)
-        } else {
-            format!("{}:{}", self.host, self.port)
-        }
+        authority(&self.host, self.port)
     }
 }
 
@@ -148,6 +144,21 @@ pub enum HealthState {
     Unhealthy,
     /// Nothing checks it.
     Unchecked,
+}
+
+impl AddressHealth {
+    /// The address with its port, with brackets around an IPv6 address.
+    pub fn text(&self) -> String {
+        authority(&self.ip, self.port)
+    }
+}
+
+/// A host with a port.
+fn authority(host: &str, port: u16) -> String {
+    match host.contains(':') {
+        true => format!("[{host}]:{port}"),
+        false => format!("{host}:{port}"),
+    }
 }
 
 /// How often checks came to what.

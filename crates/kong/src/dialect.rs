@@ -1,13 +1,14 @@
 //! Kong's dialect, as the program has it in its list.
 
 use crate::secrets::Vaults;
-use crate::{KongErrorRenderer, NAME, Options, admin, incremental};
+use crate::{KongErrorRenderer, NAME, Options, admin, incremental, metrics};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::SystemTime;
+use weir_dialect::plugin_fields::{ConfigPart, FieldTable};
 use weir_dialect::{
-    AccessError, AdminAccess, AdminContext, AdminOpening, Dialect, DialectName, EVERYWHERE, FileForm,
-    IncrementalModel, RefusedReply, Scope, SecretSyntax, bearer,
+    AccessError, AdminAccess, AdminContext, AdminOpening, Dialect, DialectName, EVERYWHERE, Exposition,
+    FileForm, IncrementalModel, NodeMetrics, RefusedReply, Scope, SecretSyntax, bearer,
 };
 use weir_model::diagnostic::PathStep;
 use weir_model::overview::{Overview, Row};
@@ -36,6 +37,10 @@ impl Dialect for KongDialect {
         NAME
     }
 
+    fn title(&self) -> &'static str {
+        "Kong"
+    }
+
     fn file_form(&self) -> FileForm {
         FileForm {
             name: "kong.yml",
@@ -44,6 +49,7 @@ impl Dialect for KongDialect {
             refuses_repeated_keys: false,
             serves_the_rest: false,
             has_admin: true,
+            opens_admin: true,
         }
     }
 
@@ -109,6 +115,17 @@ impl Dialect for KongDialect {
         Some(admin::open(*self, context))
     }
 
+    fn expositions(&self) -> Vec<Exposition> {
+        vec![Exposition {
+            name: metrics::EXPOSITION,
+            path: None,
+        }]
+    }
+
+    fn write_node_metrics(&self, _exposition: &str, node: &NodeMetrics, out: &mut String) {
+        metrics::write(node, out);
+    }
+
     fn overview(&self, key: &str, value: &Value) -> Overview {
         crate::overview::overview(key, value)
     }
@@ -132,6 +149,13 @@ impl Dialect for KongDialect {
 
     fn plugin_schemas(&self, name: &str) -> Option<Value> {
         serde_json::to_value(crate::describe::plugin_config(name)?).ok()
+    }
+
+    fn plugin_fields(&self, name: &str) -> Vec<FieldTable> {
+        vec![FieldTable {
+            part: ConfigPart::Plugin,
+            fields: crate::describe::plugin_fields(name),
+        }]
     }
 }
 

@@ -3,59 +3,35 @@
 
 use crate::admin::{VERSION, process_id};
 use crate::plugins::prometheus::WORKSPACE_LABEL;
+use weir_dialect::{HealthState, NodeMetrics, TargetHealth};
 use weir_plugins::prometheus::{escaped_label, write_gauges};
 
 /// The exposition in which the plugin counts.
 pub const EXPOSITION: &str = "kong";
 
-/// The facts about the node.
-#[derive(Debug, Clone, Default)]
-pub struct NodeMetrics {
-    /// Client connections that are open.
-    pub open_connections: u64,
-    /// Client connections that were accepted.
-    pub accepted_connections: u64,
-    /// Requests that were answered or given up.
-    pub requests: u64,
-    /// Whether the store of the configuration can be reached.
-    pub is_store_reachable: bool,
-    /// Targets, if they are to be listed.
-    pub targets: Vec<Target>,
-}
-
-/// How a target stands.
-#[derive(Debug, Clone)]
-pub struct Target {
-    /// Its upstream.
-    pub upstream: String,
-    /// The target as it is written: `host:port`.
-    pub target: String,
-    /// The address; empty if its name leads nowhere.
-    pub address: String,
-    /// `healthchecks_off`, `healthy`, `unhealthy` or `dns_error`.
-    pub state: &'static str,
-}
-
 const STATES: [&str; 4] = ["healthchecks_off", "healthy", "unhealthy", "dns_error"];
 
 /// Writes what is known of the node.
-pub fn write(figures: &NodeMetrics, out: &mut String) {
+pub fn write(known: &NodeMetrics, out: &mut String) {
     let node = process_id();
+    let counts = known.counts;
+    // With files there is no store to miss.
+    let is_store_reachable = known.is_store_reachable.unwrap_or(true);
     let mut family = |name: &str, help: &str, samples: &[(String, u64)]| {
         write_gauges(&format!("kong_{name}"), help, samples, out);
     };
     family(
         "datastore_reachable",
         "Datastore reachable from Kong, 0 is unreachable",
-        &[(String::new(), u64::from(figures.is_store_reachable))],
+        &[(String::new(), u64::from(is_store_reachable))],
     );
     let connections = [
-        ("accepted", figures.accepted_connections),
-        ("active", figures.open_connections),
-        ("handled", figures.accepted_connections),
+        ("accepted", counts.accepted_connections),
+        ("active", counts.open_connections),
+        ("handled", counts.accepted_connections),
         ("reading", 0),
-        ("total", figures.requests),
-        ("waiting", figures.open_connections),
+        ("total", counts.requests),
+        ("waiting", counts.open_connections),
         ("writing", 0),
     ];
     family(
@@ -70,12 +46,16 @@ pub fn write(figures: &NodeMetrics, out: &mut String) {
     family(
         "nginx_requests_total",
         "Number of requests total",
-        &[(labels, figures.requests)],
+        &[(labels, counts.requests)],
     );
     let labels = format!("{{node_id=\"{node}\",version=\"{}\"}}", VERSION);
     family("node_info", "Kong Node metadata information", &[(labels, 1)]);
-    if !figures.targets.is_empty() {
-        let samples: Vec<(String, u64)> = figures.targets.iter().flat_map(samples).collect();
+    let targets = known.upstreams.iter().flat_map(|(upstream, health)| {
+        let targets = health.targets.iter();
+        targets.flat_map(move |target| samples(upstream, target))
+    });
+    let samples: Vec<(String, u64)> = targets.collect();
+    if !samples.is_empty() {
         family(
             "upstream_target_health",
             "Health status of targets of upstream. States = healthchecks_off|healthy|unhealthy|dns_error, value is 1 \
@@ -115,21 +95,39 @@ pub fn of_workspace(text: &str, workspace: &str) -> String {
     own
 }
 
-fn samples(target: &Target) -> impl Iterator<Item = (String, u64)> {
-    STATES.into_iter().map(|state| {
-        let labels = format!(
-            "{{upstream=\"{}\",target=\"{}\",address=\"{}\",state=\"{state}\",subsystem=\"http\"}}",
-            escaped_label(&target.upstream),
-            escaped_label(&target.target),
-            escaped_label(&target.address)
-        );
-        (labels, u64::from(state == target.state))
-    })
+/// Samples of each address of a target, or of a name that leads nowhere.
+fn samples(upstream: &str, target: &TargetHealth) -> Vec<(String, u64)> {
+    let known = target.addresses.iter().map(|it| {
+        let state = match it.state {
+            HealthState::Healthy => "healthy",
+            HealthState::Unhealthy => "unhealthy",
+            HealthState::Unchecked => "healthchecks_off",
+        };
+        (it.text(), state)
+    });
+    let mut addresses: Vec<(String, &str)> = known.collect();
+    if addresses.is_empty() {
+        addresses.push((String::new(), "dns_error"));
+    }
+    let samples = addresses.iter().flat_map(|(address, current)| {
+        STATES.into_iter().map(move |state| {
+            let labels = format!(
+                "{{upstream=\"{}\",target=\"{}:{}\",address=\"{}\",state=\"{state}\",subsystem=\"http\"}}",
+                escaped_label(upstream),
+                escaped_label(&target.host),
+                target.port,
+                escaped_label(address)
+            );
+            (labels, u64::from(state == *current))
+        })
+    });
+    samples.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_dialect::{AddressHealth, CheckCounts, Counts, UpstreamHealth};
 
     #[test]
     fn a_workspace_sees_its_own_metrics() {
@@ -145,19 +143,34 @@ mod tests {
     #[test]
     fn metrics_of_a_node_have_the_originals_names() {
         let mut text = String::new();
-        let figures = NodeMetrics {
-            open_connections: 2,
-            accepted_connections: 7,
-            requests: 30,
-            is_store_reachable: true,
-            targets: vec![Target {
-                upstream: "u\"1".into(),
-                target: "h:80".into(),
-                address: "10.0.0.1:80".into(),
-                state: "unhealthy",
-            }],
+        let target = |host: &str, addresses| TargetHealth {
+            host: host.to_owned(),
+            port: 80,
+            is_resolved: true,
+            addresses,
         };
-        write(&figures, &mut text);
+        let address = AddressHealth {
+            ip: "10.0.0.1".to_owned(),
+            port: 80,
+            weight: 1,
+            state: HealthState::Unhealthy,
+            checks: "unhealthy",
+            counts: CheckCounts::default(),
+        };
+        let upstream = UpstreamHealth {
+            state: HealthState::Unhealthy,
+            targets: vec![target("h", vec![address]), target("nowhere", Vec::new())],
+        };
+        let node = NodeMetrics {
+            counts: Counts {
+                open_connections: 2,
+                accepted_connections: 7,
+                requests: 30,
+            },
+            upstreams: vec![("u\"1".to_owned(), upstream)],
+            ..NodeMetrics::default()
+        };
+        write(&node, &mut text);
         let text = text
             .replace(&process_id().to_string(), "ID")
             .replace(VERSION, "V");
@@ -183,12 +196,18 @@ kong_node_info{node_id="ID",version="V"} 1
         let (node, targets) = text.split_once("# HELP kong_upstream").expect("targets");
         assert_eq!(node, expected);
         let lines: Vec<&str> = targets.lines().skip(2).collect();
-        assert_eq!(lines.len(), 4);
-        assert!(
-            lines
-                .iter()
-                .all(|line| line.ends_with(" 1") == line.contains("state=\"unhealthy\""))
-        );
-        assert!(lines[0].starts_with(r#"kong_upstream_target_health{upstream="u\"1",target="h:80","#));
+        assert_eq!(lines.len(), 8);
+        for (lines, target, address, state) in [
+            (&lines[..4], "h", "10.0.0.1:80", "unhealthy"),
+            (&lines[4..], "nowhere", "", "dns_error"),
+        ] {
+            let start = r#"kong_upstream_target_health{upstream="u\"1",target="#;
+            let start = format!("{start}\"{target}:80\",address=\"{address}\",");
+            let state = format!("state=\"{state}\"");
+            for line in lines {
+                assert!(line.starts_with(&start), "{line}");
+                assert_eq!(line.ends_with(" 1"), line.contains(&state), "{line}");
+            }
+        }
     }
 }

@@ -20,6 +20,10 @@ impl Dialect for NativeDialect {
         DialectName::NATIVE
     }
 
+    fn title(&self) -> &'static str {
+        "Weir"
+    }
+
     fn file_form(&self) -> FileForm {
         FileForm {
             name: "weir.yaml",
@@ -30,6 +34,7 @@ impl Dialect for NativeDialect {
             refuses_repeated_keys: true,
             serves_the_rest: false,
             has_admin: false,
+            opens_admin: false,
         }
     }
 
@@ -51,6 +56,11 @@ impl Dialect for NativeDialect {
 
     fn workspace(&self) -> &'static str {
         EVERYWHERE
+    }
+
+    /// Its routes refuse what a server may read otherwise.
+    fn undecoded_slash(&self) -> Option<&'static str> {
+        None
     }
 
     fn error_renderer(&self) -> Arc<dyn ErrorRenderer> {

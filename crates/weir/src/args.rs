@@ -2,7 +2,7 @@
 
 mod analytics;
 mod api;
-mod apisix;
+mod dialects;
 mod http3;
 mod inspection;
 mod limits;
@@ -20,11 +20,12 @@ pub use api::{
     ApiArgs, ApiCommand, LevelArg, LintArgs, LintOutput, OnServer, Output, PublicationArgs, ReviewArgs,
     StepArgs, VersionArgs,
 };
-pub use apisix::ApisixConfig;
+pub use dialects::{AdminFlag, RouterArgs};
 pub use http3::Http3Args;
 pub use inspection::{CheckArgs, ConfigSourceArgs, ExplainArgs};
 pub use limits::LimitArgs;
-pub use management::{AdminListen, ManagementArgs, RoleArg};
+pub use listen::AdminListen;
+pub use management::{ManagementArgs, RoleArg};
 pub use manual::{CompletionsArgs, ManArgs};
 pub use outbox::OutboxArgs;
 pub use portal::{PortalArgs, PortalCommand};
@@ -293,90 +294,6 @@ pub struct BenchArgs {
     /// Arguments for weir-bench; see `weir bench --help`.
     #[arg(value_name = "ARGUMENT", trailing_var_arg = true, allow_hyphen_values = true)]
     pub arguments: Vec<std::ffi::OsString>,
-}
-
-/// Which rules the foreign routers follow.
-#[derive(Debug, Clone, Copy, Args)]
-pub struct RouterArgs {
-    /// How routes of a kong.yml are matched and ordered (Kong's `router_flavor`).
-    #[arg(
-        long,
-        value_name = "FLAVOR",
-        env = "WEIR_KONG_ROUTER",
-        value_enum,
-        default_value_t = KongRouter::TraditionalCompatible
-    )]
-    pub kong_router: KongRouter,
-    /// How routes of an apisix.yaml are matched and ordered (APISIX's `apisix.router.http`) [default: as
-    /// `--apisix-config` says, or radixtree_host_uri].
-    #[arg(long, value_name = "ROUTER", env = "WEIR_APISIX_ROUTER", value_enum)]
-    pub apisix_router: Option<ApisixRouter>,
-    /// APISIX's config.yaml. Weir uses the settings that affect routes and plugins, such as `plugin_attr` and the zones
-    /// of `proxy_cache`. It is read once, at the start.
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "WEIR_APISIX_CONFIG",
-        value_parser = ApisixConfig::read
-    )]
-    pub apisix_config: Option<ApisixConfig>,
-}
-
-impl RouterArgs {
-    /// How Kong's documents are translated.
-    pub fn kong(self) -> weir_kong::Options {
-        weir_kong::Options {
-            router: match self.kong_router {
-                KongRouter::TraditionalCompatible => weir_kong::RouterFlavor::TraditionalCompatible,
-                KongRouter::Traditional => weir_kong::RouterFlavor::Traditional,
-            },
-        }
-    }
-
-    /// How APISIX's documents are translated.
-    pub fn apisix(self) -> weir_apisix::Options {
-        let settings = self.settings();
-        let router = self.apisix_router.map(|router| match router {
-            ApisixRouter::HostUri => weir_apisix::Router::RadixtreeHostUri,
-            ApisixRouter::Uri => weir_apisix::Router::RadixtreeUri,
-            ApisixRouter::UriWithParameter => weir_apisix::Router::RadixtreeUriWithParameter,
-        });
-        weir_apisix::Options {
-            router: router.or(settings.router).unwrap_or_default(),
-            delete_uri_tail_slash: settings.delete_uri_tail_slash,
-            settings,
-        }
-    }
-
-    /// APISIX's config.yaml.
-    pub fn settings(self) -> &'static weir_apisix::Settings {
-        self.apisix_config
-            .map_or_else(weir_apisix::Settings::stock, ApisixConfig::settings)
-    }
-}
-
-/// Kong's router flavors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub enum KongRouter {
-    /// Kong's default since 3.0.
-    TraditionalCompatible,
-    /// The flavor of Kong 2.
-    Traditional,
-}
-
-/// APISIX's routers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ApisixRouter {
-    /// Hosts first, then paths: APISIX's default.
-    #[value(name = "radixtree_host_uri")]
-    HostUri,
-    /// Paths only; hosts are conditions.
-    #[value(name = "radixtree_uri")]
-    Uri,
-    /// Paths with parameters (`/user/:id`).
-    #[value(name = "radixtree_uri_with_parameter")]
-    UriWithParameter,
 }
 
 /// Reads the address of a listener.

@@ -52,7 +52,7 @@ impl Assembler<'_> {
         let found = match weir_snapshot::compile(&resolved, self.registry, self.persistent) {
             Ok((snapshot, mut warnings)) => {
                 warnings.extend(certificates::warnings(&snapshot.tls));
-                warnings.extend(guards::warnings(&merged));
+                warnings.extend(guards::warnings(&merged, self.dialects));
                 for found in warnings {
                     findings.add_compiled(self.dialects, self.sources, found, &merged);
                 }
@@ -118,7 +118,7 @@ impl Assembler<'_> {
         for found in certificates::warnings(&reduced.snapshot.tls) {
             findings.push(Severity::Warning, || format!("warning: {}", found.message));
         }
-        for found in guards::warnings(merged) {
+        for found in guards::warnings(merged, self.dialects) {
             findings.add_compiled(self.dialects, self.sources, found, merged);
         }
         let model = as_reduced(merged, resolved, &reduced);

@@ -1,62 +1,36 @@
 //! The list of dialects, and how a text is read: which one it is for, and what it says.
 
-use crate::args::{ApisixConfig, ManagementArgs, RouterArgs};
+use crate::args::{ManagementArgs, RouterArgs, RunArgs};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
-use weir_apisix::ApisixDialect;
 use weir_control::secrets::Policy;
-use weir_dialect::{Dialect, DialectName, DialectSet, KeyRole, PreparedText, Purpose};
-use weir_kong::KongDialect;
+use weir_dialect::{Dialect, DialectName, DialectSet, PreparedText, Purpose};
 use weir_model::{Diagnostic, Model, Severity, document};
 use weir_native::NativeDialect;
 
-/// Settings of Admin APIs, other than those of routers.
-#[derive(Debug, Clone, Default)]
-pub struct AdminSettings {
-    /// Whether Kong's Admin API has `/config`, whatever holds the configuration.
-    pub has_kong_config: bool,
-    /// Keys of APISIX's Admin API.
-    pub apisix_keys: Vec<(String, KeyRole)>,
-}
-
-impl AdminSettings {
-    /// Reads the flags.
-    pub fn of(args: &ManagementArgs, has_kong_config: bool) -> Self {
-        let admin = args.apisix_admin_key.iter().map(|key| (key, KeyRole::Admin));
-        let viewer = args.apisix_viewer_key.iter().map(|key| (key, KeyRole::Viewer));
-        Self {
-            has_kong_config,
-            apisix_keys: admin
-                .chain(viewer)
-                .map(|(key, role)| (key.clone(), role))
-                .collect(),
-        }
-    }
-}
-
 /// All dialects, in the order in which their routes are looked through. A further one is a line here.
-pub fn all(routers: RouterArgs, admin: AdminSettings) -> DialectSet {
+fn all(routers: RouterArgs, management: Option<&ManagementArgs>) -> DialectSet {
     DialectSet::new(vec![
-        Arc::new(KongDialect {
-            options: routers.kong(),
-            has_config: admin.has_kong_config,
-        }),
-        Arc::new(ApisixDialect {
-            options: routers.apisix(),
-            keys: admin.apisix_keys,
-            warnings: routers
-                .apisix_config
-                .map_or(&[][..], ApisixConfig::warnings)
-                .to_vec(),
-        }),
+        Arc::new(routers.kong.dialect(management)),
+        Arc::new(routers.apisix.dialect(management)),
         Arc::new(NativeDialect),
     ])
 }
 
+/// All dialects of a process that serves, with the settings of their Admin APIs.
+pub fn of_run(args: &RunArgs) -> DialectSet {
+    all(args.routers, Some(&args.management))
+}
+
 /// The same, to read files.
 pub fn of_files(routers: RouterArgs) -> DialectSet {
-    all(routers, AdminSettings::default())
+    all(routers, None)
+}
+
+/// The same, without any settings.
+pub fn stock() -> DialectSet {
+    of_files(RouterArgs::default())
 }
 
 /// A text as its dialect reads it.
@@ -250,16 +224,8 @@ mod tests {
             ("routes:\n- uri: ${{X}}]\n  weir: 1\n#END\n", weir_apisix::NAME),
             ("", weir_apisix::NAME),
         ] {
-            let routers = RouterArgs {
-                kong_router: crate::args::KongRouter::TraditionalCompatible,
-                apisix_router: None,
-                apisix_config: None,
-            };
-            assert_eq!(
-                read(&of_files(routers), text, Policy::Serve).dialect,
-                dialect,
-                "{text}"
-            );
+            let read = read(&stock(), text, Policy::Serve);
+            assert_eq!(read.dialect, dialect, "{text}");
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Routes of the originals that another spelling of a path bypasses: a route that authenticates, and another that takes
 //! all other paths to the same place without authentication.
 //!
-//! Kong matches `/admin%2Fx` as one segment, and so sends it to the open route; a server that decodes it finds
-//! `/admin/x`. APISIX decodes paths once, and lets through what a server decodes again. Both stay as their originals
-//! are, so this is a warning. Native routes take no such paths.
+//! A router that matches `/admin%2Fx` as one segment sends it to the open route; a server that decodes it finds
+//! `/admin/x`. One that decodes paths once lets through what a server decodes again. Dialects stay as their originals
+//! are ([`undecoded_slash`](weir_dialect::Dialect::undecoded_slash)), so this is a warning.
 
 use std::collections::HashMap;
+use weir_dialect::DialectSet;
 use weir_model::{
     ChainStep, Diagnostic, DialectName, DocPath, HostPattern, Model, PathPattern, PluginRef, Route,
     RouteMatch, RouteTarget, TemplatePart,
@@ -43,7 +44,8 @@ const GUARDS: [&str; 24] = [
 type Candidate<'m> = (usize, &'m Route, &'m RouteMatch);
 
 /// A warning for each route that another spelling of its path leads around.
-pub fn warnings(model: &Model) -> Vec<Diagnostic> {
+pub fn warnings(model: &Model, dialects: &DialectSet) -> Vec<Diagnostic> {
+    let slash = |name: DialectName| dialects.get(name)?.undecoded_slash();
     let shared: HashMap<&str, &str> = (model.plugins.iter())
         .map(|it| (it.id.as_str(), it.name.as_str()))
         .collect();
@@ -58,7 +60,8 @@ pub fn warnings(model: &Model) -> Vec<Diagnostic> {
     for (index, route) in model.routes.iter().enumerate() {
         let of_route = guards(route);
         if of_route.is_empty() {
-            for found in (route.matches.iter()).filter(|_| route.dialect != DialectName::NATIVE) {
+            let takes_others = slash(route.dialect).is_some();
+            for found in (route.matches.iter()).filter(|_| takes_others) {
                 if let Some(start) = start_of(&found.path) {
                     open.entry(start).or_default().push((index, route, found));
                 }
@@ -77,23 +80,20 @@ pub fn warnings(model: &Model) -> Vec<Diagnostic> {
             let around = way_around(model, &open, path, (route, found))?;
             Some((path, around))
         });
-        if let Some((path, (index, other))) = around {
+        if let Some((path, (index, other))) = around
+            && let Some(slash) = slash(other.dialect)
+        {
             let place = DocPath::root().field("routes").index(index).field("matches");
-            let message = message(path, other.dialect, &route.name, &of_route);
+            let message = message(path, slash, &route.name, &of_route);
             messages.push(Diagnostic::warning(place, message));
         }
     }
     messages
 }
 
-fn message(path: &str, dialect: DialectName, guarded: &str, guards: &[&str]) -> String {
-    let spellings = if dialect == weir_apisix::NAME {
-        format!("{path}%252Fx and {path};x")
-    } else {
-        format!("{path}%2Fx and {path};x")
-    };
+fn message(path: &str, slash: &str, guarded: &str, guards: &[&str]) -> String {
     format!(
-        "it takes calls for {spellings}, which a server may read as {path}, past {} of route '{guarded}'",
+        "it takes calls for {path}{slash}x and {path};x, which a server may read as {path}, past {} of route '{guarded}'",
         guards.join(" and ")
     )
 }
@@ -194,6 +194,7 @@ fn literal(path: &PathPattern) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialects::stock;
     use serde_json::{Value, json};
 
     fn kong(routes: &Value) -> Vec<String> {
@@ -202,7 +203,10 @@ mod tests {
             {"name": "t", "url": "http://127.0.0.2:1", "routes": [{"name": "elsewhere", "paths": ["/"], "hosts": ["x.test"]}]},
         ]});
         let (model, _) = weir_kong::translate(&document, &weir_kong::Options::default()).expect("a model");
-        warnings(&model).into_iter().map(|it| it.message).collect()
+        warnings(&model, &stock())
+            .into_iter()
+            .map(|it| it.message)
+            .collect()
     }
 
     #[test]
@@ -250,12 +254,15 @@ mod tests {
         ]});
         let (model, _) =
             weir_apisix::translate(&document, &weir_apisix::Options::default()).expect("a model");
-        let messages: Vec<String> = warnings(&model).into_iter().map(|it| it.message).collect();
+        let messages: Vec<String> = warnings(&model, &stock())
+            .into_iter()
+            .map(|it| it.message)
+            .collect();
         assert_eq!(messages.len(), 1, "{messages:?}");
         assert!(messages[0].contains("/admin%252Fx and /admin;x"), "{messages:?}");
         let document = json!({"weir": 1, "services": [{"name": "s", "url": "http://127.0.0.1:1", "routes": [
             {"name": "admin", "paths": ["/admin"], "plugins": [{"key-auth": {}}]}, {"name": "open", "paths": ["/"]}]}]});
         let (model, _) = weir_native::translate(&document).expect("a model");
-        assert!(warnings(&model).is_empty());
+        assert!(warnings(&model, &stock()).is_empty());
     }
 }

@@ -19,7 +19,7 @@ use weir_control::acme::AcmeStatus;
 use weir_control::api::Json;
 use weir_control::follow::{Contact, StateHandle};
 use weir_control::listen::{self, Bounds};
-use weir_dialect::{DialectName, Revisions};
+use weir_dialect::{DialectName, Exposition, Revisions};
 use weir_plugins::prometheus::MetricRegistry;
 use weir_proxy::{Gateway, StreamListen};
 use weir_snapshot::{Snapshot, StreamTransport};
@@ -209,7 +209,7 @@ impl Status {
     }
 
     /// The line that says that all is ready, with the addresses.
-    pub fn ready_line(&self, status_address: SocketAddr, others: &[(&str, String)]) -> String {
+    pub fn ready_line(&self, status_address: SocketAddr, others: &[(String, String)]) -> String {
         let mut line = match self.gateway() {
             Some(gateway) => {
                 let bound = gateway.bound();
@@ -334,12 +334,11 @@ const STATUS: &str = "/status";
 const READY: &str = "/status/ready";
 const METRICS: &str = "/metrics";
 
-/// Serves the status until the task is ended, and what APISIX's `prometheus` counts at this path, unless something else
-/// is there.
+/// Serves the status until the task is ended, and these expositions at their paths, unless something else is there.
 pub fn serve(
     listener: TcpListener,
     status: Arc<Status>,
-    apisix_metrics: &str,
+    expositions: &[Exposition],
 ) -> impl Future<Output = ()> + use<> {
     let mut router = Router::new()
         .route(
@@ -348,11 +347,16 @@ pub fn serve(
         )
         .route(READY, routing::get(ready))
         .route(METRICS, routing::get(metrics));
-    if ![STATUS, READY, METRICS].contains(&apisix_metrics) {
-        let counted = async |State(status): State<Arc<Status>>| {
-            exposition(status.plugin_metrics.render(weir_apisix::metrics::EXPOSITION))
+    let mut taken = vec![STATUS, READY, METRICS];
+    for Exposition { name, path } in expositions.iter().copied() {
+        let Some(path) = path.filter(|path| !taken.contains(path)) else {
+            continue;
         };
-        router = router.route(apisix_metrics, routing::get(counted));
+        taken.push(path);
+        let counted = move |State(status): State<Arc<Status>>| async move {
+            exposition(status.plugin_metrics.render(name))
+        };
+        router = router.route(path, routing::get(counted));
     }
     let router = router.with_state(status);
     async {

@@ -39,7 +39,7 @@ pub(crate) use encrypted_fields::hide_secrets;
 pub use key::{Key, Role, STOCK_KEYS};
 pub(crate) use kind::Kind;
 pub use opening::open;
-pub use schemas::{in_order as plugin_names, plugin_schemas};
+pub use schemas::{in_order as plugin_names, plugin_fields, plugin_schemas};
 
 use crate::settings::Settings;
 use axum::Router;

@@ -70,6 +70,10 @@ impl Dialect for Sample {
         DialectName::new(self.word())
     }
 
+    fn title(&self) -> &'static str {
+        if self.is_other { "Other" } else { "Sample" }
+    }
+
     fn file_form(&self) -> FileForm {
         FileForm {
             name: "sample.yaml",
@@ -78,6 +82,7 @@ impl Dialect for Sample {
             refuses_repeated_keys: false,
             serves_the_rest: false,
             has_admin: false,
+            opens_admin: false,
         }
     }
 

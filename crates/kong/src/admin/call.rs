@@ -9,7 +9,7 @@ use axum::body::{Body, Bytes, to_bytes};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, IF_MATCH};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use serde_json::{Map, Value};
-use weir_dialect::{DEFAULT_WORKSPACE, Rights};
+use weir_dialect::{DEFAULT_WORKSPACE, Rights, ThroughOwnApi};
 use weir_plugin::uri;
 use weir_store::{Author, Revision, WorkspaceScoped};
 
@@ -21,10 +21,6 @@ const MAX_CONFIG_BODY: usize = 128 << 20;
 const MAX_ARGUMENTS: usize = 1000;
 /// The path of whole configurations.
 const CONFIG_PATH: &str = "config";
-
-/// In the extensions of a call: `/config` answers it over a store that outlives the process, too. The console imports so.
-#[derive(Debug, Clone, Copy)]
-pub struct ConfigAllowed;
 
 /// A call.
 pub struct ApiCall {
@@ -94,7 +90,8 @@ impl ApiCall {
                 .cloned()
                 .unwrap_or_else(Author::anonymous),
             is_confined: head.extensions.get::<WorkspaceScoped>().is_some(),
-            may_use_config: head.extensions.get::<ConfigAllowed>().is_some(),
+            // The console imports so. Clients of the listener find `/config` as the original has it.
+            may_use_config: head.extensions.get::<ThroughOwnApi>().is_some(),
             rights: head.extensions.get::<Rights>().cloned().unwrap_or_default(),
             method: head.method,
             path,

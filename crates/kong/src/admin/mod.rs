@@ -45,7 +45,7 @@ mod unserved_paths;
 mod unsupported_config;
 mod vault_credentials;
 mod write;
-pub use call::{ApiCall, ConfigAllowed, RequestBody};
+pub use call::{ApiCall, RequestBody};
 pub use failure::Failure;
 pub use node::{Node, process_id};
 pub use opening::open;

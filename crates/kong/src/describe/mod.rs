@@ -1,5 +1,6 @@
 //! Descriptions of entities and plugins for clients: their schemas, in Kong's form.
 
+mod rows;
 mod schema_only;
 
 use crate::document::common::PROTOCOLS;
@@ -93,6 +94,11 @@ pub fn plugin(name: &str) -> Option<Value> {
 /// The schema of a plugin's configuration alone.
 pub fn plugin_config(name: &str) -> Option<Value> {
     all().find(|definition| definition.name == name).map(config)
+}
+
+/// The fields of a plugin's configuration, as rows of a table.
+pub fn plugin_fields(name: &str) -> Vec<weir_dialect::plugin_fields::Field> {
+    rows::of_record(&plugin_config(name).unwrap_or_default())
 }
 
 /// The schema of a vault by its name; `None`: there is no such vault.

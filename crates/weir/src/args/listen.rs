@@ -1,6 +1,34 @@
 //! Addresses followed by a word for the protocol, such as `127.0.0.1:8001,tls`.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// A listener of an Admin API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AdminListen {
+    /// The address.
+    pub address: SocketAddr,
+    /// Whether its clients speak TLS.
+    pub is_tls: bool,
+}
+
+impl AdminListen {
+    /// Reads it: an address, perhaps with `,tls`.
+    ///
+    /// # Errors
+    /// If it is malformed: what was expected.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let (address, is_tls) = read(text, false, &[("tls", true)])?;
+        Ok(Self { address, is_tls })
+    }
+
+    /// A port for programs on this machine.
+    pub const fn local(port: u16) -> Self {
+        Self {
+            address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port),
+            is_tls: false,
+        }
+    }
+}
 
 /// Reads an address, and the meaning of the word after its comma: one of `words`, or nothing.
 ///

@@ -1,10 +1,12 @@
 //! Flags of `weir run` that are about the store and the Admin APIs.
 
-use super::{listen, server_url};
+use super::dialects::{AdminFlag, OriginalAdminArgs};
+use super::listen::AdminListen;
+use super::server_url;
 use clap::{Args, ValueEnum};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+use weir_dialect::DialectName;
 
 /// The store of the configuration, and the access to it.
 #[derive(Clone, Args)]
@@ -30,26 +32,16 @@ pub struct ManagementArgs {
     /// The tasks of this process.
     #[arg(long, value_name = "ROLE", env = "WEIR_ROLE", value_enum, default_value_t = RoleArg::All)]
     pub role: RoleArg,
-    /// Address of Kong's Admin API; with `,tls` over TLS. Repeat the flag for several; in the variable, separate them
-    /// with spaces [default: 127.0.0.1:8001 with a store if no Admin API is named; also with a kong.yml, if the port is
-    /// free].
-    #[arg(long, value_name = "ADDR[,tls]", env = "WEIR_KONG_ADMIN", value_delimiter = ' ', value_parser = listen)]
-    pub kong_admin: Vec<AdminListen>,
-    /// Enable `/config` of Kong's Admin API also with --data or --store: it reads and replaces a whole workspace. Kong
-    /// itself has it only without a database.
-    #[arg(long, env = "WEIR_KONG_ADMIN_CONFIG")]
-    pub kong_admin_config: bool,
-    /// Address of APISIX's Admin API; several, and TLS, as with --kong-admin [default: 127.0.0.1:9180 with a store if
-    /// no Admin API is named].
-    #[arg(long, value_name = "ADDR[,tls]", env = "WEIR_APISIX_ADMIN", value_delimiter = ' ', value_parser = listen)]
-    pub apisix_admin: Vec<AdminListen>,
+    /// The Admin APIs of originals.
+    #[command(flatten)]
+    pub originals: OriginalAdminArgs,
     /// Address of Weir's own API and, at `/ui/`, of the console; several, and TLS, as with --kong-admin [default:
     /// 127.0.0.1:8002 with a store if no Admin API is named].
-    #[arg(long, value_name = "ADDR[,tls]", env = "WEIR_CONSOLE", value_delimiter = ' ', value_parser = listen)]
+    #[arg(long, value_name = "ADDR[,tls]", env = "WEIR_CONSOLE", value_delimiter = ' ', value_parser = AdminListen::read)]
     pub console: Vec<AdminListen>,
     /// Address of the developer portal; several, and TLS, as with --kong-admin. It serves no Admin API [default: no
     /// portal].
-    #[arg(long, value_name = "ADDR[,tls]", env = "WEIR_PORTAL", value_delimiter = ' ', value_parser = listen)]
+    #[arg(long, value_name = "ADDR[,tls]", env = "WEIR_PORTAL", value_delimiter = ' ', value_parser = AdminListen::read)]
     pub portal: Vec<AdminListen>,
     /// The certificate of the Admin APIs over TLS, with its chain, as PEM. A changed file is read again [default: a
     /// self-signed certificate].
@@ -77,22 +69,6 @@ pub struct ManagementArgs {
         requires = "admin_certificate"
     )]
     pub admin_client_ca: Option<PathBuf>,
-    /// A key for APISIX's Admin API that may read and write.
-    #[arg(
-        long,
-        value_name = "KEY",
-        env = "WEIR_APISIX_ADMIN_KEY",
-        hide_env_values = true
-    )]
-    pub apisix_admin_key: Option<String>,
-    /// A key for APISIX's Admin API that may only read.
-    #[arg(
-        long,
-        value_name = "KEY",
-        env = "WEIR_APISIX_VIEWER_KEY",
-        hide_env_values = true
-    )]
-    pub apisix_viewer_key: Option<String>,
     /// The control plane to follow: the URL of its --console. The gateway then needs no access to the store.
     #[arg(long, value_name = "URL", env = "WEIR_CONTROL", value_parser = server_url, conflicts_with = "store")]
     pub control: Option<String>,
@@ -123,6 +99,23 @@ fn environment(text: &str) -> Result<String, String> {
 }
 
 impl ManagementArgs {
+    /// All Admin APIs, each at the addresses that its flag names. Weir's own is the last.
+    pub fn admins(&self) -> Vec<AdminFlag> {
+        let mut all = self.originals.admins();
+        all.push(AdminFlag {
+            dialect: DialectName::NATIVE,
+            flag: "--console",
+            listeners: self.console.clone(),
+            usual: AdminListen::local(8002),
+        });
+        all
+    }
+
+    /// Whether a store outlives the process.
+    pub fn names_a_store(&self) -> bool {
+        self.data.is_some() || self.store.is_some()
+    }
+
     /// For how long the store knows what was changed.
     pub fn kept_history(&self) -> Duration {
         days(self.history)
@@ -147,20 +140,6 @@ impl std::fmt::Debug for ManagementArgs {
             .field("name", &self.name)
             .finish_non_exhaustive()
     }
-}
-
-/// A listener of an Admin API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AdminListen {
-    /// The address.
-    pub address: SocketAddr,
-    /// Whether its clients speak TLS.
-    pub is_tls: bool,
-}
-
-fn listen(text: &str) -> Result<AdminListen, String> {
-    let (address, is_tls) = listen::read(text, false, &[("tls", true)])?;
-    Ok(AdminListen { address, is_tls })
 }
 
 /// What a process does.

@@ -1,27 +1,27 @@
-//! `weir plugins`: the plugins of the catalogue, their names in Kong and APISIX, and their pages.
+//! `weir plugins`: the plugins of the catalogue, their names in the originals, and their pages.
 //!
 //! The list itself is [`weir_control::catalogue`]. Of plugins that are asked for by name
 //! the fields are listed too, from the schema of their types; `page` makes the tables of their pages of the same.
 
-mod fields;
 mod originals;
 mod page;
 
 use crate::args::PluginsArgs;
 use crate::command_output::CommandOutput;
-use fields::Field;
-use serde::Serialize;
-use std::sync::Arc;
+use crate::dialects;
+use serde::{Serialize, Serializer};
 use weir_control::catalogue::{CataloguePlugin, catalogue};
-use weir_dialect::DialectSet;
+use weir_dialect::plugin_fields::Field;
+use weir_dialect::{DialectName, DialectSet};
 
 /// A plugin as it is listed.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, Serialize)]
 struct PluginListing {
     name: String,
     summary: String,
-    kong: Vec<String>,
-    apisix: Vec<String>,
+    /// Its names in the originals, which follow each other in the order of the dialects.
+    #[serde(flatten)]
+    names: OriginalNames,
     phases: Vec<String>,
     docs: String,
     /// Its fields, if the command names the plugin.
@@ -29,22 +29,34 @@ struct PluginListing {
     fields: Vec<Field>,
 }
 
+/// The names of a plugin in each original that has plugins: which one, how people call it, and the names.
+#[derive(Debug)]
+struct OriginalNames(Vec<(DialectName, &'static str, Vec<String>)>);
+
+impl Serialize for OriginalNames {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(dialect, _, names)| (dialect.as_str(), names)))
+    }
+}
+
 /// Prints the catalogue, or the plugins that have one of these names.
 pub fn plugins(args: &PluginsArgs) -> CommandOutput {
+    let dialects = dialects::stock();
     if args.originals {
-        return originals::print(args);
+        return originals::print(args, &dialects);
     }
-    let mut listed = listed();
+    let mut listed = listed(&dialects);
     // A name of an original that is not served is a good question too.
     let (known, unserved): (Vec<&String>, Vec<&String>) =
         (args.names.iter()).partition(|name| listed.iter().any(|it| it.has_name(name)));
-    if !args.json && !unserved.is_empty() && unserved.iter().all(|name| originals::has(name)) {
+    if !args.json && !unserved.is_empty() && unserved.iter().all(|name| originals::has(&dialects, name)) {
         let names = unserved.into_iter().cloned().collect();
-        let output = originals::print(&PluginsArgs {
+        let of_originals = PluginsArgs {
             names,
             originals: true,
             ..args.clone()
-        });
+        };
+        let output = originals::print(&of_originals, &dialects);
         let names: Vec<String> = known.into_iter().cloned().collect();
         let served = match names.is_empty() {
             true => String::new(),
@@ -80,7 +92,7 @@ pub fn plugins(args: &PluginsArgs) -> CommandOutput {
     }
     let stdout = match (args.json, args.page) {
         (true, _) => format!("{:#}\n", serde_json::json!(listed)),
-        (_, true) => pages(&listed),
+        (_, true) => pages(&listed, &dialects),
         _ => listed.iter().map(PluginListing::text).collect(),
     };
     CommandOutput {
@@ -90,57 +102,41 @@ pub fn plugins(args: &PluginsArgs) -> CommandOutput {
 }
 
 /// The generated part of these plugins' pages.
-fn pages(listed: &[PluginListing]) -> String {
+fn pages(listed: &[PluginListing], dialects: &DialectSet) -> String {
     let registry = weir_plugins::registry();
     let plugins = listed.iter().filter_map(|it| registry.get(&it.name));
-    plugins.map(page::tables).collect()
+    plugins.map(|it| page::tables(it, dialects)).collect()
 }
 
-fn listed() -> Vec<PluginListing> {
-    let dialects = DialectSet::new(vec![
-        Arc::new(weir_kong::KongDialect::default()),
-        Arc::new(weir_apisix::ApisixDialect::default()),
-    ]);
-    let one = |mut plugin: CataloguePlugin| PluginListing {
-        kong: plugin.names.remove("kong").unwrap_or_default(),
-        apisix: plugin.names.remove("apisix").unwrap_or_default(),
-        name: plugin.name,
-        summary: plugin.summary,
-        phases: plugin.phases,
-        docs: plugin.docs,
-        fields: Vec::new(),
+fn listed(dialects: &DialectSet) -> Vec<PluginListing> {
+    let one = |mut plugin: CataloguePlugin| {
+        let originals = dialects.iter().filter(|it| !it.plugin_names().is_empty());
+        let names = originals.map(|it| {
+            let names = plugin.names.remove(it.name().as_str());
+            (it.name(), it.title(), names.unwrap_or_default())
+        });
+        PluginListing {
+            names: OriginalNames(names.collect()),
+            name: plugin.name,
+            summary: plugin.summary,
+            phases: plugin.phases,
+            docs: plugin.docs,
+            fields: Vec::new(),
+        }
     };
-    catalogue(&dialects).into_iter().map(one).collect()
-}
-
-fn kong_names(plugin: &str) -> Vec<&'static str> {
-    let definitions = weir_kong::plugins::DEFINITIONS.iter();
-    definitions
-        .filter(|definition| definition.catalogue_name == plugin)
-        .map(|definition| definition.name)
-        .collect()
-}
-
-fn apisix_names(plugin: &str) -> Vec<&'static str> {
-    weir_apisix::spellings()
-        .filter(|(_, catalogue_name)| *catalogue_name == plugin)
-        .map(|(name, _)| name)
-        .collect()
+    catalogue(dialects).into_iter().map(one).collect()
 }
 
 impl PluginListing {
     fn has_name(&self, name: &str) -> bool {
         let is_name = |it: &String| it == name;
-        self.name == name || self.kong.iter().any(is_name) || self.apisix.iter().any(is_name)
+        self.name == name || self.names.0.iter().any(|(_, _, names)| names.iter().any(is_name))
     }
 
     fn text(&self) -> String {
         let mut text = format!("{}: {}\n", self.name, self.summary);
-        for (label, values) in [
-            ("Kong", &self.kong),
-            ("APISIX", &self.apisix),
-            ("phases", &self.phases),
-        ] {
+        let names = self.names.0.iter().map(|(_, title, names)| (*title, names));
+        for (label, values) in names.chain([("phases", &self.phases)]) {
             if !values.is_empty() {
                 text.push_str(&format!("  {label}: {}\n", values.join(", ")));
             }
@@ -202,7 +198,7 @@ rate-limit: limits the number of calls in a time window
 
     #[test]
     fn all_plugins_are_described_and_all_spellings_lead_to_one() {
-        let listed = listed();
+        let listed = listed(&dialects::stock());
         for plugin in &listed {
             assert!(!plugin.summary.is_empty(), "{}: no row in the guide", plugin.name);
             assert!(!plugin.phases.is_empty(), "{}: its example builds", plugin.name);

@@ -4,9 +4,9 @@
 //! written by hand; below the mark stand the tables of this module. A test compares them, and writes them again with
 //! `UPDATE_GOLDEN=1 cargo test -p weir pages`.
 
-use super::fields::{Field, of_json_schema, of_kong_record};
-use super::{apisix_names, kong_names};
 use std::fmt::Write;
+use weir_dialect::DialectSet;
+use weir_dialect::plugin_fields::{ConfigPart, Field, of_json_schema};
 use weir_plugin::Plugin;
 
 /// The fields of the configuration, in Weir's own spelling.
@@ -14,27 +14,24 @@ pub fn fields(plugin: &dyn Plugin) -> Vec<Field> {
     of_json_schema(&plugin.config_schema().to_value())
 }
 
-/// The tables: Weir's fields, those of credentials, and both originals'.
-pub fn tables(plugin: &dyn Plugin) -> String {
+/// The tables: Weir's fields, those of credentials, and the originals'.
+pub fn tables(plugin: &dyn Plugin, dialects: &DialectSet) -> String {
     let mut text = String::new();
     table(&mut text, "## Fields", &fields(plugin));
     if let Some(kind) = plugin.credentials() {
         let fields = of_json_schema(&kind.schema.to_value());
         table(&mut text, "### A consumer's credential", &fields);
     }
-    for name in kong_names(plugin.name()) {
-        let config = weir_kong::describe::plugin_config(name).unwrap_or_default();
-        table(&mut text, &format!("## Kong: `{name}`"), &of_kong_record(&config));
-    }
-    for name in apisix_names(plugin.name()) {
-        let schemas = weir_apisix::plugin_schemas(name).unwrap_or_default();
-        for (schema, title) in [
-            ("schema", format!("## APISIX: `{name}`")),
-            ("consumer_schema", format!("### A consumer's `{name}`")),
-            ("metadata_schema", format!("### Metadata of `{name}`")),
-        ] {
-            if let Some(schema) = schemas.get(schema) {
-                table(&mut text, &title, &of_json_schema(schema));
+    for dialect in dialects.iter() {
+        let names = dialect.plugin_names().into_iter();
+        for (name, _) in names.filter(|(_, catalogue_name)| *catalogue_name == plugin.name()) {
+            for described in dialect.plugin_fields(name) {
+                let title = match described.part {
+                    ConfigPart::Plugin => format!("## {}: `{name}`", dialect.title()),
+                    ConfigPart::Consumer => format!("### A consumer's `{name}`"),
+                    ConfigPart::Metadata => format!("### Metadata of `{name}`"),
+                };
+                table(&mut text, &title, &described.fields);
             }
         }
     }
@@ -85,11 +82,11 @@ mod tests {
     fn pages_have_the_fields_of_the_types() {
         let is_update = std::env::var_os("UPDATE_GOLDEN").is_some();
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/plugins");
-        let mut stale = Vec::new();
+        let (dialects, mut stale) = (crate::dialects::stock(), Vec::new());
         for plugin in weir_plugins::registry().iter() {
             let path = format!("{folder}/{}.md", plugin.name());
             let page = std::fs::read_to_string(&path).unwrap_or_default();
-            match renewed(&page, &tables(plugin)) {
+            match renewed(&page, &tables(plugin, &dialects)) {
                 Some(renewed) if renewed == page => {}
                 Some(renewed) if is_update => std::fs::write(&path, renewed).expect("a page can be written"),
                 Some(_) => stale.push(plugin.name()),

@@ -34,9 +34,8 @@ use weir_control::quotas::{LocalUsage, Meter};
 use weir_control::secrets::Cache;
 use weir_dialect::{
     AdminApi, AdminContext, Counts, DialectName, DialectSet, ForeignRoutes, Listener, Node, PluginCheck,
-    Statistics,
+    Statistics, ThroughOwnApi,
 };
-use weir_kong::admin::ConfigAllowed;
 use weir_plugin::SharedRecords;
 use weir_plugins::proxy_cache::Caches;
 use weir_store::{Store, StoreError};
@@ -62,19 +61,19 @@ impl Listeners {
     /// Binds those that are wanted.
     pub fn bind(management: &Management) -> anyhow::Result<Self> {
         let each = management
-            .admins()
-            .into_iter()
-            .flat_map(|(dialect, flag, all)| all.iter().map(move |listen| (dialect, flag, listen)));
+            .admins
+            .iter()
+            .flat_map(|admin| admin.listeners.iter().map(move |listen| (admin, listen)));
         // All of them show the same.
         let mut tls_config = None;
         let mut bound = Vec::new();
-        for (dialect, flag, listen) in each {
+        for (admin, listen) in each {
             if listen.is_tls && tls_config.is_none() {
                 tls_config = Some(Arc::new(admin_tls(management)?));
             }
             bound.push(AdminListener {
-                dialect,
-                listener: bind(flag, listen.address)?,
+                dialect: admin.dialect,
+                listener: bind(admin.flag, listen.address)?,
                 tls: tls_config.clone().filter(|_| listen.is_tls),
             });
         }
@@ -87,17 +86,17 @@ impl Listeners {
     }
 
     /// The names and addresses of what is served, for the `ready` line.
-    pub fn addresses(&self) -> std::io::Result<Vec<(&'static str, String)>> {
+    pub fn addresses(&self, dialects: &DialectSet) -> std::io::Result<Vec<(String, String)>> {
         let named = |bound: &AdminListener| {
+            let title = dialects.get(bound.dialect).map_or("", |it| it.title());
             let name = match bound.dialect {
-                weir_kong::NAME => "Kong's Admin API",
-                weir_apisix::NAME => "APISIX's Admin API",
-                _ => "Weir's API",
+                DialectName::NATIVE => format!("{title}'s API"),
+                _ => format!("{title}'s Admin API"),
             };
             let scheme = if bound.tls.is_some() { "https" } else { "http" };
             let address = format!("{scheme}://{}", bound.listener.local_addr()?);
             let console = match bound.dialect {
-                DialectName::NATIVE => Some(("the console", format!("{address}/ui/"))),
+                DialectName::NATIVE => Some(("the console".to_owned(), format!("{address}/ui/"))),
                 _ => None,
             };
             Ok([Some((name, address)), console].into_iter().flatten())
@@ -136,24 +135,31 @@ impl Listeners {
     }
 }
 
-/// Opens Kong's Admin API at its usual address, next to a `kong.yml` that is served without a store. If another program
-/// listens there, Weir opens none, as no flag asks for it.
+/// Opens the Admin APIs over files that are served without a store, at their usual addresses. If another program listens
+/// there, Weir opens none, as no flag asks for it.
 pub async fn open_beside_files(
     control: &mut Control,
     starter: &Starter<'_>,
     (dialects, declared): (DialectSet, Declareds),
     caches: Caches,
-) -> anyhow::Result<Vec<(&'static str, String)>> {
-    let management = plan::beside_files(&starter.args.management);
+) -> anyhow::Result<Vec<(String, String)>> {
+    let management = plan::beside_files(&starter.args.management, &declared.dialects());
     let listeners = match Listeners::bind(&management) {
         Ok(listeners) => listeners,
         Err(error) => {
+            let wanted = || management.admins.iter().filter(|it| !it.listeners.is_empty());
+            let files = wanted().filter_map(|it| Some(dialects.get(it.dialect)?.file_form().name));
+            let flags = wanted().map(|it| it.flag);
+            let (files, flags): (Vec<_>, Vec<_>) = (files.collect(), flags.collect());
             tracing::warn!(
-                "the Admin API for the kong.yml cannot be opened: {error:#}; set another address with --kong-admin"
+                "the Admin API for the {} cannot be opened: {error:#}; set another address with {}",
+                plan::in_words(&files),
+                plan::in_words(&flags)
             );
             return Ok(Vec::new());
         }
     };
+    let addresses = listeners.addresses(&dialects)?;
     let shared = Shared {
         dialects,
         followed: StateHandle::default(),
@@ -179,7 +185,6 @@ pub async fn open_beside_files(
         is_read_only: true,
         api: Arc::default(),
     };
-    let addresses = listeners.addresses()?;
     // There are no users: nothing outlives the process.
     let store = Arc::new(weir_store::memory::MemoryStore::new());
     listeners.serve(control)?.open(store, &shared).await?;
@@ -321,10 +326,10 @@ pub fn node(starter: &Starter<'_>, management: &Management) -> Node {
 
 /// The listeners of each Admin API.
 pub fn listeners(management: &Management) -> Vec<(DialectName, Vec<Listener>)> {
-    let admins = management.admins().into_iter();
-    let each = admins.map(|(name, _, all)| {
-        let all = all.iter().map(|it| listener(&it.address, it.is_tls));
-        (name, all.collect())
+    let each = management.admins.iter().map(|admin| {
+        let all = admin.listeners.iter();
+        let all = all.map(|it| listener(&it.address, it.is_tls));
+        (admin.dialect, all.collect())
     });
     each.collect()
 }
@@ -457,17 +462,15 @@ impl Shared {
     /// Weir's own API with the Admin APIs of the originals below it.
     fn with_dialects(&self, own: Router, opened: &[(DialectName, Router)], store: &Arc<dyn Store>) -> Router {
         let mut whole = own;
-        for name in [weir_kong::NAME, weir_apisix::NAME] {
-            let Some(dialect) = self.dialects.get(name) else {
-                continue;
-            };
+        let originals = self.dialects.iter();
+        for dialect in originals.filter(|it| it.name() != DialectName::NATIVE) {
+            let name = dialect.name();
             let known = opened.iter().find(|(it, _)| *it == name);
             let router = match known {
                 Some((_, router)) => router.clone(),
                 None => dialect_admin::late(dialect, self.context(name, store)),
             };
-            // Clients of Kong's own address find `/config` as the original has it; here the console imports by it.
-            let router = router.layer(Extension(ConfigAllowed));
+            let router = router.layer(Extension(ThroughOwnApi));
             let router = dialect_admin::below(router, dialect, self.is_read_only);
             whole = whole.nest_service(&dialect_admin::path(dialect.as_ref()), router);
         }

@@ -32,6 +32,11 @@ impl Declareds {
         found.map(|(_, declared)| declared)
     }
 
+    /// The dialects that have their documents in files.
+    pub fn dialects(&self) -> Vec<DialectName> {
+        self.0.iter().map(|(name, _)| *name).collect()
+    }
+
     /// Whether no dialect has its documents in a file.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -1,5 +1,5 @@
-//! The Admin APIs of the originals below Weir's own, for the console: `/api/v1/dialects/kong/…` and
-//! `/api/v1/dialects/apisix/…`. One that no flag asks for is opened with the first call of it, and has no listener.
+//! The Admin APIs of the originals below Weir's own, for the console: `/api/v1/dialects/NAME/…`. One that no flag asks for
+//! is opened with the first call of it, and has no listener.
 
 use axum::Router;
 use axum::extract::{Request, State};

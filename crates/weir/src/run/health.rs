@@ -16,10 +16,7 @@ pub struct Health(pub Arc<Status>);
 impl HealthSource for Health {
     fn upstream(&self, upstream: &str) -> Option<UpstreamHealth> {
         let report = self.0.gateway()?.upstream_health(upstream)?;
-        (report.status != TargetStatus::ChecksOff).then(|| UpstreamHealth {
-            state: state_of(report.status),
-            targets: report.targets.iter().map(target_of).collect(),
-        })
+        (report.status != TargetStatus::ChecksOff).then(|| health_of(&report))
     }
 
     fn mark(
@@ -93,6 +90,14 @@ fn status_of(status: gateway::Status) -> native::HealthStatus {
         gateway::Status::Unhealthy => native::HealthStatus::Unhealthy,
         gateway::Status::DnsError => native::HealthStatus::DnsError,
         gateway::Status::ChecksOff => native::HealthStatus::Unchecked,
+    }
+}
+
+/// The health of an upstream, be it checked or not.
+pub fn health_of(report: &UpstreamReport) -> UpstreamHealth {
+    UpstreamHealth {
+        state: state_of(report.status),
+        targets: report.targets.iter().map(target_of).collect(),
     }
 }
 

@@ -67,7 +67,7 @@ pub async fn serve(
     let environments = starter.args.management.environment.clone();
     let dialects = with_files(dialects, management, files.as_ref()).in_environments(environments);
     let opened = ManagedResources::of(management).await?;
-    let mut addresses = opened.listeners.addresses()?;
+    let mut addresses = opened.listeners.addresses(&dialects)?;
     addresses.extend(opened.portal.addresses()?);
     // Before anything of the store is followed: until they are open, the process is not ready.
     if !opened.listeners.is_empty() || !opened.portal.is_empty() {
@@ -351,10 +351,10 @@ fn with_files(dialects: DialectSet, management: &Management, files: Option<&File
     });
     let apart: Vec<DialectName> = apart.collect();
     let of_originals = management
-        .admins()
-        .into_iter()
-        .filter(|(name, _, listeners)| *name != DialectName::NATIVE && !listeners.is_empty());
-    let names: Vec<DialectName> = of_originals.map(|(name, ..)| name).collect();
+        .admins
+        .iter()
+        .filter(|it| it.dialect != DialectName::NATIVE && !it.listeners.is_empty());
+    let names: Vec<DialectName> = of_originals.map(|it| it.dialect).collect();
     let unmatched = match names.as_slice() {
         [only] => *only,
         _ => DialectName::NATIVE,

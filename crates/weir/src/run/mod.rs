@@ -23,7 +23,7 @@ mod trust;
 mod unreached;
 
 use crate::args::RunArgs;
-use crate::dialects::{self, AdminSettings};
+use crate::dialects;
 use crate::status::{self, Status};
 use declared::Declarations;
 use files::{LoadedConfig, Loader, WatchedFiles};
@@ -39,6 +39,7 @@ use weir_control::api::FileTexts;
 use weir_control::limit_counts::LimitCounts;
 use weir_control::listen::{self, Bounds};
 use weir_control::operational::OperationalStore;
+use weir_dialect::{DialectName, DialectSet, Exposition};
 use weir_plugins::prometheus::MetricRegistry;
 use weir_plugins::proxy_cache::Caches;
 use weir_telemetry::metrics;
@@ -94,9 +95,9 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
         Arc::clone(&plugin_metrics),
         plan.is_control_plane(),
     ));
-    let settings = args.routers.settings();
-    metrics_endpoints::describe(&status, runtime.handle(), settings);
-    let exposed = &settings.prometheus.export_uri;
+    let dialects = dialects::of_run(&args);
+    metrics_endpoints::describe(&status, runtime.handle(), &dialects);
+    let exposed: Vec<Exposition> = dialects.iter().flat_map(|it| it.expositions()).collect();
     let starter = proxy::Starter {
         args: &args,
         metrics,
@@ -108,21 +109,20 @@ pub fn run(args: RunArgs) -> anyhow::Result<()> {
     };
     let end = runtime.block_on(async {
         analytics.run_maintenance();
-        let mut control = Control::new(status_listener, Arc::clone(&status), exposed)?;
+        let mut control = Control::new(status_listener, Arc::clone(&status), &exposed)?;
         tokio::spawn(certificates::watch(Arc::clone(&status)));
         certificates::spawn_ocsp_refresh(&status, outbox::reach(&args.outbox));
         match &plan {
             RunMode::Files => {
                 counts.keep(&loader.registry);
                 send_alerts(&analytics, &args)?;
-                from_files(&mut control, &starter, (loader, fingerprints), good, caches).await
+                let loaded = (loader, fingerprints, good);
+                from_files(&mut control, &starter, dialects, loaded, caches).await
             }
             RunMode::Managed(management) => {
-                // The console shows Kong's Admin API, too.
-                let has_console = !management.console.is_empty();
+                // The console shows Admin APIs of originals, too.
+                let has_console = !management.admin(DialectName::NATIVE).is_empty();
                 let has_admin = |dialect| has_console || !management.admin(dialect).is_empty();
-                let admin = AdminSettings::of(&args.management, management.has_kong_config);
-                let dialects = dialects::all(args.routers, admin);
                 let (declarations, declared) = Declarations::of(&dialects, &good.texts, has_admin);
                 let texts = FileTexts::default();
                 texts.set(files::for_lists(&good.texts));
@@ -205,8 +205,8 @@ struct Control {
 }
 
 impl Control {
-    /// APISIX's metrics are served at this path.
-    fn new(listener: TcpListener, status: Arc<Status>, apisix_metrics: &str) -> anyhow::Result<Self> {
+    /// These expositions are served beside the status.
+    fn new(listener: TcpListener, status: Arc<Status>, expositions: &[Exposition]) -> anyhow::Result<Self> {
         let status_address = listener.local_addr()?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
         tokio::spawn(free_retired(Arc::clone(&status)));
@@ -214,7 +214,7 @@ impl Control {
             status_address,
             dialects: tokio::task::JoinSet::new(),
             draining: tokio::sync::watch::Sender::new(false),
-            server: tokio::spawn(status::serve(listener, Arc::clone(&status), apisix_metrics)),
+            server: tokio::spawn(status::serve(listener, Arc::clone(&status), expositions)),
             status,
             stop: StopSignals::new()?,
             hangup: signal(SignalKind::hangup())?,
@@ -229,7 +229,7 @@ impl Control {
     }
 
     /// Prints that the gateway serves, with its addresses.
-    fn announce_ready(&self, others: &[(&str, String)]) -> std::io::Result<()> {
+    fn announce_ready(&self, others: &[(String, String)]) -> std::io::Result<()> {
         let line = self.status.ready_line(self.status_address, others);
         writeln!(std::io::stdout(), "{line}")
     }
@@ -275,17 +275,12 @@ async fn free_retired(status: Arc<Status>) {
 async fn from_files(
     control: &mut Control,
     starter: &proxy::Starter<'_>,
-    (loader, fingerprints): (Loader, Vec<Option<files::FileFingerprint>>),
-    good: LoadedConfig,
+    dialects: DialectSet,
+    (loader, fingerprints, good): (Loader, Vec<Option<files::FileFingerprint>>, LoadedConfig),
     caches: Caches,
 ) -> anyhow::Result<ServeEnd> {
-    let dialects = dialects::all(
-        starter.args.routers,
-        AdminSettings::of(&starter.args.management, true),
-    )
-    .answering_as(weir_kong::NAME);
-    let is_kong = |dialect| dialect == weir_kong::NAME;
-    let (declarations, declared) = Declarations::of(&dialects, &good.texts, is_kong);
+    let opens_admin = |name| dialects.get(name).is_some_and(|it| it.file_form().opens_admin);
+    let (declarations, declared) = Declarations::of(&dialects, &good.texts, opens_admin);
     let gateway = starter.start(good.snapshot)?;
     starter.analytics.start(&starter.gateway_name(&gateway))?;
     control.status.set_gateway(gateway);

@@ -1,24 +1,12 @@
 //! The meaning of the flags of `weir run` together.
 
-use crate::args::{AdminListen, ManagementArgs, RoleArg, RunArgs};
-use std::net::SocketAddr;
+use crate::args::{AdminFlag, AdminListen, ManagementArgs, RoleArg, RunArgs};
 use std::path::PathBuf;
 use weir_control::listen::TlsFiles;
 use weir_dialect::DialectName;
 
-const KONG_ADMIN: AdminListen = local(8001);
-const APISIX_ADMIN: AdminListen = local(9180);
-const CONSOLE: AdminListen = local(8002);
-
 /// The location of a store that is gone with the process.
 const MEMORY: &str = "memory:";
-
-const fn local(port: u16) -> AdminListen {
-    AdminListen {
-        address: SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), port),
-        is_tls: false,
-    }
-}
 
 /// Flags that do not fit together.
 #[derive(Debug, thiserror::Error)]
@@ -48,11 +36,8 @@ pub struct Management {
     pub origin: Origin,
     pub data: Option<PathBuf>,
     pub store_key: Option<PathBuf>,
-    pub kong_admin: Vec<AdminListen>,
-    /// Whether Kong's Admin API has `/config`.
-    pub has_kong_config: bool,
-    pub apisix_admin: Vec<AdminListen>,
-    pub console: Vec<AdminListen>,
+    /// The Admin APIs, Weir's own as the last. Those that are not wanted have no listeners.
+    pub admins: Vec<AdminFlag>,
     /// Listeners of the developer portal.
     pub portal: Vec<AdminListen>,
     /// The certificate of Admin APIs over TLS; `None`: one made for this process.
@@ -91,25 +76,15 @@ impl std::fmt::Debug for Origin {
 }
 
 impl Management {
-    /// The listeners of a dialect's Admin API, each with its flag.
+    /// The listeners of a dialect's Admin API.
     pub fn admin(&self, dialect: DialectName) -> &[AdminListen] {
-        let mut all = self.admins().into_iter();
-        all.find(|(name, ..)| *name == dialect)
-            .map_or(&[], |(.., addresses)| addresses)
+        let found = self.admins.iter().find(|it| it.dialect == dialect);
+        found.map_or(&[], |it| &it.listeners)
     }
 
     /// Whether what is written is gone with the process.
     pub fn is_forgotten(&self) -> bool {
         matches!(&self.origin, Origin::Store(location) if location == MEMORY)
-    }
-
-    /// The Admin APIs: of which dialect, by which flag, and where.
-    pub fn admins(&self) -> [(DialectName, &'static str, &[AdminListen]); 3] {
-        [
-            (weir_kong::NAME, "--kong-admin", &self.kong_admin),
-            (weir_apisix::NAME, "--apisix-admin", &self.apisix_admin),
-            (DialectName::NATIVE, "--console", &self.console),
-        ]
     }
 }
 
@@ -118,24 +93,24 @@ impl RunMode {
     pub fn of(args: &RunArgs) -> Result<Self, UsageError> {
         let refused = |reason: &str| Err(UsageError::new(reason));
         let flags = &args.management;
-        let all = [&flags.kong_admin, &flags.apisix_admin, &flags.console];
-        let has_admin = all.iter().any(|addresses| !addresses.is_empty());
-        let has_admin_tls = all
-            .into_iter()
-            .chain([&flags.portal])
-            .flatten()
-            .any(|listen| listen.is_tls);
-        let has_store = flags.data.is_some() || flags.store.is_some();
+        let admins = flags.admins();
+        let has_admin = admins.iter().any(|it| !it.listeners.is_empty());
+        let mut listeners = admins.iter().flat_map(|it| &it.listeners).chain(&flags.portal);
+        let has_admin_tls = listeners.any(|listen| listen.is_tls);
+        let has_store = flags.names_a_store();
+        let names: Vec<&str> = admins.iter().map(|it| it.flag).collect();
         if flags.admin_certificate.is_some() && !has_admin_tls {
-            return refused(
-                "--admin-certificate needs a TLS listener: append \",tls\" to an address, such as --kong-admin 127.0.0.1:8444,tls",
-            );
+            return refused(&format!(
+                "--admin-certificate needs a TLS listener: append \",tls\" to an address, such as {} 127.0.0.1:8444,tls",
+                names.first().copied().unwrap_or_default()
+            ));
         }
         match flags.role {
             RoleArg::Gateway if has_admin => {
-                return refused(
-                    "a gateway (--role gateway) has no Admin APIs: remove --kong-admin, --apisix-admin and --console",
-                );
+                return refused(&format!(
+                    "a gateway (--role gateway) has no Admin APIs: remove {}",
+                    in_words(&names)
+                ));
             }
             RoleArg::Gateway if !flags.portal.is_empty() => {
                 return refused("a gateway (--role gateway) has no developer portal: remove --portal");
@@ -181,24 +156,32 @@ impl RunMode {
     }
 }
 
-/// The Admin APIs of a process that serves files and nothing else: Kong's at its usual address.
-pub fn beside_files(flags: &ManagementArgs) -> Management {
-    Management {
-        kong_admin: vec![KONG_ADMIN],
-        apisix_admin: Vec::new(),
-        console: Vec::new(),
-        portal: Vec::new(),
-        ..management(flags, true)
+/// Some words as a list in a sentence.
+pub fn in_words(all: &[&str]) -> String {
+    match all {
+        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        _ => all.concat(),
     }
+}
+
+/// The Admin APIs of a process that serves files of these dialects and nothing else, at their usual addresses.
+pub fn beside_files(flags: &ManagementArgs, dialects: &[DialectName]) -> Management {
+    let mut management = management(flags, true);
+    management.portal.clear();
+    for admin in &mut management.admins {
+        let is_wanted = dialects.contains(&admin.dialect);
+        admin.listeners = is_wanted.then_some(admin.usual).into_iter().collect();
+    }
+    management
 }
 
 fn management(flags: &ManagementArgs, has_admin: bool) -> Management {
     // Who names one address wants no others.
-    let addresses =
-        |given: &[AdminListen], usual: AdminListen| match has_admin || flags.role == RoleArg::Gateway {
-            true => given.to_vec(),
-            false => vec![usual],
-        };
+    let is_usual = !has_admin && flags.role != RoleArg::Gateway;
+    let mut admins = flags.admins();
+    for admin in admins.iter_mut().filter(|_| is_usual) {
+        admin.listeners = vec![admin.usual];
+    }
     let files = flags.admin_certificate.clone().zip(flags.admin_key.clone());
     let origin = match (&flags.control, &flags.store, &flags.data) {
         (Some(url), ..) => Origin::Control {
@@ -214,10 +197,7 @@ fn management(flags: &ManagementArgs, has_admin: bool) -> Management {
         origin,
         data: flags.data.clone(),
         store_key: flags.store_key.clone(),
-        kong_admin: addresses(&flags.kong_admin, KONG_ADMIN),
-        has_kong_config: flags.kong_admin_config || (flags.data.is_none() && flags.store.is_none()),
-        apisix_admin: addresses(&flags.apisix_admin, APISIX_ADMIN),
-        console: addresses(&flags.console, CONSOLE),
+        admins,
         portal: flags.portal.clone(),
         admin_tls: files.map(|(certificate, key)| TlsFiles {
             certificate,
@@ -247,8 +227,11 @@ mod tests {
                         Origin::Store(location) => location,
                         Origin::Control { url, .. } => url,
                     };
-                    let ports = [it.kong_admin, it.apisix_admin, it.console];
-                    let ports = ports.map(|all| all.iter().map(|it| it.address.port()).sum::<u16>());
+                    let port = |admin: &AdminFlag| {
+                        let ports = admin.listeners.iter().map(|it| it.address.port());
+                        ports.sum::<u16>()
+                    };
+                    let ports: Vec<u16> = it.admins.iter().map(port).collect();
                     format!("{origin} {ports:?}")
                 }
             })
@@ -276,7 +259,7 @@ mod tests {
             ("--role gateway --data /d", Err("follows something")),
             (
                 "--role gateway --store etcd://h:1 --console 127.0.0.1:1",
-                Err("no Admin APIs"),
+                Err("no Admin APIs: remove --kong-admin, --apisix-admin and --console"),
             ),
             (
                 "--kong-admin 127.0.0.1:1 --kong-admin 127.0.0.1:2,tls",

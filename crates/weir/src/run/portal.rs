@@ -44,11 +44,11 @@ impl Listeners {
     }
 
     /// Its addresses, for the `ready` line.
-    pub fn addresses(&self) -> std::io::Result<Vec<(&'static str, String)>> {
+    pub fn addresses(&self) -> std::io::Result<Vec<(String, String)>> {
         let one = |(listener, tls): &(TcpListener, Option<Arc<Tls>>)| {
             let scheme = if tls.is_some() { "https" } else { "http" };
             let address = format!("{scheme}://{}", listener.local_addr()?);
-            Ok(("the developer portal", address))
+            Ok(("the developer portal".to_owned(), address))
         };
         self.0.iter().map(one).collect()
     }

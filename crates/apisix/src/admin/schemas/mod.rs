@@ -12,6 +12,7 @@ use crate::schema::{Schema, array, boolean, integer, number, object, text};
 use axum::http::StatusCode;
 use priorities::{NOT_LOADED, PRIORITIES};
 use serde_json::{Map, Value, json};
+use weir_dialect::plugin_fields::{self, ConfigPart, FieldTable};
 
 /// The kinds whose schema the control API shows.
 const TOLD: [Kind; 11] = [
@@ -167,6 +168,26 @@ fn all(is_stream: bool) -> Map<String, Value> {
 /// The answer for a plugin that is served: `schema`, and if it has them `consumer_schema` and `metadata_schema`.
 pub fn plugin_schemas(name: &str) -> Option<Map<String, Value>> {
     mapping(name).map(|_| about(name))
+}
+
+/// What they say, as tables.
+pub fn plugin_fields(name: &str) -> Vec<FieldTable> {
+    let schemas = plugin_schemas(name).unwrap_or_default();
+    let parts = [
+        ("schema", ConfigPart::Plugin),
+        ("consumer_schema", ConfigPart::Consumer),
+        ("metadata_schema", ConfigPart::Metadata),
+    ];
+    let table = |(field, part)| {
+        let mut schema = schemas.get(field)?.clone();
+        // Every plugin has it, so it is not listed as a field of one.
+        if let Some(fields) = schema["properties"].as_object_mut() {
+            fields.retain(|name, _| name != "_meta");
+        }
+        let fields = plugin_fields::of_json_schema(&schema);
+        Some(FieldTable { part, fields })
+    };
+    parts.into_iter().filter_map(table).collect()
 }
 
 /// The schemas of a plugin of connections. Some are different there than for calls.

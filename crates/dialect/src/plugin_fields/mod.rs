@@ -1,18 +1,37 @@
-//! The fields of a configuration as rows of a table, read from its schema: a JSON Schema, or a description of Kong's.
+//! The fields of a plugin's configuration as rows of a table, read from its schema. Here is what reads a JSON Schema; a
+//! dialect whose original describes fields in another way reads them itself.
 //!
 //! A field of a map has the map's name before it (`batch.delay_ms`), one of the maps in a list `[]` between them
 //! (`limits[].count`), one of maps that have names of their own `*` (`pages.*.body`).
 
 mod json_schema;
-mod kong;
 
 pub use json_schema::of_json_schema;
-pub use kong::of_kong_record;
 
 use serde_json::Value;
 
 /// A default that is longer as JSON is left to the schema.
 const LONGEST_DEFAULT: usize = 300;
+
+/// The part of a plugin's configuration that a table is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConfigPart {
+    /// What stands at a route, a service or elsewhere.
+    Plugin,
+    /// What stands at a consumer: a credential.
+    Consumer,
+    /// What stands once for all instances.
+    Metadata,
+}
+
+/// A table of fields.
+#[derive(Debug)]
+pub struct FieldTable {
+    /// The part that it is about.
+    pub part: ConfigPart,
+    /// Its rows.
+    pub fields: Vec<Field>,
+}
 
 /// A row.
 #[derive(Debug, PartialEq, Eq, serde::Serialize)]
@@ -28,7 +47,7 @@ pub struct Field {
 }
 
 /// A default as it stands in a row.
-fn display_default(default: &Value) -> String {
+pub fn display_default(default: &Value) -> String {
     let json = default.to_string();
     match json.len() > LONGEST_DEFAULT {
         true => "in the schema".to_owned(),
@@ -37,7 +56,7 @@ fn display_default(default: &Value) -> String {
 }
 
 /// A value as it is written: texts without quotes.
-fn display_plain(value: &Value) -> String {
+pub fn display_plain(value: &Value) -> String {
     match value {
         Value::String(text) => format!("`{text}`"),
         Value::Null => String::new(),
@@ -46,7 +65,7 @@ fn display_plain(value: &Value) -> String {
 }
 
 /// Several of what a word says.
-fn many(word: &str) -> String {
+pub fn many(word: &str) -> String {
     for (one, several) in [
         ("text", "texts"),
         ("number", "numbers"),
@@ -60,7 +79,8 @@ fn many(word: &str) -> String {
     word.to_owned()
 }
 
-fn bounds(least: Option<f64>, most: Option<f64>) -> String {
+/// The bounds of a number, behind the word for it.
+pub fn bounds(least: Option<f64>, most: Option<f64>) -> String {
     match (least, most) {
         (Some(least), Some(most)) if least == most => format!(", {least}"),
         (Some(least), Some(most)) => format!(", {least} to {most}"),

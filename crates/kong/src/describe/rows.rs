@@ -1,16 +1,16 @@
-//! Rows of a record, read from the fields in Kong's schemas.
+//! The fields of a record as rows of a table, read from its schema.
 
-use super::{Field, bounds, display_default, display_plain, many};
 use serde_json::Value;
+use weir_dialect::plugin_fields::{Field, bounds, display_default, display_plain, many};
 
-/// The fields of a record of Kong's, read from its schema.
-pub fn of_kong_record(record: &Value) -> Vec<Field> {
+/// The fields of a record.
+pub fn of_record(record: &Value) -> Vec<Field> {
     let mut fields = Vec::new();
-    read_kong_record(record, "", &mut fields);
+    read_record(record, "", &mut fields);
     fields
 }
 
-fn read_kong_record(record: &Value, prefix: &str, fields: &mut Vec<Field>) {
+fn read_record(record: &Value, prefix: &str, fields: &mut Vec<Field>) {
     let described = record["fields"].as_array().into_iter().flatten();
     let former = record["shorthand_fields"].as_array().into_iter().flatten();
     for (name, field) in described.chain(former).filter_map(Value::as_object).flatten() {
@@ -29,25 +29,25 @@ fn read_kong_record(record: &Value, prefix: &str, fields: &mut Vec<Field>) {
             _ => String::new(),
         };
         fields.push(Field {
-            is: kong_kind(field),
+            is: kind(field),
             default,
             meaning,
             path: path.clone(),
         });
-        read_kong_inside(field, &path, fields);
+        read_inside(field, &path, fields);
     }
 }
 
-fn read_kong_inside(field: &Value, path: &str, fields: &mut Vec<Field>) {
+fn read_inside(field: &Value, path: &str, fields: &mut Vec<Field>) {
     match field["type"].as_str() {
-        Some("record") => read_kong_record(field, &format!("{path}."), fields),
-        Some("array" | "set") => read_kong_inside(&field["elements"], &format!("{path}[]"), fields),
-        Some("map") => read_kong_inside(&field["values"], &format!("{path}.*"), fields),
+        Some("record") => read_record(field, &format!("{path}."), fields),
+        Some("array" | "set") => read_inside(&field["elements"], &format!("{path}[]"), fields),
+        Some("map") => read_inside(&field["values"], &format!("{path}.*"), fields),
         _ => {}
     }
 }
 
-fn kong_kind(field: &Value) -> String {
+fn kind(field: &Value) -> String {
     if let Some(options) = field["one_of"].as_array() {
         return options.iter().map(display_plain).collect::<Vec<_>>().join(", ");
     }
@@ -63,11 +63,11 @@ fn kong_kind(field: &Value) -> String {
             let least = field["len_min"].as_f64().filter(|it| *it > 0.0);
             format!(
                 "list of {}{}",
-                many(&kong_kind(&field["elements"])),
+                many(&kind(&field["elements"])),
                 bounds(least, None)
             )
         }
-        "map" => format!("map of {}", many(&kong_kind(&field["values"]))),
+        "map" => format!("map of {}", many(&kind(&field["values"]))),
         "record" => "map".to_owned(),
         "foreign" => "an entity".to_owned(),
         _ => "anything".to_owned(),
@@ -76,12 +76,11 @@ fn kong_kind(field: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows;
     use super::*;
     use serde_json::json;
 
     #[test]
-    fn records_of_kong_become_rows() {
+    fn records_become_rows() {
         let record = json!({
             "fields": [
                 {"second": {"type": "number", "gt": 0}},
@@ -92,8 +91,13 @@ mod tests {
             ],
             "shorthand_fields": [{"redis_host": {"type": "string", "deprecation": {"replaced_with": [{"path": ["redis", "host"]}]}}}]
         });
+        let fields = of_record(&record);
+        let rows: Vec<[&str; 4]> = fields
+            .iter()
+            .map(|it| [&it.path, &it.is, &it.default, &it.meaning].map(String::as_str))
+            .collect();
         assert_eq!(
-            rows(&of_kong_record(&record)),
+            rows,
             [
                 ["second", "number above 0", "", ""],
                 ["code", "number, 100 to 599", "`429`", ""],

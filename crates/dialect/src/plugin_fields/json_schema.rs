@@ -1,4 +1,4 @@
-//! Rows of a JSON Schema: those of the catalogue's types, which refer to each other, and those of APISIX's plugins.
+//! Rows of a JSON Schema. Types in it may refer to each other.
 
 use super::{Field, bounds, display_default, display_plain, many};
 use serde_json::Value;
@@ -27,10 +27,6 @@ impl<'s> Reader<'s> {
         let required = schema["required"].as_array();
         let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|it| it == name));
         for (name, field) in schema["properties"].as_object().into_iter().flatten() {
-            // Every plugin of APISIX accepts it, so it is not listed as a field of one.
-            if prefix.is_empty() && name == "_meta" {
-                continue;
-            }
             let default = default
                 .and_then(|it| it.get(name))
                 .or_else(|| field.get("default"));
@@ -292,8 +288,7 @@ mod tests {
                 "batch": {"$ref": "#/$defs/Batch", "default": {"delay": 5, "names": ["a"]}},
                 "pages": {"type": "object", "additionalProperties": {"$ref": "#/$defs/Batch"}},
                 "store": {"anyOf": [{"$ref": "#/$defs/Store"}, {"type": "null"}]},
-                "any": true,
-                "_meta": {"type": "object"}
+                "any": true
             },
             "required": ["limits"],
             "$defs": {

@@ -18,6 +18,14 @@ const DIALECT_FREE: [&str; 9] = [
 ];
 /// The names of the originals.
 const DIALECTS: [&str; 2] = ["kong", "apisix"];
+/// Where the program names originals: the list of dialects, and the flags that carry an original's name.
+const LISTS_OF_ORIGINALS: [&str; 3] = [
+    "crates/weir/src/dialects.rs",
+    "crates/weir/src/args/dialects.rs",
+    "crates/weir/src/args/dialects/",
+];
+/// Help texts: there an original may be named in words, but not in code.
+const HELP_TEXTS: [&str; 2] = ["crates/weir/src/args.rs", "crates/weir/src/args/"];
 /// Layers to which the time is an argument.
 const TIMELESS: [&str; 9] = [
     "crates/apis/src/",
@@ -165,6 +173,37 @@ fn common_layers_speak_no_dialect() {
         &breaches,
         "algorithms, contract, snapshot and data plane know no original",
     );
+}
+
+/// What depends on an original is a method of its dialect. A further dialect is a line in the list.
+#[test]
+fn the_program_names_originals_in_its_lists_only() {
+    let mut breaches = Vec::new();
+    let sources = sources();
+    let of_program = |source: &&Source| {
+        // A file of tests has nothing that is shipped.
+        let is_test = source.shipped.trim().is_empty();
+        is_below(source, &["crates/weir/src/"]) && !is_below(source, &LISTS_OF_ORIGINALS) && !is_test
+    };
+    for source in sources.iter().filter(of_program) {
+        let text = match is_below(source, &HELP_TEXTS) {
+            true => source.shipped.to_lowercase(),
+            false => before_tests(&source.text).to_lowercase(),
+        };
+        for original in DIALECTS {
+            let found = text.match_indices(original);
+            breaches.extend(found.map(|(at, _)| format!("{}: {original}", source.place(at))));
+        }
+    }
+    assert_none(
+        &breaches,
+        "the program names originals in its list of dialects and in the flags that have their names",
+    );
+}
+
+/// A file without the tests at its end.
+fn before_tests(text: &str) -> &str {
+    text.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default()
 }
 
 #[test]

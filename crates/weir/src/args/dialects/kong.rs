@@ -1,4 +1,4 @@
-//! The flags that carry Kong's name.
+//! The flags that carry Kong's name: how its files are matched, and where its Admin API is. They make its dialect.
 
 use super::AdminFlag;
 use crate::args::listen::AdminListen;

@@ -220,11 +220,14 @@ impl Gate {
 
     /// Accepts a valid credential whose owner is not a consumer. The credential header carries the owner's name.
     pub(crate) fn accept_unknown(&self, exchange: &mut Exchange, name: &str) {
-        self.clear(exchange);
+        self.remove_all(exchange);
         if let Some(header) = &self.credential_header
             && is_value(name.as_bytes())
         {
             exchange.request.headers.append_named(header, name.as_bytes());
+            if let Ok(header) = str::from_utf8(header.as_bytes()) {
+                exchange.note_user_header(header);
+            }
         }
     }
 
@@ -262,7 +265,7 @@ impl Gate {
 
     /// Sets the headers that identify the caller, instead of what the client sent.
     fn set_headers(&self, exchange: &mut Exchange, identity: &Identity) {
-        self.clear(exchange);
+        self.remove_all(exchange);
         for (name, value) in &self.headers {
             if let Some(value) = value.read(identity).map(str::as_bytes)
                 && !value.is_empty()
@@ -278,8 +281,26 @@ impl Gate {
         self.owned.contains(header.as_bytes())
     }
 
-    /// Takes out what the client has said about who calls.
+    /// Takes out what the client has said about who calls. The header of a caller without a consumer stays, if an earlier
+    /// plugin has set it.
     pub(crate) fn clear(&self, exchange: &mut Exchange) {
+        let is_noted = |name: &FieldName| {
+            let name = str::from_utf8(name.as_bytes());
+            name.is_ok_and(|name| exchange.is_user_header(name))
+        };
+        let noted = self.headers.iter().map(|(name, _)| name);
+        let noted = noted.filter(|name| is_noted(name));
+        let kept: Vec<_> = noted
+            .filter_map(|name| Some((name, exchange.request.headers.get(name.as_bytes())?.to_vec())))
+            .collect();
+        self.remove_all(exchange);
+        for (name, value) in kept {
+            exchange.request.headers.append_named(name, &value);
+        }
+    }
+
+    /// Removes all headers that tell who calls: other ones take their place.
+    fn remove_all(&self, exchange: &mut Exchange) {
         // A plugin that was here before may have found groups.
         let owned = match exchange.is_user_header(GROUPS_HEADER) {
             true => &self.owned,
@@ -374,6 +395,47 @@ mod tests {
                 assert_eq!(groups.collect::<Vec<_>>(), expected, "{}", plugin.name());
             }
         }
+    }
+
+    /// The defect: a later plugin that finds no consumer took the header for the client's, and removed it.
+    #[test]
+    fn the_name_of_a_caller_without_a_consumer_stays() {
+        let context = weir_plugin::EmptyContext::default();
+        let context = context.of("one", weir_model::DialectName::NATIVE);
+        let gate = || Gate::build("one", Config::default(), &context).expect("valid");
+        let (first, later) = (gate(), gate());
+        for (what, names, expected) in [
+            ("a client's own", &[][..], &[][..]),
+            ("one", &["ada"], &["X-Credential-Identifier: ada"]),
+            ("a later one", &["ada", "bob"], &["X-Credential-Identifier: bob"]),
+            ("one that cannot be written", &["ada", "b\nb"], &[]),
+        ] {
+            let mut call = exchange();
+            let forged = [
+                ("X-Credential-Identifier", "root"),
+                ("x_credential_identifier", "root"),
+                ("X-Consumer-ID", "1"),
+            ];
+            prepare(&mut call, "GET /", &forged);
+            for name in names {
+                first.accept_unknown(&mut call, name);
+            }
+            later.clear(&mut call);
+            assert_eq!(lines(&call.request.headers), expected, "{what}");
+        }
+        // A consumer that is found later is the caller.
+        let mut call = exchange();
+        first.accept_unknown(&mut call, "ada");
+        let consumer = Arc::new(ConsumerIdentity {
+            id: "7".into(),
+            ..ConsumerIdentity::default()
+        });
+        let identity = Identity {
+            consumer,
+            credential_id: None,
+        };
+        later.accept(&mut call, &identity);
+        assert_eq!(lines(&call.request.headers), ["X-Consumer-ID: 7"]);
     }
 
     #[test]

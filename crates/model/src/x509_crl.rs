@@ -1,5 +1,6 @@
 //! Certificate revocation lists (CRLs: RFC 5280, 5) without extensions: those of version 1, and those of version 2 that an
-//! authority writes so. Also what is read of certificates to check such a CRL. Trust and signatures are not checked here.
+//! authority writes so. Also how any CRL begins, and what is read of certificates to check a CRL. Trust and signatures are
+//! not checked here.
 //!
 //! A CRL with extensions is not accepted: what they say about it has to be known. That holds for an entry with a critical
 //! extension, too.
@@ -40,20 +41,27 @@ impl<'d> Signed<'d> {
     }
 }
 
-/// A CRL without extensions.
+/// What any CRL says about itself, with extensions or without them.
 #[derive(Debug, Clone, Copy)]
-pub struct CrlWithoutExtensions<'d> {
+pub struct CrlHead<'d> {
     /// What its authority has signed.
     pub signed: Signed<'d>,
     /// Its authority: the content of the name.
     pub issuer: &'d [u8],
     /// When there is a newer one, in seconds since the Unix epoch; `None`: it does not say.
     pub next_update: Option<i64>,
+    /// What comes then.
+    rest: Values<'d>,
+}
+
+/// The entries of a CRL without extensions.
+#[derive(Debug, Clone, Copy)]
+pub struct CrlWithoutExtensions<'d> {
     entries: Values<'d>,
 }
 
-impl<'d> CrlWithoutExtensions<'d> {
-    /// Reads a CRL in DER. `None` if it is invalid, or has extensions.
+impl<'d> CrlHead<'d> {
+    /// Reads what stands before the entries of a CRL in DER. `None` if it is invalid.
     pub fn of_der(der: &'d [u8]) -> Option<Self> {
         let signed = Signed::of_der(der)?;
         let mut body = Values(signed.content).sequence()?;
@@ -67,23 +75,35 @@ impl<'d> CrlWithoutExtensions<'d> {
         let is_consistent = body.expect(SEQUENCE)? == signed.algorithm;
         let issuer = body.expect(SEQUENCE)?;
         time(body.next()?)?;
-        let mut crl = Self {
-            signed,
-            issuer,
-            next_update: None,
-            entries: Values(&[]),
-        };
+        let mut next_update = None;
         let mut ahead = body;
-        if let Some(value) = ahead.next().filter(|(kind, _)| *kind != SEQUENCE) {
-            crl.next_update = Some(time(value)?);
+        if let Some(value) = ahead.next()
+            && !matches!(value.0, SEQUENCE | CONTEXT)
+        {
+            next_update = Some(time(value)?);
             body = ahead;
         }
+        is_consistent.then_some(Self {
+            signed,
+            issuer,
+            next_update,
+            rest: body,
+        })
+    }
+}
+
+impl<'d> CrlWithoutExtensions<'d> {
+    /// Reads a CRL in DER. `None` if it is invalid, or has extensions.
+    pub fn of_der(der: &'d [u8]) -> Option<Self> {
+        let mut body = CrlHead::of_der(der)?.rest;
+        let entries = match body.0.is_empty() {
+            true => Values(&[]),
+            false => body.sequence()?,
+        };
         if !body.0.is_empty() {
-            crl.entries = body.sequence()?;
-        }
-        if !is_consistent || !body.0.is_empty() {
             return None;
         }
+        let crl = Self { entries };
         crl.check_entries()?;
         Some(crl)
     }
@@ -111,20 +131,15 @@ impl<'d> CrlWithoutExtensions<'d> {
         Some(())
     }
 
-    /// Whether the certificate with this serial number is revoked.
-    pub fn revokes(&self, serial: &[u8]) -> bool {
+    /// The serial numbers of the revoked certificates, as they are written.
+    pub fn serials(&self) -> impl Iterator<Item = &'d [u8]> + use<'d> {
         let mut entries = self.entries;
-        while let Some(mut entry) = entries.sequence() {
-            if entry.expect(INTEGER).map(number) == Some(number(serial)) {
-                return true;
-            }
-        }
-        false
+        std::iter::from_fn(move || entries.sequence()?.expect(INTEGER))
     }
 }
 
 /// A serial number without zeros in front.
-fn number(serial: &[u8]) -> &[u8] {
+pub fn serial_number(serial: &[u8]) -> &[u8] {
     let zeros = serial.iter().take_while(|byte| **byte == 0).count();
     &serial[zeros..]
 }
@@ -240,13 +255,18 @@ mod tests {
         ] {
             let read = CrlWithoutExtensions::of_der(&der);
             assert_eq!(read.is_some(), is_read, "{what}");
+            let ends = CrlHead::of_der(&der).map(|head| head.next_update.is_some());
+            let expected = match what {
+                "version 3" | "no CRL" => None,
+                _ => Some(what != "without an end"),
+            };
+            assert_eq!(ends, expected, "{what}");
             let cut = CrlWithoutExtensions::of_der(&der[..der.len() - 1]);
             assert!(cut.is_none(), "{what}, cut off");
             if let Some(read) = read {
-                assert!(
-                    read.revokes(&[0x80]) && read.revokes(&[0, 0x80]) && !read.revokes(&[0x81]),
-                    "{what}"
-                );
+                let serials: Vec<_> = read.serials().collect();
+                assert_eq!(serials, [[0, 0x80]], "{what}");
+                assert_eq!(serial_number(serials[0]), [0x80], "{what}");
             }
         }
     }

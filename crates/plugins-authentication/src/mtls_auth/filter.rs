@@ -1,7 +1,8 @@
 //! An instance of `mtls-auth` at work: judges the certificate of a call, and says who calls.
 
 use super::presented_certificates::{self, PresentedCertificates};
-use super::verify::{self, Authorities, CrlDer, read_crl};
+use super::revocation_list::{RevocationList, read_crl};
+use super::verify::{self, Authorities};
 use super::{CertificateGroup, Config, Revocation, Source};
 use crate::authenticated_groups;
 use crate::consumer_names::{ConsumerNames, scoped_key};
@@ -19,13 +20,13 @@ use weir_plugins_shared::http_request::{HttpRequest, HttpServer, ServerCallRules
 
 /// How long a list that could not be had, or that says nothing about the certificate, is not fetched again.
 const RETRY_MS: u64 = 10_000;
-/// How long a list is used.
+/// The longest that a list is used before it is fetched again. One that ends earlier is fetched again then.
 const LIST_MS: u64 = 3_600_000;
 
 /// What was found about certificates: the names of the good ones.
 pub(super) type Verdicts = ExpiringMap<Option<Arc<CertificateHolder>>>;
 /// Certificate revocation lists (CRLs), by the rules of their instance and their address.
-pub(super) type Crls = ExpiringMap<CrlDer>;
+pub(super) type Crls = ExpiringMap<RevocationList>;
 
 /// Whose a certificate is.
 #[derive(Debug)]
@@ -85,12 +86,13 @@ impl CertificateFilter {
             true => verify::is_current(chain, now_ms),
             false => self.authorities.accept(chain, now_ms),
         };
+        let mut lasts_ms = self.config.cache_seconds.saturating_mul(1_000);
         let holder = match is_good {
             false => None,
-            true => self.holder(exchange, chain)?,
+            true => self.holder(exchange, chain, &mut lasts_ms)?,
         };
         let bytes = 256 + key.len();
-        let lifetime = Lifetime::fresh(self.config.cache_seconds.saturating_mul(1_000).max(1));
+        let lifetime = Lifetime::fresh(lasts_ms.max(1));
         self.verdicts
             .insert(&key, holder.clone(), bytes, lifetime, now_ms);
         Ok(holder)
@@ -106,11 +108,12 @@ impl CertificateFilter {
         context.finish().as_ref().to_vec()
     }
 
-    /// Whose a certificate with a good signature is, unless it was revoked.
+    /// Whose a certificate with a good signature is, unless it was revoked. What was found lasts no longer than the list.
     fn holder(
         &self,
         exchange: &mut Exchange,
         chain: &[Vec<u8>],
+        lasts_ms: &mut u64,
     ) -> Result<Option<Arc<CertificateHolder>>, Outcome> {
         let own = chain.first().map_or(&[][..], Vec::as_slice);
         let Some(details) = CertificateDetails::of_der(own) else {
@@ -121,6 +124,10 @@ impl CertificateFilter {
             let list = self.list(exchange, chain, &details)?;
             let now_ms = exchange.unix_ms();
             let mode = self.config.revocation;
+            let left_ms = list.as_ref().map(|list| list.ends_ms().saturating_sub(now_ms));
+            if let Some(left_ms) = left_ms.filter(|left_ms| *left_ms > 0) {
+                *lasts_ms = left_ms.min(*lasts_ms);
+            }
             if self.authorities.is_revoked(chain, now_ms, list.as_ref(), mode) {
                 return Ok(None);
             }
@@ -142,7 +149,7 @@ impl CertificateFilter {
         exchange: &mut Exchange,
         chain: &[Vec<u8>],
         details: &CertificateDetails,
-    ) -> Result<Option<CrlDer>, Outcome> {
+    ) -> Result<Option<RevocationList>, Outcome> {
         let lists = details.revocation_lists.iter();
         let Some((url, server)) = lists
             .filter_map(|url| Some((url, HttpServer::parse(url)?)))
@@ -173,14 +180,17 @@ impl CertificateFilter {
                     tracing::warn!(url, "the server of a certificate revocation list does not answer");
                     return None;
                 };
-                let Some(list) = read_crl(&answer.body).filter(|_| answer.status == 200) else {
+                let Some(der) = read_crl(&answer.body).filter(|_| answer.status == 200) else {
                     let status = answer.status;
                     tracing::warn!(url, status, "a certificate revocation list cannot be read");
                     return None;
                 };
-                let bytes = list.len();
-                let is_usable = self.authorities.can_use(chain, exchange.unix_ms(), &list);
-                let lasts_ms = if is_usable { LIST_MS } else { RETRY_MS };
+                let list = RevocationList::of(&der, &self.authorities, chain);
+                let now_ms = exchange.unix_ms();
+                let left_ms = list.ends_ms().saturating_sub(now_ms);
+                let is_usable = left_ms > 0 && list.names(&self.authorities, chain, now_ms).is_some();
+                let lasts_ms = if is_usable { left_ms.min(LIST_MS) } else { RETRY_MS };
+                let bytes = list.bytes();
                 Some((list, bytes, Lifetime::fresh(lasts_ms)))
             },
         );

@@ -14,6 +14,7 @@
 
 mod filter;
 mod presented_certificates;
+mod revocation_list;
 mod verify;
 
 use crate::consumer_names::{ConsumerName, ConsumerNames, scoped_key};

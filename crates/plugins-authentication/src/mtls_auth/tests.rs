@@ -2,9 +2,9 @@
 
 use super::*;
 use rcgen::{
-    BasicConstraints, CertificateParams, CertificateRevocationListParams, CrlDistributionPoint, DnType,
-    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams,
-    SerialNumber, date_time_ymd,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CrlDistributionPoint,
+    CrlIssuingDistributionPoint, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyPair,
+    KeyUsagePurpose, RevokedCertParams, SerialNumber, date_time_ymd,
 };
 use serde_json::json;
 use weir_plugin::{ClientCertificates, Exchange, Outcome, SubrequestResponse};
@@ -63,6 +63,11 @@ impl Authority {
 
     /// A certificate revocation list (CRL).
     fn list(&self, serials: &[u64]) -> Vec<u8> {
+        self.list_until(serials, (2036, 1, 1), None)
+    }
+
+    /// A list that ends at a day, and may be about the certificates that name a place only.
+    fn list_until(&self, serials: &[u64], (year, month, day): (i32, u8, u8), place: Option<&str>) -> Vec<u8> {
         let revoked = serials.iter().map(|serial| RevokedCertParams {
             serial_number: SerialNumber::from(*serial),
             revocation_time: date_time_ymd(2026, 1, 1),
@@ -71,9 +76,14 @@ impl Authority {
         });
         CertificateRevocationListParams {
             this_update: date_time_ymd(2026, 1, 1),
-            next_update: date_time_ymd(2036, 1, 1),
+            next_update: date_time_ymd(year, month, day),
             crl_number: SerialNumber::from(1),
-            issuing_distribution_point: None,
+            issuing_distribution_point: place.map(|place| CrlIssuingDistributionPoint {
+                distribution_point: CrlDistributionPoint {
+                    uris: vec![place.to_owned()],
+                },
+                scope: None,
+            }),
             revoked_certs: revoked.collect(),
             key_identifier_method: KeyIdMethod::Sha256,
         }
@@ -562,6 +572,86 @@ fn lists_that_say_nothing_are_kept_for_a_short_time() {
         let later = Exchange::new(|| NOW_MS + 11_000, 7);
         let found = check_call_in(later, &filter, &[&client], own());
         assert_eq!((found.0.as_str(), found.1), asked_again);
+    }
+}
+
+/// The defect: a list was used for an hour, and what was found with it for the cache's time, after its authority had written
+/// a newer one.
+#[test]
+fn lists_are_not_used_after_their_end() {
+    // The first moment of 2026-11-21, when the list ends.
+    const END_MS: u64 = 1_795_219_200_000;
+    let authority = Authority::new("root", None);
+    let client = authority.client("BOB", names_list);
+    for mode in [Revocation::Lenient, Revocation::Strict] {
+        let filter = filter(&authority, |config| {
+            config.revocation = mode;
+            config.cache_seconds = 3_600;
+        });
+        let first = authority.list_until(&[8], (2026, 11, 21), None);
+        let next = authority.list(&[7]);
+        let before = || Exchange::new(|| END_MS - 60_000, 7);
+        for (call, answer, expected, what) in [
+            (before(), &first, ("continue", 1), "the first call"),
+            (before(), &next, ("continue", 0), "another call"),
+            (
+                Exchange::new(|| END_MS, 7),
+                &next,
+                ("Invalid", 1),
+                "after the list's end",
+            ),
+        ] {
+            let (found, count) = check_call_in(call, &filter, &[&client], Some((200, answer.clone())));
+            assert_eq!((found.as_str(), count), expected, "{what}, {mode:?}");
+        }
+    }
+}
+
+/// What is kept of a list says the same of all certificates as the list does.
+#[test]
+fn a_kept_list_says_what_it_said() {
+    let authority = Authority::new("root", None);
+    let other = Authority::new("root", None);
+    let listed: Vec<u64> = (1..200).rev().map(|it| it * 3).collect();
+    let numbered = |authority: &Authority, serial: u64| {
+        authority.client("BOB", |it| {
+            names_list(it);
+            it.serial_number = Some(SerialNumber::from(serial));
+        })
+    };
+    for place in [None, Some(LIST)] {
+        let filter = filter(&authority, |config| config.revocation = Revocation::Strict);
+        let list = authority.list_until(&listed, (2036, 1, 1), place);
+        for (serial, expected, asked) in [
+            (599, "continue", 1),
+            (3, "Invalid", 0),
+            (4, "continue", 0),
+            (300, "Invalid", 0),
+            (597, "Invalid", 0),
+        ] {
+            let client = numbered(&authority, serial);
+            let found = check_call(&filter, &[&client], Some((200, list.clone())));
+            assert_eq!(found, (expected.to_owned(), asked), "{serial} {place:?}");
+        }
+    }
+    // One that is about the certificates of another place says nothing.
+    let strict = filter(&authority, |config| config.revocation = Revocation::Strict);
+    let elsewhere = authority.list_until(&[8], (2036, 1, 1), Some("http://pki.test/other"));
+    let found = check_call(&strict, &[&numbered(&authority, 9)], Some((200, elsewhere)));
+    assert_eq!(found, ("Invalid".to_owned(), 1));
+    // Nor does the list of an authority say anything about the certificates of another one with its name.
+    let both = filter(&authority, |config| {
+        config.revocation = Revocation::Strict;
+        config.authorities.push(other.pem.clone());
+    });
+    let own = Some((200, authority.list(&[3])));
+    for (client, expected, asked) in [
+        (numbered(&authority, 4), "continue", 1),
+        (numbered(&other, 4), "Invalid", 0),
+        (numbered(&authority, 3), "Invalid", 0),
+    ] {
+        let found = check_call(&both, &[&client], own.clone());
+        assert_eq!(found, (expected.to_owned(), asked));
     }
 }
 

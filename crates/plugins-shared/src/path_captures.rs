@@ -55,6 +55,15 @@ impl CaptureTemplate {
             .any(|part| matches!(part, Segment::Rest(rest) if rest.needs_body()))
     }
 
+    /// How many bytes of the match its groups take.
+    pub fn group_bytes(&self, found: &RegexMatch) -> usize {
+        let groups = self.0.iter().map(|part| match part {
+            Segment::Rest(_) => 0,
+            Segment::Group(number) => found.group(*number).len(),
+        });
+        groups.fold(0, usize::saturating_add)
+    }
+
     /// Writes the text for this call behind what `out` holds.
     pub fn render(&self, exchange: &Exchange, found: &RegexMatch, out: &mut Vec<u8>) {
         for part in &self.0 {

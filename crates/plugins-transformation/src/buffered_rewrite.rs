@@ -6,8 +6,10 @@ use weir_plugin::{BodyFilter, Headers, Response};
 
 /// A change of one whole body.
 pub(crate) trait Rewrite: 'static {
-    /// Whether a body may have no new one.
-    const MAY_FAIL: bool = true;
+    /// Whether the body may have no new one.
+    fn may_fail(&self) -> bool {
+        true
+    }
 
     /// The new body. Without one, the old one is given back, and the log has said why.
     fn rewrite(&mut self, body: Vec<u8>) -> Result<Vec<u8>, Vec<u8>>;
@@ -30,7 +32,7 @@ pub(crate) struct BufferedRewrite<R> {
 impl<R: Rewrite> BufferedRewrite<R> {
     /// Has the body of a response changed.
     pub(crate) fn attach(response: &mut Response, buffered: BufferedBody, rewrite: R) {
-        if R::MAY_FAIL && buffered.excess() == OversizePolicy::Refuse {
+        if rewrite.may_fail() && buffered.excess() == OversizePolicy::Refuse {
             // Whether the body can be changed is known only when it is complete, but the head must say so.
             buffer_whole(response, buffered.max_bytes());
         }

@@ -1,10 +1,11 @@
 //! Changes bodies of responses while they pass, or as a whole within a limit, if that is necessary.
 
-use super::Replacement;
+use super::{MAX_BODY, Replacement};
 use crate::buffered_body::{BufferedBody, OversizePolicy};
 use crate::buffered_rewrite::{BufferedRewrite, Rewrite, remove_validators};
-use regex::bytes::{Captures, Regex};
+use regex::bytes::Regex;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::sync::Arc;
 use weir_model::{Diagnostic, DocPath};
 use weir_plugin::{BodyFilter, Exchange, Response, system_clock};
@@ -56,6 +57,8 @@ impl BodyFilter for Passing {
 /// Changes that need a body whole.
 pub(super) struct Change {
     replacements: Vec<(Regex, CaptureTemplate, bool)>,
+    /// The bytes of each replacement, how often it names a group at most, and whether it is made everywhere.
+    growth: Vec<(usize, usize, bool)>,
     json: FieldEdits,
     max_bytes: usize,
     excess: OversizePolicy,
@@ -83,37 +86,74 @@ impl Change {
                 replacement.all,
             ));
         }
+        let growth = replacements.iter().map(|it| {
+            let text = it.replacement.as_str();
+            (text.len(), text.matches('$').count(), it.all)
+        });
         let json = FieldEdits::compile(json, TemplateSyntax::Plain, &root.field("json"))?;
         let is_needed = !compiled.is_empty() || !json.is_empty();
         Ok(is_needed.then_some(Self {
             replacements: compiled,
+            growth: growth.collect(),
             json,
             max_bytes,
             excess,
         }))
     }
 
-    fn replace(&self, mut body: Vec<u8>) -> Vec<u8> {
+    /// The body with its replacements. `None`: it is too large; with `cut`, what is too much of it is left out instead.
+    fn replace(&self, body: &[u8]) -> Option<Vec<u8>> {
         // Replacements have no variables of calls; an empty call gives them none.
         let unknown = Exchange::new(system_clock, 1);
+        let mut body = Cow::Borrowed(body);
         for (regex, template, all) in &self.replacements {
-            let fill = |captures: &Captures<'_>| {
-                let text = captures.get(0).map_or(&[][..], |whole| whole.as_bytes());
-                let offset = captures.get(0).map_or(0, |whole| whole.start());
+            let limit = if *all { usize::MAX } else { 1 };
+            let mut out = Vec::with_capacity(body.len());
+            let mut copied = 0;
+            let mut is_too_large = false;
+            for captures in regex.captures_iter(&body).take(limit) {
+                let Some(whole) = captures.get(0) else { continue };
+                let groups = captures.iter().map(|group| {
+                    let group = group?;
+                    Some(group.start() - whole.start()..group.end() - whole.start())
+                });
                 let found = RegexMatch {
-                    text: text.to_vec(),
-                    groups: (captures.iter())
-                        .map(|group| group.map(|group| group.start() - offset..group.end() - offset))
-                        .collect(),
+                    text: whole.as_bytes().to_vec(),
+                    groups: groups.collect(),
                 };
-                let mut out = Vec::new();
+                out.extend_from_slice(&body[copied..whole.start()]);
+                copied = whole.end();
+                is_too_large = out.len().saturating_add(template.group_bytes(&found)) > MAX_BODY;
+                if is_too_large {
+                    break;
+                }
                 template.render(&unknown, &found, &mut out);
-                out
-            };
-            let limit = if *all { 0 } else { 1 };
-            body = regex.replacen(&body, limit, fill).into_owned();
+            }
+            if !is_too_large {
+                out.extend_from_slice(&body[copied..]);
+            }
+            if is_too_large || out.len() > MAX_BODY {
+                tracing::info!(plugin = "response-rewrite", "replacements make a body too large");
+                if self.excess == OversizePolicy::Refuse {
+                    return None;
+                }
+                out.truncate(MAX_BODY);
+            }
+            body = Cow::Owned(out);
         }
-        body
+        Some(body.into_owned())
+    }
+
+    /// The most that replacements make of so many bytes.
+    fn most(&self, bytes: usize) -> usize {
+        let grown = |bytes: usize, (most, groups, all): &(usize, usize, bool)| {
+            let matches = if *all { bytes.saturating_add(1) } else { 1 };
+            let text = matches.saturating_mul(*most);
+            // Matches do not overlap: together, a group of all of them is no longer than the body.
+            let groups = groups.saturating_mul(bytes);
+            bytes.saturating_add(text).saturating_add(groups)
+        };
+        self.growth.iter().fold(bytes, grown)
     }
 
     /// The object with its members changed; anything else stays as it is.
@@ -133,6 +173,8 @@ impl Change {
 pub(super) struct BodyRewrite {
     change: Arc<Change>,
     is_json: bool,
+    /// Whether replacements may make it too large.
+    may_grow: bool,
 }
 
 impl BodyRewrite {
@@ -143,26 +185,40 @@ impl BodyRewrite {
             return;
         }
         let change = Arc::clone(change);
+        // The bytes of a packed body say little of what it contains. Members in JSON add little.
+        let length = response.content_length.and_then(|it| usize::try_from(it).ok());
+        let length = length.filter(|_| response.headers.get(b"content-encoding").is_none() && !is_json);
+        let may_grow = change.most(length.unwrap_or(MAX_BODY).min(change.max_bytes)) > MAX_BODY;
         if let Some(buffered) = BufferedBody::begin(response, change.max_bytes, change.excess) {
             if !change.replacements.is_empty() {
                 remove_validators(&mut response.headers);
             }
-            BufferedRewrite::attach(response, buffered, Self { change, is_json });
+            BufferedRewrite::attach(
+                response,
+                buffered,
+                Self {
+                    change,
+                    is_json,
+                    may_grow,
+                },
+            );
         }
     }
 }
 
 impl Rewrite for BodyRewrite {
-    const MAY_FAIL: bool = false;
+    fn may_fail(&self) -> bool {
+        self.may_grow
+    }
 
     fn rewrite(&mut self, mut body: Vec<u8>) -> Result<Vec<u8>, Vec<u8>> {
         if self.is_json {
             body = self.change.change_json(body);
         }
-        if !self.change.replacements.is_empty() {
-            body = self.change.replace(body);
+        match self.change.replacements.is_empty() {
+            true => Ok(body),
+            false => self.change.replace(&body).ok_or(body),
         }
-        Ok(body)
     }
 }
 

@@ -14,7 +14,8 @@
 //!
 //! Security: a changed status may turn a refusal of the gateway into what looks like success; `when` limits it. A body
 //! that is too large, or that is in another content coding, is answered with 502 and never passed on unchanged; with
-//! `excess: cut`, the first `max_body_bytes` are changed and the rest is left out.
+//! `excess: cut`, the first `max_body_bytes` are changed and the rest is left out. The same holds for a body that `filters`
+//! make larger than 64 MiB.
 
 mod body;
 
@@ -55,8 +56,8 @@ pub struct Config {
     /// A text that is appended to the body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// Replacements in the body, each working on what the one before it left. Compressed bodies are unpacked first.
-    /// Not together with `body`.
+    /// Replacements in the body, each working on what the one before it left. Compressed bodies are unpacked first. What
+    /// they make is at most 64 MiB. Not together with `body`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<Replacement>,
     /// Changes of the members of a body that is an object in JSON.
@@ -106,7 +107,7 @@ pub struct Replacement {
     pub all: bool,
 }
 
-/// The most that `max_body_bytes` may be.
+/// The most that `max_body_bytes` may be, and the largest body that `filters` make.
 const MAX_BODY: usize = 64 << 20;
 
 fn is_default(excess: &OversizePolicy) -> bool {

@@ -226,6 +226,61 @@ fn bodies_that_cannot_be_changed_do_not_pass() {
     }
 }
 
+/// The defect: each filter multiplied a body, up to the memory of the machine.
+#[test]
+fn replacements_do_not_make_bodies_without_bound() {
+    let filter = |pattern: &str, replacement: &str, all: bool| json!({"pattern": pattern, "replacement": replacement, "all": all});
+    let long = "0".repeat(4_096);
+    let (every, first) = (filter(".", &long, true), filter(".", &long, false));
+    let between = filter("", &"0".repeat(20_000), true);
+    let copies = filter(".*", &"$0".repeat(20_000), false);
+    let body = [b'a'; 4_096];
+    let refused = (502, 0);
+    let nine = (200, 4_096 + 9 * 4_095);
+    let whole = (200, 4_096 * 4_096);
+    for (filters, refuse, cut) in [
+        (vec![&first; 9], nine, nine),
+        (vec![&every], whole, whole),
+        (vec![&every, &every], refused, (200, MAX_BODY)),
+        (vec![&every, &every, &first], refused, (200, MAX_BODY)),
+        (vec![&between], refused, (200, MAX_BODY)),
+        // What a match becomes is made whole or not at all.
+        (vec![&copies], refused, (200, 0)),
+    ] {
+        for (excess, expected) in [("refuse", refuse), ("cut", cut)] {
+            let config = json!({"filters": filters, "excess": excess});
+            let (status, out, _) = unfit(&config, "", &body);
+            assert_eq!((status, out.len()), expected, "{config}");
+        }
+    }
+}
+
+/// A head waits for its body only if replacements can make that too large.
+#[test]
+fn heads_wait_for_bodies_that_may_grow_too_large() {
+    for (replacement, length, waits) in [
+        ("X", Some(1_000), false),
+        ("X", Some(16 << 20), false),
+        ("XX", Some(16 << 20), false),
+        ("XXXX", Some(16 << 20), true),
+        ("$0$0", Some(16 << 20), true),
+        ("XXXX", Some(1_000), false),
+        ("X", None, true),
+    ] {
+        let config = json!({"filters": [{"pattern": "a", "replacement": replacement, "all": true}]});
+        let filter = build(&ResponseRewrite, &config).expect("valid");
+        let mut exchange = exchange();
+        exchange.response.status = 200;
+        exchange.response.content_length = length;
+        filter.on_response(&mut exchange);
+        assert_eq!(
+            exchange.response.hold.is_some(),
+            waits,
+            "{replacement} {length:?}"
+        );
+    }
+}
+
 #[test]
 fn configurations_are_checked() {
     assert!(build(&ResponseRewrite, &example(include_str!("mod.rs"))).is_ok());

@@ -210,7 +210,7 @@ pub static NAMES: &[PluginName] = &[
     PluginName::differs(
         "openid-connect",
         &[
-            "about 100 of its fields; of the others, a value other than the default is refused by name; `login_action: upstream` sends the browser to the page that it asked for; sessions are kept in sealed cookies, also with `session_storage: redis`; `ssl_verify` is true by default; tokens of `kong_oauth2` are not known; `client_id` is required but for `bearer` and `userinfo`, and a secret for sessions; 503 while the provider does not say whether a token is good ([openid-connect](plugins/openid-connect.md))",
+            "about 100 of its fields; of the others, a value other than the default is refused by name; `login_action: upstream` sends the browser to the page that it asked for; sessions are kept in sealed cookies, also with `session_storage: redis`; `ssl_verify` is true by default; tokens of `kong_oauth2` are not known; in a query and a body, passwords are `username` and `password`, and a client is `client_id` and `client_secret`; `client_id` is required but for `bearer` and `userinfo`, and a secret for sessions; 503 while the provider does not say whether a token is good ([openid-connect](plugins/openid-connect.md))",
         ],
     )
     .paid(),

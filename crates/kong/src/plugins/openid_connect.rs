@@ -14,8 +14,8 @@ use weir_plugins::consumer_names::ConsumerName;
 use weir_plugins::http_rules::HttpRules;
 use weir_plugins::identity::GROUPS_HEADER;
 use weir_plugins::openid_connect::{
-    ClientAuth, Config, ConsumerRules, GroupsClaim, Logout, Method, Pkce, ProviderAnswer, PushedRequests,
-    RequiredClaims, TokenHeader, TokenSource, TokenValue, Unauthenticated,
+    ClientAuth, Config, ConsumerRules, GrantLocation, GroupsClaim, Logout, Method, Pkce, ProviderAnswer,
+    PushedRequests, RequiredClaims, TokenHeader, TokenSource, TokenValue, Unauthenticated,
 };
 use weir_plugins::session_cookie::SessionConfig;
 
@@ -59,6 +59,8 @@ struct Options {
     run_on_preflight: bool,
     bearer_token_param_type: Vec<String>,
     bearer_token_cookie_name: Option<String>,
+    password_param_type: Option<Vec<String>>,
+    client_credentials_param_type: Option<Vec<String>>,
     upstream_access_token_header: Option<String>,
     upstream_id_token_header: Option<String>,
     upstream_refresh_token_header: Option<String>,
@@ -208,6 +210,8 @@ impl Options {
             ),
             logout: self.logout(),
             bearer_locations: self.bearer_locations(),
+            password_locations: grant_locations(self.password_param_type.as_ref()),
+            client_credentials_locations: grant_locations(self.client_credentials_param_type.as_ref()),
             introspection_seconds: self.cache_ttl,
             issuers: issuers.unwrap_or_default(),
             required: self.required(),
@@ -379,6 +383,21 @@ impl Options {
     }
 }
 
+/// Without a list, all places are looked at.
+fn grant_locations(kinds: Option<&Vec<String>>) -> Vec<GrantLocation> {
+    use GrantLocation::{Body, Header, Query};
+    let all = [("header", Header), ("query", Query), ("body", Body)];
+    let find = |kind: &String| all.iter().find(|(name, _)| kind == name);
+    match kinds {
+        None => all.map(|(_, location)| location).into(),
+        Some(kinds) => kinds
+            .iter()
+            .filter_map(find)
+            .map(|(_, location)| *location)
+            .collect(),
+    }
+}
+
 /// A message that is not the usual one.
 fn own_words(message: Option<&String>, usual: &str) -> Option<String> {
     message.filter(|message| *message != usual).cloned()
@@ -486,7 +505,7 @@ mod tests {
             ("login_tokens", json!(["tokens"])),
             // The defect: an empty list passed for a default that is not empty.
             ("login_tokens", json!([])),
-            ("password_param_type", json!([])),
+            ("refresh_token_param_type", json!([])),
             ("extra_jwks_uris", json!(["https://a/keys"])),
             ("credential_claim", json!(["jti"])),
             ("forbidden_redirect_uri", json!(["https://a/"])),
@@ -497,6 +516,34 @@ mod tests {
             let fault = translated(&json!({field: value})).expect_err("refused");
             assert_eq!(fault.field, field);
             assert!(fault.what.contains(field), "{fault}");
+        }
+    }
+
+    #[test]
+    fn places_of_passwords_are_those_of_the_lists() {
+        let all = json!(["header", "query", "body"]);
+        for (field, kinds, password, client) in [
+            ("leeway", json!(0), &all, &all),
+            (
+                "password_param_type",
+                json!(["body", "header"]),
+                &json!(["body", "header"]),
+                &all,
+            ),
+            (
+                "client_credentials_param_type",
+                json!(["query"]),
+                &all,
+                &json!(["query"]),
+            ),
+            ("password_param_type", json!([]), &json!([]), &all),
+        ] {
+            let made = translated(&json!({ field: kinds })).expect("valid");
+            assert_eq!(
+                (&made["password_locations"], &made["client_credentials_locations"]),
+                (password, client),
+                "{field}"
+            );
         }
     }
 }

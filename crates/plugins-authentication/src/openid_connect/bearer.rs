@@ -91,14 +91,14 @@ impl Engine {
         }
     }
 
-    /// Whether the token may be in a body that is not read yet.
+    /// Whether the token, or what is exchanged for one, may be in a body that is not read yet.
     pub(super) fn reads_body(&self, exchange: &Exchange) -> bool {
         let request = &exchange.request;
         let is_place = |place: &TokenSource| matches!(place, TokenSource::Body(_));
         request.has_body
             && request.body.is_none()
-            && self.config.bearer_locations.iter().any(is_place)
             && body_form(request).is_some()
+            && (self.config.bearer_locations.iter().any(is_place) || self.seeks_grant_in_body(request))
             && matches!(self.find_token(exchange), BearerToken::None)
     }
 

@@ -74,6 +74,12 @@ pub struct Config {
     /// The locations of a bearer token.
     #[serde(default = "standard_places")]
     pub bearer_locations: Vec<TokenSource>,
+    /// The locations of a user's name and password, for the method `password`.
+    #[serde(default = "in_header")]
+    pub password_locations: Vec<GrantLocation>,
+    /// The locations of a client's id and secret, for the method `client-credentials`.
+    #[serde(default = "in_header")]
+    pub client_credentials_locations: Vec<GrantLocation>,
     /// A public key in PEM that verifies bearer tokens, instead of the provider's key set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub public_key: Option<String>,
@@ -210,6 +216,8 @@ impl Config {
             token_arguments: BTreeMap::new(),
             logout: Logout::default(),
             bearer_locations: standard_places(),
+            password_locations: in_header(),
+            client_credentials_locations: in_header(),
             public_key: None,
             introspection_endpoint: None,
             introspection_hint: access_token(),
@@ -257,6 +265,10 @@ fn standard_suffix() -> String {
 
 fn standard_places() -> Vec<TokenSource> {
     vec![TokenSource::Bearer]
+}
+
+fn in_header() -> Vec<GrantLocation> {
+    vec![GrantLocation::Header]
 }
 
 fn access_token() -> String {
@@ -344,9 +356,9 @@ pub enum Method {
     Introspection,
     /// By a bearer token that the userinfo endpoint accepts.
     Userinfo,
-    /// By name and password of a user (`Authorization: Basic`), exchanged for a token.
+    /// By name and password of a user, exchanged for a token.
     Password,
-    /// By id and secret of a client (`Authorization: Basic`), exchanged for a token.
+    /// By id and secret of a client, exchanged for a token.
     ClientCredentials,
     /// By a login at the provider, to which the browser is sent.
     AuthorizationCode,
@@ -455,6 +467,18 @@ pub enum TokenSource {
     Cookie(String),
     /// A field of a body that is a form or JSON, of at most 1 MiB.
     Body(String),
+}
+
+/// A location for what is exchanged for a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GrantLocation {
+    /// `Authorization: Basic`.
+    Header,
+    /// Query arguments: `username` and `password`, or `client_id` and `client_secret`.
+    Query,
+    /// Fields of these names in a body that is a form or JSON, of at most 1 MiB.
+    Body,
 }
 
 /// The claims that a token must have. Each list has alternatives, of which one must hold; an alternative with blanks

@@ -286,7 +286,7 @@ impl OpenIdFilter {
     fn remove_credential(&self, request: &mut Request, call: &CallState, method: Method) {
         match (method, &call.token) {
             (Method::Password | Method::ClientCredentials, _) => {
-                request.headers.remove(b"authorization");
+                self.engine.remove_grant_credentials(request, method);
             }
             (method, Some((_, place))) if is_bearer(method) => self.engine.remove_token(request, *place),
             _ => {}

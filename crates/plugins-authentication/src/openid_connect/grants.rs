@@ -5,9 +5,8 @@ use super::call_tokens::CallTokens;
 use super::client::{self, NoToken};
 use super::config::{Method, ProviderAnswer};
 use super::engine::Engine;
+use super::grant_credentials::GrantCredentials;
 use super::provider::{Step, TokenSet};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use weir_flow::expiring::Lifetime;
@@ -22,9 +21,10 @@ const REFUSED_MS: u64 = 1_000;
 const REFUSAL_BYTES: usize = 100;
 
 impl Engine {
-    /// Exchanges `Authorization: Basic` for a token. `None`: the call has no such header.
+    /// Exchanges what the call brings for a token. `None`: it brings nothing for this method.
     pub(super) fn granted(&self, exchange: &mut Exchange, method: Method) -> Step<Option<TokenResult>> {
-        let Some((name, password)) = basic(exchange) else {
+        let found = self.grant_credentials(&exchange.request, method);
+        let Some(GrantCredentials { name, secret, .. }) = found else {
             return Ok(None);
         };
         let provider = self.provider(exchange)?;
@@ -40,7 +40,7 @@ impl Engine {
         let mut parts = vec![
             endpoint.as_bytes(),
             name.as_bytes(),
-            password.as_bytes(),
+            secret.as_bytes(),
             scope.as_bytes(),
         ];
         for (name, value) in &self.config.token_arguments {
@@ -59,10 +59,10 @@ impl Engine {
                 let more = &self.config.token_arguments;
                 arguments.extend(more.iter().map(|(name, value)| (name.as_str(), value.as_str())));
                 if method == Method::Password {
-                    arguments.extend([("username", name.as_str()), ("password", password.as_str())]);
+                    arguments.extend([("username", name.as_str()), ("password", secret.as_str())]);
                     self.post(exchange, &endpoint, self.config.client_auth, &arguments, &[])
                 } else {
-                    arguments.extend([("client_id", name.as_str()), ("client_secret", password.as_str())]);
+                    arguments.extend([("client_id", name.as_str()), ("client_secret", secret.as_str())]);
                     HttpServer::parse(&endpoint).map(|server| {
                         let body = weir_plugins_shared::http_request::form(arguments);
                         let request = HttpRequest {
@@ -121,15 +121,4 @@ impl Engine {
         let kept_ms = self.config.kept_ms(ProviderAnswer::Tokens, seconds);
         (Some(Arc::new(tokens)), bytes, Lifetime::fresh(kept_ms))
     }
-}
-
-fn basic(exchange: &Exchange) -> Option<(String, String)> {
-    let value = exchange.request.headers.get(b"authorization")?;
-    let (scheme, rest) = value.split_at_checked(6)?;
-    if !scheme.eq_ignore_ascii_case(b"basic ") {
-        return None;
-    }
-    let pair = String::from_utf8(STANDARD.decode(rest.trim_ascii()).ok()?).ok()?;
-    let (name, password) = pair.split_once(':')?;
-    (!name.is_empty() && !password.is_empty()).then(|| (name.to_owned(), password.to_owned()))
 }

@@ -26,6 +26,7 @@ pub(crate) mod client;
 mod config;
 mod engine;
 mod filter;
+mod grant_credentials;
 mod grants;
 mod login;
 mod opaque_token;
@@ -34,9 +35,9 @@ mod session;
 mod token_description;
 
 pub use config::{
-    ClientAssertion, ClientAuth, ClientCredential, ClientRules, Config, ConsumerRules, GroupsClaim, Logout,
-    Method, Pkce, ProviderAnswer, PushedRequests, RequiredClaims, TokenHeader, TokenSource, TokenValue,
-    Unauthenticated,
+    ClientAssertion, ClientAuth, ClientCredential, ClientRules, Config, ConsumerRules, GrantLocation,
+    GroupsClaim, Logout, Method, Pkce, ProviderAnswer, PushedRequests, RequiredClaims, TokenHeader,
+    TokenSource, TokenValue, Unauthenticated,
 };
 
 use crate::consumer_names::{ConsumerNames, scoped_key};

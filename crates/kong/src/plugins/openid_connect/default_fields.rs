@@ -94,8 +94,6 @@ pub const ONLY_DEFAULTS: &[Field] = &[
     texts("userinfo_query_args_names"),
     texts("userinfo_query_args_values"),
     // Where callers show who they are.
-    texts("password_param_type").or(Default::Texts(&["header", "query", "body"])),
-    texts("client_credentials_param_type").or(Default::Texts(&["header", "query", "body"])),
     texts("refresh_token_param_type").or(Default::Texts(&["header", "query", "body"])),
     text("refresh_token_param_name"),
     texts("id_token_param_type").or(Default::Texts(&["header", "query", "body"])),

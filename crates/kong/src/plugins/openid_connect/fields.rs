@@ -31,6 +31,14 @@ pub(super) const fn claim(name: &'static str, default: &'static [&'static str]) 
     Field::new(name, TEXTS).required().or(Default::Texts(default))
 }
 
+const GRANT_LOCATIONS: &[&str] = &["header", "query", "body"];
+
+const fn grant_locations(name: &'static str) -> Field {
+    const LOCATIONS: Kind =
+        Kind::Array(&Field::element(Kind::String).check(&[Check::OneOf(GRANT_LOCATIONS)]));
+    Field::new(name, LOCATIONS).or(Default::Texts(GRANT_LOCATIONS))
+}
+
 const AUTH_METHODS: &[&str] = &[
     "password",
     "client_credentials",
@@ -98,6 +106,8 @@ const SERVED: &[Field] = &[
     )
     .or(Default::Texts(&["header", "query", "body"])),
     text("bearer_token_cookie_name"),
+    grant_locations("password_param_type"),
+    grant_locations("client_credentials_param_type"),
     text("upstream_access_token_header").or(Default::Text("authorization:bearer")),
     text("upstream_id_token_header"),
     text("upstream_refresh_token_header"),

@@ -79,6 +79,143 @@ fn what_a_caller_is_recognised_by_is_removed_if_asked_for() {
     }
 }
 
+/// The defect: only the header was read.
+#[test]
+fn what_is_exchanged_for_a_token_is_found_in_its_locations() {
+    use GrantLocation::{Body, Header, Query};
+    const FORM: (&str, &str) = ("Content-Type", "application/x-www-form-urlencoded");
+    const JSON: (&str, &str) = ("Content-Type", "application/json");
+    let basic = ("Authorization", "Basic YWxpY2U6c2VjcmV0");
+    let all = &[Header, Query, Body][..];
+    let (user, client) = (Method::Password, Method::ClientCredentials);
+    let by_client = "client_id=alice&client_secret=secret";
+    for (method, locations, line, header, body, left) in [
+        (user, all, "GET /", basic, "", Some("")),
+        (
+            user,
+            all,
+            "GET /?username=alice&a=1&password=secret",
+            ("X", "1"),
+            "",
+            Some("a=1"),
+        ),
+        (
+            user,
+            all,
+            "POST /",
+            FORM,
+            "a=1&username=alice&password=s+e",
+            Some(" a=1"),
+        ),
+        (
+            user,
+            all,
+            "POST /",
+            JSON,
+            r#"{"username":"alice","password":"s","a":1}"#,
+            Some(r#" {"a":1}"#),
+        ),
+        (client, all, "GET /", basic, "", Some("")),
+        (
+            client,
+            all,
+            &format!("GET /?{by_client}"),
+            ("X", "1"),
+            "",
+            Some(""),
+        ),
+        (client, all, "POST /", FORM, by_client, Some("")),
+        // What another method reads.
+        (user, all, "POST /", FORM, by_client, None),
+        (
+            client,
+            all,
+            "GET /?username=alice&password=secret",
+            ("X", "1"),
+            "",
+            None,
+        ),
+        // Not all of it, or twice.
+        (user, all, "POST /?username=alice", FORM, "password=secret", None),
+        (user, all, "GET /?username=alice&password=", ("X", "1"), "", None),
+        (
+            user,
+            all,
+            "GET /?username=alice&password=a&password=b",
+            ("X", "1"),
+            "",
+            None,
+        ),
+        (
+            user,
+            all,
+            "POST /",
+            ("Content-Type", "text/plain"),
+            "username=alice&password=s",
+            None,
+        ),
+        // Locations that are not looked at.
+        (user, &[Query, Body], "GET /", basic, "", None),
+        (
+            user,
+            &[Header],
+            "GET /?username=alice&password=secret",
+            ("X", "1"),
+            "",
+            None,
+        ),
+        (
+            user,
+            &[Header, Query],
+            "POST /",
+            FORM,
+            "username=alice&password=secret",
+            None,
+        ),
+        (client, &[Header], "POST /", FORM, by_client, None),
+        (user, &[], "GET /", basic, "", None),
+    ] {
+        let provider = FakeProvider::new();
+        let filter = filter(|config| {
+            config.methods = vec![method];
+            config.bearer_locations = Vec::new();
+            config.upstream_headers = Vec::new();
+            config.password_locations = locations.to_vec();
+            config.client_credentials_locations = locations.to_vec();
+            config.strip = true;
+        });
+        let mut call = call(line, &[header]);
+        call.request.has_body = !body.is_empty();
+        let mut outcome = provider.run(&filter, &mut call);
+        let reads = matches!(outcome, Outcome::NeedBody { max_bytes: 1_048_576 });
+        let form = body.is_empty() || header.1 == "text/plain";
+        assert_eq!(reads, !form && locations.contains(&Body), "{line} {body}");
+        if reads {
+            call.request.body = Some(body.as_bytes().to_vec());
+            outcome = provider.run(&filter, &mut call);
+        }
+        let expected = if left.is_some() {
+            "continue"
+        } else {
+            "answered 401"
+        };
+        assert_eq!(word(&outcome), expected, "{method:?} {locations:?} {line} {body}");
+        assert_eq!(
+            provider.count("/token"),
+            usize::from(left.is_some()),
+            "{line} {body}"
+        );
+        if let Some(left) = left {
+            let text = |bytes: &Option<Vec<u8>>| {
+                String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned()
+            };
+            let rest = format!("{} {}", text(&call.request.query), text(&call.request.body));
+            assert_eq!(rest.trim_end(), left, "{line} {body}");
+            assert!(call.request.headers.get(b"authorization").is_none(), "{line}");
+        }
+    }
+}
+
 #[test]
 fn answers_are_kept_unless_the_configuration_says_otherwise() {
     for (method, answer, path) in [

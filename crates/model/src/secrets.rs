@@ -125,6 +125,8 @@ const SECRET_OBJECTS: [&str; 5] = ["auth", "authorization", "jwk", "jwks", "vaul
 const SECRET_OBJECT_ENDS: [&str; 4] = ["_key", "_keys", "token", "apikey"];
 /// The secret members of a JSON Web Key (RFC 7518, 6.2 to 6.4).
 const JWK_SECRETS: [&str; 8] = ["k", "d", "p", "q", "dp", "dq", "qi", "oth"];
+/// What a stored session holds about its user.
+const SESSION_DATA: &str = "data";
 
 /// Headers for a server elsewhere, as loggers and exporters send them. Any of them may let its sender in.
 const HEADER_OBJECTS: [&str; 3] = ["headers", "request_headers", "custom_headers"];
@@ -256,6 +258,7 @@ fn hide_object(fields: &mut Map<String, Value>, before: Option<&Value>, all: boo
         .iter()
         .any(|selector| fields.contains_key(*selector));
     let is_jwk = fields.contains_key("kty");
+    let is_session = fields.contains_key("session_id");
     let is_sender = fields
         .keys()
         .any(|name| name.contains("endpoint") || matches!(name.as_str(), "address" | "collector" | "url"));
@@ -272,6 +275,7 @@ fn hide_object(fields: &mut Map<String, Value>, before: Option<&Value>, all: boo
             value => {
                 let is_secret = is_secret_name(name) && !(is_selector && name == "key");
                 let is_secret = is_secret || (is_jwk && JWK_SECRETS.contains(&name.as_str()));
+                let is_secret = is_secret || (is_session && name == SESSION_DATA);
                 hide_within(value, before, all || is_secret);
             }
         }
@@ -335,6 +339,11 @@ mod tests {
                 json!({"keys": [{"kty": "oct", "kid": "1", "k": "v"}], "jwks": {"any": "v"}}),
                 json!({"keys": [{"kty": "oct", "kid": "1", "k": "***"}], "jwks": {"any": "***"}}),
             ),
+            (
+                json!({"session_id": "s", "expires": 1, "data": "d"}),
+                json!({"session_id": "s", "expires": 1, "data": "***"}),
+            ),
+            (json!({"data": "d"}), json!({"data": "d"})),
             (
                 json!({"http_endpoint": "http://h/", "headers": {"X-Tenant": "v", "Content-Type": "a/b", "X-List": ["v"]}}),
                 json!({"http_endpoint": "http://h/", "headers": {"X-Tenant": "***", "Content-Type": "a/b", "X-List": ["***"]}}),

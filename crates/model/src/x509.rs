@@ -25,6 +25,8 @@ pub struct Certificate {
 
 /// `1.2.840.113549.1.1.1`
 const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
+/// The shortest RSA key that is served.
+const MIN_RSA_BITS: usize = 2048;
 /// `2.5.29.19`
 const BASIC_CONSTRAINTS: &[u8] = &[0x55, 0x1d, 0x13];
 
@@ -155,6 +157,19 @@ impl Certificate {
         })
     }
 
+    /// Whether its key is an RSA key that is too short to be served.
+    pub fn has_short_rsa_key(&self) -> bool {
+        let modulus = || Values(&self.public_key).sequence()?.expect(INTEGER);
+        let bits = |modulus: &[u8]| {
+            let zeros = modulus.iter().take_while(|byte| **byte == 0).count();
+            let first = modulus
+                .get(zeros)
+                .map_or(0, |first| first.leading_zeros() as usize);
+            (modulus.len() - zeros) * 8 - first
+        };
+        self.algorithm == RSA && modulus().is_some_and(|modulus| bits(modulus) < MIN_RSA_BITS)
+    }
+
     /// Whether a private key is this certificate's. What cannot be read of it is not held against it.
     pub fn fits(&self, key: &str) -> bool {
         match public_part(key) {
@@ -167,6 +182,12 @@ impl Certificate {
 /// Whether a text holds a private key (PKCS#8, PKCS#1, SEC1) in PEM.
 pub fn is_private_key(text: &str) -> bool {
     pem(text, |label| label.ends_with("PRIVATE KEY")).is_some_and(|der| Values(&der).sequence().is_some())
+}
+
+/// What is to be said of a certificate in PEM that cannot be served for its key.
+pub fn unserved_key(certificate: &str) -> Option<&'static str> {
+    let is_short = Certificate::of_pem(certificate)?.has_short_rsa_key();
+    is_short.then_some("a certificate with an RSA key of fewer than 2048 bits is not served")
 }
 
 /// The first block of a PEM text with an accepted label.
@@ -308,6 +329,18 @@ mod tests {
             (INTEGER, "240101000000Z", None),
         ] {
             assert_eq!(time((kind, text.as_bytes())), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn certificates_with_short_rsa_keys_are_known() {
+        for (certificate, is_short) in [
+            (include_str!("../../saml/tests/data/short.crt.pem"), true),
+            (include_str!("../../saml/tests/data/idp.crt.pem"), false),
+            (include_str!("../../saml/tests/data/ec.crt.pem"), false),
+            ("{vault://env/certificate}", false),
+        ] {
+            assert_eq!(unserved_key(certificate).is_some(), is_short, "{certificate}");
         }
     }
 

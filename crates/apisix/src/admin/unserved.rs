@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use weir_dialect::{PluginCheck, SecretSyntax, SkippedDocument};
-use weir_model::{Model, PluginInstance};
+use weir_model::{Model, PluginInstance, x509};
 
 /// The id of the route that a document is translated for which only routes use.
 const TRIAL: &str = "trial";
@@ -65,6 +65,8 @@ impl WarningsJob {
             .into_iter()
             .filter(|it| self.written.contains_key(&*it.document));
         let mut found: Vec<String> = own.map(|it| it.reason).collect();
+        let certificates = self.written.values().flat_map(certificates);
+        found.extend(certificates.filter_map(x509::unserved_key).map(str::to_owned));
         let vaults = self.vaults();
         for instance in model.plugin_instances().filter(|it| self.has(it)) {
             let name = instance.id.rsplit('/').next().unwrap_or_default();
@@ -121,6 +123,14 @@ impl WarningsJob {
         let key = instance.id.rsplit_once('/').map(|(key, _)| key);
         key.is_some_and(|key| self.written.contains_key(key))
     }
+}
+
+/// The certificates of a document that the gateway shows: to clients, or to upstreams.
+fn certificates(value: &Value) -> impl Iterator<Item = &str> {
+    let places = ["/cert", "/tls/client_cert", "/upstream/tls/client_cert"];
+    let one = places.into_iter().filter_map(move |place| value.pointer(place));
+    let further = value.get("certs").and_then(Value::as_array);
+    one.chain(further.into_iter().flatten()).filter_map(Value::as_str)
 }
 
 /// The stored documents that written ones refer to, and those that these refer to.

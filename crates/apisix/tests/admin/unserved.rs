@@ -1,6 +1,7 @@
 //! What the answer to a write says of what is stored and not served as it is written.
 
 use crate::api::Api;
+use serde_json::json;
 
 /// What is written, and a part of the warning; empty: there is none.
 const WRITES: &[(&str, &str, &str)] = &[
@@ -158,5 +159,51 @@ async fn writes_say_what_is_not_served() {
         assert_eq!(warning.is_some(), !expected.is_empty(), "{body}: {warning:?}");
         let warning = warning.unwrap_or_default();
         assert!(warning.contains(&expected), "{body}: {warning}");
+    }
+}
+
+/// The defect: a certificate was stored without a word, and no one was shown it.
+#[tokio::test]
+async fn writes_say_that_a_short_key_is_not_served() {
+    let api = Api::open().await;
+    let short = include_str!("../../../saml/tests/data/short.crt.pem");
+    let long = include_str!("../../../saml/tests/data/idp.crt.pem");
+    let key = "$env://THE_KEY_OF_THIS_CERTIFICATE_HAS_A_NAME_OF_MORE_THAN_64_LETTERS";
+    let nodes = json!({"127.0.0.1:1": 1});
+    let tls = |certificate: &str| json!({"client_cert": certificate, "client_key": key});
+    for (document, body, is_short) in [
+        (
+            "ssls/1",
+            json!({"sni": "a.test", "cert": short, "key": key}),
+            true,
+        ),
+        (
+            "ssls/1",
+            json!({"sni": "a.test", "cert": long, "key": key}),
+            false,
+        ),
+        (
+            "ssls/1",
+            json!({"sni": "a.test", "cert": long, "key": key, "certs": [short], "keys": [key]}),
+            true,
+        ),
+        (
+            "ssls/2",
+            json!({"type": "client", "cert": short, "key": key}),
+            true,
+        ),
+        ("upstreams/1", json!({"nodes": nodes, "tls": tls(short)}), true),
+        ("upstreams/1", json!({"nodes": nodes, "tls": tls(long)}), false),
+        (
+            "services/1",
+            json!({"upstream": {"nodes": nodes, "tls": tls(short)}}),
+            true,
+        ),
+    ] {
+        let answer = api.call(&format!("PUT {document}"), &body.to_string(), &[]).await;
+        assert!([200, 201].contains(&answer.status), "{body}: {}", answer.text);
+        let warning = answer.header("warning").unwrap_or_default();
+        let is_named = warning.contains("an RSA key of fewer than 2048 bits is not served");
+        assert_eq!(is_named, is_short, "{body}: {warning}");
     }
 }

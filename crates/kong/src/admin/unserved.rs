@@ -1,5 +1,5 @@
-//! The warning in the answer to a write about plugins that are stored and not served as they are written: in a header, so
-//! that no one has to look at the gateway's status to learn it.
+//! The warning in the answer to a write about plugins and certificates that are stored and not served as they are written:
+//! in a header, so that no one has to look at the gateway's status to learn it.
 
 use super::render_entity::definition;
 use super::response::ApiResponse;
@@ -9,7 +9,7 @@ use crate::translate::chain::is_served;
 use axum::http::header::WARNING;
 use serde_json::{Map, Value};
 use weir_dialect::PluginCheck;
-use weir_model::Severity;
+use weir_model::{Severity, x509};
 
 /// The warnings about an entity that is stored. `check` says what is wrong with a plugin; what is wrong enough has been
 /// refused before.
@@ -18,6 +18,11 @@ pub fn warnings(
     fields: &Map<String, Value>,
     check: Option<&PluginCheck>,
 ) -> Vec<String> {
+    if entity_type.is("certificates") {
+        let certificate = |field: &str| x509::unserved_key(fields.get(field)?.as_str()?);
+        let found = ["cert", "cert_alt"].map(|field| Some(format!("{field}: {}", certificate(field)?)));
+        return found.into_iter().flatten().collect();
+    }
     let Some(definition) = definition(entity_type, fields) else {
         return Vec::new();
     };
@@ -49,6 +54,38 @@ impl ApiResponse {
         match weir_dialect::warning(warnings) {
             Some(value) => self.with(WARNING, value),
             None => self,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::entity_type::entity_type;
+
+    /// The defect: a certificate was stored without a word, and no client was shown it.
+    #[test]
+    fn certificates_with_short_rsa_keys_are_named() {
+        let short = include_str!("../../../saml/tests/data/short.crt.pem");
+        let long = include_str!("../../../saml/tests/data/idp.crt.pem");
+        let entity_type = entity_type("certificates").expect("known");
+        for (cert, cert_alt, expected) in [
+            (short, None, &["cert: "][..]),
+            (long, None, &[]),
+            (long, Some(short), &["cert_alt: "]),
+            (short, Some(short), &["cert: ", "cert_alt: "]),
+            ("{vault://env/cert}", None, &[]),
+        ] {
+            let mut fields = Map::from_iter([("cert".to_owned(), Value::from(cert))]);
+            fields.extend(cert_alt.map(|it| ("cert_alt".to_owned(), Value::from(it))));
+            let found = warnings(entity_type, &fields, None);
+            assert_eq!(found.len(), expected.len(), "{found:?}");
+            for (found, expected) in found.iter().zip(expected) {
+                assert!(
+                    found.starts_with(expected) && found.contains("2048 bits"),
+                    "{found}"
+                );
+            }
         }
     }
 }

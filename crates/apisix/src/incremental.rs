@@ -305,7 +305,14 @@ impl IncrementalModel {
                 };
             }
             Kind::Ssl => {
-                let ssl: Ssl = one(from, &map, ssl::shape(), None, ssl::check)?;
+                let ssl: Ssl = match one(from, &map, ssl::shape(), None, ssl::check) {
+                    Ok(ssl) => ssl,
+                    Err(reason) => {
+                        let refusing = ssl::refusing(&map).ok_or_else(|| reason.clone())?;
+                        self.unread.insert(key.to_owned(), ssl::refused(&reason));
+                        refusing
+                    }
+                };
                 if ssl.kind == "client" {
                     self.memory.forget_client_certificates();
                 }

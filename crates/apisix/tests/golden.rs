@@ -466,6 +466,51 @@ ssls:
     assert_eq!(found, places.map(|place| (Severity::Dropped, place.to_owned())));
 }
 
+/// The defect: a certificate that cannot be read lost its names, and another one of them let clients in that have none.
+#[test]
+fn certificates_that_cannot_be_read_refuse_handshakes_if_clients_must_show_one() {
+    for (field, names) in [
+        ("sni: a.test, client: {ca: x}", &["a.test"][..]),
+        (
+            "snis: [a.test, '*.b.test', 'no name', 1], client: {}",
+            &["a.test", "*.b.test"],
+        ),
+        ("sni: a.test, client: x", &["a.test"]),
+        (
+            "sni: a.test, client: {ca: x}, status: 1, type: server",
+            &["a.test"],
+        ),
+        // Clients need none, or there are no names, or it is off.
+        ("sni: a.test", &[]),
+        ("sni: a.test, client: null", &[]),
+        ("sni: 'no name', client: {ca: x}", &[]),
+        ("sni: a.test, client: {ca: x}, status: 0", &[]),
+        ("sni: a.test, client: {ca: x}, type: client", &[]),
+    ] {
+        let item = format!("{{id: one, cert: short, key: short, {field}}}");
+        let (from_file, diagnostics) =
+            read(&format!("ssls:\n- {item}\n"), &Options::default()).expect("served");
+        let mut documents = weir_apisix::IncrementalModel::new(Options::default());
+        let value = weir_model::document::parse(&item).expect("YAML");
+        documents.apply("ssls/one", Some(value.to_string().as_bytes()));
+        let (from_store, skipped) = documents.model();
+        for model in [&from_file, &from_store] {
+            let certificates = &model.certificates;
+            let found: Vec<&String> = certificates.iter().flat_map(|it| &it.names).collect();
+            assert_eq!(found, names, "{field}");
+            assert!(certificates.iter().all(|it| it.refuses_handshakes()), "{field}");
+        }
+        let says = |text: &str| text.ends_with("handshakes for its names are refused");
+        let told: Vec<bool> = diagnostics.iter().map(|it| says(&it.message)).collect();
+        assert_eq!(told, [!names.is_empty()], "{field}: {diagnostics:?}");
+        let told: Vec<bool> = skipped.iter().map(|it| says(&it.reason)).collect();
+        assert_eq!(told, [!names.is_empty()], "{field}: {skipped:?}");
+        // Without the document, nothing is left of it.
+        documents.apply("ssls/one", None);
+        assert_eq!(documents.model().0.certificates, Vec::new(), "{field}");
+    }
+}
+
 #[test]
 fn resources_that_are_not_served_yet_are_checked_and_reported() {
     let text = "

@@ -91,7 +91,7 @@ pub fn read(document: &Value, settings: &'static Settings, diagnostics: &mut Vec
     let mut documents = Documents {
         metadata: reader.metadata(),
         protos: reader.protos(),
-        ssls: reader.items("ssls", ssl::shape(), None, ssl::check),
+        ssls: reader.ssls(),
         upstreams: reader.items("upstreams", upstream::shape(), None, upstream_rules::check_item),
         services: reader.items(
             "services",
@@ -270,6 +270,31 @@ impl<'d> Reader<'d> {
             match read_one(&mut self.checker, map, &path, shape, side, check) {
                 Ok(value) => kept.keep(Item { id, path, value }, self.diagnostics),
                 Err((place, message)) => self.diagnostics.push(Diagnostic::dropped(place, message)),
+            }
+        }
+        kept.items
+    }
+
+    /// Certificates; of some that are not good, the names are left.
+    fn ssls(&mut self) -> Vec<Item<Ssl>> {
+        let raw = self.raw("ssls");
+        let mut kept = DuplicatePolicy::with_capacity(raw.len());
+        for (path, id, map) in raw {
+            let read = read_one(&mut self.checker, map, &path, ssl::shape(), None, ssl::check);
+            let value = match read {
+                Ok(value) => Some(value),
+                Err((place, message)) => {
+                    let refusing = ssl::refusing(map);
+                    let message = match refusing {
+                        Some(_) => ssl::refused(&message),
+                        None => message,
+                    };
+                    self.diagnostics.push(Diagnostic::dropped(place, message));
+                    refusing
+                }
+            };
+            if let Some(value) = value {
+                kept.keep(Item { id, path, value }, self.diagnostics);
             }
         }
         kept.items

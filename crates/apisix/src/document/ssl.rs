@@ -35,6 +35,9 @@ pub struct Ssl {
     pub client: Option<Client>,
     pub ssl_protocols: Option<Vec<String>>,
     pub ocsp_stapling: Option<Stapling>,
+    /// It cannot be read but for its names, whose handshakes are refused.
+    #[serde(skip)]
+    pub refuses_handshakes: bool,
 }
 
 /// Whether what the certificate's responder says is shown with it.
@@ -134,6 +137,39 @@ pub fn check_upstream(document: &Map<String, Value>, place: &DocPath) -> Result<
 
 const UNFIT: &str = "a certificate or its key cannot be read, or the key is another one's";
 const REFERENCE: &str = "references to secrets are not available in client certificates and authorities";
+
+/// What is left of a document that cannot be read, if its clients must show a certificate: its names keep another certificate
+/// from taking them that asks clients for none. `None`: they need not, or it is off or has no names.
+pub fn refusing(document: &Map<String, Value>) -> Option<Ssl> {
+    let field = |name: &str| document.get(name).filter(|value| !value.is_null());
+    let is_server = field("type").is_none_or(|kind| kind != "client");
+    let is_on = field("status").is_none_or(|status| *status != 0);
+    field("client").filter(|_| is_server && is_on)?;
+    let further = field("snis").and_then(Value::as_array);
+    let names = field("sni").into_iter().chain(further.into_iter().flatten());
+    let is_name = |name: &&Value| name.is_string() && host().check(&mut (*name).clone()).is_ok();
+    let names = names.filter(is_name).filter_map(Value::as_str);
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    (!names.is_empty()).then(|| Ssl {
+        kind: "server".to_owned(),
+        status: 1,
+        sni: None,
+        snis: names,
+        cert: String::new(),
+        key: String::new(),
+        certs: Vec::new(),
+        keys: Vec::new(),
+        client: None,
+        ssl_protocols: None,
+        ocsp_stapling: None,
+        refuses_handshakes: true,
+    })
+}
+
+/// Why such a document cannot be read, and what becomes of its names.
+pub fn refused(reason: &str) -> String {
+    format!("{reason}; handshakes for its names are refused")
+}
 
 /// Whether the public part of a private key stands in a certificate.
 fn fits(certificate: &str, key: &str) -> bool {

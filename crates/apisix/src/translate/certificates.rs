@@ -13,7 +13,7 @@ pub fn translate(documents: &Documents, diagnostics: &mut Vec<Diagnostic>) -> Ve
         .map(|item| {
             let ssl = &item.value;
             let client = ssl.client.as_ref();
-            Certificate {
+            let mut certificate = Certificate {
                 names: ssl.names().cloned().collect(),
                 key_pairs: ssl
                     .pairs()
@@ -26,7 +26,11 @@ pub fn translate(documents: &Documents, diagnostics: &mut Vec<Diagnostic>) -> Ve
                 }),
                 min_version: min_version(ssl),
                 ocsp_stapling: ocsp_stapling(ssl),
+            };
+            if ssl.refuses_handshakes {
+                certificate.refuse_handshakes();
             }
+            certificate
         })
         .collect()
 }

@@ -1,6 +1,6 @@
 // What pages ask of the analytics.
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { ApiError, call, get } from './client'
+import { call, get, refusalOf } from './client'
 import { every } from './events'
 import { useParts, within } from './parts'
 
@@ -133,10 +133,19 @@ export function useAlerts() {
 
 const LIVE = '/api/v1/analytics/live'
 
+interface Listener {
+  /** From now on, no call that ends is missed. */
+  onOpen: () => void
+  onCall: (call: Call) => void
+  /** More ended at once than are sent. */
+  onSkipped: (calls: number) => void
+}
+
 /** Calls as they end, until `signal` aborts. */
-export async function follow(query: Record<string, string>, signal: AbortSignal, onCall: (call: Call) => void): Promise<void> {
+export async function follow(query: Record<string, string>, signal: AbortSignal, { onOpen, onCall, onSkipped }: Listener): Promise<void> {
   const response = await fetch(`${LIVE}?${new URLSearchParams(query).toString()}`, { signal })
-  if (!response.ok || response.body === null) throw new ApiError('GET', LIVE, response.status, `Weir answered with status ${response.status}.`, [], response.headers.get('x-request-id'))
+  if (!response.ok || response.body === null) throw await refusalOf('GET', LIVE, response)
+  onOpen()
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ''
   for (;;) {
@@ -150,6 +159,7 @@ export async function follow(query: Record<string, string>, signal: AbortSignal,
       const kind = lines.find((line) => line.startsWith('event:'))?.slice(6).trim()
       const data = lines.filter((line) => line.startsWith('data:')).map((line) => line.slice(5)).join('\n')
       if (kind === 'call') onCall(JSON.parse(data) as Call)
+      if (kind === 'skipped') onSkipped((JSON.parse(data) as { calls: number }).calls)
     }
   }
 }

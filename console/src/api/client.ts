@@ -177,6 +177,12 @@ function parse(text: string): unknown {
   }
 }
 
+/** Why a call was refused that was not made by `call`, as one whose answer is a stream. */
+export async function refusalOf(method: string, path: string, response: Response): Promise<ApiError> {
+  const text = await response.text()
+  return refusal(method, path, response, parse(text), text)
+}
+
 function refusal(method: string, path: string, response: Response, data: unknown, text: string): ApiError {
   const problem = typeof data === 'object' && data !== null ? (data as Record<string, unknown>) : {}
   const words = problem['detail'] ?? problem['message'] ?? problem['error_msg'] ?? problem['title']

@@ -1,19 +1,16 @@
 // Calls: those of the request log, and new ones as they end.
-import { useQuery } from '@tanstack/react-query'
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { useMemo, useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
-import { type Call, follow, shown } from '../api/analytics'
-import { ApiError, get, login } from '../api/client'
+import { type Call, shown } from '../api/analytics'
+import { ApiError } from '../api/client'
 import { useGatewayAddress } from '../api/hooks'
 import { Empty, Failure, Page } from '../shell/page'
 import { Button } from '../ui/button'
-import { LateInput } from '../ui/field'
+import { LateField } from '../ui/field'
 import { type Column, Table } from '../ui/table'
-import { Time } from '../ui/time'
+import { Time, clockText, countText } from '../ui/time'
+import { type LiveCalls, keyOf, useLiveCalls } from './live-calls'
 
-const MOST = 2_000
-/** After a stream has ended. */
-const AGAIN_MS = 2_000
 const FILTERS: [string, string, string][] = [
   ['status', 'Status', '404 or 5xx'],
   ['route', 'Route', ''],
@@ -52,67 +49,22 @@ const columns: Column<Call>[] = [
   { id: 'target', title: 'Target', text: (it) => it.target, from: 3 },
 ]
 
-const key = (it: Call) => `${it.request_id} ${it.time} ${it.path}`
+/** What Weir refuses of the filters, by the name of the filter. */
+function faultsIn(error: unknown): Map<string, string> {
+  const findings = error instanceof ApiError ? error.findings : []
+  return new Map(findings.filter((it) => FILTERS.some(([name]) => name === it.path)).map((it) => [it.path, it.message]))
+}
 
 export default function Live() {
   const [parameters, setParameters] = useSearchParams()
   const address = useGatewayAddress()
   const [isFollowing, setFollowing] = useState(true)
-  const [fresh, setFresh] = useState<Call[]>([])
-  const [error, setError] = useState<unknown>(null)
   const text = FILTERS.map(([name]) => parameters.get(name) ?? '').join('\n')
   const filter = useMemo(() => Object.fromEntries(FILTERS.flatMap(([name]) => (parameters.get(name) ? [[name, parameters.get(name) as string]] : []))), [text])
-  const known = useQuery({
-    queryKey: ['calls', filter],
-    queryFn: async ({ signal }) => (await get<{ calls: Call[] }>('/api/v1/analytics/calls', { ...filter, limit: 500 }, signal)).calls,
-    staleTime: 0,
-  })
-  const waiting = useRef<Call[]>([])
-  // Calls of another question are not answers to this one. A pause leaves what is shown.
-  useEffect(() => {
-    waiting.current = []
-    setFresh([])
-    setError(null)
-  }, [filter])
-  useEffect(() => {
-    if (!isFollowing || known.error) return
-    const abort = new AbortController()
-    let again: ReturnType<typeof setTimeout> | undefined
-    const open = () => {
-      const later = () => (again = setTimeout(open, AGAIN_MS))
-      // Calls without a login would be refused again and again.
-      if (login.isNeeded()) return later()
-      return follow(filter, abort.signal, (call) => {
-        setError(null)
-        waiting.current.push(call)
-      })
-        // The server has ended it, as it does when it restarts.
-        .then(() => !abort.signal.aborted && later())
-        .catch((wrong: unknown) => {
-          if (abort.signal.aborted) return
-          // A server that is away, or that fails, comes back. What it refuses stays refused.
-          if (wrong instanceof ApiError && wrong.status !== 401) setError(wrong)
-          if (!(wrong instanceof ApiError) || wrong.status === 401 || wrong.status >= 500) later()
-        })
-    }
-    void open()
-    const timer = setInterval(() => {
-      const [...arrived] = waiting.current
-      if (arrived.length === 0) return
-      waiting.current = []
-      setFresh((old) => [...arrived.reverse(), ...old].slice(0, MOST))
-    }, 300)
-    return () => {
-      abort.abort()
-      clearTimeout(again)
-      clearInterval(timer)
-    }
-  }, [filter, isFollowing, known.error])
-  const rows = useMemo(() => {
-    const seen = new Set(fresh.map(key))
-    return [...fresh, ...(known.data ?? []).filter((it) => !seen.has(key(it)))]
-  }, [fresh, known.data])
-  const isOff = known.error instanceof ApiError && known.error.status === 404
+  const calls = useLiveCalls(filter, isFollowing)
+  const { error } = calls
+  const faults = faultsIn(error)
+  const isOff = error instanceof ApiError && error.status === 404
   return (
     <Page
       title="Live calls"
@@ -135,26 +87,26 @@ export default function Live() {
         </div>
       ) : (
         <>
-          {known.error && <Failure error={known.error} onRetry={() => void known.refetch()} />}
-          {error !== null && <Failure error={error} onRetry={() => {
-            setError(null)
-            setFollowing(false)
-            setTimeout(() => setFollowing(true))
-          }} />}
           <div className="figures">
             {FILTERS.map(([name, title, hint]) => (
-              <div className="field" key={name}>
-                <label htmlFor={`live-${name}`}>{title}</label>
-                <LateInput id={`live-${name}`} placeholder={hint} value={parameters.get(name) ?? ''} onChange={(text) => setParameters((old) => (text === '' ? old.delete(name) : old.set(name, text), new URLSearchParams(old)), { replace: true })} />
-              </div>
+              <LateField
+                key={name}
+                label={title}
+                placeholder={hint}
+                value={parameters.get(name) ?? ''}
+                wrong={faults.get(name) ?? null}
+                onChange={(text) => setParameters((old) => (text === '' ? old.delete(name) : old.set(name, text), new URLSearchParams(old)), { replace: true })}
+              />
             ))}
           </div>
-          <Table
+          {error !== null && faults.size === 0 && <Failure error={error} onRetry={calls.retry} />}
+          <Missing of={calls} />
+          {faults.size === 0 && <Table
             label="Calls"
-            rows={rows}
+            rows={calls.rows}
             columns={columns}
-            rowKey={key}
-            isLoading={known.isLoading}
+            rowKey={keyOf}
+            isLoading={calls.isLoading}
             noun={['call', 'calls']}
             empty={
               Object.keys(filter).length > 0 ? (
@@ -167,9 +119,25 @@ export default function Live() {
                 </Empty>
               )
             }
-          />
+          />}
         </>
       )}
     </Page>
+  )
+}
+
+/** Which calls are not among those that are shown. */
+function Missing({ of: { lostSince, gap, skipped } }: { of: LiveCalls }) {
+  const said = [
+    lostSince !== null && `No new calls come in since ${clockText(lostSince)}: the connection to Weir is lost, and is being made again. What ends meanwhile is read from the log then.`,
+    gap !== null && `Calls may be missing between ${clockText(gap.from)} and ${clockText(gap.to)}: the connection was lost, and the log does not reach back so far.`,
+    skipped > 0 && `${countText(skipped, 'call is', 'calls are')} not shown: more ended at once than this page takes. A filter shows fewer of them.`,
+  ].filter((it) => it !== false)
+  return (
+    <div role="status" className={said.length === 0 ? 'sr' : 'note warn'}>
+      {said.map((it) => (
+        <span key={it}>{it}</span>
+      ))}
+    </div>
   )
 }

@@ -1,5 +1,5 @@
 // Single fields with their labels: what a page asks for by hand, where no schema describes it.
-import { type ReactNode, useEffect, useId, useState } from 'react'
+import { type ComponentProps, type ReactNode, useEffect, useId, useState } from 'react'
 
 interface Common {
   label: string
@@ -28,13 +28,16 @@ function Around({ id, label, about, wrong, isRequired, children }: Around) {
         </p>
       )}
       {wrong && (
-        <p className="wrong" role="alert">
+        <p className="wrong" role="alert" id={`${id}-wrong`}>
           {wrong}
         </p>
       )}
     </div>
   )
 }
+
+/** The ids of what is said of a field: what it is for, and what is wrong with it. */
+const saidOf = (id: string, { about, wrong }: Common): string | undefined => [about && `${id}-about`, wrong && `${id}-wrong`].filter(Boolean).join(' ') || undefined
 
 interface TextProps extends Common {
   value: string
@@ -63,7 +66,7 @@ export function TextField({ value, onChange, placeholder, type = 'text', isMono,
         placeholder={placeholder}
         disabled={common.isDisabled}
         required={common.isRequired}
-        aria-describedby={common.about ? `${id}-about` : undefined}
+        aria-describedby={saidOf(id, common)}
         aria-invalid={common.wrong ? true : undefined}
         autoFocus={autoFocus}
         autoComplete={autoComplete}
@@ -85,11 +88,26 @@ export function TextField({ value, onChange, placeholder, type = 'text', isMono,
  * The input of a text that counts once it is left or Enter is pressed, as a filter that stands in the address. If somebody
  * else changes it, as a link does, that is what it shows.
  */
-export function LateInput({ id, value, onChange, placeholder }: { id: string; value: string; onChange: (value: string) => void; placeholder?: string }) {
+export function LateInput({ value, onChange, ...more }: LateProps & Pick<ComponentProps<'input'>, 'id' | 'aria-describedby' | 'aria-invalid'>) {
   const [text, setText] = useState(value)
   useEffect(() => setText(value), [value])
   const take = () => text !== value && onChange(text)
-  return <input id={id} className="input" value={text} placeholder={placeholder} onChange={(event) => setText(event.target.value)} onBlur={take} onKeyDown={(event) => event.key === 'Enter' && take()} />
+  return <input {...more} className="input" value={text} onChange={(event) => setText(event.target.value)} onBlur={take} onKeyDown={(event) => event.key === 'Enter' && take()} />
+}
+
+interface LateProps {
+  value: string
+  onChange: (value: string) => void
+  placeholder?: string
+}
+
+export function LateField({ value, onChange, placeholder = '', ...common }: LateProps & Common) {
+  const id = useId()
+  return (
+    <Around id={id} {...common}>
+      <LateInput id={id} value={value} onChange={onChange} placeholder={placeholder} aria-describedby={saidOf(id, common)} aria-invalid={common.wrong ? true : undefined} />
+    </Around>
+  )
 }
 
 interface NumberProps {
@@ -109,7 +127,7 @@ const scaled = (value: number, factor: number): number => Number((value * factor
  * A number. What is typed stays as it is typed until the field is left: `0.0` is on its way to `0.05`, and an empty field
  * to another number.
  */
-export function NumberBox({ value, onChange, scale = 1, ...more }: NumberProps & { id?: string; 'aria-label'?: string; 'aria-describedby'?: string | undefined }) {
+export function NumberBox({ value, onChange, scale = 1, ...more }: NumberProps & Pick<ComponentProps<'input'>, 'id' | 'required' | 'aria-label' | 'aria-describedby' | 'aria-invalid'>) {
   const [typed, setTyped] = useState<string | null>(null)
   return (
     <input
@@ -132,7 +150,17 @@ export function NumberField({ value, onChange, placeholder, min, scale, ...commo
   const id = useId()
   return (
     <Around id={id} {...common}>
-      <NumberBox id={id} value={value} onChange={onChange} scale={scale ?? 1} {...(placeholder === undefined ? {} : { placeholder })} {...(min === undefined ? {} : { min })} aria-describedby={common.about ? `${id}-about` : undefined} />
+      <NumberBox
+        id={id}
+        value={value}
+        onChange={onChange}
+        scale={scale ?? 1}
+        {...(placeholder === undefined ? {} : { placeholder })}
+        {...(min === undefined ? {} : { min })}
+        required={common.isRequired}
+        aria-describedby={saidOf(id, common)}
+        aria-invalid={common.wrong ? true : undefined}
+      />
     </Around>
   )
 }
@@ -158,7 +186,7 @@ export function AreaField({ value, onChange, placeholder, rows = 4, isMono, ...c
         disabled={common.isDisabled}
         required={common.isRequired}
         spellCheck={!isMono}
-        aria-describedby={common.about ? `${id}-about` : undefined}
+        aria-describedby={saidOf(id, common)}
         onChange={(event) => onChange(event.target.value)}
       />
     </Around>
@@ -181,7 +209,7 @@ export function SelectField<V extends string>({ value, onChange, options, ...com
         value={value}
         disabled={common.isDisabled}
         required={common.isRequired}
-        aria-describedby={common.about ? `${id}-about` : undefined}
+        aria-describedby={saidOf(id, common)}
         onChange={(event) => onChange(event.target.value as V)}
       >
         {options.map(([it, text]) => (

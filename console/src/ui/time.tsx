@@ -3,6 +3,8 @@ import { useEffect, useState } from 'react'
 
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' })
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+const zoned = new Intl.DateTimeFormat(undefined, { year: 'numeric', month: 'short', day: 'numeric', hour: 'numeric', minute: '2-digit', timeZoneName: 'short' })
+const clock = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit', second: '2-digit', timeZoneName: 'short' })
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' })
 
 /** A day in UTC, by a time in it. */
@@ -44,9 +46,13 @@ export function Time({ at }: { at: number }) {
 /** A time as tables search, sort and export it; nothing for none. */
 export const isoTime = (seconds: number | null | undefined): string => (seconds ? new Date(seconds * 1000).toISOString().replace('.000Z', 'Z') : '')
 
+/** A time in a text, where nothing says more on hover: with its zone. */
 export function exactTime(seconds: number): string {
-  return exact.format(new Date(seconds * 1000))
+  return zoned.format(new Date(seconds * 1000))
 }
+
+/** The time of a day, by milliseconds: with its zone. */
+export const clockText = (ms: number): string => clock.format(new Date(ms))
 
 export function Count({ value }: { value: number }) {
   return <span title={whole.format(value)}>{value < 10_000 ? whole.format(value) : short.format(value)}</span>

@@ -64,7 +64,7 @@ export default function EditAlert() {
           base={base}
           isNew={isNew}
           refused={refused}
-          missing={(value) => nameFault(value, undefined, 'A rule')}
+          missing={(value) => nameFault(value, undefined, 'A rule') ?? numberFault(value)}
           form={(value, onChange) => <RuleForm value={value} onChange={onChange} />}
           send={store}
           read={() => readVersion(rulePath(id), editable)}
@@ -78,6 +78,13 @@ export default function EditAlert() {
       )}
     </Page>
   )
+}
+
+/** Which number a rule lacks; `null`: none. An emptied field is not 0, which would be another rule. */
+export function numberFault(value: Fields): string | null {
+  const burn = (value as unknown as Rule).burn_rate
+  if (burn && typeof burn.objective !== 'number') return 'It needs an objective.'
+  return typeof value['threshold'] === 'number' ? null : 'It needs a threshold.'
 }
 
 /** A threshold as people write it: shares in percent, times in milliseconds. */
@@ -101,7 +108,7 @@ function RuleForm({ value, onChange }: { value: Fields; onChange: (value: Fields
           <SelectField label="Metric" value={rule.metric} onChange={(metric) => set('metric', metric)} options={named(metrics, rule.metric)} />
           <ValueFields value={value} onChange={onChange} metrics={metrics} />
           <SelectField label="Is" value={rule.operator} onChange={(operator) => set('operator', operator)} options={[['>', 'above'], ['>=', 'at least'], ['<', 'below'], ['<=', 'at most']]} />
-          <Threshold label={word === '' ? 'Threshold' : `Threshold, ${word}`} value={rule.threshold} scale={scale} onChange={(threshold) => set('threshold', threshold)} />
+          <Threshold label={word === '' ? 'Threshold' : `Threshold, ${word}`} value={rule.threshold} scale={scale} fault="It needs a threshold." onChange={(threshold) => onChange(withField(value, 'threshold', threshold))} />
           <SelectField label="Over" value={String(rule.period)} onChange={(period) => set('period', period)} options={[...new Set(['2m', '5m', '15m', '1h', '6h', '24h', String(rule.period)])].map((it) => [it, it] as const)} />
           <SelectField
             label="For each"
@@ -176,7 +183,7 @@ function ValueFields({ value, onChange, metrics }: { value: Fields; onChange: (v
       {rule.compare && <SelectField label="Earlier by" value={String(rule.compare)} onChange={(compare) => onChange({ ...value, compare })} options={times(rule.compare, ['1h', '1d', '1w', '4w'])} />}
       {burn && (
         <>
-          <Threshold label="Objective, percent of good calls" value={burn.objective} scale={100} onChange={(objective) => onChange({ ...value, burn_rate: { ...burn, objective } })} />
+          <Threshold label="Objective, percent of good calls" value={burn.objective} scale={100} fault="It needs an objective." onChange={(objective) => onChange({ ...value, burn_rate: withField(burn as unknown as Fields, 'objective', objective) })} />
           <SelectField label="And over" value={String(burn.short)} onChange={(short) => onChange({ ...value, burn_rate: { ...burn, short } })} options={times(burn.short, ['1m', '2m', '5m', '15m', '30m', '1h'])} about="A shorter time in which it must be as fast: the alert ends soon after the errors do." />
         </>
       )}
@@ -184,13 +191,30 @@ function ValueFields({ value, onChange, metrics }: { value: Fields; onChange: (v
   )
 }
 
-function Threshold({ label, value, scale, onChange }: { label: string; value: number; scale: number; onChange: (value: number) => void }) {
-  return <NumberField label={label} value={value} scale={scale} onChange={(typed) => onChange(typed ?? 0)} />
+/** Fields with one more value, or without it. */
+function withField(value: Fields, name: string, next: Json | undefined): Fields {
+  const { [name]: _, ...rest } = value
+  return next === undefined ? rest : { ...value, [name]: next }
 }
 
-/** The last day of the metric, with the threshold. */
+interface ThresholdProps {
+  label: string
+  /** `undefined`: the field is empty. */
+  value: number | undefined
+  scale: number
+  /** What is said then. */
+  fault: string
+  onChange: (value: number | undefined) => void
+}
+
+function Threshold({ label, value, scale, fault, onChange }: ThresholdProps) {
+  return <NumberField label={label} value={value} scale={scale} isRequired wrong={typeof value === 'number' ? null : fault} onChange={onChange} />
+}
+
+/** The last day of the metric, with the threshold, if there is one. */
 function Preview({ rule, unit }: { rule: Rule; unit: string | undefined }) {
   const { metric, over, compare, burn_rate, group_by, threshold } = rule
+  const isWhole = numberFault(rule as unknown as Fields) === null
   const query = useMemo(
     (): Query => ({
       metrics: [...new Set([metric, ...(over ? [over] : [])])],
@@ -208,9 +232,9 @@ function Preview({ rule, unit }: { rule: Rule; unit: string | undefined }) {
     const times = numbers.data?.times ?? []
     const frames = (numbers.data?.frames ?? []).filter((it) => !Object.values(it.group).includes('_other'))
     const groups = frames.map((it) => ({ name: groupName(it.group), values: ruleValues({ metric, over, compare, burn_rate }, it) }))
-    return [...groups, { name: 'threshold', values: times.map(() => threshold) }]
-  }, [numbers.data, metric, over, compare, burn_rate, threshold])
-  const title = `${conditionText(rule, unit)}, in the last 24 hours`
+    return isWhole ? [...groups, { name: 'threshold', values: times.map(() => threshold) }] : groups
+  }, [numbers.data, metric, over, compare, burn_rate, threshold, isWhole])
+  const title = `${isWhole ? conditionText(rule, unit) : metricTitle(metric)}, in the last 24 hours`
   return (
     <section className="stack tight" aria-label="Preview">
       <h3>{title}</h3>

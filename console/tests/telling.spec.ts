@@ -143,7 +143,7 @@ test('a first login makes one refused call, and a session that ends floods no lo
   await expect(page.getByRole('heading', { level: 1, name: 'Upstreams' })).toBeVisible()
   await managed.good('DELETE', '/api/v1/users/root/sessions')
   await expect(page.getByText('Your session has ended')).toBeVisible()
-  // The page asks for health twice a second. Calls that were on their way when the session ended may be refused, and no more.
+  // The page asks for health every few seconds. Calls that were on their way when the session ended may be refused, and no more.
   const after = await refused()
   await page.waitForTimeout(4_000)
   expect((await refused()) - after).toBeLessThanOrEqual(3)

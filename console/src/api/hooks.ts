@@ -21,8 +21,10 @@ import type {
 
 /** How often the newest revision is asked for if no events tell it. */
 const PULSE_MS = 3_000
-/** How often health is asked for: a target that stops is shown within a second of the check that finds it. */
-const HEALTH_MS = 500
+/** How often health is asked for. */
+const HEALTH_MS = 5_000
+/** As often where somebody watches targets that are checked: one that stops is shown within a second of its check. */
+const WATCHED_HEALTH_MS = 800
 /** Rows of a page, and of a page when all are read. */
 const PAGE = 250
 const MOST = 1000
@@ -143,12 +145,18 @@ export function useTotal(list: ViewList) {
   })
 }
 
-/** The health of upstreams, as the gateway of this process sees it. It moves without anybody's change. */
-export function useHealth() {
+/** Whether the health of one of them can move by itself: targets that nothing checks stay as they are. */
+export const isChecked = (upstreams: readonly UpstreamHealth[]): boolean => upstreams.some((it) => it.targets.some((target) => /^(un)?healthy$/i.test(target.status)))
+
+/**
+ * The health of upstreams, as the gateway of this process sees it. It moves without anybody's change, and no event tells it.
+ * `isWatched`: the page is about it.
+ */
+export function useHealth(isWatched = false) {
   return useQuery({
     queryKey: ['health'],
     queryFn: async ({ signal }) => (await get<{ items: UpstreamHealth[] }>('/api/v1/health/upstreams', {}, signal)).items,
-    refetchInterval: HEALTH_MS,
+    refetchInterval: (query) => (isWatched && isChecked(query.state.data ?? []) ? WATCHED_HEALTH_MS : HEALTH_MS),
     staleTime: 0,
   })
 }

@@ -13,7 +13,7 @@ import { ChoiceField, TextField } from '../ui/field'
 import { browserText } from '../ui/browser-text'
 import { ShownOnce } from '../ui/once'
 import { type Column, Table } from '../ui/table'
-import { Time, isoTime } from '../ui/time'
+import { End, Time, isoTime } from '../ui/time'
 import { toast } from '../ui/toast'
 import { RightsField, areWhole, rightText, rightsText } from './rights-field'
 
@@ -81,7 +81,7 @@ function Known({ me }: { me: Me }) {
               <>
                 <dt>Until</dt>
                 <dd>
-                  <Time at={me.session.ends} />, if you do nothing meanwhile
+                  <End at={me.session.ends} />, if you do nothing meanwhile
                 </dd>
               </>
             )}

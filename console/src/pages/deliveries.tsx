@@ -5,6 +5,7 @@ import { useRight } from '../api/rights'
 import type { components } from '../../generated/api'
 import { Empty, Failure, Page } from '../shell/page'
 import { type Column, Table } from '../ui/table'
+import { ButtonLink } from '../ui/button'
 import { Time, isoTime } from '../ui/time'
 import { toast } from '../ui/toast'
 
@@ -68,7 +69,16 @@ export default function Deliveries() {
           noun={['delivery', 'deliveries']}
           bulk={[{ text: 'Try again', refused, run: (chosen) => void retry(chosen) }]}
           empty={
-            <Empty title="Nothing was sent yet" example="weir run --data /var/lib/weir --smtp smtps://mail.example.com --mail-from weir@example.com">
+            <Empty
+              title="Nothing was sent yet"
+              example="weir run --data /var/lib/weir --smtp smtps://mail.example.com --mail-from weir@example.com"
+              actions={
+                <>
+                  <ButtonLink to="/hooks">Webhooks</ButtonLink>
+                  <ButtonLink to="/alerts">Alerts</ButtonLink>
+                </>
+              }
+            >
               <p>Alerts, subscriptions and sign-ups send mails and call webhooks. Mails need a mail server:</p>
             </Empty>
           }

@@ -8,7 +8,7 @@ import { Failure, Page } from '../shell/page'
 import { Button } from '../ui/button'
 import { LateInput, SelectField } from '../ui/field'
 import { SavePanel } from './boards/save-panel'
-import { Drawn, RANGES, save } from './panel'
+import { Drawn, RANGES, lastText, save } from './panel'
 import { PartsChoice } from './parts-choice'
 
 const MOST_GROUPS = 2
@@ -134,7 +134,7 @@ export default function Explorer() {
                 </option>
               ))}
             </select>
-            <p className="about">{chosen[0]?.description}</p>
+            <p className="about">{chosen[0] && chosen[0].description !== `${metricTitle(chosen[0].name)}.` && chosen[0].description}</p>
           </div>
           {Array.from({ length: MOST_GROUPS }, (_, index) => (
             <div className="field" key={index}>
@@ -161,7 +161,7 @@ export default function Explorer() {
             <select id="range" className="select" value={range} onChange={(event) => setRange(event.target.value)}>
               {RANGES.map(([value, text]) => (
                 <option key={value} value={value}>
-                  last {text}
+                  {lastText(text)}
                 </option>
               ))}
               <option value={OWN}>from … to …</option>
@@ -176,8 +176,12 @@ export default function Explorer() {
                   className="input"
                   type="datetime-local"
                   defaultValue={value === '' ? '' : fieldOf(Number(value))}
+                  aria-describedby={`range-${name}-zone`}
                   onChange={(event) => event.target.value !== '' && set(name, String(Math.floor(new Date(event.target.value).getTime() / 1000)))}
                 />
+                <p className="about" id={`range-${name}-zone`}>
+                  In the time zone {Intl.DateTimeFormat().resolvedOptions().timeZone}.
+                </p>
               </div>
             ))}
           <SelectField label="Compared with" value={compare} onChange={(value) => set('compare', value)} options={COMPARED.some(([it]) => it === compare) ? COMPARED : [...COMPARED, [compare, `${compare} before`] as [string, string]]} />

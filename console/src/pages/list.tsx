@@ -10,7 +10,7 @@ import { placeOf } from '../documents'
 import { type Kind, kindOf } from '../kinds'
 import { DIALECTS } from './dialects'
 import { Empty, Failure, Page } from '../shell/page'
-import { ButtonLink } from '../ui/button'
+import { ButtonLink, MenuPlace } from '../ui/button'
 import { type BulkAction, type Column, Table } from '../ui/table'
 import { stringify } from '../yaml'
 import type { BulkKind } from './bulk'
@@ -123,7 +123,7 @@ export function ListPage({ list, title, columns, above }: Props) {
       ]}
       actions={
         <>
-          <Suspense fallback={null}>
+          <Suspense fallback={<MenuPlace label="Other dialects" />}>
             <ActionMenu label="Other dialects" actions={foreignKinds(list).map(({ dialect, to }) => ({ text: `New ${DIALECTS[dialect]} ${kind.one}`, refused, run: () => go(to) }))} />
           </Suspense>
           <ButtonLink to={`/${kind.path}/@new`} look="primary" refused={refused}>

@@ -15,6 +15,9 @@ import { toast } from '../ui/toast'
 
 const Chart = lazy(() => import('../ui/chart'))
 
+/** Of the last so much: an hour is no "last 1 hour". */
+export const lastText = (length: string): string => `last ${length.replace(/^1 /, '')}`
+
 export const RANGES: [string, string][] = [
   ['-15m', '15 minutes'],
   ['-1h', '1 hour'],

@@ -45,7 +45,7 @@ function changed(targets: Json[], target: Target, weight: number | null): Json[]
 export function UpstreamTargets({ name, document }: { name: string; document: Document }) {
   const written = list(document.data['targets'])
   const targets = written.map(targetOf)
-  const health = useHealth().data?.find((it) => it.name === name)
+  const health = useHealth(true).data?.find((it) => it.name === name)
   const refused = useRight('configuration:write')
   const [step, setStep] = useState<{ step: Step; target: Target } | null>(null)
   if (targets.length === 0) return null

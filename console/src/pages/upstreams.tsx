@@ -58,9 +58,9 @@ function rowsOf(upstreams: UpstreamHealth[]): TargetRow[] {
 const key = (it: TargetRow) => `${it.upstream} ${it.target}`
 const version = (it: TargetRow) => it.status
 
-/** What the gateway of this process sees; it is asked twice a second. */
+/** What the gateway of this process sees. */
 function Health() {
-  const health = useHealth()
+  const health = useHealth(true)
   const rows = rowsOf(health.data ?? [])
   if (rows.length === 0) return null
   const sick = rows.filter((it) => it.status.toLowerCase() === 'unhealthy').length

@@ -8,7 +8,7 @@ import { IconButton } from '../ui/button'
 import { Icon } from '../ui/icons'
 import { Bell } from './bell'
 import { queries, useMe, usePortal } from './data'
-import { Loading, Page, SessionEnd, useSignIn } from './frame'
+import { Loading, NotHere, SessionEnd, useSignIn } from './frame'
 import { routes } from './routes'
 
 /** Pages that somebody who signs in does not come back to. */
@@ -40,11 +40,7 @@ function Frame() {
               </Route>
             ))}
             <Route>
-              <Page title="Nothing here" isSlim>
-                <p>
-                  There is no such page. <Link href="/apis">All APIs</Link>
-                </p>
-              </Page>
+              <NotHere />
             </Route>
           </Switch>
         </Suspense>

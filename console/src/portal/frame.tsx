@@ -122,25 +122,30 @@ export function SessionEnd() {
 
 /** A page whose data could not be read: what is not there says so, everything else offers another try. */
 export function Broken({ error, onRetry }: { error: unknown; onRetry: () => void }) {
-  const me = useMe()
-  const to = useSignIn()
-  if (error instanceof ApiError && error.status === 404) {
-    return (
-      <Page title="Nothing here" isSlim>
-        <p>This page does not exist, or it is not shown to you.{me.data?.id ? '' : ' Sign in if you have an account.'}</p>
-        {!me.data?.id && (
-          <div className="row">
-            <ButtonLink to={to} look="primary">
-              Sign in
-            </ButtonLink>
-          </div>
-        )}
-      </Page>
-    )
-  }
+  if (error instanceof ApiError && error.status === 404) return <NotHere />
   return (
     <Page title="This page cannot be shown" isSlim>
       <Failure error={error} onRetry={onRetry} />
+    </Page>
+  )
+}
+
+/** A page that does not exist, or not for the visitor: the ways on from it. */
+export function NotHere() {
+  const isIn = Boolean(useMe().data?.id)
+  const to = useSignIn()
+  return (
+    <Page title="Nothing here" isSlim>
+      <p>This page does not exist, or it is not shown to you.{isIn ? '' : ' Sign in if you have an account.'}</p>
+      <div className="row">
+        {!isIn && (
+          <ButtonLink to={to} look="primary">
+            Sign in
+          </ButtonLink>
+        )}
+        <ButtonLink to="/apis">All APIs</ButtonLink>
+        {isIn && <ButtonLink to="/apps">Your applications</ButtonLink>}
+      </div>
     </Page>
   )
 }

@@ -116,10 +116,14 @@ export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => vo
   const isLoginNeeded = useSyncExternalStore(login.subscribe, login.isNeeded)
   // The login lies above the page, which is read again after it.
   if (said?.status === 401 && isLoginNeeded) return <div className="skeleton" />
+  // An address that somebody has kept, or that is mistyped: nothing is broken.
+  const isGone = said?.status === 404 && said.method === 'GET'
+  const what = said && `${said.method} ${said.path} ${said.status === 0 ? 'got no answer' : `answered ${said.status}`}`
   return (
-    <div className="note bad" role="alert">
-      <strong>{said ? `${said.method} ${said.path} ${said.status === 0 ? 'got no answer' : `answered ${said.status}`}` : 'This did not work'}</strong>
+    <div className={isGone ? 'note warn' : 'note bad'} role="alert">
+      <strong>{isGone ? 'This does not exist, or not any more' : (what ?? 'This did not work')}</strong>
       <span>{failureText(error)}</span>
+      {isGone && <span className="small">{what}</span>}
       {said && said.findings.length > 0 && (
         <ul>
           {said.findings.map((it) => (
@@ -149,6 +153,19 @@ interface EmptyProps {
   actions?: ReactNode
 }
 
+/** A command in which no option is broken after its hyphens. */
+function whole(text: string): ReactNode[] {
+  return text.split(/(?<=\s)(--[\w-]+)/).map((part, at) =>
+    part.startsWith('--') ? (
+      <span key={at} className="one-line">
+        {part}
+      </span>
+    ) : (
+      part
+    ),
+  )
+}
+
 /** What an empty list teaches. */
 export function Empty({ title, children, example, actions }: EmptyProps) {
   const [place] = useLocation()
@@ -162,7 +179,7 @@ export function Empty({ title, children, example, actions }: EmptyProps) {
       )}
       <h2>{title}</h2>
       {children}
-      {example && <pre tabIndex={0}>{example}</pre>}
+      {example && <pre tabIndex={0}>{whole(example)}</pre>}
       {actions && <div className="row">{actions}</div>}
     </div>
   )

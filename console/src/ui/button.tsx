@@ -19,6 +19,13 @@ interface Props {
   isEdit?: boolean
 }
 
+/** The place of a button with a menu that is being loaded: nothing moves when it comes. */
+export const MenuPlace = ({ label }: { label: string }) => (
+  <span className="button place" aria-hidden="true">
+    {label} ▾
+  </span>
+)
+
 const classes = (look: Look, small?: boolean, icon?: boolean) =>
   ['button', look, small ? 'small' : '', icon ? 'icon' : ''].filter(Boolean).join(' ')
 

@@ -29,7 +29,7 @@ export default function DialogWindow({ title, isOpen, onClose, children, wide, a
       <Modal className={wide ? 'modal wide2' : 'modal'}>
         <AriaDialog className="dialog">
           <div className="row between">
-            <Heading slot="title" level={2}>
+            <Heading slot="title" level={2} className="grow">
               {title}
             </Heading>
             <IconButton icon="close" label="Close" onPress={leave} />

@@ -43,6 +43,15 @@ export function Time({ at }: { at: number }) {
   )
 }
 
+/** The time of an end, which is to be known by its date. In how long that is, is said on hover. */
+export function End({ at }: { at: number }) {
+  return (
+    <time dateTime={new Date(at * 1000).toISOString()} title={ago(at, Date.now())}>
+      {exactTime(at)}
+    </time>
+  )
+}
+
 /** A time as tables search, sort and export it; nothing for none. */
 export const isoTime = (seconds: number | null | undefined): string => (seconds ? new Date(seconds * 1000).toISOString().replace('.000Z', 'Z') : '')
 

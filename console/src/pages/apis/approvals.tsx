@@ -49,8 +49,8 @@ export default function Approvals() {
       <section className="card" aria-label="Open">
         <h2>Open</h2>
         {open.length === 0 ? (
-          <Empty title="Nothing waits for you">
-            <p>The last step of publishing to a protected environment asks here.</p>
+          <Empty title="Nothing waits for you" actions={<ButtonLink to="/environments">Environments</ButtonLink>}>
+            <p>The last step of publishing to a protected environment asks here. Whether one is protected is a setting of the environment.</p>
           </Empty>
         ) : (
           <ul className="lines-list">

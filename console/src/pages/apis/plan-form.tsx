@@ -77,12 +77,14 @@ export function EditPlan({ pathOf, operations, securities, plan, known, onClose 
   const setLimit = (index: number, more: Partial<(typeof limits)[number]>) => set('limits', limits.map((it, at) => (at === index ? { ...it, ...more } : it)))
   const isTaken = plan === null && known.some((it) => it.name === fields.name)
   const opened = new Set(fields.operations ?? [])
+  // An emptied limit is not one of 0 calls.
+  const emptied = limits.findIndex((it) => Number.isNaN(it.count))
   return (
     <Act
       title={plan ? `Edit ${plan.name}` : 'New plan'}
       action={plan ? 'Save' : 'Create'}
       wide
-      refused={fields.name === '' ? 'It needs a name.' : isTaken ? 'A plan of this name exists.' : null}
+      refused={fields.name === '' ? 'It needs a name.' : isTaken ? 'A plan of this name exists.' : emptied >= 0 ? `Limit ${emptied + 1} needs a number of calls.` : null}
       onClose={onClose}
       run={async () => {
         await put(pathOf(fields.name), bodyOf(fields))
@@ -123,7 +125,7 @@ export function EditPlan({ pathOf, operations, securities, plan, known, onClose 
             <div className="rows">
               {limits.map((it, index) => (
                 <div className="row" key={index}>
-                  <NumberBox min={0} aria-label={`Calls of limit ${index + 1}`} value={it.count} onChange={(count) => setLimit(index, { count: Math.trunc(count ?? 0) })} />
+                  <NumberBox min={0} aria-label={`Calls of limit ${index + 1}`} required value={Number.isNaN(it.count) ? undefined : it.count} aria-invalid={Number.isNaN(it.count) || undefined} onChange={(count) => setLimit(index, { count: count === undefined ? Number.NaN : Math.trunc(count) })} />
                   <span className="muted">per</span>
                   <select className="select" aria-label={`Window of limit ${index + 1}`} value={it.per} onChange={(event) => setLimit(index, { per: event.target.value })}>
                     {PERIODS.map((period) => (
@@ -133,6 +135,11 @@ export function EditPlan({ pathOf, operations, securities, plan, known, onClose 
                   <IconButton small icon="trash" label={`Remove limit ${index + 1}`} onPress={() => set('limits', limits.filter((_, at) => at !== index))} />
                 </div>
               ))}
+              {emptied >= 0 && (
+                <p className="wrong" role="alert">
+                  Limit {emptied + 1} needs a number of calls.
+                </p>
+              )}
               <div>
                 <Button small icon="plus" onPress={() => set('limits', [...limits, { count: 10, per: 'second' }])}>
                   Add a limit

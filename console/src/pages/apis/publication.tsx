@@ -6,7 +6,7 @@ import { metricTitle, shown } from '../../api/analytics'
 import { useRight } from '../../api/rights'
 import { Page } from '../../shell/page'
 import { useSegments } from '../../shell/segments'
-import { Button, ButtonLink } from '../../ui/button'
+import { Button, ButtonLink, MenuPlace } from '../../ui/button'
 import { Time, countText, duration, exactTime } from '../../ui/time'
 import type { Step } from './publication-steps'
 import { Hash, Pairs, State, Waiting, notesOf } from './shared'
@@ -58,7 +58,7 @@ export default function PublicationPage() {
       ]}
       actions={
         <>
-          <Suspense fallback={null}>
+          <Suspense fallback={<MenuPlace label="More" />}>
             <ActionMenu
               label="More"
               actions={[

@@ -13,7 +13,7 @@ import { isOfApplication, wordsOf } from '../../ui/credentials'
 import { SelectField } from '../../ui/field'
 import { AddPublicKey } from '../../ui/public-key'
 import { answerLines } from '../../ui/questions'
-import { Time, dayText } from '../../ui/time'
+import { End, Time, dayText } from '../../ui/time'
 import { toast } from '../../ui/toast'
 import { ChangeEnd, Ends } from './subscription-end'
 import { CredentialShown } from './credential-shown'
@@ -187,7 +187,7 @@ function CredentialLine({ credential: it, refused, cannot, onAbove }: { credenti
           made <Time at={it.created} />, {it.last_used == null ? 'not used yet' : `last used on ${dayText(it.last_used)}`}
           {it.expires != null && !it.revoked && (
             <>
-              , good until <Time at={it.expires} />
+              , good until <End at={it.expires} />
             </>
           )}
           {it.revoked != null && (

@@ -96,7 +96,7 @@ export default function Subscriptions() {
           bulk={STEPS.map((step) => ({ text: step.text, ...(step.look ? { look: step.look } : {}), refused, run: (chosen: Subscription[]) => setAbove({ step, chosen }) }))}
           empty={
             <Empty title="No subscriptions yet" example={`curl -X POST ${location.origin}/api/v1/subscriptions -d '{"application": "shop", "publication": "pets/1.0.0/test", "plan": "gold"}'`}>
-              <p>A subscription gives an application a key for one API. Open an application and subscribe it to a plan, or on the command line:</p>
+              <p>A subscription gives an application a key for one API, within the limits of a plan. Subscribe one here, or on the command line:</p>
             </Empty>
           }
         />

@@ -14,7 +14,7 @@ import { useIsNew, useSegments } from '../../shell/segments'
 import { Button } from '../../ui/button'
 import { SelectField, TextField } from '../../ui/field'
 import { toast } from '../../ui/toast'
-import { RANGES } from '../panel'
+import { RANGES, lastText } from '../panel'
 import { PanelForm } from './panel-form'
 
 const CRUMBS = [{ to: '/analytics', text: 'Analytics' }]
@@ -104,7 +104,7 @@ function BoardForm({ value, onChange }: { value: Fields; onChange: (value: Field
             label="Time"
             value={String(value['from'] ?? '')}
             onChange={(text) => set('from', text)}
-            options={[['', 'each panel by itself'], ...RANGES.map(([it, text]) => [it, `last ${text}`] as const), ...(typeof value['from'] === 'string' && !RANGES.some(([it]) => it === value['from']) ? [[value['from'], value['from']] as const] : [])]}
+            options={[['', 'each panel by itself'], ...RANGES.map(([it, text]) => [it, lastText(text)] as const), ...(typeof value['from'] === 'string' && !RANGES.some(([it]) => it === value['from']) ? [[value['from'], value['from']] as const] : [])]}
           />
           <SelectField
             label="Compared with"

@@ -5,7 +5,7 @@ import { Button } from '../../ui/button'
 import { Dialog } from '../../ui/dialog'
 import { SelectField, TextField } from '../../ui/field'
 import { saveFile } from '../../ui/files'
-import { Time } from '../../ui/time'
+import { End, Time } from '../../ui/time'
 import { CopyButton } from '../copy'
 import { type Token, type Tokens as TokenList, useMe, usePortal, useRead, useWrite } from '../data'
 import { Said } from './entry'
@@ -39,7 +39,7 @@ export function Tokens() {
                 <span className="grow">
                   <strong>{it.name}</strong>
                   <span className="muted small block">
-                    good until <Time at={it.ends} />, {it.last_used === null ? 'not used yet' : <>last used <Time at={it.last_used} /></>}
+                    good until <End at={it.ends} />, {it.last_used === null ? 'not used yet' : <>last used <Time at={it.last_used} /></>}
                   </span>
                 </span>
                 <Button small onPress={() => setAbove({ kind: 'revoke', token: it })}>

@@ -8,9 +8,10 @@ import { Dialog } from '../../ui/dialog'
 import { SelectField } from '../../ui/field'
 import { saveFile } from '../../ui/files'
 import { AddPublicKey, type TokenKey } from '../../ui/public-key'
-import { Time, dayText } from '../../ui/time'
+import { End, Time, dayText } from '../../ui/time'
 import { CopyButton } from '../copy'
 import { type App, type ShownKey, type Subscription, useWrite } from '../data'
+import { Empty } from '../empty'
 import { Said } from './entry'
 
 const part = encodeURIComponent
@@ -27,13 +28,17 @@ const pathOf = (app: string, it: Subscription): string => `/apps/${part(app)}/su
 export function Subscriptions({ app, all }: { app: App; all: Subscription[] }) {
   if (all.length === 0) {
     return (
-      <div className="empty">
-        <h2>No subscription yet</h2>
-        <p>Choose an API and one of its plans.</p>
-        <Link href="/apis" className="button primary">
-          All APIs
-        </Link>
-      </div>
+      <Empty
+        title="No subscription yet"
+        icon="ticket"
+        actions={
+          <Link href="/apis" className="button">
+            All APIs
+          </Link>
+        }
+      >
+        <p>A subscription gives this application a key for an API, within the limits of a plan. Choose an API and one of its plans.</p>
+      </Empty>
     )
   }
   const refused = app.role === 'viewer' ? `You see this as a viewer of the team ${app.team_name}. Its members change it.` : null
@@ -204,7 +209,7 @@ function Keys({ keys, words, refused, onAbove }: { keys: Key[]; words: Credentia
                   <Time at={key.created} />
                 </td>
                 <td data-head="Last used">{key.last_used === null ? 'not yet' : dayText(key.last_used)}</td>
-                <td data-head="State">{state === 'ends' && key.expires ? <>good until <Time at={key.expires} /></> : state}</td>
+                <td data-head="State">{state === 'ends' && key.expires ? <>good until <End at={key.expires} /></> : state}</td>
                 <td className="acts">
                   {(state === 'good' || state === 'ends') && (
                     <span className="row">

@@ -4,12 +4,13 @@ import { Button } from '../../ui/button'
 import { Choices } from '../../ui/choices'
 import { Time, duration } from '../../ui/time'
 import { type Calls, type Usage, useSought } from '../data'
+import { Empty } from '../empty'
 import { PartFailure } from '../frame'
 
 const Chart = lazy(() => import('../../ui/chart'))
 const part = encodeURIComponent
 
-export function UsageShown({ app }: { app: string }) {
+export function UsageShown({ app, isSubscribed }: { app: string; isSubscribed: boolean }) {
   const [days, choose] = useState('1')
   const usage = useSought<Usage>(`/apps/${part(app)}/usage`, { days })
   if (usage.error) return <PartFailure error={usage.error} onRetry={() => void usage.refetch()} />
@@ -51,7 +52,9 @@ export function UsageShown({ app }: { app: string }) {
       )}
       <section className="stack" aria-label="Quota">
         <h2>What is left</h2>
-        {usage.data.quotas.length === 0 && usage.data.unknown_quotas === 0 && <p className="muted">No plan of this application has a limit.</p>}
+        {usage.data.quotas.length === 0 && usage.data.unknown_quotas === 0 && (
+          <p className="muted">{isSubscribed ? 'No plan of this application has a limit.' : 'This application has no subscription. Once it has one, what is left of its plan’s limits stands here, and its calls are counted above.'}</p>
+        )}
         {usage.data.unknown_quotas > 0 && <p className="muted">{usage.data.quotas.length === 0 ? 'What is left of the limits is not known yet.' : 'What is left of the other limits is not known yet.'} Gateways report what they count every few seconds.</p>}
         <ul className="stack">
           {usage.data.quotas.map((it) => (
@@ -122,10 +125,9 @@ export function CallsShown({ app }: { app: string }) {
         </Button>
       </div>
       {calls.data?.items.length === 0 && (
-        <div className="empty">
-          <h2>{only === '' ? 'No call yet' : 'No call was refused'}</h2>
+        <Empty title={only === '' ? 'No call yet' : 'No call was refused'} icon="pulse">
           <p>Calls appear here some seconds after they were made. A sample is kept of answered calls and of refused ones, these with the reason.</p>
-        </div>
+        </Empty>
       )}
       {(calls.data?.items.length ?? 0) > 0 && (
       <div className="card flush wide" tabIndex={0} role="group" aria-label="Calls">

@@ -1,7 +1,7 @@
 // An application: its subscriptions with their keys, its usage, its calls, and its settings.
 import { Link } from 'wouter'
 import { type AppDetail, useVersioned } from '../data'
-import { Loading, Page, SignedIn } from '../frame'
+import { Loading, NotHere, Page, SignedIn } from '../frame'
 import { CallsShown, UsageShown } from './app-usage'
 import { Settings } from './app-settings'
 import { Subscriptions } from './app-keys'
@@ -18,6 +18,7 @@ export default function AppPage({ name, tab }: { name: string; tab: string }) {
   const app = useVersioned<AppDetail>(path)
   if (app.error) return <SignedIn error={app.error} onRetry={() => void app.refetch()} />
   if (app.data === undefined) return <Loading />
+  if (TABS.every(([part]) => part !== tab)) return <NotHere />
   const { data: detail, tag } = app.data
   const { title, description, team, team_name } = detail.app
   return (
@@ -41,7 +42,7 @@ export default function AppPage({ name, tab }: { name: string; tab: string }) {
         ))}
       </nav>
       {tab === '' && <Subscriptions app={detail.app} all={detail.subscriptions} />}
-      {tab === 'usage' && <UsageShown key={name} app={name} />}
+      {tab === 'usage' && <UsageShown key={name} app={name} isSubscribed={detail.subscriptions.length > 0} />}
       {tab === 'calls' && <CallsShown key={name} app={name} />}
       {tab === 'settings' && <Settings detail={detail} tag={tag} />}
     </Page>

@@ -5,6 +5,7 @@ import { Button } from '../../ui/button'
 import { Dialog } from '../../ui/dialog'
 import { countText } from '../../ui/time'
 import { type App, useRead, useWrite } from '../data'
+import { Empty } from '../empty'
 import { Loading, Page, SignedIn } from '../frame'
 import { type AppDraft, AppFields, NAMED, NOTHING, bodyOf } from './app-fields'
 import { Form, Said } from './entry'
@@ -19,10 +20,9 @@ export default function Apps() {
   return (
     <Page title="Applications" about="An application is a program of yours that calls APIs. Each has its own subscriptions and keys." actions={<Button look="primary" icon="plus" onPress={() => setNew(true)}>New application</Button>}>
       {apps.data.items.length === 0 ? (
-        <div className="empty">
-          <h2>No application yet</h2>
+        <Empty title="No application yet" icon="window" actions={<Button onPress={() => setNew(true)}>Make the first one</Button>}>
           <p>Make one, subscribe it to a plan of an API, and get a key. It takes a minute.</p>
-        </div>
+        </Empty>
       ) : (
         <ul className="cards">
           {apps.data.items.map((it) => (

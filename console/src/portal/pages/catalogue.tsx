@@ -1,11 +1,12 @@
 // The catalogue: all APIs that the visitor may see, filtered by what stands in the address.
 import { useLocation, useSearchParams } from 'wouter'
-import { Button } from '../../ui/button'
+import { Button, ButtonLink } from '../../ui/button'
 import { useSettled } from '../../ui/settled'
 import { countText } from '../../ui/time'
 import { Cards, securityText } from '../cards'
 import { type Cards as AllCards, useMe, useSought } from '../data'
-import { Page, SignedIn } from '../frame'
+import { Empty } from '../empty'
+import { Page, SignedIn, useSignIn } from '../frame'
 
 const FILTERS = ['q', 'category', 'label', 'security', 'mine', 'sort'] as const
 
@@ -13,6 +14,7 @@ export default function Catalogue() {
   const [chosen, choose] = useSearchParams()
   const [, go] = useLocation()
   const me = useMe()
+  const toSignIn = useSignIn()
   // What is not chosen is not sent.
   const query = Object.fromEntries(FILTERS.map((it) => [it, chosen.get(it) ?? '']).filter(([, value]) => value !== ''))
   const words = useSettled(query['q'] ?? '')
@@ -52,21 +54,24 @@ export default function Catalogue() {
       ) : all.data.items.length > 0 ? (
         <Cards items={all.data.items} />
       ) : isFiltered ? (
-        <div className="empty">
-          <h2>Nothing fits</h2>
+        <Empty
+          title="Nothing fits"
+          icon="apis"
+          actions={
+            <>
+              <Button onPress={() => go('/apis')}>Clear the filter</Button>
+              <Button look="primary" onPress={() => go(`/search?q=${encodeURIComponent(query['q'] ?? '')}`)}>
+                Search everywhere
+              </Button>
+            </>
+          }
+        >
           <p>{query['mine'] ? 'None of those that your applications are subscribed to.' : 'No API has all of these.'} The search also looks into operations and forgives typing errors.</p>
-          <div className="row">
-            <Button onPress={() => go('/apis')}>Clear the filter</Button>
-            <Button look="primary" onPress={() => go(`/search?q=${encodeURIComponent(query['q'] ?? '')}`)}>
-              Search everywhere
-            </Button>
-          </div>
-        </div>
+        </Empty>
       ) : (
-        <div className="empty">
-          <h2>No APIs yet</h2>
-          <p>An API appears here once a version of it is published. Some are shown only to those who are signed in.</p>
-        </div>
+        <Empty title="No APIs yet" icon="apis" actions={me.data && !me.data.id && <ButtonLink to={toSignIn}>Sign in to see more</ButtonLink>}>
+          <p>An API appears here once a version of it is published.{me.data && !me.data.id && ' Some are shown only to those who are signed in.'}</p>
+        </Empty>
       )}
     </Page>
   )

@@ -3,6 +3,7 @@
 import { type FormEvent, type ReactNode, useEffect, useState } from 'react'
 import { Link, useLocation, useSearchParams } from 'wouter'
 import { ApiError } from '../../api/client'
+import { ButtonLink } from '../../ui/button'
 import { decoded } from '../../shell/segments'
 import { type Me, readAgain, useMe, usePortal, useWrite } from '../data'
 import { WaysIn, Page } from '../frame'
@@ -127,8 +128,17 @@ export function Login() {
   const [query] = useSearchParams()
   const [, go] = useLocation()
   const portal = usePortal()
-  const wanted = query.get('to') ?? '/apps'
+  const me = useMe()
+  const asked = query.get('to') ?? '/apps'
+  const wanted = asked.startsWith('/') && !asked.startsWith('//') ? asked : '/apps'
   const refused = query.get('error')
+  // As it was when the page was opened: who signs in here goes on by itself.
+  const [before, keep] = useState<Me | null>(null)
+  const isKnown = me.data !== undefined
+  useEffect(() => {
+    if (me.data?.id) keep(me.data)
+    // Only what is known first counts.
+  }, [isKnown])
   return (
     <Page title="Sign in" about="For your applications, their keys and their usage." isSlim>
       {refused !== null && (
@@ -136,7 +146,19 @@ export function Login() {
           {REFUSED[refused] ?? 'The login has failed.'}
         </p>
       )}
-      <SignIn to={wanted} onDone={() => go(wanted.startsWith('/') && !wanted.startsWith('//') ? wanted : '/apps')} />
+      {before !== null && (
+        <div className="note">
+          <span>
+            You are signed in as <strong>{before.name}</strong>. Whoever signs in below takes over this browser.
+          </span>
+          <div className="row">
+            <ButtonLink to={wanted} small>
+              Go on as {before.name}
+            </ButtonLink>
+          </div>
+        </div>
+      )}
+      <SignIn to={wanted} onDone={() => go(wanted)} />
       <p className="elsewhere">
         {portal.data?.sign_up === 'open' && <Link href="/sign-up">Make an account</Link>}
         <Link href="/reset">I forgot my password</Link>

@@ -5,6 +5,7 @@ import { Link } from 'wouter'
 import { call } from '../../api/client'
 import { Time } from '../../ui/time'
 import { BASE, type Notices, useRead } from '../data'
+import { Empty } from '../empty'
 import { Loading, Page, SignedIn } from '../frame'
 
 export default function NoticesPage() {
@@ -24,10 +25,17 @@ export default function NoticesPage() {
   return (
     <Page title="Notifications" about="What has happened to your applications, their subscriptions and keys.">
       {notices.data.items.length === 0 ? (
-        <div className="empty">
-          <h2>Nothing yet</h2>
+        <Empty
+          title="Nothing yet"
+          icon="bell"
+          actions={
+            <Link href="/apps" className="button">
+              Your applications
+            </Link>
+          }
+        >
           <p>You read here when a subscription is accepted or ends, when a key is replaced, when a quota is nearly used up, and when an API that you use is to end.</p>
-        </div>
+        </Empty>
       ) : (
         <ul className="hits" aria-label="Notifications">
           {notices.data.items.map((it, index) => (

@@ -26,6 +26,7 @@ export default function Search() {
         className="input"
         type="search"
         aria-label="Search for"
+        placeholder="Such as: refund an order"
         autoFocus
         maxLength={200}
         value={words}
@@ -33,6 +34,12 @@ export default function Search() {
       />
       <p role="status" className="muted">
         {words === '' ? 'Search for what you want to do, a path, or a name.' : isSearching && items.length === 0 ? 'Searching…' : items.length === 0 ? `Nothing found for “${words}”.` : `${items.length} found`}
+        {words !== '' && !isSearching && items.length === 0 && (
+          <>
+            {' '}
+            Try another word, or look through <Link href="/apis">all APIs</Link>.
+          </>
+        )}
       </p>
       <ul className="hits" aria-label="Found">
         {items.map((it) => (

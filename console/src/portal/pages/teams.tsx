@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { Act } from '../../ui/act'
 import { Button } from '../../ui/button'
 import { type Team, type TeamList, useMe, useRead, useWrite } from '../data'
+import { Empty } from '../empty'
 import { Loading, Page, SignedIn } from '../frame'
 import { Field, Form, Said } from './entry'
 
@@ -14,15 +15,20 @@ export default function Teams() {
   if (teams.data === undefined) return <Loading />
   return (
     <Page title="Teams" about="Applications of a team belong to all of its members. They stay when somebody leaves.">
+      {teams.data.items.length === 0 && (
+        <Empty title="No team yet" icon="people">
+          <p>Make a team, and invite your colleagues into it by mail. All of them see its applications, their keys and their usage; what each may change is a matter of the role.</p>
+        </Empty>
+      )}
       {teams.data.items.map((it) => (
         <TeamCard key={it.id} team={it} />
       ))}
       <section className="card" aria-label="New team">
-      <h2>New team</h2>
-      <Form isInline label="New team" onSubmit={() => make.mutate({ name }, { onSuccess: () => type('') })} submit="Make a team" isBusy={make.isPending}>
-        <Field label="Name" name="name" value={name} onChange={type} error={make.error} />
-        <Said error={make.error} fields={['name']} />
-      </Form>
+        <h2>New team</h2>
+        <Form isInline label="New team" onSubmit={() => make.mutate({ name }, { onSuccess: () => type('') })} submit="Make a team" isBusy={make.isPending}>
+          <Field label="Name" name="name" value={name} onChange={type} error={make.error} />
+          <Said error={make.error} fields={['name']} />
+        </Form>
       </section>
     </Page>
   )

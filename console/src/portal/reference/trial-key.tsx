@@ -2,7 +2,7 @@
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { Button } from '../../ui/button'
-import { Time } from '../../ui/time'
+import { End } from '../../ui/time'
 import { type TrialKey, type TrialSubscriptions, useMe, useRead, useWrite } from '../data'
 import { Said } from '../pages/entry'
 
@@ -42,7 +42,7 @@ export function TrialKeyOffer({ publication, plans, onKey }: { publication: stri
         <span className="small muted" aria-live="polite">
           {make.data ? (
             <>
-              Good until <Time at={make.data.expires} />.
+              Good until <End at={make.data.expires} />.
             </>
           ) : (
             `For 15 minutes, of ${it.app_title}.`

@@ -182,7 +182,7 @@ impl RequestContext<'_> {
                 instance.filter.on_response(self.exchange);
             }
         }
-        if let Some(charset) = &self.serving.published.snapshot.settings(self.dialect).charset {
+        if let Some(charset) = &self.settings().charset {
             add_charset(charset, &mut self.exchange.response);
         }
     }

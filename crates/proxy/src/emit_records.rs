@@ -22,7 +22,7 @@ impl RequestContext<'_> {
         let now = Instant::now();
         // The next request is awaited from here on.
         self.client.timer.set(now, self.worker.shared.limits.idle_timeout);
-        let total = now.saturating_duration_since(self.started);
+        let total = now.saturating_duration_since(self.started());
         let status = if self.report.aborted {
             499
         } else {
@@ -136,8 +136,8 @@ impl RequestContext<'_> {
             return;
         }
         let microseconds = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        let since_start = |at: Instant| microseconds(at.saturating_duration_since(self.started));
-        let total_us = microseconds(self.started.elapsed());
+        let since_start = |at: Instant| microseconds(at.saturating_duration_since(self.started()));
+        let total_us = microseconds(self.started().elapsed());
         let started_us = unix_us().saturating_sub(total_us);
         let failures = self.report.failures.iter().zip(&self.report.tries);
         let failures: Vec<FailedAttempt> = failures

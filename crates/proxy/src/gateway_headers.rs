@@ -13,7 +13,7 @@ impl RequestContext<'_> {
             let gateway = || {
                 let until = self.report.answered_at.unwrap_or_else(Instant::now);
                 until
-                    .saturating_duration_since(self.started)
+                    .saturating_duration_since(self.started())
                     .saturating_sub(upstream.unwrap_or_default())
             };
             let millis = match &header.value {

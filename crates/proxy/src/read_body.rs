@@ -18,11 +18,7 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 impl RequestContext<'_> {
     /// Whether `Expect: 100-continue` is answered here and not by the upstream.
     pub fn answers_expect(&self) -> bool {
-        self.serving
-            .published
-            .snapshot
-            .settings(self.dialect)
-            .answer_expect
+        self.settings().answer_expect
     }
 
     /// Asks a client that waits for it to send its body (`100 Continue`).

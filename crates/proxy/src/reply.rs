@@ -32,11 +32,7 @@ impl RequestContext<'_> {
         if let Some(error) = protocol_error_of(&refusal.kind, self.head.length > 0) {
             self.worker.metrics.protocol_error(error);
         }
-        self.worker
-            .shared
-            .error_renderers
-            .get(self.dialect)
-            .render(refusal, self.exchange)
+        self.error_renderer().render(refusal, self.exchange)
     }
 
     /// Sends an answer of the gateway's own, after the chain's response work.
@@ -50,8 +46,8 @@ impl RequestContext<'_> {
             return Box::pin(self.send_waiting_reply(reply, chain, route)).await;
         }
         let replaced = self.exchange.response.replaced_body.take();
+        let is_filtered = !self.exchange.response.body_filters.is_empty() && !self.is_head();
         let response = &mut self.exchange.response;
-        let is_filtered = !response.body_filters.is_empty() && !self.is_head;
         match (replaced, shared) {
             (None, Some(shared)) if is_filtered => {
                 let body = response.filter_whole(shared.part().to_vec());
@@ -77,13 +73,14 @@ impl RequestContext<'_> {
         chain: &Chain,
         route: Option<&Route>,
     ) -> ConnectionFate {
+        let is_head = self.is_head();
         let response = &mut self.exchange.response;
         let own = match &reply.shared {
             Some(shared) => shared.part().to_vec(),
             None => reply.body,
         };
         let body = response.replaced_body.take().unwrap_or(own);
-        response.replaced_body = Some(match self.is_head {
+        response.replaced_body = Some(match is_head {
             true => body,
             false => response.filter_whole(body),
         });
@@ -162,7 +159,7 @@ impl RequestContext<'_> {
                 itoa::Buffer::new().format(body.len()).as_bytes(),
             );
         }
-        let body = if is_bodyless || self.is_head { &[] } else { body };
+        let body = if is_bodyless || self.is_head() { &[] } else { body };
         if let Err(error) = self.finish_head(after == ConnectionFate::KeepAlive, body.is_empty(), &mut out) {
             tracing::debug!(%error, "a response cannot be written to the client");
             return ConnectionFate::Close;

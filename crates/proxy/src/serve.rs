@@ -15,23 +15,27 @@ use weir_http1::Framing;
 use weir_http1::body::BodyCursor;
 use weir_http1::request::RequestHead;
 use weir_model::DialectName;
+use weir_plugin::error_renderer::ErrorRenderer;
 use weir_plugin::{Exchange, Headers, MAX_VARIABLE_BODY, Refusal, RefusalKind};
 use weir_snapshot::{Action, Chain, DialectSettings, Route, RouteMatch, RouteTable, ServerTls};
 
 /// A call in progress.
+///
+/// What the parts of a call read and write side by side is public: a method would borrow all of it. What only holds for
+/// the whole call is private to this file.
 pub struct RequestContext<'c> {
     pub worker: &'c Rc<Worker>,
     pub serving: &'c Rc<WorkerSnapshot>,
-    /// Whose rules hold: the route table's that took the call.
-    pub dialect: DialectName,
     pub client: &'c mut Client,
     pub exchange: &'c mut Exchange,
     pub head: RequestHead,
     pub body: RequestBody,
-    /// Whether the client asked with HEAD; filters may change the method that is forwarded.
-    pub is_head: bool,
-    pub started: Instant,
     pub report: RequestRecord,
+    /// Whose rules hold: the route table's that took the call.
+    dialect: DialectName,
+    /// Whether the client asked with HEAD; filters may change the method that is forwarded.
+    is_head: bool,
+    started: Instant,
     /// The headers as the client sent them, if the rules of the dialect that is asked have changed them. The next
     /// dialect sees these.
     as_sent: Option<Box<Headers>>,
@@ -131,16 +135,40 @@ impl<'c> RequestContext<'c> {
         Self {
             worker,
             serving,
-            dialect,
             client,
             exchange,
             head,
             body,
+            report,
+            dialect,
             is_head,
             started,
-            report,
             as_sent: None,
         }
+    }
+
+    /// The settings of the dialect whose rules hold.
+    #[inline]
+    pub fn settings(&self) -> &'c DialectSettings {
+        self.serving.published.snapshot.settings(self.dialect)
+    }
+
+    /// What puts refusals into the words of that dialect.
+    #[inline]
+    pub fn error_renderer(&self) -> &'c dyn ErrorRenderer {
+        self.worker.shared.error_renderers.get(self.dialect)
+    }
+
+    /// Whether the client asked with HEAD.
+    #[inline]
+    pub fn is_head(&self) -> bool {
+        self.is_head
+    }
+
+    /// When the call began.
+    #[inline]
+    pub fn started(&self) -> Instant {
+        self.started
     }
 
     async fn run(&mut self) -> (ConnectionFate, Option<usize>) {
@@ -148,9 +176,8 @@ impl<'c> RequestContext<'c> {
         if snapshot.tls.requests_client_certificate && self.is_misdirected(&snapshot.tls) {
             // The client should use another connection for its next call.
             self.head.keep_alive &= self.client.stream().is_some();
-            let dialect = self.worker.shared.error_renderers.get(self.dialect);
-            let refusal =
-                Refusal::with_status(RefusalKind::BadRequest("the Host"), dialect.misdirected_status());
+            let status = self.error_renderer().misdirected_status();
+            let refusal = Refusal::with_status(RefusalKind::BadRequest("the Host"), status);
             return (self.stop(refusal.into(), &Chain::default(), None).await, None);
         }
         let found = match self.find_route().await {
@@ -255,7 +282,7 @@ impl<'c> RequestContext<'c> {
         if let Some(headers) = self.as_sent.take() {
             self.exchange.request.headers = *headers;
         }
-        let settings = self.serving.published.snapshot.settings(dialect);
+        let settings = self.settings();
         self.read_client_address(settings);
         let request = &mut self.exchange.request;
         request.max_graphql_bytes = settings.graphql_max_bytes.unwrap_or(MAX_VARIABLE_BODY);
@@ -265,7 +292,8 @@ impl<'c> RequestContext<'c> {
             self.as_sent = Some(Box::new(request.headers.clone()));
             untrusted::strip_headers(trusted, request);
         }
-        let dialect = self.worker.shared.error_renderers.get(dialect);
+        let dialect = self.error_renderer();
+        let request = &mut self.exchange.request;
         if request.raw_path == b"*" {
             request.path.clear();
             request.path_with_parameters.clear();
@@ -325,13 +353,7 @@ impl<'c> RequestContext<'c> {
     }
 
     async fn run_route(&mut self, route: &Route, found: &RouteMatch) -> Result<ConnectionFate, ShortCircuit> {
-        if self
-            .serving
-            .published
-            .snapshot
-            .settings(self.dialect)
-            .plain_header_names
-        {
+        if self.settings().plain_header_names {
             self.exchange.request.headers.remove_odd_names();
         }
         if let Some(limit) = route.rules.max_body_bytes {

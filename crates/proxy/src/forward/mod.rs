@@ -207,7 +207,7 @@ impl RequestContext<'_> {
         let started = match self.report.forwarded_at {
             Some(forwarded_at) => forwarded_at,
             None if self.exchange.request.body.is_some() => Instant::now(),
-            None => self.started,
+            None => self.started(),
         };
         let timeouts = own_timeouts(forward.timeouts, self.exchange.upstream_timeouts);
         let total_ms = timeouts.total_ms;

@@ -125,7 +125,7 @@ impl RequestContext<'_> {
 
     /// Whether the answer that the client gets can have no body, as it stands after the filters' work.
     fn is_bodyless(&self) -> bool {
-        self.is_head || matches!(self.exchange.response.status, 204 | 304)
+        self.is_head() || matches!(self.exchange.response.status, 204 | 304)
     }
 
     /// The body in place of the upstream's: a filter's, or an empty one if the upstream's does not fit the answer.

@@ -109,6 +109,36 @@ async fn clients_that_take_too_long_are_given_up() {
     }
 }
 
+/// The defect: `X-Api-Version`, `Etag` and the like, as no original writes them.
+#[tokio::test]
+async fn names_of_headers_are_written_as_the_originals_do() {
+    let headers = [
+        ("x-api-version", "v3"),
+        ("etag", "\"1\""),
+        ("x-one-two", "1"),
+        ("set-cookie", "a=1"),
+        ("www-authenticate", "Basic"),
+    ];
+    let router = Router::new().route("/", get(async move || headers));
+    let running = running(BOUNDS, router).await;
+    let close = GET.replace("Host: a", "host: a\r\nx-one-two: 1\r\nconnection: close");
+    for _ in 0..2 {
+        let answer = answer(running.address, &close).await;
+        for line in [
+            "X-API-VERSION: v3",
+            "ETag: \"1\"",
+            "X-One-Two: 1",
+            "Set-Cookie: a=1",
+            "WWW-Authenticate: Basic",
+            "Content-Length: 0",
+        ] {
+            assert!(answer.lines().any(|it| it == line), "{line}: {answer}");
+        }
+        let is_made_up = answer.lines().any(|it| it.ends_with(": x"));
+        assert!(!is_made_up, "{answer}");
+    }
+}
+
 /// A head that comes byte by byte is late as a whole, though every byte comes soon after the one before.
 #[tokio::test]
 async fn a_head_that_trickles_is_given_up() {

@@ -5,6 +5,7 @@
 //! ([`crate::access`]).
 
 mod body;
+mod header_names;
 mod streaming_response;
 mod timeouts;
 mod tls;
@@ -186,6 +187,7 @@ async fn serve_one(
     let tracker = Arc::new(CallTracker::default());
     let stream = TimeoutStream::new(stream, Arc::clone(&tracker), &bounds);
     let drained = draining.clone();
+    let spelled = header_names::spelled().await;
     let service = service_fn(move |request: Request<Incoming>| {
         let (router, in_call) = (router.clone(), tracker.begin_call());
         let drained = drained.clone();
@@ -200,6 +202,7 @@ async fn serve_one(
             if answer.extensions_mut().remove::<StreamingResponse>().is_some() {
                 answer = answer.map(|body| Body::new(DrainableBody::new(body, drained)));
             }
+            answer.extensions_mut().extend(spelled.clone());
             Ok::<_, Infallible>(answer.map(|body| in_call.until_end_of(body)))
         }
     });

@@ -79,6 +79,61 @@ fn what_a_caller_is_recognised_by_is_removed_if_asked_for() {
     }
 }
 
+/// A method and its locations; the call's line, a header and the body; what is left of query and body if the call goes on.
+type GrantCase<'c> = (
+    Method,
+    &'c [GrantLocation],
+    &'c str,
+    (&'c str, &'c str),
+    &'c str,
+    Option<&'c str>,
+);
+
+fn check_grant((method, locations, line, header, body, left): GrantCase<'_>) {
+    let provider = FakeProvider::new();
+    let filter = filter(|config| {
+        config.methods = vec![method];
+        config.bearer_locations = Vec::new();
+        config.upstream_headers = Vec::new();
+        config.password_locations = locations.to_vec();
+        config.client_credentials_locations = locations.to_vec();
+        config.strip = true;
+    });
+    let mut call = call(line, &[header]);
+    call.request.has_body = !body.is_empty();
+    let mut outcome = provider.run(&filter, &mut call);
+    let reads = matches!(outcome, Outcome::NeedBody { max_bytes: 1_048_576 });
+    let form = body.is_empty() || header.1 == "text/plain";
+    assert_eq!(
+        reads,
+        !form && locations.contains(&GrantLocation::Body),
+        "{line} {body}"
+    );
+    if reads {
+        call.request.body = Some(body.as_bytes().to_vec());
+        outcome = provider.run(&filter, &mut call);
+    }
+    let expected = if left.is_some() {
+        "continue"
+    } else {
+        "answered 401"
+    };
+    assert_eq!(word(&outcome), expected, "{method:?} {locations:?} {line} {body}");
+    assert_eq!(
+        provider.count("/token"),
+        usize::from(left.is_some()),
+        "{line} {body}"
+    );
+    if let Some(left) = left {
+        let text = |bytes: &Option<Vec<u8>>| {
+            String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned()
+        };
+        let rest = format!("{} {}", text(&call.request.query), text(&call.request.body));
+        assert_eq!(rest.trim_end(), left, "{line} {body}");
+        assert!(call.request.headers.get(b"authorization").is_none(), "{line}");
+    }
+}
+
 /// The defect: only the header was read.
 #[test]
 fn what_is_exchanged_for_a_token_is_found_in_its_locations() {
@@ -89,7 +144,7 @@ fn what_is_exchanged_for_a_token_is_found_in_its_locations() {
     let all = &[Header, Query, Body][..];
     let (user, client) = (Method::Password, Method::ClientCredentials);
     let by_client = "client_id=alice&client_secret=secret";
-    for (method, locations, line, header, body, left) in [
+    for case in [
         (user, all, "GET /", basic, "", Some("")),
         (
             user,
@@ -175,44 +230,7 @@ fn what_is_exchanged_for_a_token_is_found_in_its_locations() {
         (client, &[Header], "POST /", FORM, by_client, None),
         (user, &[], "GET /", basic, "", None),
     ] {
-        let provider = FakeProvider::new();
-        let filter = filter(|config| {
-            config.methods = vec![method];
-            config.bearer_locations = Vec::new();
-            config.upstream_headers = Vec::new();
-            config.password_locations = locations.to_vec();
-            config.client_credentials_locations = locations.to_vec();
-            config.strip = true;
-        });
-        let mut call = call(line, &[header]);
-        call.request.has_body = !body.is_empty();
-        let mut outcome = provider.run(&filter, &mut call);
-        let reads = matches!(outcome, Outcome::NeedBody { max_bytes: 1_048_576 });
-        let form = body.is_empty() || header.1 == "text/plain";
-        assert_eq!(reads, !form && locations.contains(&Body), "{line} {body}");
-        if reads {
-            call.request.body = Some(body.as_bytes().to_vec());
-            outcome = provider.run(&filter, &mut call);
-        }
-        let expected = if left.is_some() {
-            "continue"
-        } else {
-            "answered 401"
-        };
-        assert_eq!(word(&outcome), expected, "{method:?} {locations:?} {line} {body}");
-        assert_eq!(
-            provider.count("/token"),
-            usize::from(left.is_some()),
-            "{line} {body}"
-        );
-        if let Some(left) = left {
-            let text = |bytes: &Option<Vec<u8>>| {
-                String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned()
-            };
-            let rest = format!("{} {}", text(&call.request.query), text(&call.request.body));
-            assert_eq!(rest.trim_end(), left, "{line} {body}");
-            assert!(call.request.headers.get(b"authorization").is_none(), "{line}");
-        }
+        check_grant(case);
     }
 }
 

@@ -172,5 +172,7 @@ test('over a kong.yml without a store: everything is shown, explained, and not c
   expect((await weir.call('PUT', '/api/v1/resources/services/x', { url: 'http://h' })).status).toBe(409)
   await open(page, weir, '/explain?url=http://localhost/shop')
   await expect(page.getByRole('region', { name: 'Route' }).getByRole('link', { name: 'shop' })).toBeVisible()
+  await open(page, weir, '/history')
+  await expect(page.getByRole('heading', { name: 'Files have no history here' })).toBeVisible()
   await weir.end()
 })

@@ -148,3 +148,30 @@ test('a first login makes one refused call, and a session that ends floods no lo
   await page.waitForTimeout(4_000)
   expect((await refused()) - after).toBeLessThanOrEqual(3)
 })
+
+test('an address of something that does not exist says so, without an alarm', async ({ page, weir }) => {
+  for (const path of ['/apis/none', '/applications/none', '/portals/none', '/hooks/none', '/routes/none', '/subscriptions/none']) {
+    await open(page, weir, path)
+    await expect(page.getByRole('alert').first(), path).toContainText('This does not exist, or not any more')
+    await expect(page.getByRole('alert').first()).toContainText(/GET \/api\/v1\/\S+ answered 404/)
+  }
+})
+
+test('health is asked for often only where targets that are checked are watched', async ({ page, weir }) => {
+  const checks = { active: { path: '/', healthy: { interval_ms: 1000 }, unhealthy: { interval_ms: 1000, tcp_failures: 1 } } }
+  await weir.put('upstreams', 'checked', { name: 'checked', targets: [{ host: '127.0.0.1', port: 9 }], checks })
+  const asked: number[] = []
+  page.on('request', (request) => void (new URL(request.url()).pathname === '/api/v1/health/upstreams' && asked.push(Date.now())))
+  /** Between the last two of some more times. */
+  const pause = async () => {
+    const before = asked.length
+    await expect.poll(() => asked.length - before).toBeGreaterThanOrEqual(3)
+    return (asked.at(-1) ?? 0) - (asked.at(-2) ?? 0)
+  }
+  await open(page, weir, '/upstreams')
+  await expect(page.getByRole('table', { name: 'Health of targets' })).toContainText('unhealthy')
+  expect(await pause()).toBeLessThan(4_000)
+  await open(page, weir, '/')
+  await expect(page.getByText('1 target is unhealthy')).toBeVisible()
+  expect(await pause()).toBeGreaterThan(4_000)
+})

@@ -1,6 +1,6 @@
 // What pages ask of the analytics.
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { call, get, refusalOf } from './client'
+import { ApiError, call, get, refusalOf } from './client'
 import { every } from './events'
 import { useParts, within } from './parts'
 
@@ -117,7 +117,8 @@ export function useNumbers(query: Query, isWanted = true) {
   return useQuery({
     queryKey: ['analytics', 'query', asked],
     queryFn: async ({ signal }) => (await call<Result>('POST', '/api/v1/analytics/query', { body: asked, signal })).data,
-    refetchInterval: REFRESH_MS,
+    // Where there are no analytics, there are none later: each of these calls would stand in the audit log.
+    refetchInterval: (query) => (query.state.error instanceof ApiError && query.state.error.status === 404 ? false : REFRESH_MS),
     placeholderData: keepPreviousData,
     enabled: isWanted && isKnown,
   })

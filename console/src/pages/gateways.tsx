@@ -40,7 +40,7 @@ const columnsOf = (head: number | undefined): Column<Gateway>[] => [
     title: 'Behind',
     text: (it) => (number(it['lag_revisions']) === 0 ? 'in step' : `${countText(number(it['lag_revisions']), 'revision', 'revisions')}, ${duration(number(it['lag_ms']))}`),
     from: 2,
-    width: 'minmax(8rem, 0.9fr)',
+    width: 'minmax(7rem, 0.9fr)',
   },
   {
     id: 'skipped',
@@ -49,7 +49,7 @@ const columnsOf = (head: number | undefined): Column<Gateway>[] => [
     number: (it) => it.skipped,
     render: (it) => (it.skipped > 0 ? <span className="badge bad">{countText(it.skipped, 'document', 'documents')}</span> : 'none'),
     from: 2,
-    width: '6.5rem',
+    width: '5.5rem',
   },
   {
     id: 'cpu',
@@ -60,10 +60,10 @@ const columnsOf = (head: number | undefined): Column<Gateway>[] => [
     from: 2,
     width: '3.5rem',
   },
-  { id: 'memory', title: 'Memory', text: (it) => (it.memory_bytes == null ? 'not told' : shown(it.memory_bytes, 'bytes')), number: (it) => it.memory_bytes ?? -1, from: 2, width: '5rem' },
-  { id: 'up', title: 'Running for', text: (it) => (it.uptime_s == null ? 'not told' : duration(it.uptime_s * 1000)), number: (it) => it.uptime_s ?? -1, from: 3, width: '5.5rem' },
+  { id: 'memory', title: 'Memory', text: (it) => (it.memory_bytes == null ? 'not told' : shown(it.memory_bytes, 'bytes')), number: (it) => it.memory_bytes ?? -1, from: 2, width: '5.5rem' },
+  { id: 'up', title: 'Running for', text: (it) => (it.uptime_s == null ? 'not told' : duration(it.uptime_s * 1000)), number: (it) => it.uptime_s ?? -1, from: 3, width: '6.5rem' },
   { id: 'environment', title: 'Environments', text: (it) => it.environments.join(', ') || 'not told', from: 3, width: 'minmax(6rem, 0.8fr)' },
-  { id: 'address', title: 'Address', text: (it) => it.address, from: 3, width: 'minmax(8rem, 1fr)' },
+  { id: 'address', title: 'Address', text: (it) => it.address, from: 3, width: 'minmax(8.5rem, 1fr)' },
   { id: 'version', title: 'Version', text: (it) => it.version, from: 3, width: '4rem' },
   { id: 'seen', title: 'Last heard', text: (it) => isoTime(number(it['last_seen'])), render: (it) => <Time at={number(it['last_seen'])} />, from: 2 },
 ]

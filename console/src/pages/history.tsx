@@ -3,6 +3,7 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { Link, useLocation } from 'wouter'
 import { get } from '../api/client'
+import { useConfigurationState } from '../api/rights'
 import type { Commit } from '../api/types'
 import { placeOf } from '../documents'
 import { Empty, Failure, Page } from '../shell/page'
@@ -50,6 +51,7 @@ export default function History() {
   })
   const commits = useMemo(() => history.data?.pages.flat() ?? [], [history.data])
   const [, go] = useLocation()
+  const isReadOnly = useConfigurationState().data?.read_only === true
   return (
     <Page
       title="History"
@@ -79,9 +81,15 @@ export default function History() {
             },
           ]}
           empty={
-            <Empty title="Nothing was changed yet" example="weir import kong.yml" actions={<ButtonLink to="/services/@new">New service</ButtonLink>}>
-              <p>Each change becomes a revision here, whether it comes from this console, the command line or an Admin API.</p>
-            </Empty>
+            isReadOnly ? (
+              <Empty title="Files have no history here" example="weir run --data /var/lib/weir">
+                <p>This Weir serves files: what has changed in them is known where they are kept. With a store, each change becomes a revision here.</p>
+              </Empty>
+            ) : (
+              <Empty title="Nothing was changed yet" example="weir import kong.yml" actions={<ButtonLink to="/services/@new">New service</ButtonLink>}>
+                <p>Each change becomes a revision here, whether it comes from this console, the command line or an Admin API.</p>
+              </Empty>
+            )
           }
         />
       )}

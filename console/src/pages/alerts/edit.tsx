@@ -237,7 +237,7 @@ function Preview({ rule, unit }: { rule: Rule; unit: string | undefined }) {
   const title = `${isWhole ? conditionText(rule, unit) : metricTitle(metric)}, in the last 24 hours`
   return (
     <section className="stack tight" aria-label="Preview">
-      <h3>{title}</h3>
+      <h2>{title}</h2>
       {numbers.error ? (
         <p className="muted small">There are no numbers of this metric by this group.</p>
       ) : numbers.data === undefined ? (

@@ -51,7 +51,7 @@ actions! {
     ConfigurationRollback "configuration:rollback" "roll the configuration back",
     CallsSend "calls:send" "send calls through the gateway, to see what comes back",
     ConfigurationFollow "configuration:follow" "follow the configuration as a gateway does",
-    HistoryRead "history:read" "read the audit log",
+    HistoryRead "history:read" "see the history of changes, and compare them",
     HistorySecrets "history:secrets" "see secrets in differences",
     GatewaysRead "gateways:read" "see the gateways and the health of targets",
     UsersManage "users:manage" "manage users, their rights and their sessions",

@@ -197,12 +197,14 @@ function StartCanary({ publication, onClose, onDone }: { publication: Publicatio
   const guards = isGuarded ? [{ metric: guard?.metric ?? 'share_5xx', above: Number(above) / 100, period: Math.max(Number(minutes) * 60, 120), min_calls: guard?.min_calls ?? 20 }] : []
   const later = SHARES.filter((it) => it > Number(share))
   const steps = isGrowing ? (known?.steps && known.steps.length > 0 ? known.steps : later.map((it, index) => ({ after: (index + 1) * Number(every) * 60, share: it }))) : []
+  // An emptied field is not 0, which would take every canary back at once.
+  const emptied = isGuarded && above.trim() === '' ? 'Say above which share of errors it is taken back.' : isGuarded && minutes.trim() === '' ? 'Say for how many minutes.' : isGrowing && every.trim() === '' ? 'Say how many minutes are between the steps.' : null
   const by = kind === 'address' ? 'address' : kind === 'cookie' ? { cookie: name } : { header: name }
   return (
     <Act
       title={known ? 'Change the canary' : 'Start a canary'}
       action={known ? 'Change' : 'Start'}
-      refused={revision === 0 ? 'There is no other revision: publish the draft elsewhere first, which makes one.' : kind !== 'address' && name === '' ? `Name the ${kind}.` : conflict}
+      refused={revision === 0 ? 'There is no other revision: publish the draft elsewhere first, which makes one.' : kind !== 'address' && name === '' ? `Name the ${kind}.` : (emptied ?? conflict)}
       onClose={onClose}
       run={() => run((force) => onDone({ ...(known ?? {}), revision, share: Number(share), by, steps, guards }, force))}
     >
@@ -267,8 +269,8 @@ function Deprecate({ publication, onClose, onDone }: { publication: Publication;
     >
       <p className="muted">Every answer, refusals included, carries the headers Deprecation, Sunset and Link. Subscribers see it in the portal.</p>
       <div className="grid">
-        <TextField label="Since" type="date" value={since} onChange={setSince} />
-        <TextField label="Ends" type="date" value={sunset} onChange={setSunset} wrong={isTurned ? 'Not before it is deprecated.' : null} />
+        <TextField label="Since" type="date" value={since} onChange={setSince} about="From the beginning of the day, in UTC." />
+        <TextField label="Ends" type="date" value={sunset} onChange={setSunset} about="At the beginning of the day, in UTC." wrong={isTurned ? 'Not before it is deprecated.' : null} />
       </div>
       <TextField label="A page about it" value={link} onChange={setLink} placeholder="https://…" />
       <TextField label="Where its successor is" value={successor} onChange={setSuccessor} placeholder="https://…" />

@@ -501,10 +501,10 @@ fn certificates_that_cannot_be_read_refuse_handshakes_if_clients_must_show_one()
             assert!(certificates.iter().all(|it| it.refuses_handshakes()), "{field}");
         }
         let says = |text: &str| text.ends_with("handshakes for its names are refused");
-        let told: Vec<bool> = diagnostics.iter().map(|it| says(&it.message)).collect();
-        assert_eq!(told, [!names.is_empty()], "{field}: {diagnostics:?}");
-        let told: Vec<bool> = skipped.iter().map(|it| says(&it.reason)).collect();
-        assert_eq!(told, [!names.is_empty()], "{field}: {skipped:?}");
+        let warned: Vec<bool> = diagnostics.iter().map(|it| says(&it.message)).collect();
+        assert_eq!(warned, [!names.is_empty()], "{field}: {diagnostics:?}");
+        let warned: Vec<bool> = skipped.iter().map(|it| says(&it.reason)).collect();
+        assert_eq!(warned, [!names.is_empty()], "{field}: {skipped:?}");
         // Without the document, nothing is left of it.
         documents.apply("ssls/one", None);
         assert_eq!(documents.model().0.certificates, Vec::new(), "{field}");

@@ -37,7 +37,7 @@ generate: ## Write everything that is made of the sources: lists and tables of p
 	UPDATE_GOLDEN=1 $(CARGO) test -q -p weir-native --test schema
 	UPDATE_GOLDEN=1 $(CARGO) test -q -p weir --bins pages
 
-test: ## Run every test: unit, protocol, recorded answers of Kong and APISIX
+test: ## Run the tests as CI does: unit, protocol, recorded answers of Kong and APISIX, acceptance in a browser
 	@scripts/deps check build test
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings

@@ -1,6 +1,7 @@
 // The logic of the portal's reference: schemas, examples, calls and samples.
 import { describe, expect, test } from 'vitest'
 import { NOTHING, mergedDraft } from '../src/portal/pages/app-fields'
+import { ownPath } from '../src/portal/pages/own-path'
 import { contentsOf, formFields, parametersOf, partsOf, queryParts, wireOf } from '../src/portal/reference/request'
 import { LANGUAGES, sample } from '../src/portal/reference/samples'
 import { example, merged, others, resolve, rules, typeOf, variants } from '../src/portal/reference/schema'
@@ -13,6 +14,12 @@ test('an edit of an application is put together with what somebody else has stor
   expect(mergedDraft(begun, theirs, mine)).toEqual({ draft: { ...mine, description: 'New' }, both: ['title, which is “Shop” now'] })
   expect(mergedDraft(begun, theirs, begun)).toEqual({ draft: theirs, both: [] })
   expect(mergedDraft(begun, mine, mine)).toEqual({ draft: mine, both: [] })
+})
+
+test('a login leads back to pages of the portal only', () => {
+  const origin = 'https://portal.test'
+  for (const path of ['/apps', '/apps/shop/usage?from=day', '/apis#plans']) expect(ownPath(path, origin)).toBe(path)
+  for (const path of ['//evil.test', '/\\evil.test', '/\t/evil.test', 'https://evil.test/', 'apps', '']) expect(ownPath(path, origin)).toBeNull()
 })
 
 describe('schemas', () => {

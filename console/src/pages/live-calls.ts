@@ -107,6 +107,8 @@ export function useLiveCalls(filter: Filter, isFollowing: boolean): LiveCalls {
       isLost = true
       again = setTimeout(open, AGAIN_MS)
     }
+    // Of several, all the time that they are in is named.
+    const addGap = (gap: Gap) => setGap((old) => ({ from: old?.from ?? gap.from, to: gap.to }))
     /** What ended before the stream was there, and after the log was read. */
     const catchUp = async () => {
       const before = shown.current
@@ -114,9 +116,9 @@ export function useLiveCalls(filter: Filter, isFollowing: boolean): LiveCalls {
       try {
         const missed = await readMissed(before, Date.now(), (after) => get<LogPage>(LOG, { ...filter, limit: PAGE, after }, abort.signal))
         waiting.current.push(...missed.calls)
-        if (missed.gap !== null) setGap(missed.gap)
+        if (missed.gap !== null) addGap(missed.gap)
       } catch {
-        if (!abort.signal.aborted && before[0] !== undefined) setGap({ from: before[0].time, to: Date.now() })
+        if (!abort.signal.aborted && before[0] !== undefined) addGap({ from: before[0].time, to: Date.now() })
       }
     }
     const listener = {

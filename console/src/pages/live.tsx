@@ -130,7 +130,7 @@ export default function Live() {
 function Missing({ of: { lostSince, gap, skipped } }: { of: LiveCalls }) {
   const said = [
     lostSince !== null && `No new calls come in since ${clockText(lostSince)}: the connection to Weir is lost, and is being made again. What ends meanwhile is read from the log then.`,
-    gap !== null && `Calls may be missing between ${clockText(gap.from)} and ${clockText(gap.to)}: the connection was lost, and the log does not reach back so far.`,
+    gap !== null && `Calls may be missing between ${clockText(gap.from)} and ${clockText(gap.to)}: more ended meanwhile than this page reads back from the log, or the log could not be read.`,
     skipped > 0 && `${countText(skipped, 'call is', 'calls are')} not shown: more ended at once than this page takes. A filter shows fewer of them.`,
   ].filter((it) => it !== false)
   return (

@@ -281,12 +281,12 @@ impl Gate {
         self.owned.contains(header.as_bytes())
     }
 
-    /// Takes out what the client has said about who calls. The header of a caller without a consumer stays, if an earlier
-    /// plugin has set it.
+    /// Takes out what the client has said about who calls. As long as no consumer is known, the header of a caller without
+    /// one stays that an earlier plugin has set.
     pub(crate) fn clear(&self, exchange: &mut Exchange) {
         let is_noted = |name: &FieldName| {
             let name = str::from_utf8(name.as_bytes());
-            name.is_ok_and(|name| exchange.is_user_header(name))
+            exchange.identity.is_none() && name.is_ok_and(|name| exchange.is_user_header(name))
         };
         let noted = self.headers.iter().map(|(name, _)| name);
         let noted = noted.filter(|name| is_noted(name));
@@ -436,6 +436,14 @@ mod tests {
         };
         later.accept(&mut call, &identity);
         assert_eq!(lines(&call.request.headers), ["X-Consumer-ID: 7"]);
+        // What a consumer's credential is called is not the name of a caller without a consumer.
+        let named = Identity {
+            credential_id: Some("k1".into()),
+            ..identity
+        };
+        later.accept(&mut call, &named);
+        first.clear(&mut call);
+        assert_eq!(lines(&call.request.headers), [""; 0]);
     }
 
     #[test]

@@ -163,7 +163,7 @@ fn have_same_target(model: &Model, one: &Route, other: &Route) -> bool {
     one.target == other.target || place(one).is_some_and(|it| Some(it) == place(other))
 }
 
-/// The begin of the paths that an open route takes; `None`: that is not one text.
+/// The beginning of the paths that an open route takes; `None`: that is not one text.
 fn start_of(path: &PathPattern) -> Option<&str> {
     match path {
         PathPattern::Any => Some(""),
@@ -177,7 +177,7 @@ fn start_of(path: &PathPattern) -> Option<&str> {
     }
 }
 
-/// The begin of the paths of a guarded route, without a `/` at the end; `None`: nothing, or not one text.
+/// The beginning of the paths of a guarded route, without a `/` at the end; `None`: nothing, or not one text.
 fn literal(path: &PathPattern) -> Option<&str> {
     let text = match path {
         PathPattern::Exact(text) | PathPattern::Prefix(text) | PathPattern::Segments(text) => text,

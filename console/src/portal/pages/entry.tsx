@@ -7,6 +7,7 @@ import { ButtonLink } from '../../ui/button'
 import { decoded } from '../../shell/segments'
 import { type Me, readAgain, useMe, usePortal, useWrite } from '../data'
 import { WaysIn, Page } from '../frame'
+import { ownPath } from './own-path'
 
 const secret = () => decoded(location.hash.slice(1))
 
@@ -130,7 +131,7 @@ export function Login() {
   const portal = usePortal()
   const me = useMe()
   const asked = query.get('to') ?? '/apps'
-  const wanted = asked.startsWith('/') && !asked.startsWith('//') ? asked : '/apps'
+  const wanted = ownPath(asked, location.origin) ?? '/apps'
   const refused = query.get('error')
   // As it was when the page was opened: who signs in here goes on by itself.
   const [before, keep] = useState<Me | null>(null)

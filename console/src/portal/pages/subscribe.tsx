@@ -127,7 +127,7 @@ export default function Subscribe({ api, version: number }: { api: string; versi
                   <div className="nested">
                     <Text nodes={plan.conditions} />
                     <label className="choice">
-                      <input type="checkbox" required checked={agreed} onChange={(event) => agree(event.target.checked)} /> I agree to these conditions
+                      <input type="checkbox" checked={agreed} onChange={(event) => agree(event.target.checked)} /> I agree to these conditions
                     </label>
                   </div>
                 )}

@@ -1,4 +1,4 @@
-//! Names of headers as the originals write them where that is not a capital letter at the begin of each word.
+//! Names of headers as the originals write them where that is not a capital letter at the beginning of each word.
 //!
 //! The HTTP/1.1 engine writes the names of an answer as it has read them elsewhere, and in no other way: so they are read
 //! once, from a request that is made up for that.
@@ -18,7 +18,7 @@ use tokio::sync::OnceCell;
 /// These names.
 const NAMES: [&str; 3] = ["ETag", "WWW-Authenticate", "X-API-VERSION"];
 
-/// What lets an answer have these names, whichever of them it has.
+/// The extensions of an answer with which the HTTP/1.1 engine writes these names with these letters.
 pub async fn spelled() -> &'static Extensions {
     static SPELLED: OnceCell<Extensions> = OnceCell::const_new();
     SPELLED.get_or_init(read).await

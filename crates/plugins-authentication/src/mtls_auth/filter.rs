@@ -69,6 +69,15 @@ pub(super) fn key(config: &Config) -> Vec<u8> {
     digest::digest(&digest::SHA256, &text).as_ref().to_vec()
 }
 
+/// How long something is used that a list says, in milliseconds. A list that has ended, or that could not be had, is fetched
+/// again soon.
+fn usable_ms(ends_ms: u64, now_ms: u64) -> u64 {
+    match ends_ms.saturating_sub(now_ms) {
+        0 => RETRY_MS,
+        left_ms => left_ms,
+    }
+}
+
 impl CertificateFilter {
     /// Whose the certificates are; `None`: they are not good.
     fn evaluate(
@@ -124,9 +133,9 @@ impl CertificateFilter {
             let list = self.list(exchange, chain, &details)?;
             let now_ms = exchange.unix_ms();
             let mode = self.config.revocation;
-            let left_ms = list.as_ref().map(|list| list.ends_ms().saturating_sub(now_ms));
-            if let Some(left_ms) = left_ms.filter(|left_ms| *left_ms > 0) {
-                *lasts_ms = left_ms.min(*lasts_ms);
+            if !details.revocation_lists.is_empty() {
+                let ends_ms = list.as_ref().map_or(0, RevocationList::ends_ms);
+                *lasts_ms = usable_ms(ends_ms, now_ms).min(*lasts_ms);
             }
             if self.authorities.is_revoked(chain, now_ms, list.as_ref(), mode) {
                 return Ok(None);
@@ -187,11 +196,17 @@ impl CertificateFilter {
                 };
                 let list = RevocationList::of(&der, &self.authorities, chain);
                 let now_ms = exchange.unix_ms();
-                let left_ms = list.ends_ms().saturating_sub(now_ms);
-                let is_usable = left_ms > 0 && list.names(&self.authorities, chain, now_ms).is_some();
-                let lasts_ms = if is_usable { left_ms.min(LIST_MS) } else { RETRY_MS };
+                let is_its = list.names(&self.authorities, chain, now_ms).is_some();
+                let lifetime = match is_its {
+                    // If there is no newer one, an old one is better than none.
+                    true => Lifetime {
+                        fresh_ms: usable_ms(list.ends_ms(), now_ms).min(LIST_MS),
+                        stale_ms: LIST_MS,
+                    },
+                    false => Lifetime::fresh(RETRY_MS),
+                };
                 let bytes = list.bytes();
-                Some((list, bytes, Lifetime::fresh(lasts_ms)))
+                Some((list, bytes, lifetime))
             },
         );
         match found {

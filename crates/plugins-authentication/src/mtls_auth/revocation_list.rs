@@ -9,13 +9,21 @@ use std::sync::Arc;
 use webpki::{BorrowedCertRevocationList, CertRevocationList};
 use weir_model::x509_crl::{CertificateFields, CrlHead, CrlWithoutExtensions, serial_number};
 
-/// The longest serial number (RFC 5280, 4.1.2.2), in bytes.
+/// The longest serial number that authorities should give (RFC 5280, 4.1.2.2), in bytes.
 const SERIAL_BYTES: usize = 20;
 /// The most of a list that is not counted by its parts.
 const LIST_BYTES: usize = 256;
 
 /// A serial number, filled up in front.
 type Serial = [u8; SERIAL_BYTES];
+
+/// Serial numbers, each list in order.
+#[derive(Debug, Default)]
+struct Serials {
+    usual: Vec<Serial>,
+    /// Those that are longer than authorities should give.
+    longer: Vec<Box<[u8]>>,
+}
 
 /// A certificate revocation list.
 #[derive(Debug, Clone)]
@@ -29,9 +37,10 @@ pub(super) struct RevocationList {
 enum ListContent {
     /// A list with a good signature.
     Signed(Arc<SignedSerials>),
-    /// A list in DER. Nothing was found that has signed it, or it is about a part of the certificates only: each certificate
-    /// has to be checked with all of it.
-    Whole(Arc<[u8]>),
+    /// A list in DER. Nothing was found that has signed it yet.
+    Unsigned(Arc<[u8]>),
+    /// A list in DER about a part of the certificates only: each certificate has to be checked with all of it.
+    Partial(Arc<[u8]>),
 }
 
 /// The revoked certificates of an authority.
@@ -40,8 +49,7 @@ struct SignedSerials {
     issuer: Box<[u8]>,
     /// The algorithm of the key that has signed the list, and the key.
     signer: (Box<[u8]>, Box<[u8]>),
-    /// In order.
-    serials: Box<[Serial]>,
+    serials: Serials,
 }
 
 /// A list as servers send it, in DER or in PEM. `None`: it is none.
@@ -60,13 +68,16 @@ pub(super) fn read_crl(body: &[u8]) -> Option<Vec<u8>> {
 impl RevocationList {
     /// Keeps a list in DER that a client's certificate names. The chain is known to be good.
     pub(super) fn of(der: &[u8], authorities: &Authorities, chain: &[Vec<u8>]) -> Self {
-        let signed = SignedSerials::of(der, authorities, chain);
+        let content = match is_partial(der) {
+            true => ListContent::Partial(der.into()),
+            false => match SignedSerials::of(der, authorities, chain) {
+                Some(signed) => ListContent::Signed(Arc::new(signed)),
+                None => ListContent::Unsigned(der.into()),
+            },
+        };
         Self {
             next_update: CrlHead::of_der(der).and_then(|head| head.next_update),
-            content: match signed {
-                Some(signed) => ListContent::Signed(Arc::new(signed)),
-                None => ListContent::Whole(der.into()),
-            },
+            content,
         }
     }
 
@@ -74,8 +85,8 @@ impl RevocationList {
     pub(super) fn bytes(&self) -> usize {
         LIST_BYTES
             + match &self.content {
-                ListContent::Signed(signed) => signed.serials.len() * SERIAL_BYTES,
-                ListContent::Whole(der) => der.len(),
+                ListContent::Signed(signed) => signed.serials.bytes(),
+                ListContent::Unsigned(der) | ListContent::Partial(der) => der.len(),
             }
     }
 
@@ -90,11 +101,9 @@ impl RevocationList {
     pub(super) fn names(&self, authorities: &Authorities, chain: &[Vec<u8>], now_ms: u64) -> Option<bool> {
         let der = match &self.content {
             ListContent::Signed(signed) => return signed.name(chain),
-            ListContent::Whole(der) => der,
+            ListContent::Unsigned(der) => return SignedSerials::of(der, authorities, chain)?.name(chain),
+            ListContent::Partial(der) => der,
         };
-        if let Some(signed) = SignedSerials::of(der, authorities, chain) {
-            return signed.name(chain);
-        }
         let list = CertRevocationList::Borrowed(BorrowedCertRevocationList::from_der(der).ok()?);
         match authorities.verify(chain, now_ms, Some(&list)) {
             Ok(()) => Some(false),
@@ -105,8 +114,7 @@ impl RevocationList {
 }
 
 impl SignedSerials {
-    /// Reads a list and checks that the authority of the client's certificate has signed it. `None`: it has not, or the list
-    /// is about a part of the certificates only.
+    /// Reads a list and checks that the authority of the client's certificate has signed it. `None`: it has not.
     ///
     /// The name alone does not tell an authority from another one: the key that has signed the certificate must have signed
     /// the list.
@@ -117,7 +125,7 @@ impl SignedSerials {
         if head.issuer != own.issuer {
             return None;
         }
-        let serials = serials(der)?;
+        let serials = Serials::of(der)?;
         let issuers = others.iter().map(Vec::as_slice).chain(authorities.certificates());
         let (algorithm, key) = issuers.filter_map(CertificateFields::of_der).find_map(|issuer| {
             let is_signer = issuer.subject == own.issuer
@@ -138,33 +146,93 @@ impl SignedSerials {
         let own = CertificateFields::of_der(chain.first()?)?;
         let (algorithm, key) = &self.signer;
         let is_its = *own.issuer == *self.issuer && has_signed((algorithm, key), &own.signed);
-        // A longer number than the longest one is on no list that was read.
-        is_its.then(|| filled(own.serial).is_some_and(|it| self.serials.binary_search(&it).is_ok()))
+        is_its.then(|| self.serials.contains(own.serial))
     }
 }
 
-/// The serial numbers of a list about all certificates of its authority, in order.
-fn serials(der: &[u8]) -> Option<Box<[Serial]>> {
-    let mut serials: Vec<Serial> = match BorrowedCertRevocationList::from_der(der) {
-        Ok(list) => {
-            let entries = list.into_iter().map(|entry| filled(entry.ok()?.serial_number));
-            let serials = entries.collect::<Option<_>>()?;
-            let list = CertRevocationList::Borrowed(list);
-            list.issuing_distribution_point().is_none().then_some(serials)?
+impl Serials {
+    /// Those of a list.
+    fn of(der: &[u8]) -> Option<Self> {
+        let mut serials = Self::default();
+        match BorrowedCertRevocationList::from_der(der) {
+            Ok(list) => {
+                for entry in list {
+                    serials.add(entry.ok()?.serial_number);
+                }
+            }
+            Err(_) => {
+                let list = CrlWithoutExtensions::of_der(der)?;
+                list.serials().for_each(|serial| serials.add(serial));
+            }
         }
-        Err(_) => CrlWithoutExtensions::of_der(der)?
-            .serials()
-            .map(filled)
-            .collect::<Option<_>>()?,
-    };
-    serials.sort_unstable();
-    Some(serials.into())
+        serials.usual.sort_unstable();
+        serials.longer.sort_unstable();
+        Some(serials)
+    }
+
+    fn add(&mut self, serial: &[u8]) {
+        let serial = serial_number(serial);
+        match filled(serial) {
+            Some(serial) => self.usual.push(serial),
+            None => self.longer.push(serial.into()),
+        }
+    }
+
+    fn contains(&self, serial: &[u8]) -> bool {
+        let serial = serial_number(serial);
+        match filled(serial) {
+            Some(serial) => self.usual.binary_search(&serial).is_ok(),
+            None => self.longer.binary_search_by(|it| (**it).cmp(serial)).is_ok(),
+        }
+    }
+
+    /// How many bytes they take.
+    fn bytes(&self) -> usize {
+        let longer: usize = self.longer.iter().map(|it| size_of_val(it) + it.len()).sum();
+        self.usual.len() * SERIAL_BYTES + longer
+    }
 }
 
+/// Whether a list is about a part of the certificates of its authority only.
+fn is_partial(der: &[u8]) -> bool {
+    let list = BorrowedCertRevocationList::from_der(der).map(CertRevocationList::Borrowed);
+    list.is_ok_and(|list| list.issuing_distribution_point().is_some())
+}
+
+/// A serial number at its full length; `None`: it is longer.
 fn filled(serial: &[u8]) -> Option<Serial> {
-    let serial = serial_number(serial);
     let mut filled = Serial::default();
     let (_, end) = filled.split_at_mut(SERIAL_BYTES.checked_sub(serial.len())?);
     end.copy_from_slice(serial);
     Some(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn serial_numbers_of_any_length_are_found() {
+        let numbers: [&[u8]; 5] = [&[7], &[1, 0], &[9; 20], &[0, 9, 9], &[9; 21]];
+        let mut serials = Serials::default();
+        for number in numbers {
+            serials.add(number);
+        }
+        serials.usual.sort_unstable();
+        serials.longer.sort_unstable();
+        for (number, expected) in [
+            (&[7][..], true),
+            (&[0, 7], true),
+            (&[1, 0], true),
+            (&[1], false),
+            (&[9; 20], true),
+            (&[9; 19], false),
+            (&[9, 9], true),
+            (&[9; 21], true),
+            (&[9; 22], false),
+            (&[], false),
+        ] {
+            assert_eq!(serials.contains(number), expected, "{number:?}");
+        }
+    }
 }

@@ -591,19 +591,44 @@ fn lists_are_not_used_after_their_end() {
         let first = authority.list_until(&[8], (2026, 11, 21), None);
         let next = authority.list(&[7]);
         let before = || Exchange::new(|| END_MS - 60_000, 7);
+        let old = match mode {
+            Revocation::Strict => "Invalid",
+            _ => "continue",
+        };
         for (call, answer, expected, what) in [
             (before(), &first, ("continue", 1), "the first call"),
             (before(), &next, ("continue", 0), "another call"),
+            (Exchange::new(|| END_MS, 7), &first, (old, 1), "the same list"),
             (
-                Exchange::new(|| END_MS, 7),
+                Exchange::new(|| END_MS + 10_000, 7),
                 &next,
                 ("Invalid", 1),
-                "after the list's end",
+                "the next list",
             ),
         ] {
             let (found, count) = check_call_in(call, &filter, &[&client], Some((200, answer.clone())));
             assert_eq!((found.as_str(), count), expected, "{what}, {mode:?}");
         }
+    }
+}
+
+#[test]
+fn lists_are_used_after_their_end_if_there_is_no_newer_one() {
+    const END_MS: u64 = 1_795_219_200_000;
+    let authority = Authority::new("root", None);
+    let client = authority.client("BOB", names_list);
+    let filter = filter(&authority, |config| config.revocation = Revocation::Lenient);
+    let list = authority.list_until(&[7], (2026, 11, 21), None);
+    for (call, answer, expected) in [
+        (
+            Exchange::new(|| END_MS - 1_000, 7),
+            Some((200, list)),
+            ("Invalid", 1),
+        ),
+        (Exchange::new(|| END_MS, 7), None, ("Invalid", 1)),
+    ] {
+        let (found, count) = check_call_in(call, &filter, &[&client], answer);
+        assert_eq!((found.as_str(), count), expected);
     }
 }
 

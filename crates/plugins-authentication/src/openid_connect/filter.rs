@@ -178,6 +178,9 @@ impl OpenIdFilter {
             Unauthenticated::Login if logs_in => engine.begin_login(exchange).and_then(Err),
             Unauthenticated::Login | Unauthenticated::Refuse => Err(engine.unauthorized(None)),
             Unauthenticated::Pass => {
+                if exchange.identity.is_none() {
+                    self.gate.clear(exchange);
+                }
                 self.strip(exchange);
                 Ok(())
             }

@@ -663,6 +663,25 @@ fn ways_of_multi_auth_ask_one_after_the_other() {
 }
 
 #[test]
+fn callers_without_a_token_who_may_pass_do_not_say_who_they_are() {
+    let provider = FakeProvider::new();
+    let filter = filter(|config| {
+        config.methods = vec![Method::Bearer];
+        config.unauthenticated = Unauthenticated::Pass;
+    });
+    let forged = [
+        ("X-Consumer-Username", "root"),
+        ("x_consumer_id", "1"),
+        ("X-Credential-Identifier", "root"),
+        ("X-Userinfo", "forged"),
+        ("X-Other", "stays"),
+    ];
+    let mut call = call("GET /", &forged);
+    assert_eq!(word(&provider.run(&filter, &mut call)), "continue");
+    assert_eq!(lines(&call.request.headers), ["X-Other: stays"]);
+}
+
+#[test]
 fn groups_of_a_claim_are_noted_and_forwarded() {
     let provider = FakeProvider::new();
     let filter = filter(|config| {

@@ -156,7 +156,7 @@ impl Serials {
         let mut serials = Self::default();
         match BorrowedCertRevocationList::from_der(der) {
             Ok(list) => {
-                for entry in list {
+                for entry in &list {
                     serials.add(entry.ok()?.serial_number);
                 }
             }

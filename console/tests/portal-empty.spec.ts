@@ -48,19 +48,3 @@ portalTest('the login says who is signed in already, and lets somebody else sign
   await page.getByRole('link', { name: 'Go on as Ann' }).click()
   await expect(page.getByRole('heading', { level: 1, name: 'Teams' })).toBeVisible()
 })
-
-portalTest('conditions are agreed to before a subscription is asked for', async ({ page, shop }) => {
-  await join(page, shop)
-  await post(page, shop, '/apps', { title: 'Till' })
-  await page.goto(`${shop.portal}/apis/shop/1.0.0/subscribe?plan=gold`)
-  const asked: string[] = []
-  page.on('request', (request) => void (request.method() === 'POST' && asked.push(request.url())))
-  await page.getByRole('button', { name: 'Subscribe' }).click()
-  const box = page.getByRole('checkbox', { name: 'I agree to these conditions' })
-  await expect(box).toBeFocused()
-  expect(await box.evaluate((it: HTMLInputElement) => it.validity.valueMissing)).toBe(true)
-  expect(asked).toEqual([])
-  await box.check()
-  await page.getByRole('button', { name: 'Subscribe' }).click()
-  await expect(page.getByRole('dialog', { name: 'Your key' })).toBeVisible()
-})

@@ -37,7 +37,7 @@ generate: ## Write everything that is made of the sources: lists and tables of p
 	UPDATE_GOLDEN=1 $(CARGO) test -q -p weir-native --test schema
 	UPDATE_GOLDEN=1 $(CARGO) test -q -p weir --bins pages
 
-test: ## Run the tests as CI does: unit, protocol, recorded answers of Kong and APISIX, acceptance in a browser
+test: ## Run the tests as CI does: unit, protocol, recorded answers of Kong and APISIX, acceptance tests in a browser
 	@scripts/deps check build test
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
@@ -45,7 +45,7 @@ test: ## Run the tests as CI does: unit, protocol, recorded answers of Kong and 
 	CARGO=$(CARGO) scripts/test-rust
 	scripts/python tests/recorded/run.py --weir target/debug/weir
 	scripts/python tests/recorded/run.py --weir target/debug/weir --through admin --jobs 4
-	@# Of the browser tests only what has to hold: all of them take three times as long, and seldom fail when these pass.
+	@# Of the browser tests only the acceptance tests: all of them take much longer. make test-console runs all.
 	ACCEPTANCE=1 scripts/test-console target/debug/weir
 
 test-console: ## Run all tests of the console in Chromium; CONSOLE_ARGS="-g rollback" to choose

@@ -1,5 +1,5 @@
 // Browser tests: Debian's Chromium against a real Weir, which each test starts for itself. Nothing is downloaded.
-// With ACCEPTANCE=1, as in `make test`, only what has to hold is tested; `make test-console` runs all tests.
+// With ACCEPTANCE=1, as in `make test`, only the acceptance tests run; `make test-console` runs all.
 import { defineConfig } from '@playwright/test'
 import { browserTests } from './tests/acceptance'
 

@@ -4,8 +4,8 @@
 //! makes a model of a store's documents ([`IncrementalModel`]), renders errors, knows how its documents refer to secrets
 //! ([`SecretSyntax`]), says how clients of its Admin API show who they are ([`AdminAccess`]), opens that API, describes
 //! its original's plugins ([`plugin_fields`]), and writes metrics of the process ([`NodeMetrics`]). All Admin APIs over a
-//! store work with one engine ([`Replica`]). The program hands a [`DialectSet`] to the parts that serve, check or follow documents. Nothing above this crate, but the
-//! program's own list, names a dialect.
+//! store work with one engine ([`Replica`]). The program hands a [`DialectSet`] to the parts that serve, check or follow
+//! documents. Nothing above this crate, but the program's list and its flags, names a dialect.
 //!
 //! **What it is not**: it knows no single dialect, and it serves no calls.
 

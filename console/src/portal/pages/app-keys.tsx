@@ -2,7 +2,7 @@
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { Act } from '../../ui/act'
-import { Button } from '../../ui/button'
+import { Button, ButtonLink } from '../../ui/button'
 import { type CredentialWords, isOfApplication, wordsOf } from '../../ui/credentials'
 import { Dialog } from '../../ui/dialog'
 import { SelectField } from '../../ui/field'
@@ -31,11 +31,7 @@ export function Subscriptions({ app, all }: { app: App; all: Subscription[] }) {
       <Empty
         title="No subscription yet"
         icon="ticket"
-        actions={
-          <Link href="/apis" className="button">
-            All APIs
-          </Link>
-        }
+        actions={<ButtonLink to="/apis">All APIs</ButtonLink>}
       >
         <p>A subscription gives this application a key for an API, within the limits of a plan. Choose an API and one of its plans.</p>
       </Empty>

@@ -150,7 +150,7 @@ export function Login() {
       {before !== null && (
         <div className="note">
           <span>
-            You are signed in as <strong>{before.name}</strong>. Whoever signs in below takes over this browser.
+            You are signed in as <strong>{before.name}</strong>. If you sign in as somebody else, this account is signed out.
           </span>
           <div className="row">
             <ButtonLink to={wanted} small>

@@ -3,6 +3,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { Link } from 'wouter'
 import { call } from '../../api/client'
+import { ButtonLink } from '../../ui/button'
 import { Time } from '../../ui/time'
 import { BASE, type Notices, useRead } from '../data'
 import { Empty } from '../empty'
@@ -28,11 +29,7 @@ export default function NoticesPage() {
         <Empty
           title="Nothing yet"
           icon="bell"
-          actions={
-            <Link href="/apps" className="button">
-              Your applications
-            </Link>
-          }
+          actions={<ButtonLink to="/apps">Your applications</ButtonLink>}
         >
           <p>You read here when a subscription is accepted or ends, when a key is replaced, when a quota is nearly used up, and when an API that you use is to end.</p>
         </Empty>
